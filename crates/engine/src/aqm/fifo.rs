@@ -1,0 +1,156 @@
+//! FIFO with tail drop: `pfifo` (limit in packets) and `bfifo` (in bytes).
+//!
+//! Follows Linux sch_fifo (7.3): a packet is taken if, with it, the backlog
+//! does not exceed the limit (bytes), or if fewer packets than the limit are
+//! queued. No known deviations.
+
+use std::collections::VecDeque;
+
+use tailback_record::Cause;
+
+use super::{Backlog, Build, Dequeue, Queue, Sink};
+use crate::packet::Packet;
+use crate::registry::{Entry, Kernel, Kind, Opt, Value, no_finish};
+use crate::units::Time;
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "fifo",
+    doc: "First in, first out, with tail drop.",
+    follows: "Linux 7.3 sch_fifo",
+    options: &[Opt {
+        name: "limit",
+        doc: "Most that may be queued, in packets or bytes.",
+        kind: Kind::Size {
+            packets: true,
+            bytes: true,
+        },
+        default: Some("1000p"),
+        tc: Some("pfifo limit PACKETS or bfifo limit BYTES"),
+    }],
+    kernel: Kernel::Tc("pfifo"),
+    finish: no_finish,
+    build: |options, _| Box::new(Fifo::new(Limit::of(options.get("limit")))),
+};
+
+/// Most that may be queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Packets.
+    Packets(u64),
+    /// Frame bytes.
+    Bytes(u64),
+}
+
+impl Limit {
+    /// From an option of kind size; no limit if it is not set.
+    pub fn of(value: Option<&Value>) -> Limit {
+        match value {
+            Some(Value::Packets(n)) => Limit::Packets(*n),
+            Some(Value::Bytes(b)) => Limit::Bytes(b.0),
+            _ => Limit::Packets(u64::MAX),
+        }
+    }
+}
+
+/// Packets in order with their bytes: the store that queue disciplines build on.
+#[derive(Debug, Default)]
+pub struct Packets {
+    queue: VecDeque<Packet>,
+    bytes: u64,
+}
+
+impl Packets {
+    /// Appends a packet.
+    #[inline]
+    pub fn push(&mut self, packet: Packet) {
+        self.bytes += u64::from(packet.len);
+        self.queue.push_back(packet);
+    }
+
+    /// Removes the oldest packet.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Packet> {
+        let packet = self.queue.pop_front()?;
+        self.bytes -= u64::from(packet.len);
+        Some(packet)
+    }
+
+    /// The oldest packet.
+    #[inline]
+    pub fn front(&self) -> Option<&Packet> {
+        self.queue.front()
+    }
+
+    /// Packets queued.
+    #[inline]
+    pub fn len(&self) -> u64 {
+        self.queue.len() as u64
+    }
+
+    /// Whether nothing is queued.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Bytes queued.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Both.
+    pub fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.len(),
+            bytes: self.bytes,
+        }
+    }
+
+    /// Whether one more packet of `len` bytes is within the limit.
+    #[inline]
+    pub fn has_room(&self, limit: Limit, len: u16) -> bool {
+        match limit {
+            Limit::Packets(n) => self.len() < n,
+            Limit::Bytes(n) => self.bytes + u64::from(len) <= n,
+        }
+    }
+}
+
+/// The discipline.
+#[derive(Debug)]
+pub struct Fifo {
+    packets: Packets,
+    limit: Limit,
+}
+
+impl Fifo {
+    /// An empty queue.
+    pub fn new(limit: Limit) -> Fifo {
+        Fifo {
+            packets: Packets::default(),
+            limit,
+        }
+    }
+}
+
+impl Queue for Fifo {
+    #[inline]
+    fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
+        if self.packets.has_room(self.limit, packet.len) {
+            self.packets.push(packet);
+        } else {
+            sink.drop(&packet, Cause::Overflow, now);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Time, _sink: &mut Sink) -> Dequeue {
+        self.packets.pop().map_or(Dequeue::Empty, Dequeue::Packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.packets.backlog()
+    }
+}

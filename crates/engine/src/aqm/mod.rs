@@ -1,0 +1,239 @@
+//! Queue disciplines: the trait, and one file for each.
+
+use tailback_record::{Cause, Counts, FlowCounts, Histogram, Series, SeriesId};
+
+use crate::packet::{Ecn, Packet};
+use crate::registry::{Entry, Options};
+use crate::rng::Stream;
+use crate::units::{Rate, Time};
+
+pub mod fifo;
+
+/// What a queue hands to its link.
+#[derive(Clone, Copy, Debug)]
+pub enum Dequeue {
+    /// The next packet.
+    Packet(Packet),
+    /// Nothing is queued.
+    Empty,
+    /// Something is queued but must not leave before this time (a shaping queue).
+    NotBefore(Time),
+}
+
+/// A queue discipline.
+///
+/// The link sets `packet.stamp` to the time of arrival before `enqueue`; a
+/// packet's sojourn time at `now` is `now - stamp`. Every packet given to
+/// `enqueue` comes out of `dequeue` once or is reported to `sink.drop` once;
+/// a mark is made by `sink.mark`, which changes the packet and counts.
+pub trait Queue: Send {
+    /// Takes a packet.
+    fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink);
+
+    /// Gives the next packet.
+    fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue;
+
+    /// Called at time 0 and then whenever the time it last returned has come;
+    /// `None` when it wants no timer.
+    fn timer(&mut self, _now: Time, _sink: &mut Sink) -> Option<Time> {
+        None
+    }
+
+    /// The link's rate has changed (also called once before the first packet).
+    fn rate_changed(&mut self, _rate: Rate, _now: Time) {}
+
+    /// Packets and bytes queued.
+    fn backlog(&self) -> Backlog;
+
+    /// Internal state worth a time series, e.g. a drop probability; the names
+    /// are those of [`Queue::gauge_names`], the order the same.
+    fn gauges(&self, _now: Time, _out: &mut Vec<f64>) {}
+
+    /// Names of the gauges, unit as suffix.
+    fn gauge_names(&self) -> &'static [&'static str] {
+        &[]
+    }
+}
+
+/// What is queued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u64,
+    /// Frame bytes.
+    pub bytes: u64,
+}
+
+/// What a queue is built from, besides its options.
+pub struct QueueContext {
+    /// Nominal rate of the link.
+    pub rate: Rate,
+    /// Largest frame of the scenario, bytes (1514 by default).
+    pub mtu: u32,
+    /// Its random stream.
+    pub rng: Stream,
+}
+
+/// The constructor of a queue; options are complete and validated.
+pub type Build = fn(&Options, QueueContext) -> Box<dyn Queue>;
+
+/// Every queue discipline: one line each.
+pub const ENTRIES: &[&Entry<Build>] = &[&fifo::ENTRY];
+
+/// Where every drop and mark goes, with its cause; it also keeps the backlog
+/// and its integral, so that occupancy is the same measurement for every queue.
+pub struct Sink {
+    /// Counters for each flow and traffic source, since the warm-up.
+    pub flows: Vec<FlowCounts>,
+    /// Counters of all packets, since the warm-up.
+    pub counts: Counts,
+    /// Sojourn times of forwarded packets since the warm-up, ns.
+    pub delay: Histogram,
+    /// Forwarded since the warm-up.
+    pub packets: u64,
+    /// Forwarded since the warm-up, frame bytes.
+    pub bytes: u64,
+    /// Largest backlog since the warm-up, bytes.
+    pub backlog_max: u64,
+    backlog: u64,
+    backlog_packets: u64,
+    backlog_since: Time,
+    backlog_byte_ns: u128,
+    warmup: Time,
+    events: Option<EventRows>,
+}
+
+/// Rows of the series file for each drop and mark.
+struct EventRows {
+    /// Series ids for each flow and cause.
+    ids: Vec<[SeriesId; Cause::COUNT]>,
+    rows: Series,
+}
+
+impl Sink {
+    /// A sink for so many flows and sources that counts from `warmup` on.
+    pub fn new(flows: usize, warmup: Time) -> Sink {
+        Sink {
+            flows: vec![FlowCounts::default(); flows],
+            counts: Counts::default(),
+            delay: Histogram::new(),
+            packets: 0,
+            bytes: 0,
+            backlog_max: 0,
+            backlog: 0,
+            backlog_packets: 0,
+            backlog_since: warmup,
+            backlog_byte_ns: 0,
+            warmup,
+            events: None,
+        }
+    }
+
+    /// Records every drop and mark as a row of the series file: quantity
+    /// `drop.<cause>` or `mark.<cause>`, value the backlog in bytes.
+    pub fn record_events(&mut self, flows: &[&str], link: &str) {
+        let mut rows = Series::default();
+        let ids = flows
+            .iter()
+            .map(|flow| {
+                Cause::ALL.map(|cause| {
+                    let kind = if cause.is_drop() { "drop" } else { "mark" };
+                    rows.id(Some(flow), Some(link), &format!("{kind}.{}", cause.name()))
+                })
+            })
+            .collect();
+        self.events = Some(EventRows { ids, rows });
+    }
+
+    /// Takes the recorded events.
+    pub fn take_events(&mut self) -> Series {
+        self.events.take().map_or_else(Series::default, |e| e.rows)
+    }
+
+    /// Reports that a packet, queued or just given to `enqueue`, is gone.
+    #[inline]
+    pub fn drop(&mut self, packet: &Packet, cause: Cause, now: Time) {
+        debug_assert!(cause.is_drop());
+        self.leave(packet, now);
+        self.count(packet, cause, now);
+    }
+
+    /// Marks a packet CE, or ECT(1) for [`Cause::SceMark`], and counts it.
+    #[inline]
+    pub fn mark(&mut self, packet: &mut Packet, cause: Cause, now: Time) {
+        debug_assert!(!cause.is_drop() && packet.ecn.is_capable());
+        packet.ecn = if cause == Cause::SceMark {
+            Ecn::Ect1
+        } else {
+            Ecn::Ce
+        };
+        self.count(packet, cause, now);
+    }
+
+    /// Counts a drop or mark that does not concern the backlog (a loss behind the queue).
+    pub fn count(&mut self, packet: &Packet, cause: Cause, now: Time) {
+        if now >= self.warmup {
+            self.counts.add(cause);
+            self.flows[packet.flow as usize].counts.add(cause);
+        }
+        if let Some(events) = &mut self.events {
+            let id = events.ids[packet.flow as usize][cause as usize];
+            events.rows.push(id, now.ns(), self.backlog as f64);
+        }
+    }
+
+    /// The link calls this before `enqueue`.
+    #[inline]
+    pub fn arrive(&mut self, packet: &Packet, now: Time) {
+        self.account(now);
+        self.backlog += u64::from(packet.len);
+        self.backlog_packets += 1;
+        if now >= self.warmup {
+            self.flows[packet.flow as usize].arrived += 1;
+            // A packet that the queue takes only to drop is not backlog yet:
+            // the maximum is noted when the next event finds it still there.
+        }
+    }
+
+    /// The link calls this with each packet that `dequeue` returned.
+    #[inline]
+    pub fn forward(&mut self, packet: &Packet, now: Time) {
+        self.leave(packet, now);
+        if now >= self.warmup {
+            self.packets += 1;
+            self.bytes += u64::from(packet.len);
+            self.delay.record(now.since(packet.stamp).ns());
+        }
+    }
+
+    #[inline]
+    fn leave(&mut self, packet: &Packet, now: Time) {
+        self.account(now);
+        self.backlog -= u64::from(packet.len);
+        self.backlog_packets -= 1;
+    }
+
+    /// Adds the time since the last change to the integral.
+    #[inline]
+    pub fn account(&mut self, now: Time) {
+        if now > self.backlog_since {
+            let elapsed = (now - self.backlog_since).ns();
+            self.backlog_byte_ns += u128::from(self.backlog) * u128::from(elapsed);
+            self.backlog_max = self.backlog_max.max(self.backlog);
+            self.backlog_since = now;
+        }
+    }
+
+    /// Integral of the backlog since the warm-up up to the last change, byte x ns.
+    pub fn backlog_byte_ns(&self) -> u128 {
+        self.backlog_byte_ns
+    }
+
+    /// The backlog as the link sees it; equal to [`Queue::backlog`] between calls.
+    pub fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.backlog_packets,
+            bytes: self.backlog,
+        }
+    }
+}

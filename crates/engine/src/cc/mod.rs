@@ -1,0 +1,149 @@
+//! Congestion controls: the trait, and one file for each.
+//!
+//! The hooks have the names and the meaning of Linux's
+//! `tcp_congestion_ops`; the core ([`crate::tcp`]) owns the congestion
+//! states, PRR and loss recovery.
+
+use crate::registry::{Entry, Options};
+use crate::tcp::conn::Conn;
+use crate::units::Time;
+
+/// `TCP_INFINITE_SSTHRESH`.
+pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
+/// The congestion state of a sender (RFC 5681 and Linux `tcp_ca_state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CaState {
+    /// Nothing unusual.
+    Open,
+    /// Duplicate ACKs or SACKs, no loss decided yet.
+    Disorder,
+    /// The window is being reduced after ECN-Echo.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// Events besides ACKs (Linux `tcp_ca_event`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CwndEvent {
+    /// First data after everything was acknowledged.
+    TxStart,
+    /// A reduction (CWR or Recovery) is complete.
+    CompleteCwr,
+    /// A retransmission timeout.
+    Loss,
+}
+
+/// What an ACK brought.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ack {
+    /// Segments newly delivered by it (acknowledged or selectively acknowledged).
+    pub delivered: u32,
+    /// Segments newly acknowledged cumulatively.
+    pub acked: u32,
+    /// ECN-Echo was set.
+    pub ece: bool,
+    /// The echo of SCE was set.
+    pub esce: bool,
+    /// RTT of the newest segment it acknowledged, if that was sent once
+    /// (Linux `ack_sample.rtt_us`).
+    pub rtt: Option<Time>,
+    /// Segments in flight before it.
+    pub prior_in_flight: u32,
+    /// Segments found lost on it.
+    pub losses: u32,
+}
+
+/// Which ECN a congestion control asks of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnNeed {
+    /// Works with and without: RFC 3168 if negotiated.
+    Optional,
+    /// Needs ECN, and the receiver echoes each packet as DCTCP's does (RFC 8257 section 3.2).
+    Dctcp,
+}
+
+/// A congestion control. `conn` is the sender's state: the congestion control
+/// writes `cwnd`, `ssthresh`, `cwnd_cnt` and `pacing_rate`, the rest it reads.
+pub trait CongestionControl: Send {
+    /// Before the first data packet.
+    fn init(&mut self, _conn: &mut Conn) {}
+
+    /// The slow-start threshold to reduce to, called once on entering CWR,
+    /// Recovery or Loss.
+    fn ssthresh(&mut self, conn: &mut Conn) -> u32;
+
+    /// Growth: called for each ACK in Open, Disorder and Loss that
+    /// acknowledged data; `acked` is what growth counts (see
+    /// [`crate::plan::Growth`]).
+    fn cong_avoid(&mut self, conn: &mut Conn, acked: u32);
+
+    /// Takes over all control of the window (BBR): return true, and neither
+    /// PRR nor `cong_avoid` runs.
+    fn cong_control(&mut self, _conn: &mut Conn, _ack: &Ack) -> bool {
+        false
+    }
+
+    /// For each ACK, before anything else is done with it (`conn.delivered` not yet updated).
+    fn in_ack_event(&mut self, _conn: &mut Conn, _ack_seq: u64, _ece: bool) {}
+
+    /// After the scoreboard was updated with an ACK that delivered something:
+    /// `acked` segments, and the RTT if it was measured.
+    fn pkts_acked(&mut self, _conn: &mut Conn, _ack: &Ack) {}
+
+    /// Other events.
+    fn cwnd_event(&mut self, _conn: &mut Conn, _event: CwndEvent) {}
+
+    /// The congestion state is about to change to `new` (`conn.ca_state` is the old one).
+    fn set_state(&mut self, _conn: &mut Conn, _new: CaState) {}
+
+    /// The window to go back to when a reduction proves spurious.
+    fn undo_cwnd(&mut self, conn: &mut Conn) -> u32 {
+        conn.cwnd.max(conn.prior_cwnd)
+    }
+
+    /// Whether this congestion control changes the window in CWR itself:
+    /// then the core neither applies PRR on ECN-Echo nor resets the window
+    /// when CWR ends; it sets `ssthresh`, enters CWR, and calls
+    /// [`CongestionControl::cwr_begin`] and, for every ACK in CWR,
+    /// [`CongestionControl::cwr_ack`].
+    fn owns_cwr(&self) -> bool {
+        false
+    }
+
+    /// CWR has begun (only with `owns_cwr`); `conn.ssthresh` is set.
+    fn cwr_begin(&mut self, _conn: &mut Conn) {}
+
+    /// An ACK in CWR (only with `owns_cwr`); `grow` is what growth counts.
+    fn cwr_ack(&mut self, _conn: &mut Conn, _ack: &Ack, _grow: u32) {}
+
+    /// Which ECN it asks for.
+    fn ecn_need(&self) -> EcnNeed {
+        EcnNeed::Optional
+    }
+
+    /// Whether it needs packets paced.
+    fn needs_pacing(&self) -> bool {
+        false
+    }
+
+    /// Internal state worth a time series, e.g. alpha; names and order as in
+    /// [`CongestionControl::gauge_names`].
+    fn gauges(&self, _conn: &Conn, _out: &mut Vec<f64>) {}
+
+    /// Names of the gauges, unit as suffix.
+    fn gauge_names(&self) -> &'static [&'static str] {
+        &[]
+    }
+}
+
+/// The constructor of a congestion control; options are complete and validated.
+pub type Build = fn(&Options) -> Box<dyn CongestionControl>;
+
+/// Every congestion control: one line each.
+pub const ENTRIES: &[&Entry<Build>] = &[&reno::ENTRY];
+
+pub mod reno;

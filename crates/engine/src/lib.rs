@@ -1,0 +1,21 @@
+//! The simulator: packets through links and queues between Linux-like TCP
+//! end points, deterministic and without I/O or a wall clock.
+//!
+//! Reading order: [`units`], [`packet`], the two traits ([`aqm::Queue`] and
+//! [`cc::CongestionControl`]), [`registry`], [`plan`], then [`network`].
+
+pub mod aqm;
+pub mod calendar;
+pub mod cc;
+pub mod network;
+pub mod packet;
+pub mod plan;
+pub mod registry;
+pub mod rng;
+pub mod tcp;
+pub mod traffic;
+pub mod units;
+
+/// Release and hash of the sources this engine was compiled from: results of
+/// two engines are never mixed.
+pub const VERSION: &str = env!("TAILBACK_ENGINE_VERSION");

@@ -1,0 +1,1 @@
+//! Puts the parts of a plan together and runs them.

@@ -1,0 +1,108 @@
+//! One small `Copy` struct for every packet: data, ACK or unresponsive.
+
+use crate::units::Time;
+
+/// The ECN field of the IP header (RFC 3168 section 5, RFC 8311).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    NotEct = 0,
+    /// ECT(1): L4S, or SCE.
+    Ect1 = 1,
+    /// ECT(0).
+    Ect0 = 2,
+    /// Congestion experienced.
+    Ce = 3,
+}
+
+impl Ecn {
+    /// Whether a queue may mark instead of drop.
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Ecn::NotEct)
+    }
+}
+
+/// Bits of [`Packet::flags`].
+pub mod flags {
+    /// The packet is an acknowledgement that travels the way back.
+    pub const ACK: u16 = 1;
+    /// TCP SYN (with `ACK`: SYN-ACK).
+    pub const SYN: u16 = 2;
+    /// TCP ECN-Echo.
+    pub const ECE: u16 = 4;
+    /// TCP Congestion Window Reduced.
+    pub const CWR: u16 = 8;
+    /// Echo of SCE (the former NS bit).
+    pub const ESCE: u16 = 16;
+    /// Data sent again.
+    pub const RETRANSMIT: u16 = 32;
+    /// The first SACK block is a D-SACK (RFC 2883).
+    pub const DSACK: u16 = 64;
+    /// Unresponsive traffic, not TCP.
+    pub const DATAGRAM: u16 = 128;
+}
+
+/// A SACK block: `len` segments from `offset` segments behind the cumulative
+/// acknowledgement; empty when `len` is 0. A D-SACK below the cumulative
+/// acknowledgement has a wrapping offset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sack {
+    /// Segments from the cumulative acknowledgement to the block.
+    pub offset: u32,
+    /// Segments in the block.
+    pub len: u32,
+}
+
+/// A packet. Sequence numbers count segments, not bytes: a flow's segments
+/// keep the boundaries they were first sent with.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// In a queue: when it was enqueued (set by the link before
+    /// [`crate::aqm::Queue::enqueue`]). In a pipe: when it leaves.
+    pub stamp: Time,
+    /// Data: index of the segment. ACK: every segment below this has arrived.
+    pub seq: u64,
+    /// Data: when it was sent (TSval). ACK: the echo of that (TSecr).
+    pub sent: Time,
+    /// ACK: selective acknowledgements, the most recent first.
+    pub sack: [Sack; 3],
+    /// Index of the flow, or of the traffic source behind the flows.
+    pub flow: u32,
+    /// Frame length in bytes: what the link's rate counts.
+    pub len: u16,
+    /// Payload bytes.
+    pub payload: u16,
+    /// See [`flags`].
+    pub flags: u16,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// How many links of its route are behind it.
+    pub hop: u8,
+}
+
+const _: () = assert!(size_of::<Packet>() <= 64);
+
+impl Packet {
+    /// A packet with nothing set but flow, frame length and ECN field; for traffic sources and tests.
+    pub const fn new(flow: u32, len: u16, ecn: Ecn) -> Packet {
+        Packet {
+            stamp: Time::ZERO,
+            seq: 0,
+            sent: Time::ZERO,
+            sack: [Sack { offset: 0, len: 0 }; 3],
+            flow,
+            len,
+            payload: 0,
+            flags: 0,
+            ecn,
+            hop: 0,
+        }
+    }
+
+    /// Whether a flag of [`flags`] is set.
+    #[inline]
+    pub const fn has(&self, flag: u16) -> bool {
+        self.flags & flag != 0
+    }
+}

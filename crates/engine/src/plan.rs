@@ -1,0 +1,222 @@
+//! A scenario with everything resolved: what the network is built from.
+//!
+//! Plain data in base units; the scenario crate makes it, nothing here reads files.
+
+use crate::registry::Options;
+use crate::units::{Bytes, Rate, Time};
+
+/// One run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Length of the run.
+    pub duration: Time,
+    /// Nothing before this is counted.
+    pub warmup: Time,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Each flow's start is delayed by a uniform draw from 0 to this.
+    pub start_jitter: Time,
+    /// Order-preserving delay each host adds to a packet, uniform from 0 to this.
+    pub host_jitter: Time,
+    /// Links, the way there and the way back.
+    pub links: Vec<LinkPlan>,
+    /// TCP flows, `count` expanded.
+    pub flows: Vec<FlowPlan>,
+    /// Unresponsive traffic, `count` expanded.
+    pub traffic: Vec<TrafficPlan>,
+    /// What to record.
+    pub record: RecordPlan,
+}
+
+/// What to record, and how often.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordPlan {
+    /// Distance of samples.
+    pub interval: Time,
+    /// Which series.
+    pub series: SeriesMode,
+    /// Whether every drop and mark becomes a row of the series file.
+    pub events: bool,
+}
+
+/// How series are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeriesMode {
+    /// None at all.
+    Off,
+    /// Every record interval.
+    Interval,
+    /// The congestion window at every change too.
+    Changes,
+}
+
+/// A rate over time.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RatePlan {
+    /// The same all the time.
+    Constant(Rate),
+    /// From each time on, ascending, the first at 0. A rate of 0 stops the link.
+    Steps(Vec<(Time, Rate)>),
+    /// Delivery opportunities of 1504 bytes each (Mahimahi), ascending, repeated
+    /// from the last one on.
+    Trace(Vec<Time>),
+}
+
+impl RatePlan {
+    /// The rate an algorithm is told at the start: that of the first step, or
+    /// the mean of the trace.
+    pub fn nominal(&self) -> Rate {
+        match self {
+            RatePlan::Constant(rate) => *rate,
+            RatePlan::Steps(steps) => steps.first().map_or(Rate(0), |s| s.1),
+            RatePlan::Trace(times) => {
+                let span = times.last().map_or(1, |t| t.0.max(1));
+                let bits = times.len() as u128 * 1504 * 8 * 1_000_000_000;
+                Rate((bits / u128::from(span)) as u64)
+            }
+        }
+    }
+}
+
+/// When a packet leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkMode {
+    /// At the start of its slot, the next after len/rate (htb, Cake).
+    Shaper,
+    /// At the end of its slot.
+    Wire,
+}
+
+/// A link and the queue before it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkPlan {
+    /// Name in results.
+    pub name: String,
+    /// Rate over time.
+    pub rate: RatePlan,
+    /// Queue discipline (name in the registry).
+    pub aqm: &'static str,
+    /// Its options, complete.
+    pub options: Options,
+    /// When a packet leaves.
+    pub mode: LinkMode,
+    /// One-way delay behind the link.
+    pub delay: Time,
+    /// Random order-preserving addition to the delay, uniform from 0 to this.
+    pub jitter: Time,
+    /// Probability that a packet behind the queue is lost.
+    pub loss: f64,
+    /// Bytes added to (or, negative, taken from) each frame when the rate is applied.
+    pub overhead: i32,
+    /// Whether the packet in transmission counts as backlog.
+    pub count_in_service: bool,
+}
+
+/// A TCP flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowPlan {
+    /// Name in results.
+    pub name: String,
+    /// Congestion control (name in the registry).
+    pub cc: &'static str,
+    /// Its options, complete.
+    pub options: Options,
+    /// Whether ECN is negotiated.
+    pub ecn: bool,
+    /// Connect time, before the start offset.
+    pub start: Time,
+    /// No new data from then on.
+    pub stop: Option<Time>,
+    /// Payload to send; `None`: without end.
+    pub bytes: Option<Bytes>,
+    /// Base round-trip time without the delays of links.
+    pub rtt: Time,
+    /// Links the data passes (indices).
+    pub route: Vec<u32>,
+    /// Links the ACKs pass.
+    pub back: Vec<u32>,
+    /// The stack.
+    pub tcp: TcpPlan,
+}
+
+/// How the stack counts growth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// Acknowledged segments (Linux since about 3.15).
+    Segments,
+    /// ACKs, and slow start up to and including ssthresh (Linux 3.2).
+    Acks,
+}
+
+/// Whether packets are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pacing {
+    /// Only if the congestion control asks for it.
+    Auto,
+    /// Never.
+    Off,
+    /// As `fq` does: at Linux's pacing rate.
+    Fq,
+}
+
+/// Options of the TCP stack.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpPlan {
+    /// Payload of a full segment, bytes.
+    pub mss: u16,
+    /// Bytes of a frame besides payload: Ethernet 14, IP 20, TCP 32 with timestamps.
+    pub header: u16,
+    /// Initial window, segments.
+    pub initial_cwnd: u32,
+    /// Floor of the retransmission timeout.
+    pub min_rto: Time,
+    /// Whether ACKs are delayed (2 segments or the timer).
+    pub delack: bool,
+    /// Whether the timestamp option is in use: spurious retransmissions are
+    /// told apart by it, and 3 SACK blocks fit instead of 4.
+    pub timestamps: bool,
+    /// Receive window, bytes.
+    pub rwnd: Bytes,
+    /// Pacing.
+    pub pacing: Pacing,
+    /// What growth counts.
+    pub growth: Growth,
+    /// Whether the receiver spends its quick ACKs at the start.
+    pub quickack: bool,
+}
+
+impl Default for TcpPlan {
+    fn default() -> Self {
+        TcpPlan {
+            mss: 1448,
+            header: 66,
+            initial_cwnd: 10,
+            min_rto: Time::from_ms(200),
+            delack: true,
+            timestamps: true,
+            rwnd: Bytes(32 << 20),
+            pacing: Pacing::Auto,
+            growth: Growth::Segments,
+            quickack: true,
+        }
+    }
+}
+
+/// An unresponsive source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrafficPlan {
+    /// Name in results.
+    pub name: String,
+    /// Kind (name in the registry).
+    pub kind: &'static str,
+    /// Its options, complete.
+    pub options: Options,
+    /// First packet not before.
+    pub start: Time,
+    /// No packet from then on.
+    pub stop: Option<Time>,
+    /// Base round-trip time: half of it lies before the first link.
+    pub rtt: Time,
+    /// Links its packets pass.
+    pub route: Vec<u32>,
+}

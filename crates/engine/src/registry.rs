@@ -1,0 +1,320 @@
+//! What there is to choose from, and its options: one [`Entry`] for each
+//! congestion control, queue and traffic source. The schema, `tailback list`,
+//! the reference pages and the conformance tests come from here.
+
+use crate::units::{Bytes, Rate, Time};
+
+/// A registered algorithm; `B` is how it is built.
+pub struct Entry<B: 'static> {
+    /// Name in scenario files.
+    pub name: &'static str,
+    /// One sentence: what it is.
+    pub doc: &'static str,
+    /// The RFC or kernel version it follows.
+    pub follows: &'static str,
+    /// What may be set, in the order of documentation.
+    pub options: &'static [Opt],
+    /// What the kernel calls it.
+    pub kernel: Kernel,
+    /// Fills in options whose defaults depend on others and reports
+    /// combinations that make no sense. Runs after every option has been read
+    /// and the plain defaults are in; [`no_finish`] where there is nothing to do.
+    pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
+    /// The constructor.
+    pub build: B,
+}
+
+/// [`Entry::finish`] of an entry without derived defaults.
+pub fn no_finish(_: &mut Options) -> Result<(), Vec<OptionError>> {
+    Ok(())
+}
+
+/// A combination of options that makes no sense.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OptionError {
+    /// The option to point at.
+    pub option: &'static str,
+    /// What is wrong and what was expected.
+    pub message: String,
+}
+
+/// What the kernel engine needs to know of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// A tc template: the qdisc's kind; options are its words.
+    Tc(&'static str),
+    /// A congestion-control module (`net.ipv4.tcp_congestion_control`).
+    Module(&'static str),
+    /// A traffic source the guest's agent plays.
+    Agent,
+    /// Linux has nothing like it: the kernel engine refuses it before boot.
+    None,
+}
+
+/// One option.
+#[derive(Debug)]
+pub struct Opt {
+    /// tc's word with underscores.
+    pub name: &'static str,
+    /// Meaning and unit, one sentence.
+    pub doc: &'static str,
+    /// Type and range.
+    pub kind: Kind,
+    /// Default, written as in a scenario file; `None`: see `doc` (derived by
+    /// [`Entry::finish`], or absent).
+    pub default: Option<&'static str>,
+    /// How tc spells it, where that differs from the name or matters.
+    pub tc: Option<&'static str>,
+}
+
+/// The type of an option and the range of its values, inclusive.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// true or false.
+    Bool,
+    /// A whole number.
+    Int {
+        /// Smallest value.
+        min: i64,
+        /// Largest value.
+        max: i64,
+    },
+    /// A number.
+    Float {
+        /// Smallest value.
+        min: f64,
+        /// Largest value.
+        max: f64,
+    },
+    /// A time, at least this.
+    Time {
+        /// Smallest value.
+        min: Time,
+    },
+    /// A rate, greater than 0.
+    Rate,
+    /// A size, greater than 0.
+    Size {
+        /// Accepts packets ("1000p").
+        packets: bool,
+        /// Accepts bytes ("64kb", "0.5bdp").
+        bytes: bool,
+    },
+    /// A length of the queue as a time ("1ms") or as a size ("64kb", "10p").
+    TimeOrSize,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A table of options.
+    Table(&'static [Opt]),
+}
+
+/// A value in base units.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// true or false.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A number.
+    Float(f64),
+    /// ns.
+    Time(Time),
+    /// bit/s.
+    Rate(Rate),
+    /// Bytes.
+    Bytes(Bytes),
+    /// Packets.
+    Packets(u64),
+    /// One of the words of the option.
+    Word(&'static str),
+    /// A table of options.
+    Table(Options),
+}
+
+/// The options of an entry: complete, validated, in base units, sorted by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options(Vec<(&'static str, Value)>);
+
+impl Options {
+    /// Sets an option.
+    pub fn set(&mut self, name: &'static str, value: Value) {
+        match self.0.binary_search_by(|(n, _)| (*n).cmp(name)) {
+            Ok(i) => self.0[i].1 = value,
+            Err(i) => self.0.insert(i, (name, value)),
+        }
+    }
+
+    /// An option, if it is set.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0
+            .binary_search_by(|(n, _)| (*n).cmp(name))
+            .ok()
+            .map(|i| &self.0[i].1)
+    }
+
+    /// All that is set, sorted by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.0.iter().map(|(n, v)| (*n, v))
+    }
+
+    /// A bool that has a default.
+    ///
+    /// # Panics
+    /// This and the other typed getters panic when the option is not set or of
+    /// another type: the options given to a constructor are complete and typed
+    /// by its own registry entry, so that is a bug of the entry.
+    pub fn bool(&self, name: &str) -> bool {
+        match self.get(name) {
+            Some(Value::Bool(b)) => *b,
+            other => wrong(name, other),
+        }
+    }
+
+    /// A whole number that has a default.
+    pub fn int(&self, name: &str) -> i64 {
+        match self.get(name) {
+            Some(Value::Int(i)) => *i,
+            other => wrong(name, other),
+        }
+    }
+
+    /// A number that has a default.
+    pub fn float(&self, name: &str) -> f64 {
+        match self.get(name) {
+            Some(Value::Float(f)) => *f,
+            other => wrong(name, other),
+        }
+    }
+
+    /// A time that has a default.
+    pub fn time(&self, name: &str) -> Time {
+        match self.get(name) {
+            Some(Value::Time(t)) => *t,
+            other => wrong(name, other),
+        }
+    }
+
+    /// A size in bytes that has a default.
+    pub fn bytes(&self, name: &str) -> u64 {
+        match self.get(name) {
+            Some(Value::Bytes(b)) => b.0,
+            other => wrong(name, other),
+        }
+    }
+
+    /// A word that has a default.
+    pub fn word(&self, name: &str) -> &'static str {
+        match self.get(name) {
+            Some(Value::Word(w)) => w,
+            other => wrong(name, other),
+        }
+    }
+
+    /// A nested table.
+    pub fn table(&self, name: &str) -> &Options {
+        match self.get(name) {
+            Some(Value::Table(t)) => t,
+            other => wrong(name, other),
+        }
+    }
+}
+
+fn wrong(name: &str, found: Option<&Value>) -> ! {
+    panic!("option {name} of this entry has no default or another type: {found:?}")
+}
+
+/// The plain defaults of a list of options, [`Entry::finish`] not yet applied.
+///
+/// # Panics
+/// When a default does not parse as its kind; the conformance tests build
+/// every entry, so that cannot reach a user.
+pub fn defaults(options: &'static [Opt]) -> Options {
+    let mut filled = Options::default();
+    for opt in options {
+        if let Kind::Table(inner) = opt.kind {
+            filled.set(opt.name, Value::Table(defaults(inner)));
+        } else if let Some(text) = opt.default {
+            let value = parse_word(opt.kind, text)
+                .unwrap_or_else(|e| panic!("default {text:?} of {}: expected {e}", opt.name));
+            filled.set(opt.name, value);
+        }
+    }
+    filled
+}
+
+/// Reads the text of an option. Numbers and booleans are read too, so that
+/// defaults and tc's words have one grammar. `bdp` sizes are not resolved
+/// here (the caller knows the path): they are an error.
+pub fn parse_word(kind: Kind, text: &str) -> Result<Value, String> {
+    use crate::units::{Size, parse_rate, parse_size, parse_time};
+    let number = || text.parse::<f64>().ok().filter(|f| f.is_finite());
+    let size = |packets: bool, bytes: bool| match parse_size(text)? {
+        Size::Packets(n) if packets => Ok(Value::Packets(n)),
+        Size::Bytes(n) if bytes => Ok(Value::Bytes(Bytes(n))),
+        Size::Packets(_) => Err("a size in bytes such as \"64kb\"".to_owned()),
+        Size::Bytes(_) => Err("a number of packets such as \"1000p\"".to_owned()),
+        Size::Bdp(_) => Err("a size without \"bdp\" here".to_owned()),
+    };
+    let value = match kind {
+        Kind::Bool => Value::Bool(match text {
+            "true" => true,
+            "false" => false,
+            _ => return Err("true or false".to_owned()),
+        }),
+        Kind::Int { .. } => Value::Int(text.parse().map_err(|_| "a whole number".to_owned())?),
+        Kind::Float { .. } => Value::Float(number().ok_or("a number")?),
+        Kind::Time { .. } => Value::Time(parse_time(text)?),
+        Kind::Rate => Value::Rate(parse_rate(text)?),
+        Kind::Size { packets, bytes } => size(packets, bytes)?,
+        Kind::TimeOrSize => match parse_time(text) {
+            Ok(time) => Value::Time(time),
+            Err(_) => size(true, true).map_err(|_| {
+                "a time such as \"1ms\" or a size such as \"64kb\" or \"10p\"".to_owned()
+            })?,
+        },
+        Kind::Word(words) => Value::Word(
+            words
+                .iter()
+                .find(|w| **w == text)
+                .ok_or_else(|| format!("one of {}", words.join(", ")))?,
+        ),
+        Kind::Table(_) => return Err("a table".to_owned()),
+    };
+    check_range(kind, &value)?;
+    Ok(value)
+}
+
+/// Whether a value of the right type is in the range of its option; the error
+/// says what was expected.
+pub fn check_range(kind: Kind, value: &Value) -> Result<(), String> {
+    match (kind, value) {
+        (Kind::Int { min, max }, Value::Int(i)) if !(min..=max).contains(i) => {
+            Err(format!("a whole number from {min} to {max}"))
+        }
+        (Kind::Float { min, max }, Value::Float(f)) if !(min..=max).contains(f) => {
+            Err(format!("a number from {min} to {max}"))
+        }
+        (Kind::Time { min }, Value::Time(t)) if *t < min => {
+            Err(format!("a time of at least {min}"))
+        }
+        (Kind::Rate, Value::Rate(Rate(0))) => Err("a rate greater than 0".to_owned()),
+        (_, Value::Bytes(Bytes(0)) | Value::Packets(0)) => Err("a size greater than 0".to_owned()),
+        (Kind::TimeOrSize, Value::Time(Time(0))) => Err("a time greater than 0".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// Finds an entry by name.
+pub fn find<'a, B>(entries: &'a [&'static Entry<B>], name: &str) -> Option<&'a &'static Entry<B>> {
+    entries.iter().find(|e| e.name == name)
+}
+
+/// The complete options of an entry with nothing set.
+///
+/// # Panics
+/// When the entry cannot be built with nothing set.
+pub fn complete_defaults<B>(entry: &Entry<B>) -> Options {
+    let mut options = defaults(entry.options);
+    (entry.finish)(&mut options).unwrap_or_else(|e| panic!("defaults of {}: {e:?}", entry.name));
+    options
+}

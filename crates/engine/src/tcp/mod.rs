@@ -1,0 +1,3 @@
+//! TCP as Linux does it: sender, receiver and what they share.
+
+pub mod conn;

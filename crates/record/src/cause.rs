@@ -1,0 +1,120 @@
+//! Why a packet was dropped or marked, and how often.
+
+/// Why a packet was dropped or marked.
+///
+/// The first six are drops, the rest marks; [`Cause::is_drop`] tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Cause {
+    /// The buffer was full.
+    Overflow,
+    /// The queue's algorithm decided to drop.
+    Aqm,
+    /// BLUE's probability in Cobalt.
+    Blue,
+    /// The overload protection of DualPI2.
+    Overload,
+    /// Random loss of the link itself, outside the queue.
+    Loss,
+    /// A scheduled drop of the scenario.
+    Scheduled,
+    /// Marked CE by the queue's algorithm.
+    Mark,
+    /// Marked CE by a step threshold.
+    StepMark,
+    /// Marked SCE (ECT(1)).
+    SceMark,
+    /// Marked CE by a schedule of the scenario.
+    ScheduledMark,
+}
+
+impl Cause {
+    /// Number of causes.
+    pub const COUNT: usize = 10;
+    /// Every cause, in the order of its number.
+    pub const ALL: [Cause; Self::COUNT] = [
+        Cause::Overflow,
+        Cause::Aqm,
+        Cause::Blue,
+        Cause::Overload,
+        Cause::Loss,
+        Cause::Scheduled,
+        Cause::Mark,
+        Cause::StepMark,
+        Cause::SceMark,
+        Cause::ScheduledMark,
+    ];
+
+    /// The name in summaries and events.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::Overflow => "overflow",
+            Cause::Aqm => "aqm",
+            Cause::Blue => "blue",
+            Cause::Overload => "overload",
+            Cause::Loss => "loss",
+            Cause::Scheduled => "scheduled",
+            Cause::Mark => "mark",
+            Cause::StepMark => "step_mark",
+            Cause::SceMark => "sce_mark",
+            Cause::ScheduledMark => "scheduled_mark",
+        }
+    }
+
+    /// Whether the packet is gone.
+    pub const fn is_drop(self) -> bool {
+        (self as u8) < Cause::Mark as u8
+    }
+}
+
+/// Counters, one for each [`Cause`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts(pub [u64; Cause::COUNT]);
+
+impl Counts {
+    /// Counts one event.
+    #[inline]
+    pub fn add(&mut self, cause: Cause) {
+        self.0[cause as usize] += 1;
+    }
+
+    /// Events of one cause.
+    pub fn get(&self, cause: Cause) -> u64 {
+        self.0[cause as usize]
+    }
+
+    /// Drops of every cause.
+    pub fn drops(&self) -> u64 {
+        Cause::ALL
+            .iter()
+            .filter(|c| c.is_drop())
+            .map(|&c| self.get(c))
+            .sum()
+    }
+
+    /// CE marks of every cause (SCE marks are counted apart).
+    pub fn marks(&self) -> u64 {
+        self.get(Cause::Mark) + self.get(Cause::StepMark) + self.get(Cause::ScheduledMark)
+    }
+
+    /// SCE marks.
+    pub fn sce_marks(&self) -> u64 {
+        self.get(Cause::SceMark)
+    }
+
+    /// Adds another set of counters to this one.
+    pub fn merge(&mut self, other: &Counts) {
+        for (a, b) in self.0.iter_mut().zip(other.0) {
+            *a += b;
+        }
+    }
+}
+
+/// Counters of one flow or traffic source at one link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowCounts {
+    /// Packets that arrived at the queue.
+    pub arrived: u64,
+    /// Drops and marks by cause.
+    pub counts: Counts,
+}

@@ -1,0 +1,17 @@
+//! What tailback measures, and nothing of how: histograms, counters by cause,
+//! time series, the outcome of a run and its summary.
+//!
+//! Shared by the simulator, the kernel engine's guest agent and the bindings,
+//! so that the same measurement has the same definition whoever took it.
+//! Times are integer nanoseconds, sizes bytes, rates bit/s.
+
+pub mod cause;
+pub mod histogram;
+pub mod outcome;
+pub mod series;
+pub mod summary;
+
+pub use cause::{Cause, Counts, FlowCounts};
+pub use histogram::Histogram;
+pub use outcome::{FlowOutcome, LinkOutcome, Outcome, TrafficOutcome};
+pub use series::{Series, SeriesId};

@@ -1,0 +1,104 @@
+//! What a run measured, as its engine hands it over.
+//!
+//! Every counter and histogram counts events at or after the warm-up.
+
+use crate::{Counts, Histogram, Series};
+
+/// Everything one run measured.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Length of the run, ns.
+    pub duration_ns: u64,
+    /// Start of the measurement, ns.
+    pub warmup_ns: u64,
+    /// One for each flow, in file order.
+    pub flows: Vec<FlowOutcome>,
+    /// One for each link, in file order, the way back after the way there.
+    pub links: Vec<LinkOutcome>,
+    /// One for each traffic source.
+    pub traffic: Vec<TrafficOutcome>,
+    /// Samples and events.
+    pub series: Series,
+    /// Data packets that TCP senders sent over the whole run, for speed figures.
+    pub data_packets: u64,
+    /// Calendar events processed.
+    pub events: u64,
+}
+
+/// What one TCP flow did.
+#[derive(Clone, Debug, Default)]
+pub struct FlowOutcome {
+    /// Name of the flow.
+    pub name: String,
+    /// Name of its congestion control.
+    pub cc: String,
+    /// Start of its measurement: max(start, warm-up), ns.
+    pub from_ns: u64,
+    /// End of its measurement: min(stop, completion, duration), ns.
+    pub to_ns: u64,
+    /// Payload bytes delivered in order between the two.
+    pub delivered_bytes: u64,
+    /// One sample per ACK of unretransmitted data, ns.
+    pub rtt: Histogram,
+    /// Smoothed RTT sampled every record interval: sum, ns.
+    pub srtt_sum_ns: u128,
+    /// Number of those samples.
+    pub srtt_samples: u64,
+    /// Data packets sent, retransmissions included.
+    pub packets: u64,
+    /// Data packets sent again.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Drops and marks of its packets (data and ACKs) at every link.
+    pub counts: Counts,
+    /// From the flow's start until every byte was delivered, ns.
+    pub completion_ns: Option<u64>,
+    /// Samples (of `srtt_samples`) at which the receive window held it back.
+    pub rwnd_limited_samples: u64,
+}
+
+/// What one link and its queue did.
+#[derive(Clone, Debug, Default)]
+pub struct LinkOutcome {
+    /// Name of the link.
+    pub name: String,
+    /// Name of the queue discipline.
+    pub aqm: String,
+    /// Enqueue to dequeue of every forwarded packet, own serialisation not
+    /// included, ns.
+    pub delay: Histogram,
+    /// Packets forwarded.
+    pub packets: u64,
+    /// Frame bytes forwarded.
+    pub bytes: u64,
+    /// What the link could have carried between warm-up and end, bytes.
+    pub capacity_bytes: f64,
+    /// Drops and marks by cause.
+    pub counts: Counts,
+    /// Integral of the backlog over time, byte x ns.
+    pub backlog_byte_ns: u128,
+    /// Largest backlog, bytes.
+    pub backlog_max_bytes: u64,
+}
+
+/// What one unresponsive source did.
+#[derive(Clone, Debug, Default)]
+pub struct TrafficOutcome {
+    /// Name of the source.
+    pub name: String,
+    /// Its kind, e.g. `cbr`.
+    pub kind: String,
+    /// Start of its measurement, ns.
+    pub from_ns: u64,
+    /// End of its measurement, ns.
+    pub to_ns: u64,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Packets that arrived.
+    pub received_packets: u64,
+    /// Frame bytes that arrived.
+    pub received_bytes: u64,
+    /// Drops and marks of its packets at every link.
+    pub counts: Counts,
+}

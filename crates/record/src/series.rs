@@ -1,0 +1,74 @@
+//! Time series and events of a run, in the long form: one row is (time, flow,
+//! link, quantity, value).
+
+/// Which series a row belongs to; made by [`Series::id`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeriesId(u32);
+
+/// What a series is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeriesKey {
+    /// The flow or traffic source, if the series is about one.
+    pub flow: Option<String>,
+    /// The link, if the series is about one.
+    pub link: Option<String>,
+    /// The quantity with its unit as suffix where it has one, e.g. `cwnd`
+    /// (segments), `srtt_ns`, `backlog_bytes`, `drop.overflow` (an event).
+    pub quantity: String,
+}
+
+/// Rows are kept up to this many; what came later is counted in
+/// [`Series::lost`] and reported, never dropped silently.
+pub const MAX_ROWS: usize = 20_000_000;
+
+/// Samples and events in the order they were recorded.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    /// One for each [`SeriesId`].
+    pub keys: Vec<SeriesKey>,
+    /// Index into `keys`, row by row.
+    pub key: Vec<u32>,
+    /// Nanoseconds from the start of the run, row by row.
+    pub time_ns: Vec<u64>,
+    /// The value, row by row.
+    pub value: Vec<f64>,
+    /// Rows beyond [`MAX_ROWS`].
+    pub lost: u64,
+}
+
+impl Series {
+    /// Declares a series; every flow, link and quantity is declared once,
+    /// before the run.
+    pub fn id(&mut self, flow: Option<&str>, link: Option<&str>, quantity: &str) -> SeriesId {
+        let key = SeriesKey {
+            flow: flow.map(str::to_owned),
+            link: link.map(str::to_owned),
+            quantity: quantity.to_owned(),
+        };
+        debug_assert!(!self.keys.contains(&key), "declared twice: {key:?}");
+        self.keys.push(key);
+        SeriesId((self.keys.len() - 1) as u32)
+    }
+
+    /// Appends a row.
+    #[inline]
+    pub fn push(&mut self, id: SeriesId, time_ns: u64, value: f64) {
+        if self.key.len() >= MAX_ROWS {
+            self.lost += 1;
+            return;
+        }
+        self.key.push(id.0);
+        self.time_ns.push(time_ns);
+        self.value.push(value);
+    }
+
+    /// Number of rows kept.
+    pub fn len(&self) -> usize {
+        self.key.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.key.is_empty()
+    }
+}
