@@ -29,6 +29,7 @@ pub struct Link {
     rate: RatePlan,
     mode: LinkMode,
     overhead: i32,
+    count_in_service: bool,
     /// Probability of loss behind the queue, and its stream.
     loss: Option<(f64, Stream)>,
     /// The link is sending or waits for its queue: an arrival need not serve it.
@@ -52,6 +53,7 @@ impl Link {
             rate: plan.rate.clone(),
             mode: plan.mode,
             overhead: plan.overhead,
+            count_in_service: plan.count_in_service,
             loss: (plan.loss > 0.0).then_some((plan.loss, loss)),
             busy: false,
             held: false,
@@ -106,7 +108,11 @@ impl Link {
                 self.busy = true;
                 self.held = false;
                 let len = self.charged(&packet);
-                Ok((packet, self.slot_end(now, len)))
+                let end = self.slot_end(now, len);
+                if self.count_in_service {
+                    self.sink.occupy(&packet, now, end);
+                }
+                Ok((packet, end))
             }
             Dequeue::Empty => {
                 self.busy = false;
@@ -211,11 +217,9 @@ impl Link {
         lost
     }
 
-    /// Frame bytes of the packet in transmission.
-    pub fn in_service_bytes(&self) -> u64 {
-        self.in_service
-            .as_ref()
-            .map_or(0, |(p, _)| u64::from(p.len))
+    /// Packets that left the queue and not yet the link.
+    pub fn in_service(&self) -> u64 {
+        u64::from(self.in_service.is_some())
     }
 
     /// Changes of the rate: the first after `now`, and the rate then.

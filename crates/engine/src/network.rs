@@ -11,7 +11,7 @@ use tailback_record::{
     Counts, FlowOutcome, Histogram, LinkOutcome, Outcome, Series, SeriesId, TrafficOutcome,
 };
 
-use crate::aqm::{self, QueueContext, Sink};
+use crate::aqm::{self, Queue, QueueContext, Sink};
 use crate::calendar::{Calendar, Component};
 use crate::cc;
 use crate::link::{Link, Next};
@@ -64,11 +64,14 @@ struct Access<'a> {
     id: Component,
     now: Time,
     calendar: &'a mut Calendar,
+    /// Packets put into the network so far.
+    entered: &'a mut u64,
 }
 
 impl Port for Access<'_> {
     #[inline]
     fn send(&mut self, packet: Packet) {
+        *self.entered += 1;
         self.pipe.push(packet, self.now, self.id, self.calendar);
     }
 }
@@ -155,6 +158,19 @@ struct Ids {
     sampler: u32,
 }
 
+/// Where every packet is (without warm-up: drops are counted from there).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Census {
+    /// Put into the network by an end point.
+    pub entered: u64,
+    /// Taken out of it by an end point.
+    pub ended: u64,
+    /// In pipes, queues and transmission.
+    pub inside: u64,
+    /// Dropped by queues or lost behind them.
+    pub dropped: u64,
+}
+
 /// A network with its flows, ready to run.
 pub struct Network {
     now: Time,
@@ -171,6 +187,9 @@ pub struct Network {
     series: Series,
     scratch: Vec<f64>,
     events: u64,
+    /// Packets that end points put into the network, and that reached one.
+    entered: u64,
+    ended: u64,
     data_packets_before_warmup: u64,
     every_change: bool,
 }
@@ -308,6 +327,8 @@ impl Network {
             series,
             scratch: Vec::new(),
             events: 0,
+            entered: 0,
+            ended: 0,
             data_packets_before_warmup: 0,
             every_change,
             plan,
@@ -347,6 +368,37 @@ impl Network {
         }
         self.calendar
             .schedule(self.ids.sampler, self.plan.record.interval);
+    }
+
+    /// Puts another queue before a link: for queues that are not registered, and for tests. To be
+    /// called before the run.
+    pub fn replace_queue(&mut self, link: usize, queue: Box<dyn Queue>) {
+        self.links[link].queue = queue;
+    }
+
+    /// Where every packet that entered the network is.
+    pub fn census(&self) -> Census {
+        let waiting = self
+            .pipes
+            .iter()
+            .map(|p| p.packets.len() as u64)
+            .sum::<u64>();
+        let queued = self
+            .links
+            .iter()
+            .map(|l| l.queue.backlog().packets + l.in_service())
+            .sum::<u64>();
+        Census {
+            entered: self.entered,
+            ended: self.ended,
+            inside: waiting + queued,
+            dropped: self.links.iter().map(|l| l.sink.counts.drops()).sum(),
+        }
+    }
+
+    /// A flow's sender, to look at.
+    pub fn sender(&self, flow: usize) -> &Sender {
+        &self.flows[flow].sender
     }
 
     /// The time of the event handled last.
@@ -434,6 +486,7 @@ impl Network {
             }
             return;
         }
+        self.ended += 1;
         let index = packet.flow as usize;
         if index >= self.flows.len() {
             self.receive_datagram(&packet, index - self.flows.len());
@@ -485,6 +538,7 @@ impl Network {
             id: returning,
             now: self.now,
             calendar: &mut self.calendar,
+            entered: &mut self.entered,
         };
         flow.receiver.on_packet(packet, self.now, &mut port);
         if let Some(bytes) = flow.bytes
@@ -504,6 +558,7 @@ impl Network {
             id: access,
             now: self.now,
             calendar: &mut self.calendar,
+            entered: &mut self.entered,
         };
         if packet.has(flags::SYN) {
             flow.sender.on_syn_ack(packet, self.now, &mut port);
@@ -548,6 +603,7 @@ impl Network {
             id: access,
             now: self.now,
             calendar: &mut self.calendar,
+            entered: &mut self.entered,
         };
         if !flow.sender.has_started() {
             flow.sender.start(self.now, &mut port);
@@ -572,6 +628,7 @@ impl Network {
                 id: returning,
                 now: self.now,
                 calendar: &mut self.calendar,
+                entered: &mut self.entered,
             };
             flow.receiver.on_timer(self.now, &mut port);
         }
@@ -593,6 +650,7 @@ impl Network {
                     if self.now >= self.plan.warmup {
                         stream.sent_packets += 1;
                     }
+                    self.entered += 1;
                     let pipe = &mut self.pipes[access as usize];
                     pipe.push(packet, self.now, access, &mut self.calendar);
                 }

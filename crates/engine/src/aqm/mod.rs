@@ -216,6 +216,12 @@ impl Sink {
         self.backlog_packets -= 1;
     }
 
+    /// Adds a packet in transmission to the occupancy (`count_in_service`).
+    pub fn occupy(&mut self, packet: &Packet, from: Time, to: Time) {
+        let time = to.since(from.max(self.warmup)).ns();
+        self.backlog_byte_ns += u128::from(packet.len) * u128::from(time);
+    }
+
     /// Adds the time since the last change to the integral.
     #[inline]
     pub fn account(&mut self, now: Time) {
