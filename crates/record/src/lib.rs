@@ -14,4 +14,4 @@ pub mod summary;
 pub use cause::{Cause, Counts, FlowCounts};
 pub use histogram::Histogram;
 pub use outcome::{FlowOutcome, LinkOutcome, Outcome, TrafficOutcome};
-pub use series::{Series, SeriesId};
+pub use series::{MAX_ROWS, Series, SeriesId, SeriesKey};
