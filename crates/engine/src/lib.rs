@@ -7,6 +7,7 @@
 pub mod aqm;
 pub mod calendar;
 pub mod cc;
+pub mod link;
 pub mod network;
 pub mod packet;
 pub mod plan;

@@ -6,6 +6,8 @@
 //! Times are integer nanoseconds, sizes bytes, rates bit/s.
 
 pub mod cause;
+#[cfg(feature = "folder")]
+pub mod folder;
 pub mod histogram;
 pub mod outcome;
 pub mod series;
@@ -14,4 +16,5 @@ pub mod summary;
 pub use cause::{Cause, Counts, FlowCounts};
 pub use histogram::Histogram;
 pub use outcome::{FlowOutcome, LinkOutcome, Outcome, TrafficOutcome};
-pub use series::{MAX_ROWS, Series, SeriesId, SeriesKey};
+pub use series::{Series, SeriesId};
+pub use summary::Summary;

@@ -59,7 +59,7 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         let samples = plan.duration.0 / plan.record.interval.0.max(1) + 1;
         let rows = samples.saturating_mul(5 * flows + 4 * links);
         bytes = bytes.saturating_add(
-            rows.min(tailback_record::MAX_ROWS as u64)
+            rows.min(tailback_record::series::MAX_ROWS as u64)
                 .saturating_mul(ROW),
         );
     }

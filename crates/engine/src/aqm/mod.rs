@@ -7,7 +7,10 @@ use crate::registry::{Entry, Options};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
+pub mod codel;
 pub mod fifo;
+pub mod red;
+pub mod wred;
 
 /// What a queue hands to its link.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +81,7 @@ pub struct QueueContext {
 pub type Build = fn(&Options, QueueContext) -> Box<dyn Queue>;
 
 /// Every queue discipline: one line each.
-pub const ENTRIES: &[&Entry<Build>] = &[&fifo::ENTRY];
+pub const ENTRIES: &[&Entry<Build>] = &[&fifo::ENTRY, &red::ENTRY, &wred::ENTRY, &codel::ENTRY];
 
 /// Where every drop and mark goes, with its cause; it also keeps the backlog
 /// and its integral, so that occupancy is the same measurement for every queue.
