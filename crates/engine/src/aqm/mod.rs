@@ -10,6 +10,7 @@ use crate::units::{Rate, Time};
 pub mod codel;
 pub mod fifo;
 pub mod red;
+pub mod step;
 pub mod wred;
 
 /// What a queue hands to its link.
@@ -81,7 +82,13 @@ pub struct QueueContext {
 pub type Build = fn(&Options, QueueContext) -> Box<dyn Queue>;
 
 /// Every queue discipline: one line each.
-pub const ENTRIES: &[&Entry<Build>] = &[&fifo::ENTRY, &red::ENTRY, &wred::ENTRY, &codel::ENTRY];
+pub const ENTRIES: &[&Entry<Build>] = &[
+    &fifo::ENTRY,
+    &red::ENTRY,
+    &wred::ENTRY,
+    &codel::ENTRY,
+    &step::ENTRY,
+];
 
 /// Where every drop and mark goes, with its cause; it also keeps the backlog
 /// and its integral, so that occupancy is the same measurement for every queue.
