@@ -1,7 +1,6 @@
 //! Sweeps: a grid of values by path, lists that advance together, seeds; and
 //! how a value is put into the tree at a path (which `--set` uses too).
 
-
 use crate::build::names;
 use crate::diagnostic::Problem;
 use crate::keys::{KeyKind, ROOT, Registry, TableDef};
@@ -178,10 +177,7 @@ fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
         .map(|key| (resolve(root, &key.path), key))
         .collect();
     for (i, (path, key)) in keys.iter().enumerate() {
-        let Some((_, other)) = keys[..i]
-            .iter()
-            .find(|(other, _)| path.is_prefix_of(other))
-        else {
+        let Some((_, other)) = keys[..i].iter().find(|(other, _)| path.is_prefix_of(other)) else {
             continue;
         };
         let span = key.path.0.last().map_or(Span::default(), |step| step.1);
@@ -275,9 +271,11 @@ pub(crate) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
                 inner
             }
             (Step::Key(key), Toml::Array(_)) => {
-                let problem =
-                    Problem::new(*span, format!("there is no \"{}\" in {}", shorten(key), shown()))
-                        .global();
+                let problem = Problem::new(
+                    *span,
+                    format!("there is no \"{}\" in {}", shorten(key), shown()),
+                )
+                .global();
                 return Err(match names.as_slice() {
                     [] => problem.expected("an index such as [0]"),
                     names => problem
@@ -296,7 +294,11 @@ pub(crate) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
                         valid.extend(place.creatable().map(str::to_owned));
                         valid.sort();
                         valid.dedup();
-                        let whole = if i == 0 { "the scenario".to_owned() } else { shown() };
+                        let whole = if i == 0 {
+                            "the scenario".to_owned()
+                        } else {
+                            shown()
+                        };
                         let problem = Problem::new(
                             *span,
                             format!("there is no \"{}\" in {whole}", shorten(key)),
@@ -411,10 +413,7 @@ impl Place {
                     Some(entry.name) == name
                         && entry.options.iter().any(|opt| {
                             opt.name == key
-                                && matches!(
-                                    opt.kind,
-                                    tailback_engine::registry::Kind::Table(_)
-                                )
+                                && matches!(opt.kind, tailback_engine::registry::Kind::Table(_))
                         })
                 })
             }
@@ -448,4 +447,3 @@ pub(crate) fn labels(values: &[Node]) -> Vec<String> {
         })
         .collect()
 }
-

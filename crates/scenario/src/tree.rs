@@ -315,9 +315,8 @@ fn convert_table(
     offset: usize,
     problems: &mut Vec<Problem>,
 ) -> Table {
-    let shift = |range: std::ops::Range<usize>| {
-        Span::new(source, range.start + offset..range.end + offset)
-    };
+    let shift =
+        |range: std::ops::Range<usize>| Span::new(source, range.start + offset..range.end + offset);
     let mut items: Vec<Item> = table
         .iter()
         .map(|(key, value)| Item {
@@ -393,7 +392,9 @@ impl Path {
                 part(span, at, text.len()),
                 format!("\"{}\" is not a path", shorten(text)),
             )
-            .expected("keys with dots between them, such as \"bottleneck.rate\" or \"flows[0].rtt\"")
+            .expected(
+                "keys with dots between them, such as \"bottleneck.rate\" or \"flows[0].rtt\"",
+            )
         };
         let bytes = text.as_bytes();
         let mut steps = Vec::new();
@@ -408,7 +409,9 @@ impl Path {
                 ));
                 at = end + 1;
             } else {
-                let end = text[at..].find(['.', '[', ']', '"']).map_or(text.len(), |n| at + n);
+                let end = text[at..]
+                    .find(['.', '[', ']', '"'])
+                    .map_or(text.len(), |n| at + n);
                 if end == begin {
                     return Err(wrong(begin));
                 }
@@ -455,7 +458,9 @@ pub(crate) fn shorten(text: &str) -> String {
 }
 
 /// Makes names unique: explicit ones stay, the others get `-2`, `-3`, ...
-pub(crate) fn unique_names<'a>(names: impl Iterator<Item = (Option<&'a str>, &'a str)>) -> Vec<String> {
+pub(crate) fn unique_names<'a>(
+    names: impl Iterator<Item = (Option<&'a str>, &'a str)>,
+) -> Vec<String> {
     let names: Vec<_> = names.collect();
     let mut taken: HashSet<String> = names
         .iter()
