@@ -349,21 +349,20 @@ impl CongestionControl for Dctcp {
         cong_avoid(conn, acked);
     }
 
-    fn in_ack_event(&mut self, conn: &mut Conn, ack_seq: u64, ece: bool) {
+    fn in_ack_event(&mut self, conn: &mut Conn, acked: u32, ece: bool) {
         if self.per_ack {
             let full = if ece { 1 << self.bits } else { 0 };
             if self.normalise {
                 let in_flight = u64::from(conn.in_flight.max(1));
                 // A duplicate ACK stands for one segment.
-                let acked = ack_seq.saturating_sub(conn.snd_una).clamp(1, in_flight);
+                let acked = u64::from(acked).clamp(1, in_flight);
                 let share = |of: u64| (of * acked / in_flight) >> self.shift_g;
                 self.average(share(self.alpha), share(full));
             } else {
                 self.average(self.alpha >> self.shift_g, full >> self.shift_g);
             }
-        } else if ack_seq >= self.next_seq {
-            // RFC 8257 section 3.3 steps 3 to 7. Linux, too, looks before this
-            // ACK is counted: it belongs to the next window.
+        } else if conn.snd_una >= self.next_seq {
+            // RFC 8257 section 3.3 steps 3 to 7; this ACK is counted already.
             let delivered = conn.delivered - self.old_delivered;
             let marked = conn.delivered_ce - self.old_delivered_ce;
             let rise = (marked << (self.bits - self.shift_g)) / delivered.max(1);

@@ -87,8 +87,10 @@ pub trait CongestionControl: Send {
         false
     }
 
-    /// For each ACK, before anything else is done with it (`conn.delivered` not yet updated).
-    fn in_ack_event(&mut self, _conn: &mut Conn, _ack_seq: u64, _ece: bool) {}
+    /// For each ACK, once it is counted in `conn.snd_una`, `delivered` and
+    /// `delivered_ce` (Linux since 6.16), while `conn.in_flight` is still that
+    /// before it; `acked` segments were newly acknowledged cumulatively.
+    fn in_ack_event(&mut self, _conn: &mut Conn, _acked: u32, _ece: bool) {}
 
     /// After the scoreboard was updated with an ACK that delivered something:
     /// `acked` segments, and the RTT if it was measured.
