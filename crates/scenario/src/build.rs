@@ -12,7 +12,7 @@ use tailback_engine::registry::{self, Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
 
 use crate::diagnostic::Problem;
-use crate::keys::{self, KeyKind, Registry, ROOT};
+use crate::keys::{self, KeyKind, ROOT, Registry};
 use crate::memory;
 use crate::read::{Bdp, Fields, Reader, expectation};
 use crate::tree::{Node, Span, Table, Toml, unique_names};
@@ -91,10 +91,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> Plan {
     };
 
     let mut budget = Budget::default();
-    let (flow_nodes, traffic_nodes) = (
-        list(reader, &top, "flows"),
-        list(reader, &top, "traffic"),
-    );
+    let (flow_nodes, traffic_nodes) = (list(reader, &top, "flows"), list(reader, &top, "traffic"));
     if flow_nodes.is_empty()
         && traffic_nodes.is_empty()
         && top.item("flows").is_none()
@@ -154,11 +151,7 @@ fn list<'n>(reader: &mut Reader<'_>, top: &Fields<'n>, name: &str) -> &'n [Node]
     match item.node.array() {
         Some(list) if !list.is_empty() => list,
         _ => {
-            reader.wrong(
-                name,
-                &item.node,
-                format!("tables, each under [[{name}]]"),
-            );
+            reader.wrong(name, &item.node, format!("tables, each under [[{name}]]"));
             &[]
         }
     }
@@ -172,8 +165,9 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
         (Some(bottleneck), Some(links)) => {
             let later = bottleneck.key_span.max(links.key_span);
             reader.problem(
-                Problem::new(later, "there are both [bottleneck] and [links]")
-                    .expected("[bottleneck] for a single link, or [links.NAME] for each of several"),
+                Problem::new(later, "there are both [bottleneck] and [links]").expected(
+                    "[bottleneck] for a single link, or [links.NAME] for each of several",
+                ),
             );
         }
         (None, None) => reader.problem(
@@ -206,9 +200,7 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
         let rate = node.table().and_then(|table| table.item("rate"));
         let rate = rate.and_then(|item| reader.rate(item));
         let bdp = match (&rate, rtt) {
-            (Some(rate), Some(rtt)) => {
-                Bdp::Known(rate.nominal().0 as f64 * rtt.0 as f64 / 8e9)
-            }
+            (Some(rate), Some(rtt)) => Bdp::Known(rate.nominal().0 as f64 * rtt.0 as f64 / 8e9),
             _ => Bdp::Unknown,
         };
         let fields = reader.fields(node, &keys::LINK, &label, bdp);
@@ -432,7 +424,10 @@ fn flows(
             reader.problem(
                 Problem::new(
                     fields.span_of("tcp"),
-                    format!("the receive window of {} bytes holds no segment", tcp.rwnd.0),
+                    format!(
+                        "the receive window of {} bytes holds no segment",
+                        tcp.rwnd.0
+                    ),
                 )
                 .expected(format!("rwnd of at least mss, {} bytes", tcp.mss)),
             );
@@ -519,7 +514,11 @@ fn times(
     if let (Some(stop), Some(item)) = (stop, fields.item("stop"))
         && stop <= start
     {
-        reader.wrong("stop", &item.node, format!("a time after the start, {start}"));
+        reader.wrong(
+            "stop",
+            &item.node,
+            format!("a time after the start, {start}"),
+        );
     }
     (start, stop)
 }
@@ -610,9 +609,12 @@ fn way(
     }
     if back.is_empty() {
         reader.problem(
-            Problem::new(fields.span_of("reverse"), "there is no link on the way back")
-                .expected("both_directions = true on a link of the route, or \"back\"")
-                .global(),
+            Problem::new(
+                fields.span_of("reverse"),
+                "there is no link on the way back",
+            )
+            .expected("both_directions = true on a link of the route, or \"back\"")
+            .global(),
         );
     }
     (back, there)
@@ -641,7 +643,11 @@ fn check_host_jitter(
         return;
     };
     let frame = |tcp: &TcpPlan| u64::from(tcp.mss) + u64::from(tcp.header);
-    let frame = flows.iter().map(|flow| frame(&flow.tcp)).min().unwrap_or(frame(tcp));
+    let frame = flows
+        .iter()
+        .map(|flow| frame(&flow.tcp))
+        .min()
+        .unwrap_or(frame(tcp));
     let packet = rate.time_for(frame);
     if let Some(item) = top.item("host_jitter")
         && host_jitter >= packet

@@ -79,10 +79,13 @@ fn digest(parts: &[&str]) -> String {
 }
 
 fn hex(bytes: &[u8], len: usize) -> String {
-    bytes.iter().take(len).fold(String::new(), |mut text, byte| {
-        _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .take(len)
+        .fold(String::new(), |mut text, byte| {
+            _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 /// Names a run.

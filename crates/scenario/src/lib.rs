@@ -184,8 +184,7 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     let mut problems = Vec::new();
     let root = tree::parse(text, 0, &mut problems);
     if problems.is_empty() {
-        return expand(request, root, &mut sources)
-            .map_err(|problems| render(problems, &sources));
+        return expand(request, root, &mut sources).map_err(|problems| render(problems, &sources));
     }
     // With syntax errors, part of the file is missing from the tree: what else
     // is wrong can be told only where the parser did not lose its way.
@@ -283,7 +282,9 @@ fn expand(
             .keys
             .retain(|key| !sets.iter().any(|set| set.path == key_path(key)));
     }
-    sweep.dimensions.retain(|dimension| !dimension.keys.is_empty());
+    sweep
+        .dimensions
+        .retain(|dimension| !dimension.keys.is_empty());
     check_size(&sweep, &mut problems);
     if !problems.is_empty() {
         // The file itself is worth checking even so, but not its points.
@@ -429,11 +430,21 @@ fn runs(
         reader.resolved.clear();
         let before = reader.problems.len();
         let plan = build::plan(&tree, reader);
-        if plan.seed.checked_add(sweep.seeds).is_none_or(|end| end > i64::MAX as u64) {
+        if plan
+            .seed
+            .checked_add(sweep.seeds)
+            .is_none_or(|end| end > i64::MAX as u64)
+        {
             let span = tree.table().and_then(|t| t.get("seed")).map(|n| n.span);
             reader.problem(
-                Problem::new(span.unwrap_or(sweep.seeds_span), "seeds count past the largest")
-                    .expected(format!("a smaller seed: {} are counted from it", sweep.seeds)),
+                Problem::new(
+                    span.unwrap_or(sweep.seeds_span),
+                    "seeds count past the largest",
+                )
+                .expected(format!(
+                    "a smaller seed: {} are counted from it",
+                    sweep.seeds
+                )),
             );
         }
         // Errors of one point are mostly those of all: a few hundred are plenty.
@@ -510,7 +521,9 @@ fn axes(sweep: &Sweep, runs: &[Run]) -> Vec<Axis> {
                     Some(seen) if seen == param => {}
                     Some(_) => {
                         let node = &dimension.keys[k].values[run.at[d]];
-                        let text = node.string().map_or_else(|| node.inline(200), str::to_owned);
+                        let text = node
+                            .string()
+                            .map_or_else(|| node.inline(200), str::to_owned);
                         *slot = Some(Param::Name(text));
                     }
                 }
@@ -555,7 +568,11 @@ fn asserts(root: &Node, runs: &[Run], reader: &mut Reader<'_>) -> Vec<Assert> {
             && min > max
             && let Some(item) = fields.item("max")
         {
-            reader.wrong("max", &item.node, format!("a number of at least min, {min}"));
+            reader.wrong(
+                "max",
+                &item.node,
+                format!("a number of at least min, {min}"),
+            );
         }
         let Some(metric) = metric else { continue };
         check_scope(reader, &fields, &metric, flow.as_deref(), link.as_deref());
@@ -658,7 +675,11 @@ fn check_subject(
 
 /// Refuses a scenario of which a run does not fit into the memory there is.
 pub fn check_memory(scenario: &Scenario, available_bytes: u64) -> Result<(), Diagnostic> {
-    let largest = scenario.points.iter().map(|p| estimate_memory(&p.plan)).max();
+    let largest = scenario
+        .points
+        .iter()
+        .map(|p| estimate_memory(&p.plan))
+        .max();
     let needed = largest.unwrap_or(0);
     if needed <= available_bytes {
         return Ok(());

@@ -39,7 +39,11 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     let on_path: u64 = plan
         .links
         .iter()
-        .map(|link| link.rate.nominal().bytes_in(rtt.unwrap_or_default() + link.delay))
+        .map(|link| {
+            link.rate
+                .nominal()
+                .bytes_in(rtt.unwrap_or_default() + link.delay)
+        })
         .fold(0, u64::saturating_add);
     let windows = plan
         .flows
@@ -82,7 +86,9 @@ pub(crate) fn refuse_flows(flows: u64, available: u64, span: Span) -> Option<Pro
         let (needed, available) = (mib(needed), mib(available));
         Problem::new(
             span,
-            format!("{flows} flows need about {needed} MiB of memory, and {available} MiB are available"),
+            format!(
+                "{flows} flows need about {needed} MiB of memory, and {available} MiB are available"
+            ),
         )
         .expected("fewer flows")
     })

@@ -5,9 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tailback_engine::plan::RatePlan;
-use tailback_engine::registry::{
-    Kind, Opt, Options, Value, check_range, defaults, parse_word,
-};
+use tailback_engine::registry::{Kind, Opt, Options, Value, check_range, defaults, parse_word};
 use tailback_engine::units::{Bytes, Rate, Size, Time, parse_rate, parse_size, parse_time};
 
 use crate::Loader;
@@ -57,7 +55,9 @@ impl<'n> Fields<'n> {
 
     /// The key as it stands in the file, if it does.
     pub fn item(&self, name: &str) -> Option<&'n Item> {
-        self.given[self.index(name)?].as_ref().map(|(item, _)| *item)
+        self.given[self.index(name)?]
+            .as_ref()
+            .map(|(item, _)| *item)
     }
 
     /// Where to point at for a key: its value, or the table.
@@ -230,7 +230,9 @@ impl<'a> Reader<'a> {
             given: def.keys.iter().map(|_| None).collect(),
         };
         let Some(table) = node.table() else {
-            self.problem(Problem::new(node.span, format!("{label} is not a table")).expected("a table"));
+            self.problem(
+                Problem::new(node.span, format!("{label} is not a table")).expected("a table"),
+            );
             return fields;
         };
         for item in &table.0 {
@@ -342,14 +344,7 @@ impl<'a> Reader<'a> {
         Some(value)
     }
 
-    fn text(
-        &mut self,
-        name: &str,
-        kind: Kind,
-        text: &str,
-        node: &Node,
-        bdp: Bdp,
-    ) -> Option<Value> {
+    fn text(&mut self, name: &str, kind: Kind, text: &str, node: &Node, bdp: Bdp) -> Option<Value> {
         let in_bytes = matches!(kind, Kind::Size { bytes: true, .. } | Kind::TimeOrSize);
         if in_bytes && let Ok(Size::Bdp(factor)) = parse_size(text) {
             return match bdp {
@@ -417,9 +412,7 @@ impl<'a> Reader<'a> {
         let good = !name.is_empty() && name.chars().count() <= 64 && name.chars().all(fits);
         if !good {
             let problem = Problem::new(span, format!("\"{}\" cannot be a name", shorten(name)));
-            self.problem(
-                problem.expected("1 to 64 letters, digits, \"_\", \"-\" and \"+\""),
-            );
+            self.problem(problem.expected("1 to 64 letters, digits, \"_\", \"-\" and \"+\""));
         }
         good
     }
@@ -533,13 +526,7 @@ impl<'a> Reader<'a> {
         options
     }
 
-    fn option(
-        &mut self,
-        registry: Registry,
-        opt: &Opt,
-        item: &Item,
-        bdp: Bdp,
-    ) -> Option<Value> {
+    fn option(&mut self, registry: Registry, opt: &Opt, item: &Item, bdp: Bdp) -> Option<Value> {
         let Kind::Table(inner) = opt.kind else {
             return self.plain(opt.name, opt.kind, &item.node, bdp);
         };
@@ -639,7 +626,8 @@ impl<'a> Reader<'a> {
     }
 
     fn steps(&mut self, item: &Item) -> Option<RatePlan> {
-        const EXPECTED: &str = "pairs of time and rate such as [[\"0s\", \"50Mbit\"], [\"30s\", \"5Mbit\"]]";
+        const EXPECTED: &str =
+            "pairs of time and rate such as [[\"0s\", \"50Mbit\"], [\"30s\", \"5Mbit\"]]";
         let Some(list) = item.node.array().filter(|list| !list.is_empty()) else {
             self.wrong(&item.key, &item.node, EXPECTED);
             return None;

@@ -1,14 +1,13 @@
 //! Sweeps: a grid of values by path, lists that advance together, seeds; and
 //! how a value is put into the tree at a path (which `--set` uses too).
 
-
 use crate::build::names;
 use crate::diagnostic::Problem;
 use crate::keys::{KeyKind, ROOT, Registry, TableDef};
 use crate::tree::{Item, Node, Path, Span, Step, Table, Toml, shorten};
 
 /// The most points, seeds counted.
-pub(crate) const MAX_POINTS: u64 = 1_000_000;
+pub(crate) const MAX_POINTS: u64 = 100_000;
 
 /// What advances together: one key of the grid, or the keys of a zip.
 #[derive(Debug)]
@@ -178,10 +177,7 @@ fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
         .map(|key| (resolve(root, &key.path), key))
         .collect();
     for (i, (path, key)) in keys.iter().enumerate() {
-        let Some((_, other)) = keys[..i]
-            .iter()
-            .find(|(other, _)| path.is_prefix_of(other))
-        else {
+        let Some((_, other)) = keys[..i].iter().find(|(other, _)| path.is_prefix_of(other)) else {
             continue;
         };
         let span = key.path.0.last().map_or(Span::default(), |step| step.1);
@@ -237,9 +233,10 @@ fn index_of(root: &Node, list: &str, name: &str) -> Option<usize> {
 /// know and the file leaves out is created on the way: `path.rtt` needs no
 /// `[path]`, and `queue.target` works for `queue = "codel"`.
 pub(crate) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Problem> {
-    // An unknown name is looked up in the whole tree, so before descending.
-    let names = match path.0.first() {
-        Some((Step::Key(list), _)) => names_in(root, list),
+    // A name that was not resolved is unknown; the known ones, for the
+    // message, need the whole tree.
+    let names = match path.0.as_slice() {
+        [(Step::Key(list), _), (Step::Key(_), _), ..] => names_in(root, list),
         _ => Vec::new(),
     };
     let Some(last) = path.0.len().checked_sub(1) else {
@@ -275,9 +272,11 @@ pub(crate) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
                 inner
             }
             (Step::Key(key), Toml::Array(_)) => {
-                let problem =
-                    Problem::new(*span, format!("there is no \"{}\" in {}", shorten(key), shown()))
-                        .global();
+                let problem = Problem::new(
+                    *span,
+                    format!("there is no \"{}\" in {}", shorten(key), shown()),
+                )
+                .global();
                 return Err(match names.as_slice() {
                     [] => problem.expected("an index such as [0]"),
                     names => problem
@@ -296,7 +295,11 @@ pub(crate) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
                         valid.extend(place.creatable().map(str::to_owned));
                         valid.sort();
                         valid.dedup();
-                        let whole = if i == 0 { "the scenario".to_owned() } else { shown() };
+                        let whole = if i == 0 {
+                            "the scenario".to_owned()
+                        } else {
+                            shown()
+                        };
                         let problem = Problem::new(
                             *span,
                             format!("there is no \"{}\" in {whole}", shorten(key)),
@@ -411,10 +414,7 @@ impl Place {
                     Some(entry.name) == name
                         && entry.options.iter().any(|opt| {
                             opt.name == key
-                                && matches!(
-                                    opt.kind,
-                                    tailback_engine::registry::Kind::Table(_)
-                                )
+                                && matches!(opt.kind, tailback_engine::registry::Kind::Table(_))
                         })
                 })
             }
@@ -448,4 +448,3 @@ pub(crate) fn labels(values: &[Node]) -> Vec<String> {
         })
         .collect()
 }
-

@@ -76,14 +76,6 @@ impl Sources {
             .map_or(0, |before| before.chars().count());
         (&source.name, line + 1, column + 1)
     }
-
-    /// The text at a place.
-    pub fn text(&self, span: Span) -> &str {
-        self.0
-            .get(span.source as usize)
-            .and_then(|s| s.text.get(span.start as usize..span.end as usize))
-            .unwrap_or("")
-    }
 }
 
 /// A value and its place.
@@ -145,11 +137,6 @@ impl Table {
             Some(old) => *old = item,
             None => self.0.push(item),
         }
-    }
-
-    pub fn remove(&mut self, key: &str) -> Option<Item> {
-        let index = self.0.iter().position(|item| item.key == key)?;
-        Some(self.0.remove(index))
     }
 }
 
@@ -315,9 +302,8 @@ fn convert_table(
     offset: usize,
     problems: &mut Vec<Problem>,
 ) -> Table {
-    let shift = |range: std::ops::Range<usize>| {
-        Span::new(source, range.start + offset..range.end + offset)
-    };
+    let shift =
+        |range: std::ops::Range<usize>| Span::new(source, range.start + offset..range.end + offset);
     let mut items: Vec<Item> = table
         .iter()
         .map(|(key, value)| Item {
@@ -393,7 +379,9 @@ impl Path {
                 part(span, at, text.len()),
                 format!("\"{}\" is not a path", shorten(text)),
             )
-            .expected("keys with dots between them, such as \"bottleneck.rate\" or \"flows[0].rtt\"")
+            .expected(
+                "keys with dots between them, such as \"bottleneck.rate\" or \"flows[0].rtt\"",
+            )
         };
         let bytes = text.as_bytes();
         let mut steps = Vec::new();
@@ -408,7 +396,9 @@ impl Path {
                 ));
                 at = end + 1;
             } else {
-                let end = text[at..].find(['.', '[', ']', '"']).map_or(text.len(), |n| at + n);
+                let end = text[at..]
+                    .find(['.', '[', ']', '"'])
+                    .map_or(text.len(), |n| at + n);
                 if end == begin {
                     return Err(wrong(begin));
                 }
@@ -455,7 +445,9 @@ pub(crate) fn shorten(text: &str) -> String {
 }
 
 /// Makes names unique: explicit ones stay, the others get `-2`, `-3`, ...
-pub(crate) fn unique_names<'a>(names: impl Iterator<Item = (Option<&'a str>, &'a str)>) -> Vec<String> {
+pub(crate) fn unique_names<'a>(
+    names: impl Iterator<Item = (Option<&'a str>, &'a str)>,
+) -> Vec<String> {
     let names: Vec<_> = names.collect();
     let mut taken: HashSet<String> = names
         .iter()
