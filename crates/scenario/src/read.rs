@@ -314,10 +314,7 @@ impl<'a> Reader<'a> {
                 | Kind::TimeOrSize
                 | Kind::Word(_),
                 Toml::String(text),
-            ) => match self.text(name, kind, text, node, bdp) {
-                Some(value) => value,
-                None => return None,
-            },
+            ) => self.text(name, kind, text, node, bdp)?,
             _ => {
                 self.wrong(name, node, plain_expectation(kind));
                 return None;
