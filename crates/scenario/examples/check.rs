@@ -18,7 +18,7 @@ fn main() {
     }) {
         Ok(s) => {
             println!("{} {} axes {:?}", s.title, s.id, s.axes);
-            for p in s.points.iter().take(20) {
+            for p in s.points.iter().take(6) {
                 println!(
                     "{} seed {} {:?}\n  {}",
                     p.run_id, p.seed, p.params, p.canonical

@@ -191,7 +191,7 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     let syntax = problems.clone();
     let lost = syntax
         .iter()
-        .filter(|problem| problem.message != tree::UNQUOTED)
+        .filter(|problem| !problem.local)
         .map(|problem| problem.span)
         .min();
     let lines: Vec<usize> = syntax.iter().map(|p| sources.line(p.span)).collect();
@@ -261,36 +261,49 @@ fn expand(
             "at least \"duration\", a [bottleneck] with its \"rate\", and [[flows]] with their \"cc\"",
         )]);
     }
-    let names = root.clone();
+    build::name_flows(&mut root);
     let sets = overrides(request, &mut root, sources, &mut problems);
     let mut sweep = sweep::read(&root, &mut problems);
+    // The tree is copied for each point: the lists need not come along.
+    if let tree::Toml::Table(table) = &mut root.value {
+        table.0.retain(|item| item.key != "sweep");
+    }
     if let Some(seeds) = request.seeds {
         sweep.seeds = seeds;
+        sweep.seeds_span = Span::default();
         if seeds == 0 {
+            sweep.seeds = 1;
             let source = sources.add("--seeds", "0");
             let span = Span::new(source, 0..1);
             problems.push(Problem::new(span, "0 seeds").expected("at least 1"));
         }
     }
-    // Names in paths are those of the file, before any of its keys is replaced.
     for dimension in &mut sweep.dimensions {
-        for key in &mut dimension.keys {
-            key.path = sweep::resolve(&names, &key.path);
-        }
-        // A key that is set has that one value.
-        dimension
-            .keys
-            .retain(|key| !sets.iter().any(|set| set.path == key_path(key)));
+        dimension.keys.retain_mut(|key| {
+            key.path = sweep::resolve(&root, &key.path);
+            // A key that is set has that one value.
+            if sets.iter().any(|set| key.path.same(&set.path)) {
+                return false;
+            }
+            for value in &mut key.values {
+                // What is set inside a swept table holds in each of its values.
+                let inside = sets.iter().filter(|set| key.path.is_prefix_of(&set.path));
+                let inside = inside.map(|set| (&set.path, &set.value));
+                match sweep::grafted(&root, &key.path, value, inside) {
+                    Ok(whole) => *value = whole,
+                    Err(problem) => {
+                        problems.push(problem);
+                        return false;
+                    }
+                }
+            }
+            true
+        });
     }
     sweep
         .dimensions
         .retain(|dimension| !dimension.keys.is_empty());
     check_size(&sweep, &mut problems);
-    if !problems.is_empty() {
-        // The file itself is worth checking even so, but not its points.
-        sweep.dimensions.clear();
-        sweep.seeds = 1;
-    }
     let mut reader = Reader::new(request.loader, request.memory);
     for dimension in &sweep.dimensions {
         for key in &dimension.keys {
@@ -298,7 +311,7 @@ fn expand(
         }
     }
     let sound = problems.is_empty();
-    let runs = runs(&root, &sweep, &sets, &mut reader, &mut problems);
+    let runs = runs(&root, &sweep, &mut reader, sound);
     let asserts = asserts(&root, &runs, &mut reader);
     problems.append(&mut reader.problems);
     if !sound || !problems.is_empty() {
@@ -333,10 +346,6 @@ fn expand(
     })
 }
 
-fn key_path(key: &sweep::SweptKey) -> Path {
-    key.path.clone()
-}
-
 /// Puts the values of `--set` into the tree.
 fn overrides(
     request: &Request<'_>,
@@ -344,13 +353,13 @@ fn overrides(
     sources: &mut Sources,
     problems: &mut Vec<Problem>,
 ) -> Vec<Set> {
-    let names = root.clone();
     let mut sets = Vec::new();
     for Override { key, value } in request.overrides {
-        let source = sources.add("--set", &format!("{key}={value}"));
+        let text = format!("{key}={value}");
+        let source = sources.add(&format!("--set {}", tree::shorten(&text)), &text);
         let span = Span::new(source, 0..key.len());
         let path = match Path::parse(key, span) {
-            Ok(path) => sweep::resolve(&names, &path),
+            Ok(path) => sweep::resolve(root, &path),
             Err(problem) => {
                 problems.push(problem);
                 continue;
@@ -375,15 +384,16 @@ fn check_size(sweep: &Sweep, problems: &mut Vec<Problem>) {
         .fold(1, u64::saturating_mul);
     if points > sweep::MAX_POINTS {
         let last = sweep.dimensions.last().and_then(|d| d.keys.first());
-        let span = last
-            .and_then(|key| key.path.0.first())
-            .map_or(sweep.seeds_span, |step| step.1);
+        let span = last.map_or(sweep.seeds_span, sweep::SweptKey::span);
         problems.push(
             Problem::new(span, format!("a sweep of {points} points"))
                 .expected(format!("at most {}", sweep::MAX_POINTS)),
         );
     }
 }
+
+/// So many errors are enough to look at.
+const MAX_PROBLEMS: usize = 1000;
 
 /// A point of the grid, before seeds.
 struct Run {
@@ -393,88 +403,60 @@ struct Run {
     plan: Plan,
 }
 
-fn runs(
-    root: &Node,
-    sweep: &Sweep,
-    sets: &[Set],
-    reader: &mut Reader<'_>,
-    problems: &mut Vec<Problem>,
-) -> Vec<Run> {
+/// Every point of the grid. First each value by itself, with the first values
+/// of the other axes: what is wrong with it is found in as many points as
+/// there are values. Only if all are right (and the sweep `sound`), the grid.
+fn runs(root: &Node, sweep: &Sweep, reader: &mut Reader<'_>, sound: bool) -> Vec<Run> {
     let labels: Vec<Vec<Vec<String>>> = sweep
         .dimensions
         .iter()
         .map(|d| d.keys.iter().map(|k| sweep::labels(&k.values)).collect())
         .collect();
-    let mut runs = Vec::new();
-    let mut flows: u64 = 0;
-    let mut at = vec![0; sweep.dimensions.len()];
-    loop {
-        let mut tree = root.clone();
-        for (dimension, index) in sweep.dimensions.iter().zip(&at) {
-            for key in &dimension.keys {
-                let value = key.values[*index].clone();
-                if let Err(problem) = sweep::graft(&mut tree, &key.path, value) {
-                    problems.push(problem);
-                    continue;
-                }
-                // What is set inside a swept table holds in each of its values.
-                for set in sets {
-                    if key.path.is_prefix_of(&set.path)
-                        && let Err(problem) = sweep::graft(&mut tree, &set.path, set.value.clone())
-                    {
-                        problems.push(problem);
-                    }
-                }
+    let origin = vec![0; sweep.dimensions.len()];
+    let mut runs = vec![run(root, sweep, &origin, &labels, reader)];
+    let size = |run: &Run| (run.plan.flows.len() + run.plan.traffic.len()) as u64;
+    // What is refused anyway is not worth minutes of looking for more.
+    let patience = MAX_TOTAL_FLOWS / size(&runs[0]).max(1);
+    let patience = if sound {
+        patience
+    } else {
+        patience.min(10_000)
+    };
+    let mut tried = 0;
+    for (axis, dimension) in sweep.dimensions.iter().enumerate() {
+        for value in 1..dimension.len {
+            tried += 1;
+            if reader.problems.len() > MAX_PROBLEMS || tried > patience {
+                break;
             }
-        }
-        reader.resolved.clear();
-        let before = reader.problems.len();
-        let plan = build::plan(&tree, reader);
-        if plan
-            .seed
-            .checked_add(sweep.seeds)
-            .is_none_or(|end| end > i64::MAX as u64)
-        {
-            let span = tree.table().and_then(|t| t.get("seed")).map(|n| n.span);
-            reader.problem(
-                Problem::new(
-                    span.unwrap_or(sweep.seeds_span),
-                    "seeds count past the largest",
-                )
-                .expected(format!(
-                    "a smaller seed: {} are counted from it",
-                    sweep.seeds
-                )),
-            );
-        }
-        // Errors of one point are mostly those of all: a few hundred are plenty.
-        if reader.problems.len() > before {
+            let mut at = origin.clone();
+            at[axis] = value;
+            run(root, sweep, &at, &labels, reader);
             reader.problems.sort();
             reader.problems.dedup();
-            if reader.problems.len() > 1000 {
-                return runs;
-            }
         }
-        let params = params(sweep, &at, &labels, reader);
-        flows += (plan.flows.len() + plan.traffic.len()) as u64 * sweep.seeds;
+    }
+    if !sound || !reader.problems.is_empty() {
+        return runs;
+    }
+    let mut flows: u64 = 0;
+    let mut at = origin;
+    loop {
+        if let Some(last) = runs.last() {
+            flows = flows.saturating_add(size(last).saturating_mul(sweep.seeds));
+        }
         let single = sweep.dimensions.is_empty() && sweep.seeds == 1;
         if flows > MAX_TOTAL_FLOWS && !single {
-            let span = sweep.dimensions.first().and_then(|d| d.keys.first());
-            let span = span.and_then(|key| key.path.0.first());
-            problems.push(
+            let key = sweep.dimensions.first().and_then(|d| d.keys.first());
+            reader.problem(
                 Problem::new(
-                    span.map_or(sweep.seeds_span, |step| step.1),
+                    key.map_or(sweep.seeds_span, sweep::SweptKey::span),
                     "the points have too many flows together",
                 )
                 .expected(format!("at most {MAX_TOTAL_FLOWS} in one sweep; split it")),
             );
             return runs;
         }
-        runs.push(Run {
-            params,
-            at: at.clone(),
-            plan,
-        });
         // The last key is the fastest.
         let Some(digit) = (0..at.len())
             .rev()
@@ -484,6 +466,52 @@ fn runs(
         };
         at[digit] += 1;
         at[digit + 1..].fill(0);
+        let run = run(root, sweep, &at, &labels, reader);
+        runs.push(run);
+        // Values that are wrong only together.
+        if !reader.problems.is_empty() {
+            return runs;
+        }
+    }
+}
+
+/// One point of the grid.
+fn run(
+    root: &Node,
+    sweep: &Sweep,
+    at: &[usize],
+    labels: &[Vec<Vec<String>>],
+    reader: &mut Reader<'_>,
+) -> Run {
+    let mut tree = root.clone();
+    for (dimension, index) in sweep.dimensions.iter().zip(at) {
+        for key in &dimension.keys {
+            let value = key.values[*index].clone();
+            if let Err(problem) = sweep::graft(&mut tree, &key.path, value) {
+                reader.problem(problem);
+            }
+        }
+    }
+    reader.resolved.clear();
+    let plan = build::plan(&tree, reader);
+    let last_seed = plan.seed.checked_add(sweep.seeds - 1);
+    if last_seed.is_none_or(|seed| seed > i64::MAX as u64) {
+        let seed = tree.table().and_then(|table| table.get("seed"));
+        reader.problem(
+            Problem::new(
+                seed.map_or(sweep.seeds_span, |node| node.span),
+                "the seeds count past the largest",
+            )
+            .expected(format!(
+                "a smaller seed: {} are counted from it",
+                sweep.seeds
+            )),
+        );
+    }
+    Run {
+        params: params(sweep, at, labels, reader),
+        at: at.to_vec(),
+        plan,
     }
 }
 

@@ -368,6 +368,10 @@ impl<'a> Reader<'a> {
                     Some(rest) if parse_word(kind, rest).is_ok() => {
                         positive(kind).unwrap_or(expected)
                     }
+                    // Longer than a number of nanoseconds: longer than allowed too.
+                    _ if expected == "a time below 146 years" => {
+                        format!("a time of at most {MAX_TIME}")
+                    }
                     _ => expected,
                 };
                 let problem = Problem::new(
@@ -495,11 +499,11 @@ impl<'a> Reader<'a> {
             }
             match entry.options.iter().find(|opt| opt.name == item.key) {
                 Some(opt) => {
-                    if let Some(value) = self.option(registry, opt, item, bdp) {
+                    if let Some(value) = self.option(registry, entry.name, opt, item, bdp) {
                         options.set(opt.name, value);
                     }
                 }
-                None => self.foreign(registry, entry, entry.options, item, skip),
+                None => self.foreign(registry, entry.name, entry.options, item, skip),
             }
         }
         if self.problems.len() == before
@@ -523,7 +527,14 @@ impl<'a> Reader<'a> {
         options
     }
 
-    fn option(&mut self, registry: Registry, opt: &Opt, item: &Item, bdp: Bdp) -> Option<Value> {
+    fn option(
+        &mut self,
+        registry: Registry,
+        entry: &str,
+        opt: &Opt,
+        item: &Item,
+        bdp: Bdp,
+    ) -> Option<Value> {
         let Kind::Table(inner) = opt.kind else {
             return self.plain(opt.name, opt.kind, &item.node, bdp);
         };
@@ -531,23 +542,16 @@ impl<'a> Reader<'a> {
             self.wrong(opt.name, &item.node, plain_expectation(opt.kind));
             return None;
         };
+        let label = format!("\"{}\" of {entry}", opt.name);
         let mut options = defaults(inner);
         for item in &table.0 {
             match inner.iter().find(|opt| opt.name == item.key) {
                 Some(opt) => {
-                    if let Some(value) = self.option(registry, opt, item, bdp) {
+                    if let Some(value) = self.option(registry, &label, opt, item, bdp) {
                         options.set(opt.name, value);
                     }
                 }
-                None => {
-                    let view = View {
-                        name: opt.name,
-                        doc: opt.doc,
-                        options: inner,
-                        finish: tailback_engine::registry::no_finish,
-                    };
-                    self.foreign(registry, view, inner, item, &[]);
-                }
+                None => self.foreign(registry, &label, inner, item, &[]),
             }
         }
         Some(Value::Table(options))
@@ -557,7 +561,7 @@ impl<'a> Reader<'a> {
     fn foreign(
         &mut self,
         registry: Registry,
-        entry: View,
+        entry: &str,
         options: &'static [Opt],
         item: &Item,
         keys: &[&str],
@@ -575,12 +579,11 @@ impl<'a> Reader<'a> {
         }
         let key = shorten(&item.key);
         let message = if owners.is_empty() {
-            format!("{} has no option \"{key}\"", entry.name)
+            format!("{entry} has no option \"{key}\"")
         } else {
             format!(
-                "\"{key}\" is an option of {}, not of {}",
-                owners.join(", "),
-                entry.name
+                "\"{key}\" is an option of {}, not of {entry}",
+                owners.join(", ")
             )
         };
         let mut problem = Problem::new(item.key_span, message);

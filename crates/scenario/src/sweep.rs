@@ -26,6 +26,20 @@ pub(crate) struct SweptKey {
     pub values: Vec<Node>,
 }
 
+impl SweptKey {
+    /// Where the key stands.
+    pub fn span(&self) -> Span {
+        let (first, last) = (self.path.0.first(), self.path.0.last());
+        match (first, last) {
+            (Some((_, first)), Some((_, last))) => Span {
+                end: last.end,
+                ..*first
+            },
+            _ => Span::default(),
+        }
+    }
+}
+
 /// `[sweep]`, read.
 #[derive(Debug)]
 pub(crate) struct Sweep {
@@ -80,6 +94,21 @@ pub(crate) fn read(root: &Node, problems: &mut Vec<Problem>) -> Sweep {
         read_zips(item, &mut sweep, problems);
     }
     check_twice(root, &sweep, problems);
+    sweep.dimensions.retain(|dimension| {
+        let Some(key) = dimension.keys.first() else {
+            return false;
+        };
+        if let Some((Step::Key(first), span)) = key.path.0.first()
+            && matches!(first.as_str(), "title" | "sweep" | "assert")
+        {
+            problems.push(
+                Problem::new(*span, format!("\"{first}\" is the same at every point"))
+                    .expected("the path of a key that changes a run"),
+            );
+            return false;
+        }
+        true
+    });
     sweep
 }
 
@@ -149,12 +178,11 @@ fn read_zips(item: &Item, sweep: &mut Sweep, problems: &mut Vec<Problem>) {
             continue;
         };
         for key in keys.iter().skip(1).filter(|key| key.values.len() != len) {
-            let span = key.path.0.last().map_or(node.span, |step| step.1);
             problems.push(
                 Problem::new(
-                    span,
+                    key.span(),
                     format!(
-                        "\"{}\" has {} values and \"{}\" has {len}",
+                        "\"{}\" is a list of {} and \"{}\" one of {len}",
                         key.text,
                         key.values.len(),
                         keys[0].text
@@ -180,7 +208,6 @@ fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
         let Some((_, other)) = keys[..i].iter().find(|(other, _)| path.is_prefix_of(other)) else {
             continue;
         };
-        let span = key.path.0.last().map_or(Span::default(), |step| step.1);
         let message = if path.0.len() == other.path.0.len() {
             format!("\"{}\" is swept twice", key.text)
         } else {
@@ -189,11 +216,12 @@ fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
                 key.text, other.text
             )
         };
-        problems.push(Problem::new(span, message));
+        problems.push(Problem::new(key.span(), message));
     }
 }
 
-/// The path with names of flows and sources replaced by their indices.
+/// The path with names of flows and sources replaced by their indices, and
+/// `sweep.a.b` by `sweep."a.b"` where the file has that.
 pub(crate) fn resolve(root: &Node, path: &Path) -> Path {
     let mut path = path.clone();
     let Some((Step::Key(first), _)) = path.0.first().cloned() else {
@@ -202,6 +230,16 @@ pub(crate) fn resolve(root: &Node, path: &Path) -> Path {
     let Some((Step::Key(name), span)) = path.0.get(1).cloned() else {
         return path;
     };
+    if first == "sweep" {
+        let swept = written(&path.0[1..]);
+        let table = root.table().and_then(|table| table.get("sweep"));
+        let table = table.and_then(Node::table);
+        if table.is_some_and(|table| table.get(&swept).is_some()) {
+            path.0.truncate(1);
+            path.0.push((Step::Key(swept), span));
+        }
+        return path;
+    }
     if let Some(index) = index_of(root, &first, &name) {
         path.0[1] = (Step::Index(index), span);
     }
@@ -227,6 +265,33 @@ fn names_in(root: &Node, list: &str) -> Vec<String> {
 
 fn index_of(root: &Node, list: &str, name: &str) -> Option<usize> {
     names_in(root, list).iter().position(|n| n == name)
+}
+
+/// The value of a key after it, and what is set inside it, were put into the tree.
+pub(crate) fn grafted<'n>(
+    root: &Node,
+    path: &Path,
+    value: &Node,
+    inside: impl Iterator<Item = (&'n Path, &'n Node)>,
+) -> Result<Node, Problem> {
+    let mut tree = root.clone();
+    graft(&mut tree, path, value.clone())?;
+    for (path, value) in inside {
+        graft(&mut tree, path, value.clone())?;
+    }
+    let mut node = &tree;
+    for (step, _) in &path.0 {
+        let inner = match (step, &node.value) {
+            (Step::Key(key), Toml::Table(table)) => table.get(key),
+            (Step::Index(index), Toml::Array(list)) => list.get(*index),
+            _ => None,
+        };
+        match inner {
+            Some(inner) => node = inner,
+            None => return Ok(value.clone()),
+        }
+    }
+    Ok(node.clone())
 }
 
 /// Puts a value where a resolved path leads. What the keys of the scenario

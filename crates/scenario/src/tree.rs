@@ -182,6 +182,7 @@ impl Node {
         match &self.value {
             Toml::String(s) => write_string(out, s, max),
             Toml::Integer(i) => _ = write!(out, "{i}"),
+            Toml::Float(f) if f.is_nan() => out.push_str("nan"),
             Toml::Float(f) => _ = write!(out, "{f:?}"),
             Toml::Bool(b) => _ = write!(out, "{b}"),
             Toml::Datetime(d) => out.push_str(d),
@@ -229,15 +230,19 @@ fn write_string(out: &mut String, s: &str, max: usize) {
     out.push('"');
 }
 
-/// What the parser says of `rate = 100Mbit`; it goes on behind it.
-pub(crate) const UNQUOTED: &str = "string values must be quoted";
-
 /// Parses a file. The tree is what could be recovered when there are syntax
-/// errors.
+/// errors; those that are not `local` made the parser lose its way.
 pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Node {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in errors {
-        problems.push(syntax(&error, source, 0, text.len()));
+        let mut problem = syntax(&error, source, 0, text.len());
+        if problem.message == "duplicate key"
+            && let Some(key) = error.span().and_then(|range| text.get(range))
+        {
+            problem.message = format!("duplicate key \"{}\"", shorten(key));
+            problem.local = true;
+        }
+        problems.push(problem);
     }
     let table = convert_table(document.get_ref(), source, 0, problems);
     Node {
@@ -288,11 +293,13 @@ fn syntax(error: &toml::de::Error, source: u32, offset: usize, len: usize) -> Pr
         None => (message, None),
     };
     let problem = Problem::new(Span::new(source, range), message);
-    match expected {
-        // The parser says this of `rate = 100Mbit`.
-        Some("literal string") => problem.expected("a value in quotes such as \"100Mbit\""),
-        Some(expected) => problem.expected(expected),
-        None => problem,
+    match (message, expected) {
+        // `rate = 100Mbit`: it reads the value as if it had been quoted.
+        ("string values must be quoted", _) => {
+            problem.expected("a value in quotes such as \"100Mbit\"")
+        }
+        (_, Some(expected)) => problem.expected(expected).global(),
+        (_, None) => problem.global(),
     }
 }
 
@@ -420,6 +427,11 @@ impl Path {
                 Some(_) => return Err(wrong(at)),
             }
         }
+    }
+
+    /// Whether the other path leads to the same key.
+    pub fn same(&self, other: &Path) -> bool {
+        self.0.len() == other.0.len() && self.is_prefix_of(other)
     }
 
     /// Whether the other path is the same or leads through this one.
