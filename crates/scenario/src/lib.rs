@@ -262,7 +262,9 @@ fn expand(
         )]);
     }
     build::name_flows(&mut root);
-    let sets = overrides(request, &mut root, sources, &mut problems);
+    // Paths name flows as the file does, whatever is set.
+    let named = root.clone();
+    let sets = overrides(request, &mut root, &named, sources, &mut problems);
     let mut sweep = sweep::read(&root, &mut problems);
     // The tree is copied for each point: the lists need not come along.
     if let tree::Toml::Table(table) = &mut root.value {
@@ -280,7 +282,7 @@ fn expand(
     }
     for dimension in &mut sweep.dimensions {
         dimension.keys.retain_mut(|key| {
-            key.path = sweep::resolve(&root, &key.path);
+            key.path = sweep::resolve(&named, &key.path);
             // A key that is set has that one value.
             if sets.iter().any(|set| key.path.same(&set.path)) {
                 return false;
@@ -350,6 +352,7 @@ fn expand(
 fn overrides(
     request: &Request<'_>,
     root: &mut Node,
+    named: &Node,
     sources: &mut Sources,
     problems: &mut Vec<Problem>,
 ) -> Vec<Set> {
@@ -359,13 +362,14 @@ fn overrides(
         let source = sources.add(&format!("--set {}", tree::shorten(&text)), &text);
         let span = Span::new(source, 0..key.len());
         let path = match Path::parse(key, span) {
-            Ok(path) => sweep::resolve(root, &path),
+            Ok(path) => sweep::resolve(named, &path),
             Err(problem) => {
                 problems.push(problem);
                 continue;
             }
         };
         let value = tree::parse_value(value, source, key.len() + 1, problems);
+        let Some(value) = value else { continue };
         match sweep::graft(root, &path, value.clone()) {
             Ok(()) => sets.push(Set { path, value }),
             Err(problem) => problems.push(problem),

@@ -377,11 +377,22 @@ pub(crate) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
                             problem.expected(format!("one of {}", valid.join(", ")))
                         });
                     }
-                    let empty = Node {
+                    let mut inner = Table::default();
+                    // An option of the default queue discipline.
+                    if let (Place::Table(def), Place::Choice(registry)) = (place, next)
+                        && let Some(name) = def.key(key).and_then(|key| key.default)
+                    {
+                        let name = Node {
+                            span: *span,
+                            value: Toml::String(name.to_owned()),
+                        };
+                        inner.set(registry.name_key(), *span, name);
+                    }
+                    let inner = Node {
                         span: *span,
-                        value: Toml::Table(Table::default()),
+                        value: Toml::Table(inner),
                     };
-                    table.set(key, *span, empty);
+                    table.set(key, *span, inner);
                 }
                 match table.get_mut(key) {
                     Some(inner) => inner,

@@ -251,14 +251,14 @@ pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Nod
     }
 }
 
-/// Reads the value of `--set key=value`: TOML, and a bare word is a string.
-/// `offset` is where the value begins in the text of its source.
+/// Reads the value of `--set key=value`: TOML, and a bare word is a string;
+/// nothing if it is neither. `offset` is where the value begins in the text of its source.
 pub(crate) fn parse_value(
     text: &str,
     source: u32,
     offset: usize,
     problems: &mut Vec<Problem>,
-) -> Node {
+) -> Option<Node> {
     let span = Span::new(source, offset..offset + text.len());
     let bare = || Node {
         span,
@@ -270,17 +270,16 @@ pub(crate) fn parse_value(
             let mut found = Vec::new();
             let node = convert(value.get_ref(), span, source, offset, &mut found);
             // A number that TOML cannot hold is a word like any other here.
-            if found.is_empty() {
-                Node { span, ..node }
-            } else {
-                bare()
-            }
+            Some(match found.is_empty() {
+                true => Node { span, ..node },
+                false => bare(),
+            })
         }
         Err(error) if trimmed.starts_with(['[', '{', '"', '\'']) => {
             problems.push(syntax(&error, source, offset, trimmed.len()));
-            bare()
+            None
         }
-        Err(_) => bare(),
+        Err(_) => Some(bare()),
     }
 }
 
