@@ -582,6 +582,10 @@ fn asserts(root: &Node, runs: &[Run], reader: &mut Reader<'_>) -> Vec<Assert> {
     };
     let mut asserts = Vec::new();
     for node in nodes {
+        // An empty table asserts nothing.
+        if node.table().is_some_and(|table| table.0.is_empty()) {
+            continue;
+        }
         let fields = reader.fields(node, &ASSERT, ASSERT.label, Bdp::Nowhere);
         let text = |reader: &mut Reader<'_>, name: &str| {
             let item = fields.item(name)?;
