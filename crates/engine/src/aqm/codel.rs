@@ -165,7 +165,7 @@ impl Vars {
         self.rec_inv_sqrt = (next >> 16) as u16;
     }
 
-    /// RFC 8289 section 5.4: the next drop is interval / sqrt(count) after `t`.
+    /// RFC 8289 section 5.6 (`control_law`): the next drop is interval / sqrt(count) after `t`.
     #[inline]
     fn control_law(&self, t: u64, interval: u64) -> u64 {
         let share = (u128::from(interval) * u128::from(self.rec_inv_sqrt)) >> 16;

@@ -358,3 +358,36 @@ fn with_ecn_an_overload_is_dropped_all_the_same() {
     assert_eq!(sink.counts.marks(), 0);
     assert!((share - 1.0 / 3.0).abs() < 0.005, "{share}");
 }
+
+#[test]
+fn every_drop_resets_the_sum_and_a_forced_mark_does_not() {
+    let p = params(&[("ecn", Value::Bool(true))]);
+    let mut pie = Pie {
+        packets: Packets::default(),
+        limit: Limit::Packets(5),
+        vars: vars(&p, 0.05, Time::from_ms(30), Time::from_ms(30)),
+        params: p,
+        next_update: Time::NEVER,
+        rng: Stream::new(1, "pie", "queue"),
+    };
+    let mut sink = Sink::new(1, Time::ZERO);
+    let mut put = |pie: &mut Pie, accu_prob, ecn| {
+        pie.vars.accu_prob = accu_prob;
+        let packet = Packet::new(0, 1_514, ecn);
+        sink.arrive(&packet, Time::ZERO);
+        pie.enqueue(packet, Time::ZERO, &mut sink);
+        (pie.vars.accu_prob, sink.counts.drops(), sink.counts.marks())
+    };
+    let forced = 9 * p.one;
+    // Too short a queue to act at all.
+    assert_eq!(put(&mut pie, forced, Ecn::NotEct), (forced, 0, 0));
+    assert_eq!(put(&mut pie, forced, Ecn::NotEct), (forced, 0, 0));
+    assert_eq!(put(&mut pie, forced, Ecn::NotEct), (0, 1, 0));
+    let marked = forced + pie.vars.prob;
+    assert_eq!(put(&mut pie, forced, Ecn::Ect0), (marked, 1, 1));
+    for _ in 0..2 {
+        put(&mut pie, 0, Ecn::NotEct);
+    }
+    // Five are queued.
+    assert_eq!(put(&mut pie, p.one / 2, Ecn::NotEct), (0, 2, 1));
+}
