@@ -12,6 +12,7 @@ extern crate self as tailback_engine;
 pub mod aqm;
 pub mod calendar;
 pub mod cc;
+pub mod link;
 pub mod network;
 pub mod packet;
 pub mod plan;

@@ -6,6 +6,8 @@
 //! Times are integer nanoseconds, sizes bytes, rates bit/s.
 
 pub mod cause;
+#[cfg(feature = "folder")]
+pub mod folder;
 pub mod histogram;
 pub mod outcome;
 pub mod series;
@@ -15,3 +17,4 @@ pub use cause::{Cause, Counts, FlowCounts};
 pub use histogram::Histogram;
 pub use outcome::{FlowOutcome, LinkOutcome, Outcome, TrafficOutcome};
 pub use series::{Series, SeriesId};
+pub use summary::Summary;

@@ -1,1 +1,402 @@
-//! The summary of a run: the object that `--json` prints for a point.
+//! The summary of a run: the object that `--json` prints for a point, but for
+//! its sweep parameters (the same run may stand in several sweeps).
+//!
+//! What is not available is `null`, never 0. Field names and units are fixed;
+//! fields may be added.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use crate::{Cause, Counts, FlowOutcome, Histogram, LinkOutcome, Outcome, TrafficOutcome};
+
+/// Summary of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Seed of the run.
+    pub seed: u64,
+    /// Identity of the run.
+    pub run_id: String,
+    /// Length of the run, s.
+    pub duration_s: f64,
+    /// Start of the measurement, s.
+    pub warmup_s: f64,
+    /// One for each flow, in file order.
+    pub flows: Vec<FlowSummary>,
+    /// The first link.
+    pub queue: Option<QueueSummary>,
+    /// Every link by name, in file order.
+    #[serde(serialize_with = "by_name")]
+    pub queues: Vec<QueueSummary>,
+    /// One for each unresponsive source.
+    pub traffic: Vec<TrafficSummary>,
+    /// Jain's index of the flows' throughputs: 1 when they are equal.
+    pub jain: Option<f64>,
+}
+
+/// Summary of one TCP flow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowSummary {
+    /// Name of the flow.
+    pub name: String,
+    /// Name of its congestion control.
+    pub cc: String,
+    /// Payload delivered in order over its measured time, Mbit/s.
+    pub throughput_mbit: Option<f64>,
+    /// RTT samples of unretransmitted data, ms.
+    pub rtt_ms: RttSummary,
+    /// The sender's srtt sampled every record interval, ms.
+    pub srtt_ms_mean: Option<f64>,
+    /// Data packets sent, retransmissions included.
+    pub packets: u64,
+    /// Data packets sent again.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Drops of its packets at every link.
+    pub drops: u64,
+    /// CE marks of its packets at every link.
+    pub marks: u64,
+    /// SCE marks of its packets at every link.
+    pub sce_marks: u64,
+    /// Drops and marks by cause, those that happened.
+    pub causes: Causes,
+    /// From the flow's start until every byte was delivered, s.
+    pub completion_s: Option<f64>,
+    /// Payload delivered in order over its measured time, bytes.
+    pub delivered_bytes: u64,
+    /// Start of its measured time, s.
+    pub from_s: f64,
+    /// End of its measured time, s.
+    pub to_s: f64,
+    /// Part of the srtt samples at which the receive window held it back.
+    pub rwnd_limited: Option<f64>,
+}
+
+/// RTT of a flow, ms.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RttSummary {
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+}
+
+/// Summary of one link and its queue.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct QueueSummary {
+    /// Name of the link.
+    pub name: String,
+    /// Name of the queue discipline.
+    pub aqm: String,
+    /// Enqueue to dequeue of forwarded packets, ms.
+    pub delay_ms: DelaySummary,
+    /// Packets forwarded.
+    pub packets: u64,
+    /// Frame bytes forwarded.
+    pub bytes: u64,
+    /// Drops of every cause.
+    pub drops: u64,
+    /// CE marks of every cause.
+    pub marks: u64,
+    /// SCE marks.
+    pub sce_marks: u64,
+    /// Drops and marks by cause, those that happened.
+    pub causes: Causes,
+    /// Frame bytes sent over rate x time.
+    pub utilisation: Option<f64>,
+    /// Time-weighted mean of the backlog, bytes.
+    pub occupancy_bytes_mean: Option<f64>,
+    /// Largest backlog, bytes.
+    pub occupancy_bytes_max: u64,
+}
+
+/// Queue delay, ms.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DelaySummary {
+    /// Mean.
+    pub mean: Option<f64>,
+    /// 1st percentile.
+    pub p1: Option<f64>,
+    /// 25th percentile.
+    pub p25: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 75th percentile.
+    pub p75: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+}
+
+/// Summary of one unresponsive source.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrafficSummary {
+    /// Name of the source.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// Frame bytes that arrived over its measured time, Mbit/s.
+    pub throughput_mbit: Option<f64>,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Packets that arrived.
+    pub received_packets: u64,
+    /// Drops of its packets at every link.
+    pub drops: u64,
+    /// CE marks of its packets at every link.
+    pub marks: u64,
+    /// SCE marks of its packets at every link.
+    pub sce_marks: u64,
+    /// Drops and marks by cause, those that happened.
+    pub causes: Causes,
+}
+
+/// Counters by cause, written as an object of those that are not 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Causes(pub Counts);
+
+impl Serialize for Causes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let happened = Cause::ALL
+            .iter()
+            .filter(|&&cause| self.0.get(cause) > 0)
+            .map(|&cause| (cause.name(), self.0.get(cause)));
+        serializer.collect_map(happened)
+    }
+}
+
+fn by_name<S: Serializer>(queues: &[QueueSummary], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(queues.len()))?;
+    for queue in queues {
+        map.serialize_entry(&queue.name, queue)?;
+    }
+    map.end()
+}
+
+impl Summary {
+    /// Summarises what a run measured.
+    pub fn new(outcome: &Outcome, run_id: &str, seed: u64) -> Summary {
+        let measured_ns = outcome.duration_ns.saturating_sub(outcome.warmup_ns);
+        let queues: Vec<QueueSummary> = outcome
+            .links
+            .iter()
+            .map(|link| QueueSummary::new(link, measured_ns))
+            .collect();
+        let flows: Vec<FlowSummary> = outcome.flows.iter().map(FlowSummary::new).collect();
+        let throughputs: Vec<f64> = flows.iter().filter_map(|f| f.throughput_mbit).collect();
+        Summary {
+            seed,
+            run_id: run_id.to_owned(),
+            duration_s: seconds(outcome.duration_ns),
+            warmup_s: seconds(outcome.warmup_ns),
+            jain: jain(&throughputs),
+            flows,
+            queue: queues.first().cloned(),
+            queues,
+            traffic: outcome.traffic.iter().map(TrafficSummary::new).collect(),
+        }
+    }
+}
+
+impl FlowSummary {
+    fn new(flow: &FlowOutcome) -> FlowSummary {
+        FlowSummary {
+            name: flow.name.clone(),
+            cc: flow.cc.clone(),
+            throughput_mbit: mbit(flow.delivered_bytes, flow.from_ns, flow.to_ns),
+            rtt_ms: RttSummary {
+                mean: flow.rtt.mean().map(ms),
+                p50: percentile_ms(&flow.rtt, 50.0),
+                p99: percentile_ms(&flow.rtt, 99.0),
+                max: flow.rtt.max().map(|ns| ms(ns as f64)),
+            },
+            srtt_ms_mean: ratio(flow.srtt_sum_ns as f64, flow.srtt_samples as f64).map(ms),
+            packets: flow.packets,
+            retransmits: flow.retransmits,
+            timeouts: flow.timeouts,
+            drops: flow.counts.drops(),
+            marks: flow.counts.marks(),
+            sce_marks: flow.counts.sce_marks(),
+            causes: Causes(flow.counts),
+            completion_s: flow.completion_ns.map(seconds),
+            delivered_bytes: flow.delivered_bytes,
+            from_s: seconds(flow.from_ns),
+            to_s: seconds(flow.to_ns),
+            rwnd_limited: ratio(flow.rwnd_limited_samples as f64, flow.srtt_samples as f64),
+        }
+    }
+}
+
+impl QueueSummary {
+    fn new(link: &LinkOutcome, measured_ns: u64) -> QueueSummary {
+        QueueSummary {
+            name: link.name.clone(),
+            aqm: link.aqm.clone(),
+            delay_ms: DelaySummary {
+                mean: link.delay.mean().map(ms),
+                p1: percentile_ms(&link.delay, 1.0),
+                p25: percentile_ms(&link.delay, 25.0),
+                p50: percentile_ms(&link.delay, 50.0),
+                p75: percentile_ms(&link.delay, 75.0),
+                p99: percentile_ms(&link.delay, 99.0),
+                max: link.delay.max().map(|ns| ms(ns as f64)),
+            },
+            packets: link.packets,
+            bytes: link.bytes,
+            drops: link.counts.drops(),
+            marks: link.counts.marks(),
+            sce_marks: link.counts.sce_marks(),
+            causes: Causes(link.counts),
+            utilisation: ratio(link.bytes as f64, link.capacity_bytes),
+            occupancy_bytes_mean: ratio(link.backlog_byte_ns as f64, measured_ns as f64),
+            occupancy_bytes_max: link.backlog_max_bytes,
+        }
+    }
+}
+
+impl TrafficSummary {
+    fn new(source: &TrafficOutcome) -> TrafficSummary {
+        TrafficSummary {
+            name: source.name.clone(),
+            kind: source.kind.clone(),
+            throughput_mbit: mbit(source.received_bytes, source.from_ns, source.to_ns),
+            sent_packets: source.sent_packets,
+            received_packets: source.received_packets,
+            drops: source.counts.drops(),
+            marks: source.counts.marks(),
+            sce_marks: source.counts.sce_marks(),
+            causes: Causes(source.counts),
+        }
+    }
+}
+
+/// Jain's fairness index (sum x)^2 / (n sum x^2); `None` without flows or when
+/// nothing was delivered.
+fn jain(throughputs: &[f64]) -> Option<f64> {
+    let sum: f64 = throughputs.iter().sum();
+    let squares: f64 = throughputs.iter().map(|x| x * x).sum();
+    ratio(sum * sum, throughputs.len() as f64 * squares)
+}
+
+fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
+    (denominator > 0.0).then(|| numerator / denominator)
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn ms(ns: f64) -> f64 {
+    ns / 1e6
+}
+
+fn percentile_ms(histogram: &Histogram, p: f64) -> Option<f64> {
+    histogram.percentile(p).map(ms)
+}
+
+/// Mean rate of so many bytes between two times, Mbit/s.
+fn mbit(bytes: u64, from_ns: u64, to_ns: u64) -> Option<f64> {
+    let elapsed_ns = to_ns.checked_sub(from_ns)?;
+    // bit/ns = Gbit/s
+    ratio(bytes as f64 * 8.0 * 1e3, elapsed_ns as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(bytes: u64, from_s: u64, to_s: u64) -> FlowOutcome {
+        FlowOutcome {
+            name: "a".to_owned(),
+            from_ns: from_s * 1_000_000_000,
+            to_ns: to_s * 1_000_000_000,
+            delivered_bytes: bytes,
+            ..FlowOutcome::default()
+        }
+    }
+
+    #[test]
+    fn definitions() {
+        let mut outcome = Outcome {
+            duration_ns: 12_000_000_000,
+            warmup_ns: 2_000_000_000,
+            flows: vec![flow(12_500_000, 2, 12), flow(6_250_000, 7, 12)],
+            ..Outcome::default()
+        };
+        outcome.flows[0].rtt.record(20_000_000);
+        outcome.flows[0].srtt_sum_ns = 63_000_000;
+        outcome.flows[0].srtt_samples = 3;
+        outcome.flows[0].completion_ns = Some(1_500_000_000);
+        let mut link = LinkOutcome {
+            name: "bottleneck".to_owned(),
+            bytes: 9_000,
+            capacity_bytes: 10_000.0,
+            backlog_byte_ns: 30_000_000_000_000,
+            ..LinkOutcome::default()
+        };
+        (1..=100).for_each(|v| link.delay.record(v * 1_000));
+        link.counts.add(Cause::Overflow);
+        link.counts.add(Cause::Loss);
+        link.counts.add(Cause::StepMark);
+        link.counts.add(Cause::SceMark);
+        outcome.links.push(link);
+
+        let summary = Summary::new(&outcome, "0123", 7);
+        assert_eq!(summary.duration_s, 12.0);
+        assert_eq!(summary.flows[0].throughput_mbit, Some(10.0));
+        assert_eq!(summary.flows[1].throughput_mbit, Some(10.0));
+        assert_eq!(summary.jain, Some(1.0));
+        assert_eq!(summary.flows[0].rtt_ms.mean, Some(20.0));
+        assert_eq!(summary.flows[0].srtt_ms_mean, Some(21.0));
+        assert_eq!(summary.flows[0].completion_s, Some(1.5));
+        let queue = summary.queue.as_ref().expect("the first link");
+        assert_eq!(queue.utilisation, Some(0.9));
+        // 30,000 byte x s over the 10 s after the warm-up
+        assert_eq!(queue.occupancy_bytes_mean, Some(3_000.0));
+        assert_eq!((queue.drops, queue.marks, queue.sce_marks), (2, 1, 1));
+        assert_eq!(queue.delay_ms.max, Some(0.1));
+        assert_eq!(queue.delay_ms.p1, Some(0.001));
+
+        let json = serde_json::to_value(&summary).expect("plain data");
+        assert_eq!(json["queues"]["bottleneck"], json["queue"]);
+        assert_eq!(
+            json["queue"]["causes"].to_string(),
+            r#"{"loss":1,"overflow":1,"sce_mark":1,"step_mark":1}"#
+        );
+    }
+
+    #[test]
+    fn what_is_not_available_is_null() {
+        let outcome = Outcome {
+            duration_ns: 1_000_000_000,
+            flows: vec![flow(0, 1, 1), flow(0, 2, 1)],
+            links: vec![LinkOutcome::default()],
+            ..Outcome::default()
+        };
+        let json = serde_json::to_value(Summary::new(&outcome, "", 0)).expect("plain data");
+        for flow in 0..2 {
+            let flow = &json["flows"][flow];
+            assert!(flow["throughput_mbit"].is_null());
+            assert!(flow["rtt_ms"]["p50"].is_null());
+            assert!(flow["srtt_ms_mean"].is_null());
+            assert!(flow["completion_s"].is_null());
+        }
+        assert!(json["jain"].is_null());
+        assert!(json["queue"]["utilisation"].is_null());
+        assert!(json["queue"]["delay_ms"]["mean"].is_null());
+        // A queue that was empty all the time is known to have been empty.
+        assert_eq!(json["queue"]["occupancy_bytes_mean"], 0.0);
+    }
+
+    #[test]
+    fn jain_of_one_starved_flow() {
+        assert_eq!(jain(&[3.0, 0.0]), Some(0.5));
+        assert_eq!(jain(&[1.0]), Some(1.0));
+        assert_eq!(jain(&[0.0, 0.0]), None);
+    }
+}

@@ -1,0 +1,47 @@
+//! The Python binding, module `tailback._native`: as thin as it can be.
+//! Everything a user touches is Python in `python/tailback`.
+
+use pyo3::prelude::*;
+
+mod registry;
+mod run;
+mod scenario;
+
+pyo3::import_exception!(tailback.errors, Cancelled);
+pyo3::import_exception!(tailback.errors, EnginePanic);
+pyo3::import_exception!(tailback.errors, ScenarioError);
+
+/// The module.
+#[pymodule]
+mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::run::{Control, Store};
+    #[pymodule_export]
+    use crate::scenario::{Assert, Point, Scenario, load};
+
+    /// Release and hash of the engine's sources.
+    #[pyfunction]
+    fn engine_version() -> &'static str {
+        tailback_engine::VERSION
+    }
+
+    /// Every congestion control, queue and traffic source with its options, as JSON.
+    #[pyfunction]
+    fn registry_json() -> String {
+        crate::registry::json().to_string()
+    }
+
+    /// JSON Schema of scenario files.
+    #[pyfunction]
+    fn json_schema() -> String {
+        tailback_scenario::json_schema().to_string()
+    }
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::run::keep_panics_of_runs();
+        Ok(())
+    }
+}

@@ -1,0 +1,193 @@
+//! One run: the engine in slices, then the run folder.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use rustix::time::{ClockId, clock_gettime};
+use tailback_engine::network::Network;
+use tailback_engine::plan::Plan;
+use tailback_engine::registry::Entry;
+use tailback_engine::{aqm, cc, traffic};
+use tailback_record::Outcome;
+use tailback_record::folder::{Manifest, Timing};
+use tailback_scenario::Point;
+
+use crate::{Cancelled, EnginePanic};
+
+/// Calendar events between two looks at the control: some 20 ms of work, so
+/// that Ctrl-C is answered at once and the look costs nothing.
+const SLICE_EVENTS: u64 = 200_000;
+
+/// Folder of runs; removes the leftovers of killed processes when opened.
+#[pyclass(frozen, module = "tailback._native")]
+pub struct Store {
+    inner: tailback_record::folder::Store,
+}
+
+#[pymethods]
+impl Store {
+    #[new]
+    fn new(py: Python<'_>, root: PathBuf) -> PyResult<Store> {
+        py.detach(|| tailback_record::folder::Store::open(&root))
+            .map(|inner| Store { inner })
+            .map_err(os_error)
+    }
+
+    /// Whether a run is finished.
+    fn contains(&self, run_id: &str) -> bool {
+        self.inner.contains(run_id)
+    }
+
+    /// Folder of a run, whether it is finished or not.
+    fn path(&self, run_id: &str) -> PathBuf {
+        self.inner.path(run_id)
+    }
+}
+
+/// Progress of a run, and the wish that it stop; shared between threads.
+#[pyclass(frozen, module = "tailback._native")]
+#[derive(Default)]
+pub struct Control {
+    cancelled: AtomicBool,
+    /// Bits of a float from 0 to 1.
+    fraction: AtomicU64,
+    fail: bool,
+}
+
+#[pymethods]
+impl Control {
+    /// With `fail` the run panics halfway: for tests of what a panic costs.
+    #[new]
+    #[pyo3(signature = (*, fail = false))]
+    fn new(fail: bool) -> Control {
+        Control {
+            fail,
+            ..Control::default()
+        }
+    }
+
+    /// Asks the run to stop.
+    fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was asked to stop.
+    #[getter]
+    fn cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Simulated part of the duration, from 0 to 1.
+    #[getter]
+    fn fraction(&self) -> f64 {
+        f64::from_bits(self.fraction.load(Ordering::Relaxed))
+    }
+}
+
+thread_local! {
+    static IN_RUN: Cell<bool> = const { Cell::new(false) };
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Keeps the message of a panic inside a run for that run's error instead of
+/// printing it between the progress bar and the results.
+pub fn keep_panics_of_runs() {
+    let default = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if IN_RUN.get() {
+            PANIC.set(Some(info.to_string()));
+        } else {
+            default(info);
+        }
+    }));
+}
+
+/// Runs a point and stores its folder.
+pub fn run(point: &Point, store: &Store, control: &Control) -> PyResult<()> {
+    let wall = Instant::now();
+    let cpu = thread_cpu_s();
+    IN_RUN.set(true);
+    let simulated = catch_unwind(AssertUnwindSafe(|| simulate(&point.plan, control)));
+    IN_RUN.set(false);
+    let outcome = match simulated {
+        Ok(Some(outcome)) => outcome,
+        Ok(None) => return Err(Cancelled::new_err(())),
+        Err(_) => {
+            let message = PANIC.take().unwrap_or_else(|| "no message".to_owned());
+            return Err(EnginePanic::new_err((message,)));
+        }
+    };
+    let timing = Timing {
+        wall_s: wall.elapsed().as_secs_f64(),
+        cpu_s: thread_cpu_s() - cpu,
+        host: rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned(),
+        data_packets: outcome.data_packets,
+        events: outcome.events,
+    };
+    let manifest = Manifest {
+        run_id: &point.run_id,
+        engine: "sim",
+        engine_version: tailback_engine::VERSION,
+        seed: point.seed,
+        canonical: serde_json::from_str(&point.canonical)
+            .map_err(|e| PyOSError::new_err(format!("canonical point: {e}")))?,
+        follows: follows(&point.plan),
+    };
+    store
+        .inner
+        .write(&manifest, &outcome, &timing)
+        .map(drop)
+        .map_err(os_error)
+}
+
+/// `None` when cancelled.
+fn simulate(plan: &Plan, control: &Control) -> Option<Outcome> {
+    let mut network = Network::new(plan);
+    let duration = plan.duration.ns().max(1) as f64;
+    while network.advance(SLICE_EVENTS) {
+        if control.cancelled.load(Ordering::Relaxed) {
+            return None;
+        }
+        let fraction = network.now().ns() as f64 / duration;
+        control
+            .fraction
+            .store(fraction.to_bits(), Ordering::Relaxed);
+    }
+    assert!(!control.fail, "this run was asked to panic");
+    control.fraction.store(1_f64.to_bits(), Ordering::Relaxed);
+    Some(network.finish())
+}
+
+/// What each algorithm of a plan follows, each once.
+fn follows(plan: &Plan) -> Vec<(String, String)> {
+    fn one<B>(kind: &str, entries: &[&'static Entry<B>], name: &str) -> Option<(String, String)> {
+        let entry = tailback_engine::registry::find(entries, name)?;
+        Some((format!("{kind}.{name}"), entry.follows.to_owned()))
+    }
+    let aqms = plan.links.iter().map(|l| one("aqm", aqm::ENTRIES, l.aqm));
+    let ccs = plan.flows.iter().map(|f| one("cc", cc::ENTRIES, f.cc));
+    let sources = plan
+        .traffic
+        .iter()
+        .map(|t| one("traffic", traffic::ENTRIES, t.kind));
+    let all: std::collections::BTreeMap<String, String> =
+        aqms.chain(ccs).chain(sources).flatten().collect();
+    all.into_iter().collect()
+}
+
+fn thread_cpu_s() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+fn os_error(error: std::io::Error) -> PyErr {
+    PyOSError::new_err(error.to_string())
+}

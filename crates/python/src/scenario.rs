@@ -1,0 +1,174 @@
+//! Scenarios as Python sees them.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tailback_engine::plan::Plan;
+use tailback_scenario::{Override, Param};
+
+use crate::ScenarioError;
+use crate::run::{Control, Store};
+
+/// A scenario with its sweep expanded.
+#[pyclass(frozen, module = "tailback._native")]
+pub struct Scenario {
+    inner: Arc<tailback_scenario::Scenario>,
+}
+
+/// One point of a sweep with one seed.
+#[pyclass(frozen, module = "tailback._native")]
+pub struct Point {
+    scenario: Arc<tailback_scenario::Scenario>,
+    index: usize,
+}
+
+/// An `[[assert]]` of a scenario.
+#[pyclass(frozen, get_all, module = "tailback._native")]
+pub struct Assert {
+    metric: String,
+    flow: Option<String>,
+    link: Option<String>,
+    min: Option<f64>,
+    max: Option<f64>,
+}
+
+/// Reads and validates a scenario and expands its sweep. Raises
+/// `ScenarioError` with everything that is wrong.
+#[pyfunction]
+#[pyo3(signature = (text, file, overrides = Vec::new(), seeds = None))]
+pub fn load(
+    py: Python<'_>,
+    text: &[u8],
+    file: &str,
+    overrides: Vec<(String, String)>,
+    seeds: Option<u64>,
+) -> PyResult<Scenario> {
+    let overrides: Vec<Override> = overrides
+        .into_iter()
+        .map(|(key, value)| Override { key, value })
+        .collect();
+    py.detach(|| tailback_scenario::load(text, file, &overrides, seeds))
+        .map(|scenario| Scenario {
+            inner: Arc::new(scenario),
+        })
+        .map_err(|diagnostics| {
+            let rendered: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+            ScenarioError::new_err((rendered,))
+        })
+}
+
+#[pymethods]
+impl Scenario {
+    /// Title; empty if the file has none.
+    #[getter]
+    fn title(&self) -> &str {
+        &self.inner.title
+    }
+
+    /// Identity of the sweep.
+    #[getter]
+    fn id(&self) -> &str {
+        &self.inner.id
+    }
+
+    /// Paths of the sweep's axes.
+    #[getter]
+    fn axes(&self) -> Vec<String> {
+        self.inner.axes.clone()
+    }
+
+    /// Every point with every seed, in order.
+    #[getter]
+    fn points(&self) -> Vec<Point> {
+        (0..self.inner.points.len())
+            .map(|index| Point {
+                scenario: Arc::clone(&self.inner),
+                index,
+            })
+            .collect()
+    }
+
+    /// What must hold after the run.
+    #[getter]
+    fn asserts(&self) -> Vec<Assert> {
+        self.inner
+            .asserts
+            .iter()
+            .map(|a| Assert {
+                metric: a.metric.clone(),
+                flow: a.flow.clone(),
+                link: a.link.clone(),
+                min: a.min,
+                max: a.max,
+            })
+            .collect()
+    }
+
+    /// Runs a point and stores its folder; other Python threads run meanwhile.
+    /// Raises `Cancelled` when `control` is cancelled, `EnginePanic` when the
+    /// engine panics, and `OSError` when the folder cannot be written.
+    fn run(&self, py: Python<'_>, index: usize, store: &Store, control: &Control) -> PyResult<()> {
+        let point = self.inner.points.get(index).ok_or_else(|| {
+            pyo3::exceptions::PyIndexError::new_err(format!("no point {index} in this scenario"))
+        })?;
+        py.detach(|| crate::run::run(point, store, control))
+    }
+}
+
+impl Point {
+    fn point(&self) -> &tailback_scenario::Point {
+        &self.scenario.points[self.index]
+    }
+}
+
+#[pymethods]
+impl Point {
+    /// Sweep parameters: a number in base units or a name, by path.
+    #[getter]
+    fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let params = PyDict::new(py);
+        for (path, value) in &self.point().params {
+            match value {
+                Param::Number(number) => params.set_item(path, number)?,
+                Param::Name(name) => params.set_item(path, name)?,
+            }
+        }
+        Ok(params)
+    }
+
+    /// Seed of the run.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.point().seed
+    }
+
+    /// Identity of the run: hash of canonical point, seed and engine version.
+    #[getter]
+    fn run_id(&self) -> &str {
+        &self.point().run_id
+    }
+
+    /// The point with every default filled in, in base units, as JSON.
+    #[getter]
+    fn canonical(&self) -> &str {
+        &self.point().canonical
+    }
+
+    /// Rough size of the run in packets: for the order of runs and for the
+    /// time left, not for results.
+    #[getter]
+    fn cost(&self) -> f64 {
+        cost(&self.point().plan)
+    }
+}
+
+fn cost(plan: &Plan) -> f64 {
+    const FRAME_BITS: f64 = 1514.0 * 8.0;
+    let rate: u64 = plan
+        .links
+        .iter()
+        .map(|link| link.rate.nominal().bits_per_second())
+        .fold(0, u64::saturating_add);
+    1.0 + plan.duration.as_secs_f64() * rate as f64 / FRAME_BITS
+}
