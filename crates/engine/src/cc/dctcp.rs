@@ -148,6 +148,7 @@ pub const ENTRY: Entry<Build> = Entry {
             grow_in_cwr: options.bool("grow_in_cwr"),
             alpha: 0,
             next_seq: 0,
+            una: 0,
             old_delivered: 0,
             old_delivered_ce: 0,
             max_cwnd: 0,
@@ -283,6 +284,9 @@ pub struct Dctcp {
     /// The window of the next update ends when this segment is the first
     /// unacknowledged one.
     next_seq: u64,
+    /// First segment not acknowledged before the ACK at hand (kept where ACKs
+    /// are normalised).
+    una: u64,
     /// Segments delivered when the window of the next update began.
     old_delivered: u64,
     /// The same of segments delivered with ECN-Echo.
@@ -330,6 +334,7 @@ impl Dctcp {
 impl CongestionControl for Dctcp {
     fn init(&mut self, conn: &mut Conn) {
         self.alpha = self.alpha_init;
+        self.una = conn.snd_una;
         self.begin_window(conn);
     }
 
@@ -355,7 +360,8 @@ impl CongestionControl for Dctcp {
             if self.normalise {
                 let in_flight = u64::from(conn.in_flight.max(1));
                 // A duplicate ACK stands for one segment.
-                let acked = ack_seq.saturating_sub(conn.snd_una).clamp(1, in_flight);
+                let acked = ack_seq.saturating_sub(self.una).clamp(1, in_flight);
+                self.una = self.una.max(ack_seq);
                 let share = |of: u64| (of * acked / in_flight) >> self.shift_g;
                 self.average(share(self.alpha), share(full));
             } else {
@@ -579,9 +585,10 @@ mod tests {
         // (6553 * 2 / 20) >> 4; a duplicate ACK counts for one segment.
         for (ack, ece, expected) in [
             (2, true, 6_553),
-            (2, false, 6_513),
-            (0, true, 6_513 - 20 + 3_276),
+            (4, false, 6_513),
+            (4, true, 6_513 - 20 + 3_276),
         ] {
+            conn.snd_una = ack;
             cc.in_ack_event(&mut conn, ack, ece);
             assert_eq!(alpha(&*cc, 20), expected);
         }
