@@ -148,7 +148,7 @@ fn below_target_nothing_happens() {
     bench.put(0, 1, Ecn::NotEct);
     // 4.99 ms is 4873 ticks, the target 4882.
     let times = bench.run(1_000 * MS, 3_000 * MS, 100_000, 4_990_000, Ecn::NotEct);
-    assert_eq!(times, []);
+    assert!(times.is_empty(), "{times:?}");
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_single_dip_below_the_target_restarts_the_interval() {
     let mut bench = Bench::new(false, None);
     bench.put(940 * MS, 2, Ecn::NotEct);
     let early = bench.run(1_000 * MS, 1_090 * MS, MS, 50 * MS, Ecn::NotEct);
-    assert_eq!(early, []);
+    assert!(early.is_empty(), "{early:?}");
     // Three new packets reach the head 2 ms later, at 1092 to 1094 ms; from
     // 1095 ms on the packets are old again.
     bench.run(1_090 * MS, 1_093 * MS, MS, 0, Ecn::NotEct);
@@ -169,9 +169,10 @@ fn the_last_packet_is_never_dropped() {
     // One MTU left behind the head: CoDel does not act however old the packets.
     let mut bench = Bench::new(false, None);
     bench.put(0, 1, Ecn::NotEct);
-    assert_eq!(
-        bench.run(1_000 * MS, 5_000 * MS, MS, 500 * MS, Ecn::NotEct),
-        []
+    assert!(
+        bench
+            .run(1_000 * MS, 5_000 * MS, MS, 500 * MS, Ecn::NotEct)
+            .is_empty()
     );
     // Two left behind it: it does.
     let mut bench = Bench::new(false, None);
