@@ -225,7 +225,7 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
         };
         // A link that is wrong keeps its name, so that routes find it.
         let (aqm, options) = queue.map_or(("fifo", Options::default()), |(entry, options)| {
-            (entry.name, options)
+            (entry.name, options.unwrap_or_default())
         });
         if fields.bool("both_directions") == Some(true) {
             twins.push(links.plans.len());
@@ -491,10 +491,13 @@ fn flows(
             None => context.tcp.clone(),
         };
         let Some((entry, options)) = cc else { continue };
-        let ecn = fields.bool("ecn").unwrap_or_else(|| {
-            registry::find(cc::ENTRIES, entry.name)
-                .is_some_and(|e| (e.build)(&options).ecn_need() != EcnNeed::Optional)
-        });
+        let needs_ecn = || {
+            let entry = registry::find(cc::ENTRIES, entry.name)?;
+            let built = (entry.build)(options.as_ref()?);
+            Some(built.ecn_need() != EcnNeed::Optional)
+        };
+        let ecn = fields.bool("ecn").or_else(needs_ecn).unwrap_or_default();
+        let options = options.unwrap_or_default();
         let bytes: Option<Bytes> = fields.bytes("bytes");
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
         flows.extend(numbered(name, count).map(|name| FlowPlan {
@@ -539,6 +542,7 @@ fn traffic(
             continue;
         };
         let options = reader.options(Registry::Traffic, entry, table, &own, node.span, bdp);
+        let options = options.unwrap_or_default();
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
         sources.extend(numbered(name, count).map(|name| TrafficPlan {
             name,

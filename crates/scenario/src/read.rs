@@ -436,14 +436,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads `"codel"` or `{ aqm = "codel", target = "5ms" }`: the entry and
-    /// its complete options.
+    /// its complete options, if they are right.
     pub fn choice(
         &mut self,
         registry: Registry,
         key: &str,
         node: &Node,
         bdp: Bdp,
-    ) -> Option<(View, Options)> {
+    ) -> Option<(View, Option<Options>)> {
         let name_key = registry.name_key();
         match &node.value {
             Toml::String(name) => {
@@ -481,7 +481,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the options of an entry from a table in which `skip` are keys of another kind.
+    /// Reads the options of an entry from a table in which `skip` are keys of
+    /// another kind. Nothing is built from options that are not all right:
+    /// they may be incomplete.
     pub fn options(
         &mut self,
         registry: Registry,
@@ -490,7 +492,7 @@ impl<'a> Reader<'a> {
         skip: &[&str],
         span: Span,
         bdp: Bdp,
-    ) -> Options {
+    ) -> Option<Options> {
         let before = self.problems.len();
         let mut options = defaults(entry.options);
         for item in &table.0 {
@@ -524,7 +526,7 @@ impl<'a> Reader<'a> {
                 ));
             }
         }
-        options
+        (self.problems.len() == before).then_some(options)
     }
 
     fn option(

@@ -372,6 +372,10 @@ pub(crate) enum Step {
     Index(usize),
 }
 
+/// Longer than any path of a scenario; a tree as deep as a text can ask for
+/// would overflow the stack.
+const MAX_STEPS: usize = 16;
+
 /// A path to a key, each step with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Path(pub Vec<(Step, Span)>);
@@ -419,6 +423,9 @@ impl Path {
                 let index = text[at + 1..end].parse().map_err(|_| wrong(at))?;
                 steps.push((Step::Index(index), part(span, at, end + 1)));
                 at = end + 1;
+            }
+            if steps.len() > MAX_STEPS {
+                return Err(wrong(at));
             }
             match bytes.get(at) {
                 None => return Ok(Path(steps)),
