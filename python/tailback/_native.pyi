@@ -12,6 +12,7 @@ def load(
     overrides: list[tuple[str, str]] = ...,
     seeds: int | None = None,
 ) -> Scenario: ...
+
 @final
 class Scenario:
     @property

@@ -38,7 +38,11 @@ class Assertion:
             if not holds:
                 found = "not available" if value is None else f"{value:g}"
                 where = ", ".join(f"{k} = {_plain(v)}" for k, v in summary["params"].items())
-                at = f" at {where}, seed {summary['seed']}" if where else f" (seed {summary['seed']})"
+                at = (
+                    f" at {where}, seed {summary['seed']}"
+                    if where
+                    else f" (seed {summary['seed']})"
+                )
                 yield f"{self.metric}{subject} is {found}, expected {bounds}{at}"
 
     def _values(self, summary: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:

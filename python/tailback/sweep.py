@@ -213,9 +213,7 @@ def _execute(
                     except EnginePanic as panic:
                         # One run's loss; whatever else fails stops the sweep.
                         failures[run.run_id] = f"run {run.run_id} ({run.label}): {panic}"
-                running = sum(
-                    r.cost * controls[r.run_id].fraction for r in list(active.values())
-                )
+                running = sum(r.cost * controls[r.run_id].fraction for r in list(active.values()))
                 bar.update(done, (cost_done + running) / total)
     finally:
         # After an error or Ctrl-C the runs that go on stop within a slice.
