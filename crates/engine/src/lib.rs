@@ -4,9 +4,15 @@
 //! Reading order: [`units`], [`packet`], the two traits ([`aqm::Queue`] and
 //! [`cc::CongestionControl`]), [`registry`], [`plan`], then [`network`].
 
+// The drivers of the conformance tests are compiled here and in tests/: they
+// name this crate as a user does.
+#[cfg(test)]
+extern crate self as tailback_engine;
+
 pub mod aqm;
 pub mod calendar;
 pub mod cc;
+pub mod link;
 pub mod network;
 pub mod packet;
 pub mod plan;

@@ -1,1 +1,940 @@
 //! Puts the parts of a plan together and runs them.
+//!
+//! A data packet goes sender -> pipe (half the RTT) -> links of its route ->
+//! receiver; an ACK goes receiver -> pipe (the other half) -> links of the way
+//! back -> sender. Packets wait in the FIFOs of pipes and queues; the calendar
+//! holds one entry for each pipe, link and end point.
+
+use std::collections::VecDeque;
+
+use tailback_record::{
+    Counts, FlowOutcome, Histogram, LinkOutcome, Outcome, Series, SeriesId, TrafficOutcome,
+};
+
+use crate::aqm::{self, Queue, QueueContext, Sink};
+use crate::calendar::{Calendar, Component};
+use crate::cc;
+use crate::link::{Link, Next};
+use crate::packet::{Packet, flags};
+use crate::plan::{LinkPlan, Plan, SeriesMode};
+use crate::registry::find;
+use crate::rng::Stream;
+use crate::tcp::Port;
+use crate::tcp::receiver::{EcnEcho, Receiver};
+use crate::tcp::sender::Sender;
+use crate::traffic::{self, Source, Step};
+use crate::units::Time;
+
+/// A constant delay: what goes in comes out in order.
+struct Pipe {
+    delay: Time,
+    /// Order-preserving random addition, and its stream.
+    jitter: Option<(Time, Stream)>,
+    packets: VecDeque<Packet>,
+}
+
+impl Pipe {
+    fn new(delay: Time, jitter: Option<(Time, Stream)>) -> Pipe {
+        Pipe {
+            delay,
+            jitter,
+            packets: VecDeque::new(),
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, mut packet: Packet, now: Time, id: Component, calendar: &mut Calendar) {
+        packet.stamp = now + self.delay;
+        if let Some((most, stream)) = &mut self.jitter {
+            packet.stamp += Time(stream.below(most.ns() + 1));
+            if let Some(last) = self.packets.back() {
+                packet.stamp = packet.stamp.max(last.stamp);
+            }
+        }
+        if self.packets.is_empty() {
+            calendar.schedule(id, packet.stamp);
+        }
+        self.packets.push_back(packet);
+    }
+}
+
+/// The way of an end point into the network.
+struct Access<'a> {
+    pipe: &'a mut Pipe,
+    id: Component,
+    now: Time,
+    calendar: &'a mut Calendar,
+    /// Packets put into the network so far.
+    entered: &'a mut u64,
+}
+
+impl Port for Access<'_> {
+    #[inline]
+    fn send(&mut self, packet: Packet) {
+        *self.entered += 1;
+        self.pipe.push(packet, self.now, self.id, self.calendar);
+    }
+}
+
+/// Where packets of a flow or source go.
+struct Path {
+    route: Box<[u32]>,
+    back: Box<[u32]>,
+    /// Pipe before the first link.
+    access: u32,
+    /// Pipe behind the receiver.
+    returning: u32,
+}
+
+/// A TCP flow: both ends and what is counted.
+struct Flow {
+    sender: Sender,
+    receiver: Receiver,
+    /// When each end is entered in the calendar.
+    armed: [Time; 2],
+    start: Time,
+    stop: Option<Time>,
+    /// Payload to send.
+    bytes: Option<u64>,
+    mss: u64,
+    /// Bytes delivered before the measurement began.
+    base_bytes: u64,
+    completed: Option<Time>,
+    /// Payload delivered when the flow was stopped.
+    bytes_at_stop: Option<u64>,
+    srtt_sum_ns: u128,
+    srtt_samples: u64,
+    rwnd_limited_samples: u64,
+    /// Window last recorded (series at every change).
+    recorded_cwnd: u32,
+    series: Option<FlowSeries>,
+}
+
+impl Flow {
+    /// Payload bytes delivered in order.
+    fn delivered_bytes(&self) -> u64 {
+        let whole = self.receiver.rcv_nxt * self.mss;
+        self.bytes.map_or(whole, |bytes| whole.min(bytes))
+    }
+}
+
+struct FlowSeries {
+    cwnd: SeriesId,
+    ssthresh: SeriesId,
+    srtt: SeriesId,
+    in_flight: SeriesId,
+    delivered: SeriesId,
+    gauges: Vec<SeriesId>,
+}
+
+struct LinkSeries {
+    packets: SeriesId,
+    bytes: SeriesId,
+    gauges: Vec<SeriesId>,
+}
+
+/// An unresponsive source and its sink.
+struct Unresponsive {
+    source: Box<dyn Source>,
+    start: Time,
+    stop: Option<Time>,
+    sent_packets: u64,
+    received_packets: u64,
+    received_bytes: u64,
+}
+
+/// Component numbers: the order in which simultaneous events are handled.
+#[derive(Clone, Copy)]
+struct Ids {
+    /// Pipes come first, from 0.
+    links: u32,
+    queue_timers: u32,
+    rate_changes: u32,
+    senders: u32,
+    receivers: u32,
+    sources: u32,
+    stops: u32,
+    warmup: u32,
+    sampler: u32,
+}
+
+/// Where every packet is (without warm-up: drops are counted from there).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Census {
+    /// Put into the network by an end point.
+    pub entered: u64,
+    /// Taken out of it by an end point.
+    pub ended: u64,
+    /// In pipes, queues and transmission.
+    pub inside: u64,
+    /// Dropped by queues or lost behind them.
+    pub dropped: u64,
+}
+
+/// A network with its flows, ready to run.
+pub struct Network {
+    now: Time,
+    plan: Plan,
+    ids: Ids,
+    calendar: Calendar,
+    pipes: Vec<Pipe>,
+    links: Vec<Link>,
+    link_pipes: Vec<Option<u32>>,
+    link_series: Vec<LinkSeries>,
+    flows: Vec<Flow>,
+    sources: Vec<Unresponsive>,
+    paths: Vec<Path>,
+    series: Series,
+    scratch: Vec<f64>,
+    events: u64,
+    /// Packets that end points put into the network, and that reached one.
+    entered: u64,
+    ended: u64,
+    data_packets_before_warmup: u64,
+    every_change: bool,
+}
+
+/// Finds or makes the pipe of a constant delay.
+fn pipe_of(pipes: &mut Vec<Pipe>, delay: Time) -> u32 {
+    let found = pipes
+        .iter()
+        .position(|p| p.jitter.is_none() && p.delay == delay);
+    found.unwrap_or_else(|| {
+        pipes.push(Pipe::new(delay, None));
+        pipes.len() - 1
+    }) as u32
+}
+
+impl Network {
+    /// Builds the network of a plan.
+    ///
+    /// # Panics
+    /// When the plan names an algorithm that is not registered or options that
+    /// are not complete: a plan made from a validated scenario does neither.
+    pub fn new(plan: &Plan) -> Network {
+        let plan = plan.clone();
+        let names: Vec<&str> = plan
+            .flows
+            .iter()
+            .map(|f| f.name.as_str())
+            .chain(plan.traffic.iter().map(|t| t.name.as_str()))
+            .collect();
+        let mut pipes = Vec::new();
+        let mut paths = Vec::new();
+        for flow in &plan.flows {
+            let half = Time(flow.rtt.ns() / 2);
+            let (access, returning) = if plan.host_jitter > Time::ZERO {
+                // Its own pipes: jitter keeps the order of one host's packets only.
+                let mut own = |delay: Time, purpose| {
+                    let stream = Stream::new(plan.seed, &flow.name, purpose);
+                    pipes.push(Pipe::new(delay, Some((plan.host_jitter, stream))));
+                    (pipes.len() - 1) as u32
+                };
+                (
+                    own(half, "sender jitter"),
+                    own(flow.rtt - half, "receiver jitter"),
+                )
+            } else {
+                (
+                    pipe_of(&mut pipes, half),
+                    pipe_of(&mut pipes, flow.rtt - half),
+                )
+            };
+            paths.push(Path {
+                route: flow.route.clone().into(),
+                back: flow.back.clone().into(),
+                access,
+                returning,
+            });
+        }
+        for source in &plan.traffic {
+            let access = pipe_of(&mut pipes, Time(source.rtt.ns() / 2));
+            paths.push(Path {
+                route: source.route.clone().into(),
+                back: [].into(),
+                access,
+                returning: access,
+            });
+        }
+        let link_pipes: Vec<Option<u32>> = plan
+            .links
+            .iter()
+            .map(|link| {
+                if link.jitter > Time::ZERO {
+                    let stream = Stream::new(plan.seed, &link.name, "jitter");
+                    pipes.push(Pipe::new(link.delay, Some((link.jitter, stream))));
+                    Some((pipes.len() - 1) as u32)
+                } else {
+                    (link.delay > Time::ZERO).then(|| pipe_of(&mut pipes, link.delay))
+                }
+            })
+            .collect();
+
+        let mut series = Series::default();
+        let links: Vec<Link> = plan
+            .links
+            .iter()
+            .map(|l| build_link(l, &plan, &names))
+            .collect();
+        let link_series = plan
+            .links
+            .iter()
+            .zip(&links)
+            .map(|(p, l)| declare_link(&mut series, p, l));
+        let link_series = link_series.collect();
+        let recording = plan.record.series != SeriesMode::Off;
+        let flows = plan
+            .flows
+            .iter()
+            .enumerate()
+            .map(|(i, f)| build_flow(i as u32, f, &plan, recording, &mut series))
+            .collect();
+        let sources = plan
+            .traffic
+            .iter()
+            .map(|t| build_source(t, &plan))
+            .collect();
+
+        let (n_pipes, n_links) = (pipes.len() as u32, plan.links.len() as u32);
+        let (n_flows, n_sources) = (plan.flows.len() as u32, plan.traffic.len() as u32);
+        let links_at = n_pipes;
+        let senders = links_at + 3 * n_links;
+        let sources_at = senders + 2 * n_flows;
+        let stops = sources_at + n_sources;
+        let ids = Ids {
+            links: links_at,
+            queue_timers: links_at + n_links,
+            rate_changes: links_at + 2 * n_links,
+            senders,
+            receivers: senders + n_flows,
+            sources: sources_at,
+            stops,
+            warmup: stops + n_flows,
+            sampler: stops + n_flows + 1,
+        };
+        let every_change = plan.record.series == SeriesMode::Changes;
+        let mut network = Network {
+            now: Time::ZERO,
+            ids,
+            calendar: Calendar::new(ids.sampler as usize + 1),
+            pipes,
+            links,
+            link_pipes,
+            link_series,
+            flows,
+            sources,
+            paths,
+            series,
+            scratch: Vec::new(),
+            events: 0,
+            entered: 0,
+            ended: 0,
+            data_packets_before_warmup: 0,
+            every_change,
+            plan,
+        };
+        network.enter_first_events();
+        network
+    }
+
+    fn enter_first_events(&mut self) {
+        for i in 0..self.links.len() {
+            let link = &mut self.links[i];
+            link.queue
+                .rate_changed(self.plan.links[i].rate.nominal(), Time::ZERO);
+            if let Some(next) = link.queue.timer(Time::ZERO, &mut link.sink) {
+                self.calendar
+                    .schedule(self.ids.queue_timers + i as u32, next);
+            }
+            if let Some((time, _)) = link.next_rate_change(Time::ZERO) {
+                self.calendar
+                    .schedule(self.ids.rate_changes + i as u32, time);
+            }
+        }
+        for (i, flow) in self.flows.iter_mut().enumerate() {
+            flow.armed[0] = flow.start;
+            self.calendar
+                .schedule(self.ids.senders + i as u32, flow.start);
+            if let Some(stop) = flow.stop {
+                self.calendar.schedule(self.ids.stops + i as u32, stop);
+            }
+        }
+        for (i, source) in self.sources.iter().enumerate() {
+            self.calendar
+                .schedule(self.ids.sources + i as u32, source.start);
+        }
+        if self.plan.warmup > Time::ZERO {
+            self.calendar.schedule(self.ids.warmup, self.plan.warmup);
+        }
+        self.calendar
+            .schedule(self.ids.sampler, self.plan.record.interval);
+    }
+
+    /// Puts another queue before a link: for queues that are not registered, and for tests. To be
+    /// called before the run.
+    pub fn replace_queue(&mut self, link: usize, queue: Box<dyn Queue>) {
+        self.links[link].queue = queue;
+    }
+
+    /// Where every packet that entered the network is.
+    pub fn census(&self) -> Census {
+        let waiting = self
+            .pipes
+            .iter()
+            .map(|p| p.packets.len() as u64)
+            .sum::<u64>();
+        let queued = self
+            .links
+            .iter()
+            .map(|l| l.queue.backlog().packets + l.in_service())
+            .sum::<u64>();
+        Census {
+            entered: self.entered,
+            ended: self.ended,
+            inside: waiting + queued,
+            dropped: self.links.iter().map(|l| l.sink.counts.drops()).sum(),
+        }
+    }
+
+    /// A flow's sender, to look at.
+    pub fn sender(&self, flow: usize) -> &Sender {
+        &self.flows[flow].sender
+    }
+
+    /// The time of the event handled last.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Handles up to so many events; returns false when the run is over.
+    pub fn advance(&mut self, max_events: u64) -> bool {
+        for handled in 0..max_events {
+            match self.calendar.peek() {
+                Some((time, component)) if time < self.plan.duration => {
+                    self.now = time;
+                    self.dispatch(component);
+                }
+                _ => {
+                    self.events += handled;
+                    self.now = self.plan.duration;
+                    return false;
+                }
+            }
+        }
+        self.events += max_events;
+        true
+    }
+
+    #[inline]
+    fn dispatch(&mut self, component: Component) {
+        let ids = self.ids;
+        if component < ids.links {
+            self.run_pipe(component);
+        } else if component < ids.queue_timers {
+            self.serve_link(component - ids.links);
+        } else if component < ids.rate_changes {
+            self.run_queue_timer(component, (component - ids.queue_timers) as usize);
+        } else if component < ids.senders {
+            self.change_rate(component, (component - ids.rate_changes) as usize);
+        } else if component < ids.receivers {
+            self.run_sender(component - ids.senders);
+        } else if component < ids.sources {
+            self.run_receiver(component - ids.receivers);
+        } else if component < ids.stops {
+            self.run_source(component, component - ids.sources);
+        } else if component < ids.warmup {
+            self.stop_flow(component, (component - ids.stops) as usize);
+        } else if component == ids.warmup {
+            self.calendar.cancel(component);
+            self.end_warmup();
+        } else {
+            self.sample();
+            self.calendar
+                .schedule(component, self.now + self.plan.record.interval);
+        }
+    }
+
+    /// Delivers what has reached the end of a pipe.
+    fn run_pipe(&mut self, id: Component) {
+        loop {
+            let pipe = &mut self.pipes[id as usize];
+            match pipe.packets.front() {
+                None => return self.calendar.cancel(id),
+                Some(head) if head.stamp > self.now => {
+                    return self.calendar.schedule(id, head.stamp);
+                }
+                Some(_) => {
+                    let packet = pipe.packets.pop_front().expect("it has a head");
+                    self.arrive(packet);
+                }
+            }
+        }
+    }
+
+    /// A packet arrives at the next link of its route, or at its end.
+    #[inline]
+    fn arrive(&mut self, packet: Packet) {
+        let path = &self.paths[packet.flow as usize];
+        let hops = if packet.has(flags::ACK) {
+            &path.back
+        } else {
+            &path.route
+        };
+        if let Some(&link) = hops.get(usize::from(packet.hop)) {
+            if self.links[link as usize].arrive(packet, self.now) {
+                self.serve_link(link);
+            }
+            return;
+        }
+        self.ended += 1;
+        let index = packet.flow as usize;
+        if index >= self.flows.len() {
+            self.receive_datagram(&packet, index - self.flows.len());
+        } else if packet.has(flags::ACK) {
+            self.deliver_ack(&packet, index);
+        } else {
+            self.deliver_data(&packet, index);
+        }
+    }
+
+    /// Serves a link as long as packets leave at this very moment.
+    fn serve_link(&mut self, link: u32) {
+        let id = self.ids.links + link;
+        loop {
+            match self.links[link as usize].serve(self.now) {
+                Next::Leaves(packet, again) => {
+                    self.calendar.schedule(id, again);
+                    self.leave_link(packet, link);
+                    if again > self.now {
+                        return;
+                    }
+                }
+                Next::Wait(Time::NEVER) | Next::Idle => return self.calendar.cancel(id),
+                Next::Wait(time) => return self.calendar.schedule(id, time),
+            }
+        }
+    }
+
+    /// A packet leaves a link: lost, or on its way.
+    #[inline]
+    fn leave_link(&mut self, mut packet: Packet, link: u32) {
+        if self.links[link as usize].loses(&packet, self.now) {
+            return;
+        }
+        packet.hop += 1;
+        match self.link_pipes[link as usize] {
+            None => self.arrive(packet),
+            Some(pipe) => {
+                self.pipes[pipe as usize].push(packet, self.now, pipe, &mut self.calendar);
+            }
+        }
+    }
+
+    fn deliver_data(&mut self, packet: &Packet, index: usize) {
+        let returning = self.paths[index].returning;
+        let flow = &mut self.flows[index];
+        let mut port = Access {
+            pipe: &mut self.pipes[returning as usize],
+            id: returning,
+            now: self.now,
+            calendar: &mut self.calendar,
+            entered: &mut self.entered,
+        };
+        flow.receiver.on_packet(packet, self.now, &mut port);
+        if let Some(bytes) = flow.bytes
+            && flow.completed.is_none()
+            && flow.receiver.rcv_nxt * flow.mss >= bytes
+        {
+            flow.completed = Some(self.now);
+        }
+        self.rearm(index, 1);
+    }
+
+    fn deliver_ack(&mut self, packet: &Packet, index: usize) {
+        let access = self.paths[index].access;
+        let flow = &mut self.flows[index];
+        let mut port = Access {
+            pipe: &mut self.pipes[access as usize],
+            id: access,
+            now: self.now,
+            calendar: &mut self.calendar,
+            entered: &mut self.entered,
+        };
+        if packet.has(flags::SYN) {
+            flow.sender.on_syn_ack(packet, self.now, &mut port);
+        } else {
+            flow.sender.on_ack(packet, self.now, &mut port);
+        }
+        if self.every_change {
+            self.record_change(index);
+        }
+        self.rearm(index, 0);
+    }
+
+    /// Moves the calendar's entry of an end point if its deadline is now
+    /// earlier; a later one waits until the entry comes up.
+    #[inline]
+    fn rearm(&mut self, index: usize, end: usize) {
+        let flow = &mut self.flows[index];
+        let deadline = if end == 0 {
+            flow.sender.deadline()
+        } else {
+            flow.receiver.deadline()
+        };
+        if deadline < flow.armed[end] {
+            flow.armed[end] = deadline;
+            let base = if end == 0 {
+                self.ids.senders
+            } else {
+                self.ids.receivers
+            };
+            self.calendar.schedule(base + index as u32, deadline);
+        }
+    }
+
+    fn run_sender(&mut self, index: u32) {
+        self.calendar.cancel(self.ids.senders + index);
+        let index = index as usize;
+        let access = self.paths[index].access;
+        let flow = &mut self.flows[index];
+        flow.armed[0] = Time::NEVER;
+        let mut port = Access {
+            pipe: &mut self.pipes[access as usize],
+            id: access,
+            now: self.now,
+            calendar: &mut self.calendar,
+            entered: &mut self.entered,
+        };
+        if !flow.sender.has_started() {
+            flow.sender.start(self.now, &mut port);
+        } else if flow.sender.deadline() <= self.now {
+            flow.sender.on_timer(self.now, &mut port);
+        }
+        if self.every_change {
+            self.record_change(index);
+        }
+        self.rearm(index, 0);
+    }
+
+    fn run_receiver(&mut self, index: u32) {
+        self.calendar.cancel(self.ids.receivers + index);
+        let index = index as usize;
+        let returning = self.paths[index].returning;
+        let flow = &mut self.flows[index];
+        flow.armed[1] = Time::NEVER;
+        if flow.receiver.deadline() <= self.now {
+            let mut port = Access {
+                pipe: &mut self.pipes[returning as usize],
+                id: returning,
+                now: self.now,
+                calendar: &mut self.calendar,
+                entered: &mut self.entered,
+            };
+            flow.receiver.on_timer(self.now, &mut port);
+        }
+        self.rearm(index, 1);
+    }
+
+    fn run_source(&mut self, id: Component, index: u32) {
+        let flow = self.flows.len() as u32 + index;
+        let access = self.paths[flow as usize].access;
+        let stream = &mut self.sources[index as usize];
+        loop {
+            if stream.stop.is_some_and(|stop| self.now >= stop) {
+                return self.calendar.cancel(id);
+            }
+            match stream.source.next(self.now) {
+                Step::Send { len, ecn } => {
+                    let mut packet = Packet::new(flow, len, ecn);
+                    packet.flags = flags::DATAGRAM;
+                    if self.now >= self.plan.warmup {
+                        stream.sent_packets += 1;
+                    }
+                    self.entered += 1;
+                    let pipe = &mut self.pipes[access as usize];
+                    pipe.push(packet, self.now, access, &mut self.calendar);
+                }
+                Step::Wait(until) => return self.calendar.schedule(id, until),
+                Step::Done => return self.calendar.cancel(id),
+            }
+        }
+    }
+
+    fn receive_datagram(&mut self, packet: &Packet, source: usize) {
+        if self.now >= self.plan.warmup {
+            let stream = &mut self.sources[source];
+            stream.received_packets += 1;
+            stream.received_bytes += u64::from(packet.len);
+        }
+    }
+
+    fn run_queue_timer(&mut self, id: Component, index: usize) {
+        let link = &mut self.links[index];
+        match link.queue.timer(self.now, &mut link.sink) {
+            Some(next) => self.calendar.schedule(id, next.max(self.now + Time(1))),
+            None => self.calendar.cancel(id),
+        }
+    }
+
+    fn change_rate(&mut self, id: Component, index: usize) {
+        let link = &mut self.links[index];
+        // The change that is due is the first after the moment before it.
+        if let Some((_, rate)) = link.next_rate_change(Time(self.now.ns() - 1)) {
+            link.queue.rate_changed(rate, self.now);
+        }
+        match link.next_rate_change(self.now) {
+            Some((time, _)) => self.calendar.schedule(id, time),
+            None => self.calendar.cancel(id),
+        }
+    }
+
+    fn stop_flow(&mut self, id: Component, index: usize) {
+        self.calendar.cancel(id);
+        let flow = &mut self.flows[index];
+        flow.bytes_at_stop = Some(flow.delivered_bytes());
+        flow.sender.stop();
+    }
+
+    /// Counters start from here.
+    fn end_warmup(&mut self) {
+        for flow in &mut self.flows {
+            flow.base_bytes = flow.delivered_bytes();
+            self.data_packets_before_warmup += flow.sender.stats.packets;
+            flow.sender.stats = Default::default();
+        }
+        for link in &mut self.links {
+            link.sink.account(self.now);
+        }
+    }
+
+    fn record_change(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        let cwnd = flow.sender.conn.cwnd;
+        if cwnd != flow.recorded_cwnd
+            && let Some(series) = &flow.series
+        {
+            flow.recorded_cwnd = cwnd;
+            self.series
+                .push(series.cwnd, self.now.ns(), f64::from(cwnd));
+        }
+    }
+
+    /// Takes the samples of one record interval.
+    fn sample(&mut self) {
+        let (now, measured) = (self.now.ns(), self.now >= self.plan.warmup);
+        let recording = self.plan.record.series != SeriesMode::Off;
+        for flow in &mut self.flows {
+            let srtt = flow.sender.srtt();
+            if measured
+                && let Some(srtt) = srtt
+                && !flow.sender.is_done()
+            {
+                flow.srtt_sum_ns += u128::from(srtt.ns());
+                flow.srtt_samples += 1;
+                flow.rwnd_limited_samples += u64::from(flow.sender.rwnd_limited());
+            }
+            let (Some(ids), Some(srtt)) = (&flow.series, srtt) else {
+                continue;
+            };
+            let conn = &flow.sender.conn;
+            self.series.push(ids.cwnd, now, f64::from(conn.cwnd));
+            if conn.ssthresh < cc::INFINITE_SSTHRESH {
+                self.series
+                    .push(ids.ssthresh, now, f64::from(conn.ssthresh));
+            }
+            self.series.push(ids.srtt, now, srtt.ns() as f64);
+            self.series
+                .push(ids.in_flight, now, f64::from(conn.in_flight));
+            self.series
+                .push(ids.delivered, now, flow.delivered_bytes() as f64);
+            self.scratch.clear();
+            flow.sender.cc.gauges(conn, &mut self.scratch);
+            for (id, value) in ids.gauges.iter().zip(&self.scratch) {
+                self.series.push(*id, now, *value);
+            }
+        }
+        if !recording {
+            return;
+        }
+        for (link, ids) in self.links.iter().zip(&self.link_series) {
+            let backlog = link.sink.backlog();
+            self.series.push(ids.packets, now, backlog.packets as f64);
+            self.series.push(ids.bytes, now, backlog.bytes as f64);
+            self.scratch.clear();
+            link.queue.gauges(self.now, &mut self.scratch);
+            for (id, value) in ids.gauges.iter().zip(&self.scratch) {
+                self.series.push(*id, now, *value);
+            }
+        }
+    }
+
+    /// What was measured. Meant for the end of a run; earlier it tells of the
+    /// time up to [`Network::now`].
+    pub fn finish(mut self) -> Outcome {
+        let (end, warmup) = (self.now, self.plan.warmup);
+        let mut outcome = Outcome {
+            duration_ns: end.ns(),
+            warmup_ns: warmup.ns(),
+            events: self.events,
+            ..Outcome::default()
+        };
+        let counts_of = |links: &[Link], index: usize| {
+            let mut counts = Counts::default();
+            links
+                .iter()
+                .for_each(|l| counts.merge(&l.sink.flows[index].counts));
+            counts
+        };
+        outcome.data_packets = self.data_packets_before_warmup;
+        for (i, (flow, plan)) in self.flows.iter_mut().zip(&self.plan.flows).enumerate() {
+            let to = [flow.stop, flow.completed]
+                .into_iter()
+                .flatten()
+                .fold(end, Time::min);
+            let delivered = flow.bytes_at_stop.unwrap_or_else(|| flow.delivered_bytes());
+            let stats = std::mem::take(&mut flow.sender.stats);
+            outcome.data_packets += stats.packets;
+            outcome.flows.push(FlowOutcome {
+                name: plan.name.clone(),
+                cc: plan.cc.to_owned(),
+                from_ns: flow.start.max(warmup).ns(),
+                to_ns: to.ns(),
+                delivered_bytes: delivered.saturating_sub(flow.base_bytes),
+                rtt: stats.rtt,
+                srtt_sum_ns: flow.srtt_sum_ns,
+                srtt_samples: flow.srtt_samples,
+                packets: stats.packets,
+                retransmits: stats.retransmits,
+                timeouts: stats.timeouts,
+                counts: counts_of(&self.links, i),
+                completion_ns: flow.completed.map(|t| t.since(flow.start).ns()),
+                rwnd_limited_samples: flow.rwnd_limited_samples,
+            });
+        }
+        for (i, (stream, plan)) in self.sources.iter().zip(&self.plan.traffic).enumerate() {
+            outcome.traffic.push(TrafficOutcome {
+                name: plan.name.clone(),
+                kind: plan.kind.to_owned(),
+                from_ns: stream.start.max(warmup).ns(),
+                to_ns: stream.stop.map_or(end, |s| s.min(end)).ns(),
+                sent_packets: stream.sent_packets,
+                received_packets: stream.received_packets,
+                received_bytes: stream.received_bytes,
+                counts: counts_of(&self.links, self.flows.len() + i),
+            });
+        }
+        let mut series = self.series;
+        for (link, plan) in self.links.iter_mut().zip(&self.plan.links) {
+            let sink = &mut link.sink;
+            sink.account(end);
+            series.append(sink.take_events());
+            outcome.links.push(LinkOutcome {
+                name: plan.name.clone(),
+                aqm: plan.aqm.to_owned(),
+                delay: std::mem::replace(&mut sink.delay, Histogram::new()),
+                packets: sink.packets,
+                bytes: sink.bytes,
+                counts: sink.counts,
+                backlog_byte_ns: sink.backlog_byte_ns(),
+                backlog_max_bytes: sink.backlog_max,
+                capacity_bytes: link.capacity_bytes(warmup, end),
+            });
+        }
+        outcome.series = series;
+        outcome
+    }
+}
+
+fn build_link(plan: &LinkPlan, whole: &Plan, names: &[&str]) -> Link {
+    let entry = find(aqm::ENTRIES, plan.aqm).expect("a validated plan names registered queues");
+    let frames = whole
+        .flows
+        .iter()
+        .map(|f| u32::from(f.tcp.mss) + u32::from(f.tcp.header));
+    let context = QueueContext {
+        rate: plan.rate.nominal(),
+        mtu: frames.max().unwrap_or(1514),
+        rng: Stream::new(whole.seed, &plan.name, "queue"),
+    };
+    let mut sink = Sink::new(names.len(), whole.warmup);
+    if whole.record.events {
+        sink.record_events(names, &plan.name);
+    }
+    let loss = Stream::new(whole.seed, &plan.name, "loss");
+    Link::new(plan, (entry.build)(&plan.options, context), sink, loss)
+}
+
+fn declare_link(series: &mut Series, plan: &LinkPlan, link: &Link) -> LinkSeries {
+    let name = Some(plan.name.as_str());
+    LinkSeries {
+        packets: series.id(None, name, "backlog_packets"),
+        bytes: series.id(None, name, "backlog_bytes"),
+        gauges: link
+            .queue
+            .gauge_names()
+            .iter()
+            .map(|q| series.id(None, name, q))
+            .collect(),
+    }
+}
+
+/// Start of a component: planned, plus the draw of its seed.
+fn start_of(start: Time, name: &str, plan: &Plan) -> Time {
+    let mut stream = Stream::new(plan.seed, name, "start");
+    start + Time(stream.below(plan.start_jitter.ns() + 1))
+}
+
+fn build_flow(
+    index: u32,
+    flow: &crate::plan::FlowPlan,
+    plan: &Plan,
+    recording: bool,
+    series: &mut Series,
+) -> Flow {
+    let entry = find(cc::ENTRIES, flow.cc).expect("a validated plan names registered algorithms");
+    let control = (entry.build)(&flow.options);
+    let echo = EcnEcho::of(flow.ecn, control.ecn_need());
+    let gauges = control.gauge_names();
+    let bytes = flow.bytes.map(|b| b.0);
+    Flow {
+        series: recording.then(|| {
+            let mut id = |quantity: &str| series.id(Some(&flow.name), None, quantity);
+            FlowSeries {
+                cwnd: id("cwnd"),
+                ssthresh: id("ssthresh"),
+                srtt: id("srtt_ns"),
+                in_flight: id("in_flight"),
+                delivered: id("delivered_bytes"),
+                gauges: gauges.iter().map(|g| id(g)).collect(),
+            }
+        }),
+        sender: Sender::new(index, &flow.tcp, control, flow.ecn, bytes),
+        receiver: Receiver::new(index, &flow.tcp, echo),
+        armed: [Time::NEVER; 2],
+        start: start_of(flow.start, &flow.name, plan),
+        stop: flow.stop,
+        bytes,
+        mss: u64::from(flow.tcp.mss),
+        base_bytes: 0,
+        completed: None,
+        bytes_at_stop: None,
+        srtt_sum_ns: 0,
+        srtt_samples: 0,
+        rwnd_limited_samples: 0,
+        recorded_cwnd: 0,
+    }
+}
+
+fn build_source(source: &crate::plan::TrafficPlan, plan: &Plan) -> Unresponsive {
+    let entry =
+        find(traffic::ENTRIES, source.kind).expect("a validated plan names registered sources");
+    let stream = Stream::new(plan.seed, &source.name, "traffic");
+    Unresponsive {
+        source: (entry.build)(&source.options, stream),
+        start: start_of(source.start, &source.name, plan),
+        stop: source.stop,
+        sent_packets: 0,
+        received_packets: 0,
+        received_bytes: 0,
+    }
+}

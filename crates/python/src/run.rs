@@ -157,7 +157,9 @@ fn simulate(plan: &Plan, control: &Control) -> Option<Outcome> {
             return None;
         }
         let fraction = network.now().ns() as f64 / duration;
-        control.fraction.store(fraction.to_bits(), Ordering::Relaxed);
+        control
+            .fraction
+            .store(fraction.to_bits(), Ordering::Relaxed);
     }
     assert!(!control.fail, "this run was asked to panic");
     control.fraction.store(1_f64.to_bits(), Ordering::Relaxed);

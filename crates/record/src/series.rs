@@ -62,6 +62,18 @@ impl Series {
         self.value.push(value);
     }
 
+    /// Appends the rows of another series and its keys.
+    pub fn append(&mut self, other: Series) {
+        let offset = self.keys.len() as u32;
+        let room = MAX_ROWS.saturating_sub(self.len());
+        self.lost += other.lost + other.len().saturating_sub(room) as u64;
+        self.keys.extend(other.keys);
+        self.key
+            .extend(other.key.iter().take(room).map(|k| k + offset));
+        self.time_ns.extend(other.time_ns.iter().take(room));
+        self.value.extend(other.value.iter().take(room));
+    }
+
     /// Number of rows kept.
     pub fn len(&self) -> usize {
         self.key.len()

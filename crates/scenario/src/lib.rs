@@ -1,1 +1,702 @@
-//! Scenario files.
+//! Scenario files: TOML in, runs with everything resolved out.
+//!
+//! [`load`] parses a file, applies `--set`, expands the sweep and validates
+//! every point; all that is wrong is reported at once, each thing at its
+//! place. There is no I/O here: who calls reads the file, and hands
+//! [`Request::loader`] what reads a trace beside it.
+
+mod build;
+mod canonical;
+mod diagnostic;
+mod keys;
+mod memory;
+mod read;
+mod schema;
+mod sweep;
+mod tree;
+
+use tailback_engine::plan::Plan;
+
+pub use diagnostic::Diagnostic;
+pub use keys::{METRICS, Scope};
+pub use memory::estimate_memory;
+pub use schema::json_schema;
+
+use diagnostic::{Problem, render};
+use keys::ASSERT;
+use read::{Bdp, Reader};
+use sweep::Sweep;
+use tree::{Node, Path, Sources, Span};
+
+/// Larger files are refused unread: a scenario is written by hand or by a
+/// script that should have used a sweep.
+pub const MAX_FILE: usize = 16 << 20;
+
+/// The most flows and sources of all points together.
+const MAX_TOTAL_FLOWS: u64 = 2_000_000;
+
+/// Gives the text of a file that a scenario names, relative to the scenario,
+/// or what is wrong.
+pub type Loader<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
+
+/// `--set key=value`: the value is TOML, a bare word is a string.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// A path as in `[sweep]`: `bottleneck.rate`, `flows[0].rtt`, `flows.cubic.cc`.
+    pub key: String,
+    /// TOML, or a bare word.
+    pub value: String,
+}
+
+/// What to load.
+pub struct Request<'a> {
+    /// The file's content.
+    pub text: &'a [u8],
+    /// Its name, for messages.
+    pub file: &'a str,
+    /// Applied in order. They win over the file and over its sweep: a key
+    /// that is set is no longer swept.
+    pub overrides: &'a [Override],
+    /// Replaces `sweep.seeds`.
+    pub seeds: Option<u64>,
+    /// Reads the files that the scenario names.
+    pub loader: &'a Loader<'a>,
+    /// Memory that a run may use, bytes. A scenario whose flows do not fit is
+    /// refused before they are put into memory.
+    pub memory: Option<u64>,
+}
+
+/// A scenario, valid at every point.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The file's name, for messages.
+    pub file: String,
+    /// Its title.
+    pub title: String,
+    /// Names the sweep: a hash of the runs it consists of.
+    pub id: String,
+    /// What is swept, slowest first; seeds are not an axis.
+    pub axes: Vec<Axis>,
+    /// The runs: last axis fastest, then seeds.
+    pub points: Vec<Point>,
+    /// What must hold.
+    pub asserts: Vec<Assert>,
+}
+
+/// An axis of a sweep: one key, or several that advance together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// The paths, as they are written.
+    pub keys: Vec<String>,
+    /// The values: one for each key, position by position. A number that
+    /// depends on the point (a multiple of the bdp) is shown as it is written.
+    pub values: Vec<Vec<Param>>,
+}
+
+/// A value of a swept key.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Param {
+    /// Base units: ns, bytes, bit/s.
+    Number(f64),
+    /// A name, or a table as TOML.
+    Name(String),
+}
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// The swept keys and their values here.
+    pub params: Vec<(String, Param)>,
+    /// The seed.
+    pub seed: u64,
+    /// Names the run: a hash of `canonical`, the seed and the engine's version.
+    pub run_id: String,
+    /// JSON: everything but the seed, with defaults filled in, base units and sorted keys.
+    pub canonical: String,
+    /// What the engine is given.
+    pub plan: Plan,
+}
+
+/// What must hold at every point and seed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assert {
+    /// One of [`METRICS`].
+    pub metric: String,
+    /// The flow, or the name several have in common (`cubic` for `cubic/1`);
+    /// `None` where the metric is a flow's: every flow. See [`Assert::covers`].
+    pub flow: Option<String>,
+    /// The link; `None` where the metric is a link's (and no flow is named): the first.
+    pub link: Option<String>,
+    /// Smallest value that holds.
+    pub min: Option<f64>,
+    /// Largest value that holds.
+    pub max: Option<f64>,
+}
+
+impl Assert {
+    /// Whether it is about the flow of this name.
+    pub fn covers(&self, flow: &str) -> bool {
+        self.flow.as_deref().is_none_or(|name| is_named(flow, name))
+    }
+}
+
+/// Whether a flow has this name, alone or with its number behind a slash.
+fn is_named(flow: &str, name: &str) -> bool {
+    flow.strip_prefix(name)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Loads a scenario that names no other files.
+pub fn load(
+    text: &[u8],
+    file: &str,
+    overrides: &[Override],
+    seeds: Option<u64>,
+) -> Result<Scenario, Vec<Diagnostic>> {
+    load_with(text, file, overrides, seeds, &|_| {
+        Err("there are no other files here".to_owned())
+    })
+}
+
+/// Loads a scenario.
+pub fn load_with(
+    text: &[u8],
+    file: &str,
+    overrides: &[Override],
+    seeds: Option<u64>,
+    loader: &Loader<'_>,
+) -> Result<Scenario, Vec<Diagnostic>> {
+    load_request(&Request {
+        text,
+        file,
+        overrides,
+        seeds,
+        loader,
+        memory: None,
+    })
+}
+
+/// Loads a scenario.
+pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> {
+    let text = decode(request.text, request.file).map_err(|diagnostic| vec![diagnostic])?;
+    let mut sources = Sources::default();
+    sources.add(request.file, text);
+    let mut problems = Vec::new();
+    let root = tree::parse(text, 0, &mut problems);
+    if problems.is_empty() {
+        return expand(request, root, &mut sources).map_err(|problems| render(problems, &sources));
+    }
+    // With syntax errors, part of the file is missing from the tree: what else
+    // is wrong can be told only where the parser did not lose its way.
+    let syntax = problems.clone();
+    let lost = syntax
+        .iter()
+        .filter(|problem| problem.message != tree::UNQUOTED)
+        .map(|problem| problem.span)
+        .min();
+    let lines: Vec<usize> = syntax.iter().map(|p| sources.line(p.span)).collect();
+    // One error on a line is enough: the parser stumbles on from the first.
+    let mut reported = std::collections::BTreeSet::new();
+    problems.sort();
+    problems.retain(|problem| reported.insert(sources.line(problem.span)));
+    if let Err(found) = expand(request, root, &mut sources) {
+        problems.extend(found.into_iter().filter(|problem| {
+            problem.local
+                && problem.span.end > 0
+                && lost.is_none_or(|lost| problem.span < lost)
+                && !lines.contains(&sources.line(problem.span))
+        }));
+    }
+    Err(render(problems, &sources))
+}
+
+/// Text from bytes.
+fn decode<'t>(bytes: &'t [u8], file: &str) -> Result<&'t str, Diagnostic> {
+    let at_start = |message: String, expected: String| Diagnostic {
+        file: file.to_owned(),
+        line: 1,
+        column: 1,
+        message,
+        expected: Some(expected),
+        nearest: None,
+    };
+    if bytes.len() > MAX_FILE {
+        let mib = memory::mib(bytes.len() as u64);
+        return Err(at_start(
+            format!("the file is too large for a scenario, {mib} MiB"),
+            format!("at most {} MiB", memory::mib(MAX_FILE as u64)),
+        ));
+    }
+    std::str::from_utf8(bytes).map_err(|error| {
+        let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        let line = good.matches('\n').count() + 1;
+        let column = good.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
+        let byte = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
+        Diagnostic {
+            line,
+            column,
+            ..at_start(
+                format!("byte 0x{byte:02x} is not UTF-8"),
+                "a text file in UTF-8".to_owned(),
+            )
+        }
+    })
+}
+
+/// A `--set`, parsed.
+struct Set {
+    path: Path,
+    value: Node,
+}
+
+fn expand(
+    request: &Request<'_>,
+    mut root: Node,
+    sources: &mut Sources,
+) -> Result<Scenario, Vec<Problem>> {
+    let mut problems = Vec::new();
+    if root.table().is_some_and(|table| table.0.is_empty()) && request.overrides.is_empty() {
+        let problem = Problem::new(Span::default(), "the scenario is empty");
+        return Err(vec![problem.expected(
+            "at least \"duration\", a [bottleneck] with its \"rate\", and [[flows]] with their \"cc\"",
+        )]);
+    }
+    let names = root.clone();
+    let sets = overrides(request, &mut root, sources, &mut problems);
+    let mut sweep = sweep::read(&root, &mut problems);
+    if let Some(seeds) = request.seeds {
+        sweep.seeds = seeds;
+        if seeds == 0 {
+            let source = sources.add("--seeds", "0");
+            let span = Span::new(source, 0..1);
+            problems.push(Problem::new(span, "0 seeds").expected("at least 1"));
+        }
+    }
+    // Names in paths are those of the file, before any of its keys is replaced.
+    for dimension in &mut sweep.dimensions {
+        for key in &mut dimension.keys {
+            key.path = sweep::resolve(&names, &key.path);
+        }
+        // A key that is set has that one value.
+        dimension
+            .keys
+            .retain(|key| !sets.iter().any(|set| set.path == key_path(key)));
+    }
+    sweep
+        .dimensions
+        .retain(|dimension| !dimension.keys.is_empty());
+    check_size(&sweep, &mut problems);
+    if !problems.is_empty() {
+        // The file itself is worth checking even so, but not its points.
+        sweep.dimensions.clear();
+        sweep.seeds = 1;
+    }
+    let mut reader = Reader::new(request.loader, request.memory);
+    for dimension in &sweep.dimensions {
+        for key in &dimension.keys {
+            reader.watched.extend(key.values.iter().map(|v| v.span));
+        }
+    }
+    let sound = problems.is_empty();
+    let runs = runs(&root, &sweep, &sets, &mut reader, &mut problems);
+    let asserts = asserts(&root, &runs, &mut reader);
+    problems.append(&mut reader.problems);
+    if !sound || !problems.is_empty() {
+        return Err(problems);
+    }
+    let axes = axes(&sweep, &runs);
+    let mut points = Vec::with_capacity(runs.len() * sweep.seeds as usize);
+    for run in runs {
+        let canonical = canonical::canonical(&run.plan);
+        for k in 0..sweep.seeds {
+            let seed = run.plan.seed + k;
+            points.push(Point {
+                params: run.params.clone(),
+                seed,
+                run_id: canonical::run_id(&canonical, seed),
+                canonical: canonical.clone(),
+                plan: Plan {
+                    seed,
+                    ..run.plan.clone()
+                },
+            });
+        }
+    }
+    let title = root.table().and_then(|table| table.get("title"));
+    Ok(Scenario {
+        file: request.file.to_owned(),
+        title: title.and_then(Node::string).unwrap_or_default().to_owned(),
+        id: canonical::sweep_id(points.iter().map(|point| point.run_id.as_str())),
+        axes,
+        points,
+        asserts,
+    })
+}
+
+fn key_path(key: &sweep::SweptKey) -> Path {
+    key.path.clone()
+}
+
+/// Puts the values of `--set` into the tree.
+fn overrides(
+    request: &Request<'_>,
+    root: &mut Node,
+    sources: &mut Sources,
+    problems: &mut Vec<Problem>,
+) -> Vec<Set> {
+    let names = root.clone();
+    let mut sets = Vec::new();
+    for Override { key, value } in request.overrides {
+        let source = sources.add("--set", &format!("{key}={value}"));
+        let span = Span::new(source, 0..key.len());
+        let path = match Path::parse(key, span) {
+            Ok(path) => sweep::resolve(&names, &path),
+            Err(problem) => {
+                problems.push(problem);
+                continue;
+            }
+        };
+        let value = tree::parse_value(value, source, key.len() + 1, problems);
+        match sweep::graft(root, &path, value.clone()) {
+            Ok(()) => sets.push(Set { path, value }),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    sets
+}
+
+/// Refuses a sweep of too many points before it is expanded.
+fn check_size(sweep: &Sweep, problems: &mut Vec<Problem>) {
+    let points = sweep
+        .dimensions
+        .iter()
+        .map(|dimension| dimension.len as u64)
+        .chain([sweep.seeds])
+        .fold(1, u64::saturating_mul);
+    if points > sweep::MAX_POINTS {
+        let last = sweep.dimensions.last().and_then(|d| d.keys.first());
+        let span = last
+            .and_then(|key| key.path.0.first())
+            .map_or(sweep.seeds_span, |step| step.1);
+        problems.push(
+            Problem::new(span, format!("a sweep of {points} points"))
+                .expected(format!("at most {}", sweep::MAX_POINTS)),
+        );
+    }
+}
+
+/// A point of the grid, before seeds.
+struct Run {
+    params: Vec<(String, Param)>,
+    /// Position on each axis.
+    at: Vec<usize>,
+    plan: Plan,
+}
+
+fn runs(
+    root: &Node,
+    sweep: &Sweep,
+    sets: &[Set],
+    reader: &mut Reader<'_>,
+    problems: &mut Vec<Problem>,
+) -> Vec<Run> {
+    let labels: Vec<Vec<Vec<String>>> = sweep
+        .dimensions
+        .iter()
+        .map(|d| d.keys.iter().map(|k| sweep::labels(&k.values)).collect())
+        .collect();
+    let mut runs = Vec::new();
+    let mut flows: u64 = 0;
+    let mut at = vec![0; sweep.dimensions.len()];
+    loop {
+        let mut tree = root.clone();
+        for (dimension, index) in sweep.dimensions.iter().zip(&at) {
+            for key in &dimension.keys {
+                let value = key.values[*index].clone();
+                if let Err(problem) = sweep::graft(&mut tree, &key.path, value) {
+                    problems.push(problem);
+                    continue;
+                }
+                // What is set inside a swept table holds in each of its values.
+                for set in sets {
+                    if key.path.is_prefix_of(&set.path)
+                        && let Err(problem) = sweep::graft(&mut tree, &set.path, set.value.clone())
+                    {
+                        problems.push(problem);
+                    }
+                }
+            }
+        }
+        reader.resolved.clear();
+        let before = reader.problems.len();
+        let plan = build::plan(&tree, reader);
+        if plan
+            .seed
+            .checked_add(sweep.seeds)
+            .is_none_or(|end| end > i64::MAX as u64)
+        {
+            let span = tree.table().and_then(|t| t.get("seed")).map(|n| n.span);
+            reader.problem(
+                Problem::new(
+                    span.unwrap_or(sweep.seeds_span),
+                    "seeds count past the largest",
+                )
+                .expected(format!(
+                    "a smaller seed: {} are counted from it",
+                    sweep.seeds
+                )),
+            );
+        }
+        // Errors of one point are mostly those of all: a few hundred are plenty.
+        if reader.problems.len() > before {
+            reader.problems.sort();
+            reader.problems.dedup();
+            if reader.problems.len() > 1000 {
+                return runs;
+            }
+        }
+        let params = params(sweep, &at, &labels, reader);
+        flows += (plan.flows.len() + plan.traffic.len()) as u64 * sweep.seeds;
+        let single = sweep.dimensions.is_empty() && sweep.seeds == 1;
+        if flows > MAX_TOTAL_FLOWS && !single {
+            let span = sweep.dimensions.first().and_then(|d| d.keys.first());
+            let span = span.and_then(|key| key.path.0.first());
+            problems.push(
+                Problem::new(
+                    span.map_or(sweep.seeds_span, |step| step.1),
+                    "the points have too many flows together",
+                )
+                .expected(format!("at most {MAX_TOTAL_FLOWS} in one sweep; split it")),
+            );
+            return runs;
+        }
+        runs.push(Run {
+            params,
+            at: at.clone(),
+            plan,
+        });
+        // The last key is the fastest.
+        let Some(digit) = (0..at.len())
+            .rev()
+            .find(|i| at[*i] + 1 < sweep.dimensions[*i].len)
+        else {
+            return runs;
+        };
+        at[digit] += 1;
+        at[digit + 1..].fill(0);
+    }
+}
+
+fn params(
+    sweep: &Sweep,
+    at: &[usize],
+    labels: &[Vec<Vec<String>>],
+    reader: &Reader<'_>,
+) -> Vec<(String, Param)> {
+    let mut params = Vec::new();
+    for ((dimension, index), labels) in sweep.dimensions.iter().zip(at).zip(labels) {
+        for (key, labels) in dimension.keys.iter().zip(labels) {
+            let span = key.values[*index].span;
+            let param = match reader.resolved.get(&span) {
+                Some(number) => Param::Number(*number),
+                None => Param::Name(labels[*index].clone()),
+            };
+            params.push((key.text.clone(), param));
+        }
+    }
+    params
+}
+
+fn axes(sweep: &Sweep, runs: &[Run]) -> Vec<Axis> {
+    let mut column = 0;
+    let mut axes = Vec::new();
+    for (d, dimension) in sweep.dimensions.iter().enumerate() {
+        let mut values: Vec<Vec<Option<Param>>> =
+            vec![vec![None; dimension.keys.len()]; dimension.len];
+        for run in runs {
+            for (k, slot) in values[run.at[d]].iter_mut().enumerate() {
+                let param = &run.params[column + k].1;
+                match slot {
+                    None => *slot = Some(param.clone()),
+                    Some(seen) if seen == param => {}
+                    Some(_) => {
+                        let node = &dimension.keys[k].values[run.at[d]];
+                        let text = node
+                            .string()
+                            .map_or_else(|| node.inline(200), str::to_owned);
+                        *slot = Some(Param::Name(text));
+                    }
+                }
+            }
+        }
+        axes.push(Axis {
+            keys: dimension.keys.iter().map(|key| key.text.clone()).collect(),
+            values: values
+                .into_iter()
+                .map(|row| row.into_iter().flatten().collect())
+                .collect(),
+        });
+        column += dimension.keys.len();
+    }
+    axes
+}
+
+fn asserts(root: &Node, runs: &[Run], reader: &mut Reader<'_>) -> Vec<Assert> {
+    let list = root.table().and_then(|table| table.item("assert"));
+    let Some(item) = list else { return Vec::new() };
+    let Some(nodes) = item.node.array() else {
+        reader.wrong("assert", &item.node, "tables, each under [[assert]]");
+        return Vec::new();
+    };
+    let mut asserts = Vec::new();
+    for node in nodes {
+        let fields = reader.fields(node, &ASSERT, ASSERT.label, Bdp::Nowhere);
+        let text = |reader: &mut Reader<'_>, name: &str| {
+            let item = fields.item(name)?;
+            reader.string(item, keys::KeyKind::Text).map(str::to_owned)
+        };
+        let metric = text(reader, "metric");
+        let flow = text(reader, "flow");
+        let link = text(reader, "link");
+        let bound = |name| fields.given(name).and(fields.float(name));
+        let (min, max) = (bound("min"), bound("max"));
+        if fields.item("min").is_none() && fields.item("max").is_none() && node.table().is_some() {
+            let problem = Problem::new(node.span, "an assertion without a bound");
+            reader.problem(problem.expected("\"min\", \"max\" or both").global());
+        }
+        if let (Some(min), Some(max)) = (min, max)
+            && min > max
+            && let Some(item) = fields.item("max")
+        {
+            reader.wrong(
+                "max",
+                &item.node,
+                format!("a number of at least min, {min}"),
+            );
+        }
+        let Some(metric) = metric else { continue };
+        check_scope(reader, &fields, &metric, flow.as_deref(), link.as_deref());
+        check_subject(reader, &fields, flow.as_deref(), link.as_deref(), runs);
+        asserts.push(Assert {
+            metric,
+            flow,
+            link,
+            min,
+            max,
+        });
+    }
+    asserts
+}
+
+/// A metric exists, and is measured on what the assertion names.
+fn check_scope(
+    reader: &mut Reader<'_>,
+    fields: &read::Fields<'_>,
+    metric: &str,
+    flow: Option<&str>,
+    link: Option<&str>,
+) {
+    let names = || METRICS.iter().map(|(name, _)| *name);
+    let Some((_, scope)) = METRICS.iter().find(|(name, _)| *name == metric) else {
+        let problem = Problem::new(
+            fields.span_of("metric"),
+            format!("unknown metric \"{}\"", tree::shorten(metric)),
+        );
+        let expected: Vec<&str> = names().collect();
+        reader.problem(
+            problem
+                .expected(format!("one of {}", expected.join(", ")))
+                .nearest(metric, names()),
+        );
+        return;
+    };
+    let (not_flow, not_link) = match scope {
+        Scope::Flow => (false, link.is_some()),
+        Scope::Link => (flow.is_some(), false),
+        Scope::Run => (flow.is_some(), link.is_some()),
+        Scope::FlowOrLink => {
+            if flow.is_some() && link.is_some() {
+                let problem = Problem::new(
+                    fields.span_of("link"),
+                    format!("\"{metric}\" of both a flow and a link"),
+                );
+                reader.problem(problem.expected("\"flow\" or \"link\""));
+            }
+            (false, false)
+        }
+    };
+    for (name, wrong) in [("flow", not_flow), ("link", not_link)] {
+        if wrong {
+            reader.problem(Problem::new(
+                fields.span_of(name),
+                format!("\"{metric}\" is not measured on a {name}"),
+            ));
+        }
+    }
+}
+
+/// The flow or link exists at every point.
+fn check_subject(
+    reader: &mut Reader<'_>,
+    fields: &read::Fields<'_>,
+    flow: Option<&str>,
+    link: Option<&str>,
+    runs: &[Run],
+) {
+    for run in runs {
+        if let Some(name) = flow {
+            let names = || run.plan.flows.iter().map(|flow| flow.name.as_str());
+            if !names().any(|other| is_named(other, name)) {
+                let mut problem = Problem::new(
+                    fields.span_of("flow"),
+                    format!("there is no flow named \"{}\"", tree::shorten(name)),
+                );
+                problem = problem.nearest(name, names()).global();
+                if !run.params.is_empty() {
+                    problem = problem.expected("the name of a flow of every point");
+                }
+                reader.problem(problem);
+                break;
+            }
+        }
+        if let Some(name) = link {
+            let names = || run.plan.links.iter().map(|link| link.name.as_str());
+            if !names().any(|other| other == name) {
+                let problem = Problem::new(
+                    fields.span_of("link"),
+                    format!("there is no link named \"{}\"", tree::shorten(name)),
+                );
+                reader.problem(problem.nearest(name, names()).global());
+                break;
+            }
+        }
+    }
+}
+
+/// Refuses a scenario of which a run does not fit into the memory there is.
+pub fn check_memory(scenario: &Scenario, available_bytes: u64) -> Result<(), Diagnostic> {
+    let largest = scenario
+        .points
+        .iter()
+        .map(|p| estimate_memory(&p.plan))
+        .max();
+    let needed = largest.unwrap_or(0);
+    if needed <= available_bytes {
+        return Ok(());
+    }
+    Err(Diagnostic {
+        file: scenario.file.clone(),
+        line: 1,
+        column: 1,
+        message: format!(
+            "a run needs about {} MiB of memory, and {} MiB are available",
+            memory::mib(needed),
+            memory::mib(available_bytes)
+        ),
+        expected: Some(
+            "fewer flows, smaller windows, a longer record.interval or record.series = \"off\""
+                .to_owned(),
+        ),
+        nearest: None,
+    })
+}

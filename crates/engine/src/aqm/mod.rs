@@ -7,7 +7,11 @@ use crate::registry::{Entry, Options};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
+pub mod codel;
 pub mod fifo;
+pub mod red;
+pub mod step;
+pub mod wred;
 
 /// What a queue hands to its link.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +82,13 @@ pub struct QueueContext {
 pub type Build = fn(&Options, QueueContext) -> Box<dyn Queue>;
 
 /// Every queue discipline: one line each.
-pub const ENTRIES: &[&Entry<Build>] = &[&fifo::ENTRY];
+pub const ENTRIES: &[&Entry<Build>] = &[
+    &fifo::ENTRY,
+    &red::ENTRY,
+    &wred::ENTRY,
+    &codel::ENTRY,
+    &step::ENTRY,
+];
 
 /// Where every drop and mark goes, with its cause; it also keeps the backlog
 /// and its integral, so that occupancy is the same measurement for every queue.
@@ -211,6 +221,12 @@ impl Sink {
         self.account(now);
         self.backlog -= u64::from(packet.len);
         self.backlog_packets -= 1;
+    }
+
+    /// Adds a packet in transmission to the occupancy (`count_in_service`).
+    pub fn occupy(&mut self, packet: &Packet, from: Time, to: Time) {
+        let time = to.since(from.max(self.warmup)).ns();
+        self.backlog_byte_ns += u128::from(packet.len) * u128::from(time);
     }
 
     /// Adds the time since the last change to the integral.

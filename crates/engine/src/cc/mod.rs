@@ -144,6 +144,16 @@ pub trait CongestionControl: Send {
 pub type Build = fn(&Options) -> Box<dyn CongestionControl>;
 
 /// Every congestion control: one line each.
-pub const ENTRIES: &[&Entry<Build>] = &[&reno::ENTRY];
+#[rustfmt::skip]
+pub const ENTRIES: &[&Entry<Build>] = &[
+    &cubic::ENTRY,
+    &dctcp::ENTRY,
+    &reno::ENTRY,
+];
 
+pub mod cubic;
+pub mod dctcp;
 pub mod reno;
+
+#[cfg(test)]
+mod testing;

@@ -1,3 +1,44 @@
-//! TCP as Linux does it: sender, receiver and what they share.
+//! TCP as Linux 7.3 does it (`net/ipv4/tcp_*.c`): sender, receiver and what
+//! they share.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`conn`] | the state a congestion control sees |
+//! | [`sender`] | handshake, transmission, timers |
+//! | `ack` | what an ACK does (`tcp_ack`) |
+//! | `recovery` | congestion states, PRR, RACK, undo (`tcp_fastretrans_alert`) |
+//! | [`scoreboard`] | sent segments |
+//! | [`receiver`] | acknowledgement, SACK, ECN echo |
+//! | [`rtt`], [`ranges`] | estimator, sets of segments |
+//!
+//! Known deviations from Linux:
+//! - Sequence numbers count segments, which keep the boundaries of their first transmission; no
+//!   Nagle, no urgent data, no window scaling limits, no FIN exchange.
+//! - The third packet of the handshake is not sent apart from the first data.
+//! - Timers fire at their time in ns; Linux rounds them to jiffies and batches wheel levels.
+//! - Offloads are off: no TSO autosizing, no GRO; no TCP small queues.
+//! - The receive window is constant: the receiving application reads at once.
+//! - Reordering is only noted (RACK's window), its degree is not estimated.
+//! - Timestamps compare send times in ns, where Linux has ms: spurious retransmissions
+//!   within one ms are told apart here.
 
+mod ack;
 pub mod conn;
+pub mod ranges;
+pub mod receiver;
+mod recovery;
+pub mod rtt;
+pub mod scoreboard;
+pub mod sender;
+
+use crate::packet::Packet;
+
+/// Where an end point puts packets: its way into the network.
+pub trait Port {
+    /// Sends a packet now.
+    fn send(&mut self, packet: Packet);
+}
+
+/// Bytes a SYN or SYN-ACK is longer than a bare header: the options Linux
+/// sends (MSS, SACK permitted, timestamps, window scale) less the timestamps.
+pub const SYN_EXTRA: u16 = 8;

@@ -1,0 +1,288 @@
+//! CoDel's control law, its re-entry, and what it leaves alone.
+
+use super::*;
+use crate::packet::Ecn;
+
+const MS: u64 = 1_000_000;
+const MTU: u32 = 1514;
+
+/// A queue with everything reported at the times it happened.
+struct Bench {
+    queue: Codel,
+    sink: Sink,
+}
+
+impl Bench {
+    fn new(ecn: bool, ce_threshold: Option<Time>) -> Bench {
+        let mut options = crate::registry::complete_defaults(&ENTRY);
+        options.set("ecn", Value::Bool(ecn));
+        options.set("limit", Value::Packets(1_000_000));
+        if let Some(time) = ce_threshold {
+            options.set("ce_threshold", Value::Time(time));
+        }
+        Bench {
+            queue: Codel {
+                packets: Packets::default(),
+                limit: Limit::of(options.get("limit")),
+                params: Params::of(&options, MTU),
+                vars: Vars::default(),
+            },
+            sink: Sink::new(1, Time::ZERO),
+        }
+    }
+
+    fn put(&mut self, ns: u64, n: usize, ecn: Ecn) {
+        for _ in 0..n {
+            let mut packet = Packet::new(0, MTU as u16, ecn);
+            packet.stamp = Time(ns);
+            self.sink.arrive(&packet, Time(ns));
+            self.queue.enqueue(packet, Time(ns), &mut self.sink);
+        }
+    }
+
+    fn get(&mut self, ns: u64) -> Option<Packet> {
+        match self.queue.dequeue(Time(ns), &mut self.sink) {
+            Dequeue::Packet(packet) => {
+                self.sink.forward(&packet, Time(ns));
+                Some(packet)
+            }
+            _ => None,
+        }
+    }
+
+    fn drops(&self) -> u64 {
+        self.sink.counts.get(Cause::Aqm)
+    }
+
+    /// One dequeue each `step`, the packet replaced by one of age `age`, and
+    /// the times at which something was dropped or marked.
+    fn run(&mut self, from: u64, to: u64, step: u64, age: u64, ecn: Ecn) -> Vec<u64> {
+        let mut times = Vec::new();
+        let mut before = self.drops() + self.sink.counts.marks();
+        let mut now = from;
+        while now < to {
+            self.put(now - age, 1, ecn);
+            self.get(now);
+            let after = self.drops() + self.sink.counts.marks();
+            times.extend((before..after).map(|_| now));
+            before = after;
+            now += step;
+        }
+        times
+    }
+}
+
+#[test]
+fn drop_times_follow_the_control_law() {
+    let mut bench = Bench::new(false, None);
+    let start = 1_000 * MS;
+    bench.put(start - 50 * MS, 2_000, Ecn::NotEct);
+    // Sojourn times stay far above the target; dequeues each 10 us resolve the law.
+    let step = 10_000;
+    let times = bench.run(start, start + 3_000 * MS, step, 50 * MS, Ecn::NotEct);
+    // The first drop comes one interval after the sojourn time was first seen
+    // above the target: within a dequeue step and a tick.
+    let first = times[0] as f64;
+    assert!(
+        (first - (start + 100 * MS) as f64).abs() < 12_000.0,
+        "{first}"
+    );
+    assert!(times.len() > 200, "{} drops", times.len());
+
+    // The same in floating point: after the first, drop k+1 follows drop k by
+    // interval x(k), x(k) being one Newton step from x(k-1) towards 1/sqrt(k).
+    // Linux's 16-bit fraction and its ticks lose at most 3 units of 2^-16
+    // interval and one tick a drop; a dequeue sees a drop that is due within a step.
+    let interval = 97_656.0 * 1_024.0;
+    let (mut due, mut x) = (first, 1.0);
+    for (k, pair) in (1u32..).zip(times.windows(2)) {
+        let count = f64::from(k);
+        if k > 1 {
+            x = x / 2.0 * (3.0 - count * x * x);
+        }
+        due += interval * x;
+        let error = pair[1] as f64 - due;
+        let lost = count * (3.0 * interval / 65_536.0 + 1_024.0);
+        assert!(
+            -lost <= error && error <= step as f64 + 1_024.0,
+            "drop {}: {error} ns off",
+            k + 1
+        );
+
+        // RFC 8289 section 5.4: interval / sqrt(count). The one Newton step
+        // starts from the value for count - 1, off by 1/(2 count), and leaves
+        // 3/8 of 1/count^2; twice that allows for what the steps before left.
+        let law = 100e6 / libm::sqrt(count);
+        let gap = (pair[1] - pair[0]) as f64;
+        let allowed = law / (count * count) + step as f64 + 6_000.0;
+        assert!(
+            k < 8 || (gap - law).abs() <= allowed,
+            "gap {k}: {gap} ns, the law says {law}"
+        );
+    }
+}
+
+#[test]
+fn inverse_square_root_converges() {
+    let mut vars = Vars {
+        count: 1,
+        rec_inv_sqrt: u16::MAX,
+        ..Vars::default()
+    };
+    for count in 2..100_000u32 {
+        vars.count = count;
+        vars.newton_step();
+        if count >= 8 {
+            let n = f64::from(count);
+            let exact = 65_536.0 / libm::sqrt(n);
+            let error = (f64::from(vars.rec_inv_sqrt) - exact).abs();
+            // What one step leaves (see above), and the last bits of the fraction.
+            assert!(error <= exact / (n * n) + 3.0, "{count}: off by {error}");
+        }
+    }
+}
+
+#[test]
+fn below_target_nothing_happens() {
+    let mut bench = Bench::new(false, None);
+    bench.put(0, 1, Ecn::NotEct);
+    // 4.99 ms is 4873 ticks, the target 4882.
+    let times = bench.run(1_000 * MS, 3_000 * MS, 100_000, 4_990_000, Ecn::NotEct);
+    assert_eq!(times, []);
+}
+
+#[test]
+fn a_single_dip_below_the_target_restarts_the_interval() {
+    let mut bench = Bench::new(false, None);
+    bench.put(940 * MS, 2, Ecn::NotEct);
+    let early = bench.run(1_000 * MS, 1_090 * MS, MS, 50 * MS, Ecn::NotEct);
+    assert_eq!(early, []);
+    // Three new packets reach the head 2 ms later, at 1092 to 1094 ms; from
+    // 1095 ms on the packets are old again.
+    bench.run(1_090 * MS, 1_093 * MS, MS, 0, Ecn::NotEct);
+    let later = bench.run(1_093 * MS, 1_250 * MS, MS, 50 * MS, Ecn::NotEct);
+    assert_eq!(later[0], 1_195 * MS);
+}
+
+#[test]
+fn the_last_packet_is_never_dropped() {
+    // One MTU left behind the head: CoDel does not act however old the packets.
+    let mut bench = Bench::new(false, None);
+    bench.put(0, 1, Ecn::NotEct);
+    assert_eq!(
+        bench.run(1_000 * MS, 5_000 * MS, MS, 500 * MS, Ecn::NotEct),
+        []
+    );
+    // Two left behind it: it does.
+    let mut bench = Bench::new(false, None);
+    bench.put(0, 2, Ecn::NotEct);
+    assert!(
+        !bench
+            .run(1_000 * MS, 5_000 * MS, MS, 500 * MS, Ecn::NotEct)
+            .is_empty()
+    );
+}
+
+#[test]
+fn one_mark_for_each_dequeue_and_all_drops_at_once() {
+    // After a pause of 20 s many drops are due at the next dequeue.
+    let due = |ecn: Ecn| {
+        let mut bench = Bench::new(true, None);
+        bench.put(900 * MS, 5_000, ecn);
+        bench.run(1_000 * MS, 1_500 * MS, MS, 50 * MS, ecn);
+        let before = bench.drops() + bench.sink.counts.marks();
+        let packet = bench.get(21_500 * MS).unwrap();
+        let done = bench.drops() + bench.sink.counts.marks() - before;
+        (done, packet.ecn)
+    };
+    assert_eq!(due(Ecn::Ect0), (1, Ecn::Ce));
+    let (drops, _) = due(Ecn::NotEct);
+    // 2 sqrt(n) - 2 sqrt(n0) = 200 intervals: about n = 10,000 would be due; the
+    // 4,999 that wait are dropped up to the last two.
+    assert!(drops > 4_000, "{drops}");
+}
+
+#[test]
+fn re_entry_goes_on_from_what_the_last_phase_added() {
+    let re_enter = |pause_intervals: u64| {
+        let mut bench = Bench::new(false, None);
+        bench.put(900 * MS, 100, Ecn::NotEct);
+        let dropped = bench.run(1_000 * MS, 2_000 * MS, MS, 50 * MS, Ecn::NotEct);
+        let before = bench.queue.vars;
+        assert_eq!(before.count, dropped.len() as u32);
+        assert_eq!(before.lastcount, 1);
+        // Below the target: the phase ends.
+        while bench.get(2_000 * MS).is_some() {}
+        assert!(!bench.queue.vars.dropping);
+        let start = 2_000 * MS + pause_intervals * 100 * MS;
+        bench.put(start - 50 * MS, 100, Ecn::NotEct);
+        bench.run(start, start + 102 * MS, MS, 50 * MS, Ecn::NotEct);
+        assert!(bench.queue.vars.dropping);
+        (before.count - before.lastcount, bench.queue.vars.count)
+    };
+    let (added, count) = re_enter(2);
+    assert!(added > 10);
+    assert_eq!(count, added);
+    // 16 intervals from drop_next on it starts again from 1; the phase itself is
+    // entered one interval after the sojourn time rose.
+    assert_eq!(re_enter(14).1, added);
+    assert_eq!(re_enter(17).1, 1);
+}
+
+#[test]
+fn re_entry_after_a_phase_of_two_starts_from_one() {
+    let mut vars = Vars {
+        count: 2,
+        lastcount: 1,
+        ..Vars::default()
+    };
+    let options = crate::registry::complete_defaults(&ENTRY);
+    let params = Params::of(&options, MTU);
+    vars.enter(&params, 10);
+    assert_eq!((vars.count, vars.rec_inv_sqrt), (1, u16::MAX));
+    vars.count = 4;
+    vars.enter(&params, 10);
+    assert_eq!((vars.count, vars.lastcount), (3, 3));
+}
+
+#[test]
+fn ecn_off_drops_what_could_be_marked() {
+    let mut bench = Bench::new(false, None);
+    bench.put(900 * MS, 100, Ecn::Ect0);
+    bench.run(1_000 * MS, 2_000 * MS, MS, 50 * MS, Ecn::Ect0);
+    assert_eq!(bench.sink.counts.marks(), 0);
+    assert!(bench.drops() > 10);
+}
+
+#[test]
+fn ce_threshold_marks_every_packet_above_it() {
+    let mut bench = Bench::new(true, Some(Time::from_ms(1)));
+    bench.put(0, 1, Ecn::Ect1);
+    bench.put(0, 1, Ecn::NotEct);
+    bench.put(0, 1, Ecn::Ect0);
+    // 1 ms is 976 ticks; 977 ticks are above it.
+    assert_eq!(bench.get(976 << 10).unwrap().ecn, Ecn::Ect1);
+    assert_eq!(bench.get(977 << 10).unwrap().ecn, Ecn::NotEct);
+    assert_eq!(bench.get(977 << 10).unwrap().ecn, Ecn::Ce);
+    assert_eq!(bench.sink.counts.get(Cause::StepMark), 1);
+    assert_eq!(bench.sink.counts.drops(), 0);
+}
+
+#[test]
+fn a_packet_is_counted_as_marked_once() {
+    let mut bench = Bench::new(true, Some(Time::from_ms(1)));
+    bench.put(900 * MS, 100, Ecn::Ect0);
+    let n = 500;
+    bench.run(1_000 * MS, (1_000 + n) * MS, MS, 50 * MS, Ecn::Ect0);
+    assert!(bench.sink.counts.get(Cause::Mark) > 3);
+    assert_eq!(bench.sink.counts.marks(), n);
+}
+
+#[test]
+fn the_tail_is_dropped_at_the_limit() {
+    let mut bench = Bench::new(false, None);
+    bench.queue.limit = Limit::Packets(3);
+    bench.put(0, 5, Ecn::NotEct);
+    assert_eq!(bench.queue.backlog().packets, 3);
+    assert_eq!(bench.sink.counts.get(Cause::Overflow), 2);
+}

@@ -1,0 +1,539 @@
+//! RED: random early detection (Floyd and Jacobson 1993).
+//!
+//! Follows Linux 7.3 sch_red and red.h: the average is updated by every
+//! arrival with the backlog found before it; from `min` on packets are marked
+//! or dropped at random, from `max` on all of them; after an idle time the
+//! average decays as if small packets had found an empty queue. One random
+//! number is drawn for each mark or drop, and at constant average the gap
+//! between two is uniform on 1..1/pb, so the rate is 2 pb/(1 + pb).
+//!
+//! Not in Linux, all off by default: `gentle`, the other words of
+//! `uniformise`, `idle = "hold"`, `include_arriving`, thresholds in packets,
+//! and any `weight` and `probability` (tc derives a power of two, Wlog, from
+//! min, burst and avpkt; the weight is given directly here).
+//!
+//! Known deviations: the average, the probability and (1-w)^m are computed in
+//! floating point where Linux has fixed point, a table of shifts and, below a
+//! shift of one, the line 1 - mw; `bandwidth` defaults to the link's rate (tc:
+//! 10Mbit); a packet to be marked that then finds the buffer full is counted
+//! as dropped only. Absent: adaptive, harddrop, nodrop. ns-2's scaling of the
+//! probability by packet size is absent too: with thresholds in bytes the
+//! average counts bytes, the decision is per packet, as in Linux.
+
+use tailback_record::Cause;
+
+use super::fifo::{Limit, Packets};
+use super::{Backlog, Build, Dequeue, Queue, Sink};
+use crate::packet::Packet;
+use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options, Value};
+use crate::rng::Stream;
+use crate::units::{Bytes, Rate, Time};
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "red",
+    doc: "RED: marks or drops at random by the average queue length.",
+    follows: "Linux 7.3 sch_red",
+    options: &[
+        LIMIT,
+        MIN,
+        MAX,
+        PROBABILITY,
+        WEIGHT,
+        GENTLE,
+        UNIFORMISE,
+        Opt {
+            name: "ecn",
+            doc: "Whether ECN-capable packets are marked instead of dropped.",
+            kind: Kind::Bool,
+            default: Some("false"),
+            tc: Some("ecn"),
+        },
+        IDLE,
+        AVPKT,
+        BANDWIDTH,
+        INCLUDE_ARRIVING,
+    ],
+    kernel: Kernel::Tc("red"),
+    finish: |options| {
+        let limit = options.get("limit").cloned();
+        finish_thresholds(options, limit.as_ref(), "min", "max")
+    },
+    build: |options, context| {
+        Box::new(Red {
+            packets: Packets::default(),
+            limit: Limit::of(options.get("limit")),
+            ecn: options.bool("ecn"),
+            core: RedCore::of(options),
+            view: View::of(options, context.rate),
+            rng: context.rng,
+        })
+    },
+};
+
+const SIZE: Kind = Kind::Size {
+    packets: true,
+    bytes: true,
+};
+
+/// The buffer.
+pub const LIMIT: Opt = Opt {
+    name: "limit",
+    doc: "Most that may be queued, in bytes or packets; more is dropped at the tail. tc has no default: this one is the example of tc-red(8).",
+    kind: SIZE,
+    default: Some("400000b"),
+    tc: Some("limit BYTES"),
+};
+
+/// Lower threshold.
+pub const MIN: Opt = Opt {
+    name: "min",
+    doc: "Average from which packets are marked or dropped, in bytes or packets; default max/3. The average counts what the thresholds count.",
+    kind: SIZE,
+    default: None,
+    tc: Some("min BYTES"),
+};
+
+/// Upper threshold.
+pub const MAX: Opt = Opt {
+    name: "max",
+    doc: "Average at which the probability is reached and from which every packet is marked or dropped, in the unit of min; default 3 min, or limit/4 if min is absent too. Equal to min: a step.",
+    kind: SIZE,
+    default: None,
+    tc: Some("max BYTES"),
+};
+
+/// Slope.
+pub const PROBABILITY: Opt = Opt {
+    name: "probability",
+    doc: "Probability at max, before uniformising.",
+    kind: Kind::Float { min: 0.0, max: 1.0 },
+    default: Some("0.02"),
+    tc: None,
+};
+
+/// Gain of the average.
+pub const WEIGHT: Opt = Opt {
+    name: "weight",
+    doc: "Weight of a sample in the average; 1: the instantaneous queue length. tc derives a power of two from min, burst and avpkt instead.",
+    kind: Kind::Float {
+        min: 1e-9,
+        max: 1.0,
+    },
+    default: Some("0.002"),
+    tc: Some("burst PACKETS, from which tc derives Wlog"),
+};
+
+/// Above max.
+pub const GENTLE: Opt = Opt {
+    name: "gentle",
+    doc: "Whether the probability rises linearly to 1 between max and 2 max instead of at once.",
+    kind: Kind::Bool,
+    default: Some("false"),
+    tc: None,
+};
+
+/// Spreading of marks and drops.
+pub const UNIFORMISE: Opt = Opt {
+    name: "uniformise",
+    doc: "Gap between marks or drops at constant average: \"linux\" uniform on 1..1/pb; \"wait\" uniform on 1/pb..2/pb as ns-2's wait (none while count pb < 1, then pb/(2 - count pb)); \"none\" geometric with mean 1/pb.",
+    kind: Kind::Word(&["linux", "wait", "none"]),
+    default: Some("linux"),
+    tc: None,
+};
+
+/// Idle time.
+pub const IDLE: Opt = Opt {
+    name: "idle",
+    doc: "After an idle time t: \"decay\" multiplies the average by (1 - weight)^m, m = t bandwidth/avpkt; \"hold\" leaves it as it was.",
+    kind: Kind::Word(&["decay", "hold"]),
+    default: Some("decay"),
+    tc: None,
+};
+
+/// Packets of the idle clock.
+pub const AVPKT: Opt = Opt {
+    name: "avpkt",
+    doc: "Packet size of the decay, bytes. tc has no default: this is the value tc-red(8) recommends.",
+    kind: Kind::Size {
+        packets: false,
+        bytes: true,
+    },
+    default: Some("1000b"),
+    tc: Some("avpkt BYTES"),
+};
+
+/// Rate of the idle clock.
+pub const BANDWIDTH: Opt = Opt {
+    name: "bandwidth",
+    doc: "Rate of the decay; default the link's nominal rate (tc: 10Mbit).",
+    kind: Kind::Rate,
+    default: None,
+    tc: Some("bandwidth RATE"),
+};
+
+/// What a sample contains.
+pub const INCLUDE_ARRIVING: Opt = Opt {
+    name: "include_arriving",
+    doc: "Whether the sampled queue length includes the arriving packet; Linux does not include it.",
+    kind: Kind::Bool,
+    default: Some("false"),
+    tc: None,
+};
+
+/// What thresholds and average count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Packets.
+    Packets,
+    /// Frame bytes.
+    Bytes,
+}
+
+impl Unit {
+    /// That of `min`.
+    pub fn of(options: &Options) -> Unit {
+        match options.get("min") {
+            Some(Value::Packets(_)) => Unit::Packets,
+            _ => Unit::Bytes,
+        }
+    }
+}
+
+/// Fills in `min` and `max` as tc does and checks them; the names are what an
+/// error points at.
+pub fn finish_thresholds(
+    options: &mut Options,
+    limit: Option<&Value>,
+    min_name: &'static str,
+    max_name: &'static str,
+) -> Result<(), Vec<OptionError>> {
+    let scaled = |value: &Value, up: u64, down: u64| match value {
+        Value::Packets(n) => Value::Packets((n.saturating_mul(up) / down).max(1)),
+        Value::Bytes(n) => Value::Bytes(Bytes((n.0.saturating_mul(up) / down).max(1))),
+        other => other.clone(),
+    };
+    if options.get("max").is_none() {
+        let max = match (options.get("min"), limit) {
+            (Some(min), _) => Some(scaled(min, 3, 1)),
+            (None, Some(limit)) => Some(scaled(limit, 1, 4)),
+            (None, None) => None,
+        };
+        if let Some(max) = max {
+            options.set("max", max);
+        }
+    }
+    if options.get("min").is_none()
+        && let Some(max) = options.get("max")
+    {
+        let min = scaled(max, 1, 3);
+        options.set("min", min);
+    }
+    let error = |option, message: &str| {
+        Err(vec![OptionError {
+            option,
+            message: message.to_owned(),
+        }])
+    };
+    match (options.get("min"), options.get("max")) {
+        (Some(Value::Packets(min)), Some(Value::Packets(max))) if min <= max => Ok(()),
+        (Some(Value::Bytes(min)), Some(Value::Bytes(max))) if min <= max => Ok(()),
+        (Some(Value::Packets(_)), Some(Value::Packets(_)))
+        | (Some(Value::Bytes(_)), Some(Value::Bytes(_))) => {
+            error(min_name, "min is larger than max: expected min <= max")
+        }
+        _ => error(
+            max_name,
+            "min and max differ in unit: expected both in packets or both in bytes",
+        ),
+    }
+}
+
+/// What to do with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing.
+    Pass,
+    /// Mark or drop, by chance.
+    Early,
+    /// Mark or drop: the average is above the upper threshold.
+    Forced,
+}
+
+/// How marks are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Uniformise {
+    /// One draw for each gap, uniform on 1..1/pb.
+    Linux,
+    /// One draw for each packet, gap uniform on 1/pb..2/pb.
+    Wait,
+    /// One draw for each packet, gap geometric.
+    None,
+}
+
+/// One average and one curve; RED has one, WRED one for each class.
+#[derive(Clone, Debug)]
+pub struct RedCore {
+    /// What the average and its thresholds count.
+    unit: Unit,
+    /// Average queue length, bytes or packets.
+    avg: f64,
+    /// Weight of a sample.
+    weight: f64,
+    /// Lower threshold, unit of `avg`.
+    min: f64,
+    /// Upper threshold, unit of `avg`.
+    max: f64,
+    /// Probability at `max`.
+    probability: f64,
+    /// Rise to 1 between `max` and 2 `max`.
+    gentle: bool,
+    /// How marks are spread.
+    uniformise: Uniformise,
+    /// Packets since the last mark or drop while in the band; -1 outside.
+    count: i64,
+    /// The draw that the coming gap is compared with, 0..1 (Linux).
+    draw: f64,
+}
+
+impl RedCore {
+    /// From [`MIN`], [`MAX`], [`PROBABILITY`], [`WEIGHT`], [`GENTLE`] and [`UNIFORMISE`].
+    pub fn of(options: &Options) -> RedCore {
+        let size = |name| match options.get(name) {
+            Some(Value::Packets(n)) => *n as f64,
+            Some(Value::Bytes(b)) => b.0 as f64,
+            _ => f64::INFINITY,
+        };
+        RedCore {
+            unit: Unit::of(options),
+            avg: 0.0,
+            weight: options.float("weight"),
+            min: size("min"),
+            max: size("max"),
+            probability: options.float("probability"),
+            gentle: options.bool("gentle"),
+            uniformise: match options.word("uniformise") {
+                "wait" => Uniformise::Wait,
+                "none" => Uniformise::None,
+                _ => Uniformise::Linux,
+            },
+            count: -1,
+            draw: 0.0,
+        }
+    }
+
+    /// What the average counts.
+    pub fn unit(&self) -> Unit {
+        self.unit
+    }
+
+    /// Updates the average: avg <- (1-w) avg + w q, or after an idle time of m
+    /// packet times avg <- (1-w)^m avg.
+    #[inline]
+    pub fn update(&mut self, arrival: &Arrival) {
+        match arrival.idle {
+            Some(m) => self.avg *= libm::pow(1.0 - self.weight, m),
+            None => {
+                let sample = match self.unit {
+                    Unit::Packets => arrival.packets,
+                    Unit::Bytes => arrival.bytes,
+                };
+                self.avg += self.weight * (sample as f64 - self.avg);
+            }
+        }
+    }
+
+    /// The marking probability pb before uniformising; 1 where marking is forced.
+    #[inline]
+    pub fn pb(&self) -> f64 {
+        let avg = self.avg;
+        if avg < self.min {
+            0.0
+        } else if avg < self.max {
+            self.probability * (avg - self.min) / (self.max - self.min)
+        } else if self.gentle && avg < 2.0 * self.max {
+            self.probability + (1.0 - self.probability) * (avg - self.max) / self.max
+        } else {
+            1.0
+        }
+    }
+
+    /// Decides about a packet of this class.
+    #[inline]
+    pub fn decide(&mut self, rng: &mut Stream) -> Verdict {
+        if self.avg < self.min {
+            self.count = -1;
+            return Verdict::Pass;
+        }
+        let band_end = if self.gentle {
+            2.0 * self.max
+        } else {
+            self.max
+        };
+        if self.avg >= band_end {
+            self.count = -1;
+            return Verdict::Forced;
+        }
+        let pb = self.pb();
+        self.count += 1;
+        if self.uniformise != Uniformise::None && self.count == 0 {
+            // The packet that enters the band starts the count and passes
+            // (Linux and ns-2 alike).
+            self.draw = rng.uniform();
+            return Verdict::Pass;
+        }
+        let counted = self.count as f64 * pb;
+        let hit = match self.uniformise {
+            Uniformise::Linux => pb > 0.0 && counted >= self.draw,
+            Uniformise::Wait => {
+                let pa = if counted < 1.0 {
+                    0.0
+                } else if counted < 2.0 {
+                    pb / (2.0 - counted)
+                } else {
+                    1.0
+                };
+                rng.chance(pa)
+            }
+            Uniformise::None => rng.chance(pb),
+        };
+        if !hit {
+            return Verdict::Pass;
+        }
+        self.count = 0;
+        if self.uniformise == Uniformise::Linux {
+            self.draw = rng.uniform();
+        }
+        Verdict::Early
+    }
+
+    /// Average, probability before uniformising, and count, for a time series.
+    pub fn gauges(&self) -> [f64; 3] {
+        [self.avg, self.pb(), self.count as f64]
+    }
+}
+
+/// The queue as an arriving packet finds it.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Queued, packets.
+    pub packets: u64,
+    /// Queued, bytes.
+    pub bytes: u64,
+    /// If it ends an idle time, and averages decay: how many packet times that was.
+    pub idle: Option<f64>,
+}
+
+/// What an average is shown of the queue.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// Whether a sample includes the arriving packet.
+    include_arriving: bool,
+    /// Time of one packet of the idle clock, ns; `None`: averages hold.
+    packet_time: Option<f64>,
+    /// Since when the link has asked in vain.
+    idle_since: Option<Time>,
+}
+
+impl View {
+    /// From [`IDLE`], [`AVPKT`], [`BANDWIDTH`] and [`INCLUDE_ARRIVING`]; `rate`
+    /// is the link's.
+    pub fn of(options: &Options, rate: Rate) -> View {
+        let rate = match options.get("bandwidth") {
+            Some(Value::Rate(rate)) => *rate,
+            _ => rate,
+        };
+        let decays = options.word("idle") == "decay" && rate.0 > 0;
+        let ns = options.bytes("avpkt") as f64 * 8e9 / rate.0 as f64;
+        View {
+            include_arriving: options.bool("include_arriving"),
+            packet_time: decays.then_some(ns),
+            idle_since: Some(Time::ZERO),
+        }
+    }
+
+    /// What the averages are shown for an arriving packet.
+    #[inline]
+    pub fn arrival(&mut self, packets: &Packets, packet: &Packet, now: Time) -> Arrival {
+        let with = u64::from(self.include_arriving);
+        let idle = match (self.idle_since.take(), self.packet_time) {
+            (Some(since), Some(packet_time)) if now > since => {
+                Some(now.since(since).0 as f64 / packet_time)
+            }
+            _ => None,
+        };
+        Arrival {
+            packets: packets.len() + with,
+            bytes: packets.bytes() + with * u64::from(packet.len),
+            idle,
+        }
+    }
+
+    /// The link asked and there was nothing: an idle time begins, unless one
+    /// has begun. (While the last packet is being sent the link does not ask.)
+    #[inline]
+    pub fn found_empty(&mut self, now: Time) {
+        self.idle_since.get_or_insert(now);
+    }
+}
+
+/// The discipline.
+#[derive(Debug)]
+pub struct Red {
+    packets: Packets,
+    limit: Limit,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    ecn: bool,
+    core: RedCore,
+    view: View,
+    rng: Stream,
+}
+
+impl Queue for Red {
+    #[inline]
+    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
+        let arrival = self.view.arrival(&self.packets, &packet, now);
+        self.core.update(&arrival);
+        let hit = self.core.decide(&mut self.rng) != Verdict::Pass;
+        let mark = hit && self.ecn && packet.ecn.is_capable();
+        if hit && !mark {
+            sink.drop(&packet, Cause::Aqm, now);
+        } else if !self.packets.has_room(self.limit, packet.len) {
+            sink.drop(&packet, Cause::Overflow, now);
+        } else {
+            if mark {
+                sink.mark(&mut packet, Cause::Mark, now);
+            }
+            self.packets.push(packet);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _sink: &mut Sink) -> Dequeue {
+        match self.packets.pop() {
+            Some(packet) => Dequeue::Packet(packet),
+            None => {
+                self.view.found_empty(now);
+                Dequeue::Empty
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.packets.backlog()
+    }
+
+    fn gauges(&self, _now: Time, out: &mut Vec<f64>) {
+        out.extend(self.core.gauges());
+    }
+
+    fn gauge_names(&self) -> &'static [&'static str] {
+        match self.core.unit() {
+            Unit::Bytes => &["red_avg_bytes", "red_probability", "red_count"],
+            Unit::Packets => &["red_avg_packets", "red_probability", "red_count"],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

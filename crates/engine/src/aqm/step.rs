@@ -1,0 +1,275 @@
+//! Step marking: every ECN-capable packet above one threshold is marked, as
+//! DCTCP (RFC 8257 section 3.1) and L4S's native queue expect.
+//!
+//! A threshold in bytes or packets is compared with the instantaneous queue
+//! the packet finds on arrival (Alizadeh et al. 2010), a time with its sojourn
+//! time when it leaves (as `step_thresh` of DualPI2, `ce_threshold` of
+//! fq_codel). Linux has no discipline that does this alone; `red` with min =
+//! max and weight 1, or `codel` with `ce_threshold`, come near. Packets that
+//! are not ECN-capable pass by default.
+
+use tailback_record::Cause;
+
+use super::fifo::{Limit, Packets};
+use super::{Backlog, Build, Dequeue, Queue, Sink};
+use crate::packet::Packet;
+use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Value};
+use crate::units::Time;
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "step",
+    doc: "Marks every ECN-capable packet above a threshold of queue length or sojourn time.",
+    follows: "RFC 8257 section 3.1",
+    options: &[
+        Opt {
+            name: "limit",
+            doc: "Most that may be queued, in packets or bytes; more is dropped at the tail.",
+            kind: Kind::Size {
+                packets: true,
+                bytes: true,
+            },
+            default: Some("1000p"),
+            tc: None,
+        },
+        Opt {
+            name: "threshold",
+            doc: "Above this (not at it) packets are marked: a sojourn time, or a queue length in bytes or packets.",
+            kind: Kind::TimeOrSize,
+            default: Some("1ms"),
+            tc: None,
+        },
+        Opt {
+            name: "at",
+            doc: "Where the decision is made; default \"dequeue\" for a time, which allows nothing else, and \"enqueue\" for a length.",
+            kind: Kind::Word(&["enqueue", "dequeue"]),
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "include_arriving",
+            doc: "Whether a queue length includes the packet itself (the arriving one; with at = \"dequeue\" the leaving one).",
+            kind: Kind::Bool,
+            default: Some("false"),
+            tc: None,
+        },
+        Opt {
+            name: "not_ect",
+            doc: "What happens above the threshold to packets that are not ECN-capable.",
+            kind: Kind::Word(&["pass", "drop"]),
+            default: Some("pass"),
+            tc: None,
+        },
+    ],
+    kernel: Kernel::None,
+    finish: |options| {
+        let time = matches!(options.get("threshold"), Some(Value::Time(_)));
+        match options.get("at") {
+            None => {
+                let at = if time { "dequeue" } else { "enqueue" };
+                options.set("at", Value::Word(at));
+                Ok(())
+            }
+            Some(Value::Word("enqueue")) if time => Err(vec![OptionError {
+                option: "at",
+                message: "the sojourn time of a packet is known when it leaves: expected \"dequeue\", or a threshold in bytes or packets".to_owned(),
+            }]),
+            Some(_) => Ok(()),
+        }
+    },
+    build: |options, _| {
+        Box::new(Step {
+            packets: Packets::default(),
+            limit: Limit::of(options.get("limit")),
+            threshold: match options.get("threshold") {
+                Some(Value::Time(time)) => Threshold::Sojourn(*time),
+                length => Threshold::Length(Limit::of(length)),
+            },
+            on_arrival: options.word("at") == "enqueue",
+            include_own: options.bool("include_arriving"),
+            drop_not_ect: options.word("not_ect") == "drop",
+        })
+    },
+};
+
+/// What is compared.
+#[derive(Clone, Copy, Debug)]
+enum Threshold {
+    /// Sojourn time.
+    Sojourn(Time),
+    /// Queue length.
+    Length(Limit),
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Pass,
+    Mark,
+    Drop,
+}
+
+/// The discipline.
+#[derive(Debug)]
+pub struct Step {
+    packets: Packets,
+    limit: Limit,
+    threshold: Threshold,
+    /// The decision is made when a packet arrives, else when it leaves.
+    on_arrival: bool,
+    /// A queue length includes the packet itself.
+    include_own: bool,
+    /// Packets that are not ECN-capable are dropped above the threshold.
+    drop_not_ect: bool,
+}
+
+impl Step {
+    /// The fate of a packet that is not among those queued.
+    #[inline]
+    fn fate(&self, packet: &Packet, now: Time) -> Fate {
+        let own = u64::from(self.include_own);
+        let above = match self.threshold {
+            Threshold::Sojourn(time) => now.since(packet.stamp) > time,
+            Threshold::Length(Limit::Packets(n)) => self.packets.len() + own > n,
+            Threshold::Length(Limit::Bytes(n)) => {
+                self.packets.bytes() + own * u64::from(packet.len) > n
+            }
+        };
+        match (above, packet.ecn.is_capable()) {
+            (true, true) => Fate::Mark,
+            (true, false) if self.drop_not_ect => Fate::Drop,
+            _ => Fate::Pass,
+        }
+    }
+}
+
+impl Queue for Step {
+    #[inline]
+    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
+        if !self.packets.has_room(self.limit, packet.len) {
+            sink.drop(&packet, Cause::Overflow, now);
+            return;
+        }
+        if self.on_arrival {
+            match self.fate(&packet, now) {
+                Fate::Pass => {}
+                Fate::Mark => sink.mark(&mut packet, Cause::StepMark, now),
+                Fate::Drop => return sink.drop(&packet, Cause::Aqm, now),
+            }
+        }
+        self.packets.push(packet);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
+        while let Some(mut packet) = self.packets.pop() {
+            if !self.on_arrival {
+                match self.fate(&packet, now) {
+                    Fate::Pass => {}
+                    Fate::Mark => sink.mark(&mut packet, Cause::StepMark, now),
+                    Fate::Drop => {
+                        sink.drop(&packet, Cause::Aqm, now);
+                        continue;
+                    }
+                }
+            }
+            return Dequeue::Packet(packet);
+        }
+        Dequeue::Empty
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.packets.backlog()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aqm::QueueContext;
+    use crate::packet::Ecn;
+    use crate::registry::{Options, defaults, parse_word};
+    use crate::rng::Stream;
+    use crate::units::Rate;
+
+    fn options(set: &[(&'static str, &str)]) -> Options {
+        let mut options = defaults(ENTRY.options);
+        for (name, text) in set {
+            let opt = ENTRY.options.iter().find(|o| o.name == *name).unwrap();
+            options.set(opt.name, parse_word(opt.kind, text).unwrap());
+        }
+        options
+    }
+
+    /// Enqueues `n` packets of 1000 bytes at time 0 and dequeues one each
+    /// millisecond from 1 ms on; which came out marked, in order, and the sink.
+    fn run(set: &[(&'static str, &str)], n: usize, ecn: Ecn) -> (Vec<bool>, Sink) {
+        let mut options = options(set);
+        (ENTRY.finish)(&mut options).unwrap();
+        let context = QueueContext {
+            rate: Rate(8_000_000),
+            mtu: 1514,
+            rng: Stream::new(1, "step", "queue"),
+        };
+        let mut queue = (ENTRY.build)(&options, context);
+        let mut sink = Sink::new(1, Time::ZERO);
+        for _ in 0..n {
+            let packet = Packet::new(0, 1_000, ecn);
+            sink.arrive(&packet, Time::ZERO);
+            queue.enqueue(packet, Time::ZERO, &mut sink);
+        }
+        let mut marked = Vec::new();
+        for ms in 1.. {
+            match queue.dequeue(Time::from_ms(ms), &mut sink) {
+                Dequeue::Packet(packet) => {
+                    sink.forward(&packet, Time::from_ms(ms));
+                    marked.push(packet.ecn == Ecn::Ce);
+                }
+                _ => break,
+            }
+        }
+        (marked, sink)
+    }
+
+    #[test]
+    fn a_length_is_what_the_packet_finds() {
+        let expected = [false, false, false, true, true];
+        // The fourth packet finds 3000 bytes, the third 2000: not above 2000.
+        assert_eq!(run(&[("threshold", "2000b")], 5, Ecn::Ect0).0, expected);
+        assert_eq!(run(&[("threshold", "2p")], 5, Ecn::Ect0).0, expected);
+        let own = [("threshold", "3p"), ("include_arriving", "true")];
+        assert_eq!(run(&own, 5, Ecn::Ect0).0, expected);
+    }
+
+    #[test]
+    fn at_dequeue_a_length_is_what_stays_behind() {
+        let set = [("threshold", "2p"), ("at", "dequeue")];
+        let expected = [true, true, false, false, false];
+        assert_eq!(run(&set, 5, Ecn::Ect1).0, expected);
+    }
+
+    #[test]
+    fn a_time_is_the_sojourn_of_the_packet() {
+        // Packets leave 1, 2, ... ms after their arrival.
+        let (marked, sink) = run(&[("threshold", "3ms")], 5, Ecn::Ect1);
+        assert_eq!(marked, [false, false, false, true, true]);
+        assert_eq!(sink.counts.get(Cause::StepMark), 2);
+    }
+
+    #[test]
+    fn packets_without_ecn_pass_or_are_dropped() {
+        let (marked, sink) = run(&[("threshold", "2p")], 5, Ecn::NotEct);
+        assert_eq!((marked.len(), sink.counts.drops()), (5, 0));
+        let (marked, sink) = run(&[("threshold", "2p"), ("not_ect", "drop")], 5, Ecn::NotEct);
+        assert_eq!((marked.len(), sink.counts.get(Cause::Aqm)), (3, 2));
+        let late = [("threshold", "3ms"), ("not_ect", "drop")];
+        let (marked, sink) = run(&late, 5, Ecn::NotEct);
+        assert_eq!((marked.len(), sink.counts.get(Cause::Aqm)), (3, 2));
+    }
+
+    #[test]
+    fn a_time_cannot_be_judged_on_arrival() {
+        let mut options = options(&[("threshold", "1ms"), ("at", "enqueue")]);
+        assert_eq!((ENTRY.finish)(&mut options).unwrap_err()[0].option, "at");
+    }
+}

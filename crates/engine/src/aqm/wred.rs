@@ -1,0 +1,186 @@
+//! The dual AQM of "Using DCTCP in the Internet" (Kuehlewind et al. 2014): one
+//! FIFO and two RED instances over it, chosen by ECN-capability as weighted RED
+//! chooses by class. ECT and CE packets are marked by `ecn`, Not-ECT packets
+//! dropped by `classic`; both look at the whole queue.
+//!
+//! With `min` equal to `max` and weight 1 a class has a step threshold on the
+//! instantaneous queue: the packet that finds the queue at or above it is hit.
+//!
+//! What the paper leaves open is an option; the defaults are those of
+//! [`super::red`]: uniformised as Linux does, thresholds in bytes, idle decay,
+//! samples without the arriving packet, and both averages updated by every
+//! arrival. Each class counts its own packets between marks or drops.
+//! Deviations of `red` from Linux apply here too.
+
+use tailback_record::Cause;
+
+use super::fifo::{Limit, Packets};
+use super::red::{self, RedCore, Unit, Verdict, View, finish_thresholds};
+use super::{Backlog, Build, Dequeue, Queue, Sink};
+use crate::packet::Packet;
+use crate::registry::{Entry, Kernel, Kind, Opt, Value};
+use crate::rng::Stream;
+use crate::units::Time;
+
+/// The curve of a class.
+const CLASS: &[Opt] = &[
+    red::MIN,
+    red::MAX,
+    red::PROBABILITY,
+    red::WEIGHT,
+    red::GENTLE,
+    red::UNIFORMISE,
+];
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "wred",
+    doc: "One FIFO with two RED curves: ECN-capable packets are marked by one, others dropped by the other.",
+    follows: "Kuehlewind et al. 2014, section IV (RED as in Linux 7.3 sch_red)",
+    options: &[
+        red::LIMIT,
+        Opt {
+            name: "ecn",
+            doc: "The RED curve that marks ECN-capable packets.",
+            kind: Kind::Table(CLASS),
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "classic",
+            doc: "The RED curve that drops packets that are not ECN-capable.",
+            kind: Kind::Table(CLASS),
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "average",
+            doc: "When a class's average is updated: at every \"arrival\", or only at those of its own \"class\". It is the average of the whole queue either way.",
+            kind: Kind::Word(&["arrival", "class"]),
+            default: Some("arrival"),
+            tc: None,
+        },
+        red::IDLE,
+        red::AVPKT,
+        red::BANDWIDTH,
+        red::INCLUDE_ARRIVING,
+    ],
+    kernel: Kernel::None,
+    finish: |options| {
+        let limit = options.get("limit").cloned();
+        let mut errors = Vec::new();
+        for (class, min, max) in [
+            ("ecn", "ecn.min", "ecn.max"),
+            ("classic", "classic.min", "classic.max"),
+        ] {
+            let mut table = options.table(class).clone();
+            if let Err(e) = finish_thresholds(&mut table, limit.as_ref(), min, max) {
+                errors.extend(e);
+            }
+            options.set(class, Value::Table(table));
+        }
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(errors)
+        }
+    },
+    build: |options, context| {
+        Box::new(Wred {
+            packets: Packets::default(),
+            limit: Limit::of(options.get("limit")),
+            ecn: RedCore::of(options.table("ecn")),
+            classic: RedCore::of(options.table("classic")),
+            own_arrivals: options.word("average") == "class",
+            view: View::of(options, context.rate),
+            rng: context.rng,
+        })
+    },
+};
+
+/// The discipline.
+#[derive(Debug)]
+pub struct Wred {
+    packets: Packets,
+    limit: Limit,
+    /// Marks ECN-capable packets.
+    ecn: RedCore,
+    /// Drops the others.
+    classic: RedCore,
+    /// Whether a class's average sees arrivals of its own class only.
+    own_arrivals: bool,
+    view: View,
+    rng: Stream,
+}
+
+impl Queue for Wred {
+    #[inline]
+    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
+        let arrival = self.view.arrival(&self.packets, &packet, now);
+        let (own, other) = if packet.ecn.is_capable() {
+            (&mut self.ecn, &mut self.classic)
+        } else {
+            (&mut self.classic, &mut self.ecn)
+        };
+        own.update(&arrival);
+        // An idle time is over for both, whoever ends it.
+        if !self.own_arrivals || arrival.idle.is_some() {
+            other.update(&arrival);
+        }
+        let hit = own.decide(&mut self.rng) != Verdict::Pass;
+        if hit && !packet.ecn.is_capable() {
+            sink.drop(&packet, Cause::Aqm, now);
+        } else if !self.packets.has_room(self.limit, packet.len) {
+            sink.drop(&packet, Cause::Overflow, now);
+        } else {
+            if hit {
+                sink.mark(&mut packet, Cause::Mark, now);
+            }
+            self.packets.push(packet);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _sink: &mut Sink) -> Dequeue {
+        match self.packets.pop() {
+            Some(packet) => Dequeue::Packet(packet),
+            None => {
+                self.view.found_empty(now);
+                Dequeue::Empty
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.packets.backlog()
+    }
+
+    fn gauges(&self, _now: Time, out: &mut Vec<f64>) {
+        out.extend(self.ecn.gauges());
+        out.extend(self.classic.gauges());
+    }
+
+    fn gauge_names(&self) -> &'static [&'static str] {
+        macro_rules! names {
+            ($ecn:literal, $classic:literal) => {
+                &[
+                    concat!("ecn_avg_", $ecn),
+                    "ecn_probability",
+                    "ecn_count",
+                    concat!("classic_avg_", $classic),
+                    "classic_probability",
+                    "classic_count",
+                ]
+            };
+        }
+        match (self.ecn.unit(), self.classic.unit()) {
+            (Unit::Bytes, Unit::Bytes) => names!("bytes", "bytes"),
+            (Unit::Bytes, Unit::Packets) => names!("bytes", "packets"),
+            (Unit::Packets, Unit::Bytes) => names!("packets", "bytes"),
+            (Unit::Packets, Unit::Packets) => names!("packets", "packets"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,421 @@
+//! DCTCP (RFC 8257), as Linux 7.3 `tcp_dctcp.c` has it, and as it was before:
+//! the kernels of 2014 and 2019, the original patch for Linux 2.6 and 3.2, and
+//! the modifications of "Using Data Center TCP (DCTCP) in the Internet"
+//! (Kühlewind et al. 2014), each by itself.
+//!
+//! The sender keeps alpha, the moving average of the fraction of segments
+//! that were marked, and on ECN-Echo cuts the window by alpha/2, once a round.
+//!
+//! Deviations of Linux from RFC 8257, all kept:
+//! - alpha has 10 bits, and is 0 once it would fall below 16/1024 (section
+//!   3.3 step 6 has real numbers); a cut of (cwnd * alpha) >> 11 segments is
+//!   none at all for a window of 21 below an alpha of 98/1024.
+//! - The window is brought down by PRR over the round of the reduction, not
+//!   at once (section 3.3 step 9), and does not grow in that round.
+//!
+//! Deviations from Linux: alpha counts delivered segments in every version,
+//! where kernels before 5.5 and the original patch counted bytes of
+//! acknowledged data; that differs while losses are being repaired. What is
+//! undone after a spurious reduction is today's rule in every version.
+//!
+//! What the paper left open and is decided here: the moving average of
+//! modification (c) takes the ECN-Echo of an ACK as a fraction of 0 or 1,
+//! however many segments it acknowledges; an ACK with ECN-Echo never grows
+//! the window; a window of 2 keeps an ssthresh of 2.
+
+use super::reno::cong_avoid;
+use super::{Ack, Build, CaState, CongestionControl, EcnNeed};
+use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options, Value};
+use crate::tcp::conn::Conn;
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "dctcp",
+    doc: "Cuts the window in proportion to the fraction of marked segments.",
+    follows: "RFC 8257; Linux 7.3 tcp_dctcp.c",
+    options: &[
+        Opt {
+            name: "version",
+            doc: "Whose defaults the options below have: the kernel's, those of the patch for Linux 2.6 and 3.2, or those of the paper of 2014 (the patch and all of its modifications; tcp.growth = \"acks\" belongs to both).",
+            kind: Kind::Word(&[
+                "linux-7.3",
+                "linux-5.2",
+                "linux-3.19",
+                "patch-2012",
+                "paper-2014",
+            ]),
+            default: Some("linux-7.3"),
+            tc: None,
+        },
+        Opt {
+            name: "g",
+            doc: "Weight of the newest fraction in alpha, a power of two; default: 1/16, or 1/256 with update = \"ack\" and not normalised.",
+            kind: Kind::Float {
+                min: 1.0 / 1_048_576.0,
+                max: 1.0,
+            },
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "alpha_init",
+            doc: "alpha at the start; default: 1, or 0 in the patch and the paper.",
+            kind: Kind::Float { min: 0.0, max: 1.0 },
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "alpha_bits",
+            doc: "Binary digits of alpha; default: 10, or 20 in the paper (its modification (a)).",
+            kind: Kind::Int { min: 10, max: 20 },
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "decay",
+            doc: "Where alpha * g rounds to 0 in alpha_bits, alpha falls to 0 (\"to-zero\", Linux since 4.4) or stays (\"shift\": at g = 1/16 never below 15/1024); default: by version.",
+            kind: Kind::Word(&["to-zero", "shift"]),
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "update",
+            doc: "alpha is updated once per window of data, or on every ACK by a fraction of 0 or 1 (modification (c)); default: \"window\", or \"ack\" in the paper.",
+            kind: Kind::Word(&["window", "ack"]),
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "normalise",
+            doc: "With update = \"ack\": an ACK weighs g times the segments it acknowledges over those in flight, so that a round weighs about g.",
+            kind: Kind::Bool,
+            default: Some("false"),
+            tc: None,
+        },
+        Opt {
+            name: "loss",
+            doc: "Response to a loss: \"halve\" the window, also when the loss falls into the round of a reduction on marks (Linux since 5.1); \"reno\": halve it, but not in such a round; \"alpha\": as on marks (before 5.1); \"none\"; default: by version.",
+            kind: Kind::Word(&["halve", "reno", "alpha", "none"]),
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "reduction",
+            doc: "How the window comes down on marks: by PRR (\"prr\"), at once (\"immediate\", the patch), or at once and again with each ECN-Echo of the round (\"progressive\", modification (d)); default: by version.",
+            kind: Kind::Word(&["prr", "immediate", "progressive"]),
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "ssthresh",
+            doc: "ssthresh after a reduction on marks: the window, or one less so that slow start up to and including ssthresh (tcp.growth = \"acks\") does not add one (the paper); not with \"prr\"; default: \"cwnd\", or \"cwnd-1\" in the paper.",
+            kind: Kind::Word(&["cwnd", "cwnd-1"]),
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "grow_in_cwr",
+            doc: "The window may grow in the round of a reduction, and progress towards the next increase is kept if the window was not reduced (modification (b)); not with \"prr\"; default: false, or true in the paper.",
+            kind: Kind::Bool,
+            default: None,
+            tc: None,
+        },
+    ],
+    kernel: Kernel::Module("dctcp"),
+    finish,
+    build: |options| {
+        let bits = options.int("alpha_bits") as u32;
+        let full = 1_u64 << bits;
+        Box::new(Dctcp {
+            bits,
+            shift_g: shift_of(options.float("g")).unwrap_or(0),
+            alpha_init: libm::round(options.float("alpha_init") * full as f64) as u64,
+            decay_to_zero: options.word("decay") == "to-zero",
+            per_ack: options.word("update") == "ack",
+            normalise: options.bool("normalise"),
+            loss: match options.word("loss") {
+                "reno" => Loss::Reno,
+                "alpha" => Loss::Alpha,
+                "none" => Loss::None,
+                _ => Loss::Halve,
+            },
+            reduction: match options.word("reduction") {
+                "immediate" => Reduction::Immediate,
+                "progressive" => Reduction::Progressive,
+                _ => Reduction::Prr,
+            },
+            below: u32::from(options.word("ssthresh") == "cwnd-1"),
+            grow_in_cwr: options.bool("grow_in_cwr"),
+            alpha: 0,
+            next_seq: 0,
+            old_delivered: 0,
+            old_delivered_ce: 0,
+            max_cwnd: 0,
+            loss_cwnd: 0,
+        })
+    },
+};
+
+/// The exponent k of a g of 2^-k.
+fn shift_of(g: f64) -> Option<u32> {
+    (0..=20).find(|k| g * f64::from(1_u32 << k) == 1.0)
+}
+
+/// Fills in what the version decides, and checks what belongs together.
+fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
+    let version = options.word("version");
+    let patch = matches!(version, "patch-2012" | "paper-2014");
+    let paper = version == "paper-2014";
+    let before_5_1 = version == "linux-3.19";
+    let pick = |choice: bool, then: &'static str, other: &'static str| {
+        Value::Word(if choice { then } else { other })
+    };
+    let defaults = [
+        ("alpha_init", Value::Float(if patch { 0.0 } else { 1.0 })),
+        ("alpha_bits", Value::Int(if paper { 20 } else { 10 })),
+        ("decay", pick(patch || before_5_1, "shift", "to-zero")),
+        ("update", pick(paper, "ack", "window")),
+        (
+            "loss",
+            match (patch, before_5_1) {
+                (true, _) => Value::Word("reno"),
+                (_, true) => Value::Word("alpha"),
+                _ => Value::Word("halve"),
+            },
+        ),
+        (
+            "reduction",
+            match (patch, paper) {
+                (_, true) => Value::Word("progressive"),
+                (true, _) => Value::Word("immediate"),
+                _ => Value::Word("prr"),
+            },
+        ),
+        ("ssthresh", pick(paper, "cwnd-1", "cwnd")),
+        ("grow_in_cwr", Value::Bool(paper)),
+    ];
+    for (name, value) in defaults {
+        if options.get(name).is_none() {
+            options.set(name, value);
+        }
+    }
+    let per_ack = options.word("update") == "ack";
+    if options.get("g").is_none() {
+        let slow = per_ack && !options.bool("normalise");
+        options.set(
+            "g",
+            Value::Float(if slow { 1.0 / 256.0 } else { 1.0 / 16.0 }),
+        );
+    }
+
+    let mut errors = Vec::new();
+    let mut wrong = |option, message: String| errors.push(OptionError { option, message });
+    let bits = options.int("alpha_bits");
+    if shift_of(options.float("g")).is_none_or(|k| i64::from(k) > bits) {
+        wrong(
+            "g",
+            format!(
+                "expected a power of two from 1 down to 2^-{bits} (alpha_bits), such as 0.0625"
+            ),
+        );
+    }
+    if options.bool("normalise") && !per_ack {
+        wrong("normalise", "needs update = \"ack\"".to_owned());
+    }
+    if options.word("reduction") == "prr" {
+        let other = "needs reduction = \"immediate\" or \"progressive\": PRR brings the window to ssthresh and holds it there";
+        if options.word("ssthresh") != "cwnd" {
+            wrong("ssthresh", other.to_owned());
+        }
+        if options.bool("grow_in_cwr") {
+            wrong("grow_in_cwr", other.to_owned());
+        }
+    }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
+}
+
+/// Response to a loss; see the option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loss {
+    Halve,
+    Reno,
+    Alpha,
+    None,
+}
+
+/// How the window comes down on marks; see the option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reduction {
+    Prr,
+    Immediate,
+    Progressive,
+}
+
+/// The congestion control.
+#[derive(Debug)]
+pub struct Dctcp {
+    /// Binary digits of alpha.
+    bits: u32,
+    /// g is 2^-shift_g.
+    shift_g: u32,
+    /// alpha at the start, in 2^-bits.
+    alpha_init: u64,
+    /// An alpha too small to be lowered by g is lowered to 0.
+    decay_to_zero: bool,
+    /// alpha is updated on every ACK, not once a window.
+    per_ack: bool,
+    /// An ACK weighs by its share of what is in flight.
+    normalise: bool,
+    /// Response to a loss.
+    loss: Loss,
+    /// How the window comes down on marks.
+    reduction: Reduction,
+    /// Distance of ssthresh below the reduced window, segments.
+    below: u32,
+    /// Growth in CWR.
+    grow_in_cwr: bool,
+    /// Moving average of the marked fraction, in 2^-bits.
+    alpha: u64,
+    /// The window of the next update ends when this segment is the first
+    /// unacknowledged one.
+    next_seq: u64,
+    /// Segments delivered when the window of the next update began.
+    old_delivered: u64,
+    /// The same of segments delivered with ECN-Echo.
+    old_delivered_ce: u64,
+    /// Window when CWR began, segments.
+    max_cwnd: u32,
+    /// Window before the last response to marks or a loss, segments.
+    loss_cwnd: u32,
+}
+
+impl Dctcp {
+    /// `cwnd` less alpha/2 of it (RFC 8257 section 3.3 step 9).
+    fn reduced(&self, cwnd: u32) -> u32 {
+        let cut = (u64::from(cwnd) * self.alpha) >> (self.bits + 1);
+        (cwnd - cut as u32).max(2)
+    }
+
+    /// alpha = (1 - weight) alpha + weight F (RFC 8257 section 3.3 step 6);
+    /// `fall` and `rise` are weight alpha and weight F.
+    fn average(&mut self, fall: u64, rise: u64) {
+        let fall = if fall == 0 && self.decay_to_zero {
+            self.alpha
+        } else {
+            fall
+        };
+        self.alpha = (self.alpha - fall + rise).min(1 << self.bits);
+    }
+
+    fn begin_window(&mut self, conn: &Conn) {
+        self.next_seq = conn.snd_nxt;
+        self.old_delivered = conn.delivered;
+        self.old_delivered_ce = conn.delivered_ce;
+    }
+
+    fn reduce(&self, conn: &mut Conn) {
+        let target = self.reduced(self.max_cwnd);
+        if target < conn.cwnd {
+            conn.cwnd = target;
+            conn.cwnd_cnt = 0;
+            conn.ssthresh = (target - self.below).max(2);
+        }
+    }
+}
+
+impl CongestionControl for Dctcp {
+    fn init(&mut self, conn: &mut Conn) {
+        self.alpha = self.alpha_init;
+        self.begin_window(conn);
+    }
+
+    fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
+        self.loss_cwnd = conn.cwnd;
+        if conn.reducing_on_ecn {
+            return (self.reduced(conn.cwnd) - self.below).max(2);
+        }
+        match self.loss {
+            Loss::Halve | Loss::Reno => (conn.cwnd / 2).max(2),
+            Loss::Alpha => self.reduced(conn.cwnd),
+            Loss::None => conn.cwnd.max(2),
+        }
+    }
+
+    fn cong_avoid(&mut self, conn: &mut Conn, acked: u32) {
+        cong_avoid(conn, acked);
+    }
+
+    fn in_ack_event(&mut self, conn: &mut Conn, ack_seq: u64, ece: bool) {
+        if self.per_ack {
+            let full = if ece { 1 << self.bits } else { 0 };
+            if self.normalise {
+                let in_flight = u64::from(conn.in_flight.max(1));
+                // A duplicate ACK stands for one segment.
+                let acked = ack_seq.saturating_sub(conn.snd_una).clamp(1, in_flight);
+                let share = |of: u64| (of * acked / in_flight) >> self.shift_g;
+                self.average(share(self.alpha), share(full));
+            } else {
+                self.average(self.alpha >> self.shift_g, full >> self.shift_g);
+            }
+        } else if ack_seq >= self.next_seq {
+            // RFC 8257 section 3.3 steps 3 to 7. Linux, too, looks before this
+            // ACK is counted: it belongs to the next window.
+            let delivered = conn.delivered - self.old_delivered;
+            let marked = conn.delivered_ce - self.old_delivered_ce;
+            let rise = (marked << (self.bits - self.shift_g)) / delivered.max(1);
+            self.average(self.alpha >> self.shift_g, rise);
+            self.begin_window(conn);
+        }
+    }
+
+    fn set_state(&mut self, conn: &mut Conn, new: CaState) {
+        // From Open and Disorder, `ssthresh` has just been asked.
+        let again = new == CaState::Recovery && conn.ca_state == CaState::Cwr;
+        if again && self.loss == Loss::Halve {
+            self.loss_cwnd = conn.cwnd;
+            conn.ssthresh = (conn.cwnd / 2).max(2);
+        }
+    }
+
+    fn undo_cwnd(&mut self, conn: &mut Conn) -> u32 {
+        conn.cwnd.max(self.loss_cwnd)
+    }
+
+    fn owns_cwr(&self) -> bool {
+        self.reduction != Reduction::Prr
+    }
+
+    fn cwr_begin(&mut self, conn: &mut Conn) {
+        self.max_cwnd = conn.cwnd;
+        if !self.grow_in_cwr {
+            conn.cwnd_cnt = 0;
+        }
+        self.reduce(conn);
+    }
+
+    fn cwr_ack(&mut self, conn: &mut Conn, ack: &Ack, grow: u32) {
+        if ack.ece {
+            if self.reduction == Reduction::Progressive {
+                self.reduce(conn);
+            }
+        } else if self.grow_in_cwr && grow > 0 {
+            cong_avoid(conn, grow);
+        }
+    }
+
+    fn ecn_need(&self) -> EcnNeed {
+        EcnNeed::Dctcp
+    }
+
+    fn gauges(&self, _conn: &Conn, out: &mut Vec<f64>) {
+        out.push(self.alpha as f64 / (1_u64 << self.bits) as f64);
+    }
+
+    fn gauge_names(&self) -> &'static [&'static str] {
+        &["alpha"]
+    }
+}

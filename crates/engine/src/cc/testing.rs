@@ -1,0 +1,238 @@
+//! A sender without a network, to drive congestion controls in tests: it has
+//! always data, acknowledges in order, and reduces its window as Linux does
+//! (PRR in CWR and Recovery). Shared by the unit tests and `tests/`.
+
+// Each user of this file needs another part of it.
+#![allow(dead_code)]
+
+use tailback_engine::cc::{Ack, Build, CaState, CongestionControl, CwndEvent};
+use tailback_engine::registry::{self, Entry, Options, Value};
+use tailback_engine::tcp::conn::Conn;
+use tailback_engine::units::Time;
+
+/// The complete options of an entry with some set.
+pub fn options(entry: &Entry<Build>, set: &[(&'static str, Value)]) -> Options {
+    let mut options = registry::defaults(entry.options);
+    for (name, value) in set {
+        options.set(name, value.clone());
+    }
+    (entry.finish)(&mut options).expect("a sensible combination");
+    options
+}
+
+/// The sender.
+pub struct Host {
+    /// What is under test.
+    pub cc: Box<dyn CongestionControl>,
+    /// Its connection.
+    pub conn: Conn,
+    /// RTT of every segment.
+    pub rtt: Time,
+    /// A reduction ends when something beyond this segment is acknowledged.
+    high_seq: u64,
+    /// Segments delivered during a reduction.
+    prr_delivered: u32,
+    /// Segments sent during a reduction.
+    prr_out: u32,
+}
+
+impl Host {
+    /// A sender with a window of `cwnd` segments, all in flight.
+    pub fn new(cc: Box<dyn CongestionControl>, cwnd: u32, rtt: Time) -> Host {
+        let mut host = Host {
+            cc,
+            conn: Conn {
+                cwnd,
+                srtt: rtt,
+                min_rtt: rtt,
+                cwnd_limited: true,
+                ..Conn::default()
+            },
+            rtt,
+            high_seq: 0,
+            prr_delivered: 0,
+            prr_out: 0,
+        };
+        host.cc.init(&mut host.conn);
+        host.send();
+        host.conn.now = rtt;
+        host
+    }
+
+    /// Lets time pass.
+    pub fn wait(&mut self, time: Time) {
+        self.conn.now += time;
+    }
+
+    /// An ACK of `n` segments (no more than are in flight).
+    pub fn ack(&mut self, n: u32) {
+        self.on_ack(n, false);
+    }
+
+    /// The same with ECN-Echo.
+    pub fn ack_ece(&mut self, n: u32) {
+        self.on_ack(n, true);
+    }
+
+    /// A round trip: every segment in flight is acknowledged on its own, evenly spaced.
+    pub fn round(&mut self) {
+        self.marked_round(0);
+    }
+
+    /// A round trip whose first `marked` ACKs carry ECN-Echo.
+    pub fn marked_round(&mut self, marked: u32) {
+        let n = self.conn.in_flight;
+        let from = self.conn.now;
+        for i in 0..n {
+            self.conn.now = from + Time(self.rtt.ns() * u64::from(i + 1) / u64::from(n));
+            self.on_ack(1, i < marked);
+        }
+    }
+
+    /// A segment is found lost: fast recovery.
+    pub fn lose(&mut self) {
+        if self.conn.ca_state >= CaState::Recovery {
+            return;
+        }
+        if self.conn.ca_state != CaState::Cwr {
+            self.begin_reduction(false);
+        }
+        self.cc.set_state(&mut self.conn, CaState::Recovery);
+        self.conn.ca_state = CaState::Recovery;
+    }
+
+    /// The retransmission timer fires: all is lost, one segment is sent again.
+    pub fn timeout(&mut self) {
+        let conn = &mut self.conn;
+        if conn.ca_state <= CaState::Disorder || self.high_seq <= conn.snd_una {
+            conn.prior_cwnd = conn.cwnd;
+            conn.ssthresh = self.cc.ssthresh(conn);
+            self.cc.cwnd_event(conn, CwndEvent::Loss);
+        }
+        conn.cwnd = 1;
+        conn.cwnd_cnt = 0;
+        self.cc.set_state(conn, CaState::Loss);
+        conn.ca_state = CaState::Loss;
+        self.high_seq = conn.snd_nxt;
+        conn.snd_nxt = conn.snd_una;
+        conn.in_flight = 0;
+        self.send();
+    }
+
+    /// The last reduction was spurious.
+    pub fn undo(&mut self) {
+        let conn = &mut self.conn;
+        conn.cwnd = self.cc.undo_cwnd(conn).min(conn.cwnd_clamp);
+        conn.ssthresh = conn.ssthresh.max(conn.prior_cwnd);
+        self.cc.set_state(conn, CaState::Open);
+        conn.ca_state = CaState::Open;
+        self.send();
+    }
+
+    /// Everything is acknowledged, nothing is sent for so long, then a window.
+    pub fn idle(&mut self, time: Time) {
+        if self.conn.in_flight > 0 {
+            self.conn.last_sent = self.conn.now;
+            self.conn.snd_una = self.conn.snd_nxt;
+            self.conn.in_flight = 0;
+        }
+        self.wait(time);
+        self.cc.cwnd_event(&mut self.conn, CwndEvent::TxStart);
+        self.send();
+    }
+
+    fn on_ack(&mut self, n: u32, ece: bool) {
+        let n = n.min(self.conn.in_flight);
+        let (cc, conn) = (&mut self.cc, &mut self.conn);
+        let ack = Ack {
+            delivered: n,
+            acked: n,
+            ece,
+            rtt: Some(self.rtt),
+            prior_in_flight: conn.in_flight,
+            ..Ack::default()
+        };
+        cc.in_ack_event(conn, conn.snd_una + u64::from(n), ece);
+        conn.snd_una += u64::from(n);
+        conn.in_flight -= n;
+        conn.packets_out = conn.in_flight;
+        conn.delivered += u64::from(n);
+        conn.delivered_ce += if ece { u64::from(n) } else { 0 };
+        cc.pkts_acked(conn, &ack);
+
+        // CWR lasts until its bit must have reached the receiver: until
+        // something sent after it is acknowledged; the other two end at it.
+        let (una, high) = (conn.snd_una, self.high_seq);
+        let over = match conn.ca_state {
+            CaState::Cwr => una > high,
+            CaState::Recovery | CaState::Loss => una >= high,
+            CaState::Open | CaState::Disorder => false,
+        };
+        if over {
+            let owned = conn.ca_state == CaState::Cwr && cc.owns_cwr();
+            if conn.ca_state != CaState::Loss && !owned {
+                conn.cwnd = conn.ssthresh;
+                cc.cwnd_event(conn, CwndEvent::CompleteCwr);
+            }
+            cc.set_state(conn, CaState::Open);
+            conn.ca_state = CaState::Open;
+        }
+        if ece && self.conn.ca_state < CaState::Cwr {
+            self.begin_reduction(true);
+            self.cc.set_state(&mut self.conn, CaState::Cwr);
+            self.conn.ca_state = CaState::Cwr;
+            if self.cc.owns_cwr() {
+                self.cc.cwr_begin(&mut self.conn);
+            }
+        }
+        match self.conn.ca_state {
+            CaState::Cwr if self.cc.owns_cwr() => self.cc.cwr_ack(&mut self.conn, &ack, n),
+            CaState::Cwr | CaState::Recovery => self.prr(n),
+            _ if n > 0 => self.cc.cong_avoid(&mut self.conn, n),
+            _ => {}
+        }
+        self.send();
+    }
+
+    fn begin_reduction(&mut self, ecn: bool) {
+        let conn = &mut self.conn;
+        self.high_seq = conn.snd_nxt;
+        conn.prior_cwnd = conn.cwnd;
+        self.prr_delivered = 0;
+        self.prr_out = 0;
+        if !(ecn && self.cc.owns_cwr()) {
+            conn.cwnd_cnt = 0;
+        }
+        conn.reducing_on_ecn = ecn;
+        conn.ssthresh = self.cc.ssthresh(conn);
+        conn.reducing_on_ecn = false;
+    }
+
+    /// RFC 6937 section 3.
+    fn prr(&mut self, delivered: u32) {
+        let conn = &mut self.conn;
+        self.prr_delivered += delivered;
+        let sent = if conn.in_flight > conn.ssthresh {
+            let due = u64::from(conn.ssthresh) * u64::from(self.prr_delivered);
+            (due.div_ceil(u64::from(conn.prior_cwnd.max(1))) as u32).saturating_sub(self.prr_out)
+        } else {
+            let behind = self.prr_delivered.saturating_sub(self.prr_out);
+            (behind.max(delivered) + 1).min(conn.ssthresh - conn.in_flight)
+        };
+        conn.cwnd = conn.in_flight + sent.max(u32::from(self.prr_out == 0));
+    }
+
+    /// Fills the window.
+    fn send(&mut self) {
+        let conn = &mut self.conn;
+        let n = conn.cwnd.saturating_sub(conn.in_flight);
+        conn.in_flight += n;
+        conn.snd_nxt += u64::from(n);
+        conn.packets_out = conn.in_flight;
+        conn.max_packets_out = conn.in_flight;
+        if n > 0 {
+            conn.last_sent = conn.now;
+            self.prr_out += n;
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Links: a queue, a rate over time, and what lies behind (delay, loss).
+
+use crate::aqm::{Dequeue, Queue, Sink};
+use crate::packet::Packet;
+use crate::plan::{LinkMode, LinkPlan, RatePlan};
+use crate::rng::Stream;
+use crate::units::{Rate, Time};
+
+/// Bytes of a delivery opportunity of a trace (Mahimahi).
+const OPPORTUNITY: u32 = 1504;
+
+/// What a link wants after it was served.
+#[derive(Clone, Copy, Debug)]
+pub enum Next {
+    /// A packet leaves now; serve again at this time.
+    Leaves(Packet, Time),
+    /// Nothing leaves now; serve again at this time.
+    Wait(Time),
+    /// Nothing to do until a packet arrives.
+    Idle,
+}
+
+/// A link and its queue.
+pub struct Link {
+    /// The queue.
+    pub queue: Box<dyn Queue>,
+    /// What is counted.
+    pub sink: Sink,
+    rate: RatePlan,
+    mode: LinkMode,
+    overhead: i32,
+    count_in_service: bool,
+    /// Probability of loss behind the queue, and its stream.
+    loss: Option<(f64, Stream)>,
+    /// The link is sending or waits for its queue: an arrival need not serve it.
+    busy: bool,
+    /// The queue said not before some time: an arrival may change that.
+    held: bool,
+    /// In transmission (wire), or partly sent (trace).
+    in_service: Option<(Packet, u32)>,
+    /// Opportunities used (trace).
+    opportunity: u64,
+    /// The last frame length and its serialisation time.
+    slot: (u32, Time),
+}
+
+impl Link {
+    /// A link at rest.
+    pub fn new(plan: &LinkPlan, queue: Box<dyn Queue>, sink: Sink, loss: Stream) -> Link {
+        Link {
+            queue,
+            sink,
+            rate: plan.rate.clone(),
+            mode: plan.mode,
+            overhead: plan.overhead,
+            count_in_service: plan.count_in_service,
+            loss: (plan.loss > 0.0).then_some((plan.loss, loss)),
+            busy: false,
+            held: false,
+            in_service: None,
+            opportunity: 0,
+            slot: (0, Time::ZERO),
+        }
+    }
+
+    /// A packet arrives; returns whether the link is to be served now.
+    #[inline]
+    pub fn arrive(&mut self, mut packet: Packet, now: Time) -> bool {
+        packet.stamp = now;
+        self.sink.arrive(&packet, now);
+        self.queue.enqueue(packet, now, &mut self.sink);
+        !self.busy || self.held
+    }
+
+    /// Serves the link: called at the times it asked for, and on arrivals at a link at rest.
+    #[inline]
+    pub fn serve(&mut self, now: Time) -> Next {
+        if matches!(self.rate, RatePlan::Trace(_)) {
+            return self.serve_trace(now);
+        }
+        if let Some((packet, _)) = self.in_service.take() {
+            // The end of a slot on a wire: it leaves, and the next begins.
+            return match self.begin(now) {
+                Ok((next, end)) => {
+                    self.in_service = Some((next, 0));
+                    Next::Leaves(packet, end)
+                }
+                // Served again at once, to find the queue empty or held.
+                Err(_) => Next::Leaves(packet, now),
+            };
+        }
+        match (self.begin(now), self.mode) {
+            (Ok((packet, end)), LinkMode::Shaper) => Next::Leaves(packet, end),
+            (Ok((packet, end)), LinkMode::Wire) => {
+                self.in_service = Some((packet, 0));
+                Next::Wait(end)
+            }
+            (Err(next), _) => next,
+        }
+    }
+
+    /// Takes the next packet from the queue and finds the end of its slot.
+    #[inline]
+    fn begin(&mut self, now: Time) -> Result<(Packet, Time), Next> {
+        match self.queue.dequeue(now, &mut self.sink) {
+            Dequeue::Packet(packet) => {
+                self.sink.forward(&packet, now);
+                self.busy = true;
+                self.held = false;
+                let len = self.charged(&packet);
+                let end = self.slot_end(now, len);
+                if self.count_in_service {
+                    self.sink.occupy(&packet, now, end);
+                }
+                Ok((packet, end))
+            }
+            Dequeue::Empty => {
+                self.busy = false;
+                self.held = false;
+                Err(Next::Idle)
+            }
+            Dequeue::NotBefore(time) => {
+                self.busy = true;
+                self.held = true;
+                Err(Next::Wait(time.max(now + Time(1))))
+            }
+        }
+    }
+
+    /// Bytes the rate is charged for a frame.
+    #[inline]
+    fn charged(&self, packet: &Packet) -> u32 {
+        (i32::from(packet.len) + self.overhead).max(1) as u32
+    }
+
+    #[inline]
+    fn slot_end(&mut self, now: Time, len: u32) -> Time {
+        match &self.rate {
+            RatePlan::Constant(rate) => {
+                if self.slot.0 != len {
+                    self.slot = (len, rate.time_for(u64::from(len)));
+                }
+                now + self.slot.1
+            }
+            RatePlan::Steps(steps) => steps_end(steps, now, len),
+            RatePlan::Trace(_) => unreachable!("traces are served by opportunity"),
+        }
+    }
+
+    /// Mahimahi: at each opportunity up to 1504 bytes leave; what is unused because
+    /// the queue is empty is lost, a packet may need several.
+    fn serve_trace(&mut self, now: Time) -> Next {
+        let RatePlan::Trace(times) = &self.rate else {
+            unreachable!("only called for traces")
+        };
+        // Opportunities before now found the link idle.
+        let mut opportunity = self.opportunity;
+        while opportunity_time(times, opportunity) < now {
+            opportunity += 1;
+            self.slot.0 = 0;
+        }
+        let due = opportunity_time(times, opportunity);
+        let after = opportunity_time(times, opportunity + 1);
+        self.opportunity = opportunity;
+        if due > now {
+            self.busy = true;
+            return Next::Wait(due);
+        }
+        // slot.0 counts the bytes of this opportunity that are used.
+        let left = OPPORTUNITY - self.slot.0;
+        let (packet, need) = match self.in_service.take() {
+            Some(partly) => partly,
+            None => match self.queue.dequeue(now, &mut self.sink) {
+                Dequeue::Packet(packet) => {
+                    self.sink.forward(&packet, now);
+                    (packet, self.charged(&packet))
+                }
+                Dequeue::Empty => {
+                    self.busy = false;
+                    return Next::Idle;
+                }
+                Dequeue::NotBefore(time) => {
+                    self.busy = true;
+                    self.held = true;
+                    return Next::Wait(time.max(after));
+                }
+            },
+        };
+        self.busy = true;
+        self.held = false;
+        if need <= left {
+            self.slot.0 += need;
+            if self.slot.0 == OPPORTUNITY {
+                self.slot.0 = 0;
+                self.opportunity += 1;
+                return Next::Leaves(packet, after);
+            }
+            Next::Leaves(packet, now)
+        } else {
+            self.in_service = Some((packet, need - left));
+            self.slot.0 = 0;
+            self.opportunity += 1;
+            Next::Wait(after)
+        }
+    }
+
+    /// Whether a packet that left the queue is lost behind it; counts it.
+    #[inline]
+    pub fn loses(&mut self, packet: &Packet, now: Time) -> bool {
+        let Some((probability, stream)) = &mut self.loss else {
+            return false;
+        };
+        let lost = stream.chance(*probability);
+        if lost {
+            self.sink.count(packet, tailback_record::Cause::Loss, now);
+        }
+        lost
+    }
+
+    /// Packets that left the queue and not yet the link.
+    pub fn in_service(&self) -> u64 {
+        u64::from(self.in_service.is_some())
+    }
+
+    /// Changes of the rate: the first after `now`, and the rate then.
+    pub fn next_rate_change(&self, now: Time) -> Option<(Time, Rate)> {
+        match &self.rate {
+            RatePlan::Steps(steps) => steps.iter().find(|s| s.0 > now).copied(),
+            _ => None,
+        }
+    }
+
+    /// What the link can carry between two times, bytes.
+    pub fn capacity_bytes(&self, from: Time, to: Time) -> f64 {
+        let bits = |rate: Rate, time: Time| rate.0 as f64 * time.as_secs_f64() / 8.0;
+        match &self.rate {
+            RatePlan::Constant(rate) => bits(*rate, to.since(from)),
+            RatePlan::Steps(steps) => steps
+                .iter()
+                .enumerate()
+                .map(|(i, (start, rate))| {
+                    let end = steps.get(i + 1).map_or(to, |next| next.0.min(to));
+                    bits(*rate, end.since((*start).max(from)))
+                })
+                .sum(),
+            RatePlan::Trace(times) => {
+                let period = times.last().map_or(1, |t| t.0.max(1));
+                let before = |t: Time| {
+                    let whole = t.0 / period * times.len() as u64;
+                    whole + times.partition_point(|x| x.0 <= t.0 % period) as u64
+                };
+                (before(to) - before(from)) as f64 * f64::from(OPPORTUNITY)
+            }
+        }
+    }
+}
+
+/// Time of the n-th opportunity of a trace that repeats.
+fn opportunity_time(times: &[Time], n: u64) -> Time {
+    let period = times.last().map_or(1, |t| t.0.max(1));
+    let len = times.len().max(1) as u64;
+    Time(n / len * period) + times.get((n % len) as usize).copied().unwrap_or(Time(1))
+}
+
+/// When a frame that begins now is sent, over steps of the rate.
+fn steps_end(steps: &[(Time, Rate)], now: Time, len: u32) -> Time {
+    // In units of bit x ns: exact.
+    let mut left = u128::from(len) * 8 * 1_000_000_000;
+    let mut at = now;
+    let mut index = steps.partition_point(|s| s.0 <= now).saturating_sub(1);
+    loop {
+        let rate = u128::from(steps[index].1.0);
+        let end = steps.get(index + 1).map(|s| s.0);
+        match end {
+            Some(end) if rate * u128::from((end - at).0) < left => {
+                left -= rate * u128::from((end - at).0);
+                at = end;
+                index += 1;
+            }
+            _ if rate == 0 => return Time::NEVER,
+            _ => return at + Time(left.div_ceil(rate) as u64),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_spans_steps_of_the_rate() {
+        let steps = [
+            (Time(0), Rate(8_000)),
+            (Time::from_secs(1), Rate(0)),
+            (Time::from_secs(2), Rate(4_000)),
+        ];
+        // 1000 bytes at 8 kbit/s take the whole first second.
+        assert_eq!(steps_end(&steps, Time(0), 1000), Time::from_secs(1));
+        // Half in the first second, a second of nothing, then half at 4 kbit/s.
+        assert_eq!(
+            steps_end(&steps, Time::from_ms(500), 1000),
+            Time::from_secs(3)
+        );
+        assert_eq!(
+            steps_end(&steps[..2], Time::from_ms(500), 1000),
+            Time::NEVER
+        );
+    }
+
+    #[test]
+    fn a_trace_repeats_after_its_last_opportunity() {
+        let times = [Time::from_ms(1), Time::from_ms(1), Time::from_ms(5)];
+        let at: Vec<u64> = (0..7)
+            .map(|n| opportunity_time(&times, n).0 / 1_000_000)
+            .collect();
+        assert_eq!(at, [1, 1, 5, 6, 6, 10, 11]);
+    }
+}

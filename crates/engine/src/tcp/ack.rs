@@ -1,0 +1,270 @@
+//! What an acknowledgement does (Linux `tcp_ack`).
+
+use super::Port;
+use super::recovery::Resend;
+use super::scoreboard::{Segment, state};
+use super::sender::Sender;
+use crate::cc::{Ack, CaState};
+use crate::packet::{Packet, Sack, flags};
+use crate::plan::Growth;
+use crate::units::Time;
+
+/// What an ACK brought, as the state machine sees it (Linux `FLAG_*`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Event {
+    /// The cumulative acknowledgement advanced.
+    pub advanced: bool,
+    /// Segments newly sacked.
+    pub sacked: u32,
+    /// ECN-Echo.
+    pub ece: bool,
+    /// A D-SACK came with it.
+    pub dsack: bool,
+    /// Nothing new at all: a duplicate ACK.
+    pub duplicate: bool,
+    /// Data below the recovery point that was never retransmitted got through.
+    pub original_delivered: bool,
+    /// Echo of the timestamp.
+    pub echo: Time,
+}
+
+/// What is learned from the segments an ACK newly covers.
+#[derive(Default)]
+struct Covered {
+    /// Newly delivered.
+    delivered: u32,
+    /// Newly acknowledged cumulatively, sacked before or not.
+    acked: u32,
+    /// Send times of the first and last that were sent once and acknowledged now.
+    acked_once: Option<(Time, Time)>,
+    /// The same of those sacked now.
+    sacked_once: Option<(Time, Time)>,
+    /// A retransmitted segment was acknowledged: RTTs are ambiguous (Karn).
+    retransmitted: bool,
+    /// Lowest segment delivered that was never retransmitted.
+    lowest_original: Option<u64>,
+    original_delivered: bool,
+}
+
+fn widen(span: &mut Option<(Time, Time)>, sent: Time) {
+    *span = Some(span.map_or((sent, sent), |(first, _)| (first, sent)));
+}
+
+impl Sender {
+    pub(super) fn may_send_new(&self) -> bool {
+        self.has_unsent() && !self.rwnd_limited()
+    }
+
+    /// Processes an ACK and sends what it allows.
+    pub fn on_ack(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
+        self.conn.now = now;
+        let ack = packet.seq;
+        if ack > self.board.nxt || !self.is_established() {
+            return;
+        }
+        let prior_una = self.conn.snd_una;
+        if ack < prior_una && packet.sack[0].len == 0 {
+            return; // old and without news
+        }
+        let prior_in_flight = self.board.in_flight();
+        let prior_out = self.board.packets_out();
+        let prior_lost = self.board.lost_out;
+        let ece = packet.has(flags::ECE) && self.ecn;
+        let mut event = Event {
+            advanced: ack > prior_una,
+            ece,
+            dsack: packet.has(flags::DSACK),
+            echo: packet.sent,
+            ..Event::default()
+        };
+        if event.advanced {
+            self.conn.snd_una = ack;
+            self.retransmits = 0;
+        }
+        self.cc.in_ack_event(&mut self.conn, ack, ece);
+        if prior_out == 0 {
+            return;
+        }
+
+        let prior_highest = self.board.highest_sacked();
+        let mut covered = Covered::default();
+        if packet.sack[0].len > 0 {
+            self.take_sacks(packet, &mut covered);
+            event.sacked = covered.delivered;
+        }
+        while self.board.una < ack {
+            let seq = self.board.una;
+            let segment = self.board.pop();
+            covered.acked += 1;
+            self.cover(seq, &segment, &mut covered);
+        }
+        if event.advanced {
+            self.board.popped();
+        }
+        event.original_delivered = covered.original_delivered;
+        event.duplicate = !event.advanced && event.sacked == 0 && !event.dsack;
+        self.conn.packets_out = self.board.packets_out();
+        self.conn.delivered += u64::from(covered.delivered);
+        if ece {
+            self.conn.delivered_ce += u64::from(covered.delivered);
+        }
+        // A segment sent once arrived after a later one: the path reorders (RFC 8985 section 6.2 step 3).
+        if covered
+            .lowest_original
+            .is_some_and(|seq| seq + 1 < prior_highest)
+        {
+            self.rack.reordering_seen = true;
+        }
+
+        let sample = self.measure_rtt(&covered, &event);
+        let mut rearm = false;
+        if covered.acked > 0 || (sample.is_some() && event.sacked > 0) {
+            // Linux re-arms on progress, not while only segments sent before the
+            // head's last transmission arrive.
+            let head_younger = self.board.packets_out() > 0 && covered.acked == 0 && {
+                let head = self.board.get(self.board.una).sent;
+                sample.is_some_and(|rtt| now - rtt <= head)
+            };
+            if !head_younger {
+                rearm = true;
+            }
+        }
+        self.conn.in_flight = self.board.in_flight();
+        let mut news = Ack {
+            delivered: covered.delivered,
+            acked: covered.acked,
+            ece,
+            esce: packet.has(flags::ESCE),
+            rtt: sample,
+            prior_in_flight,
+            losses: 0,
+        };
+        if covered.delivered > 0 {
+            self.cc.pkts_acked(&mut self.conn, &news);
+        }
+        if event.advanced || event.dsack {
+            self.adapt_reordering_window(event.dsack);
+        }
+        if self.tlp_high_seq != 0 {
+            self.process_tlp_ack(ack, &event);
+        }
+        if rearm {
+            self.set_xmit_timer();
+        }
+
+        let dubious = !event.advanced
+            || event.sacked > 0
+            || ece
+            || event.dsack
+            || self.conn.ca_state != CaState::Open;
+        let resend = if dubious {
+            self.fast_retransmit_alert(&event)
+        } else {
+            Resend::None
+        };
+
+        news.losses = self.board.lost_out.saturating_sub(prior_lost);
+        self.conn.in_flight = self.board.in_flight();
+        self.control(&news, event.advanced);
+        self.update_pacing_rate();
+        self.resend(resend, port);
+        self.transmit(port);
+        self.note_if_done();
+    }
+
+    /// Linux `tcp_cong_control`.
+    fn control(&mut self, news: &Ack, advanced: bool) {
+        if self.cc.cong_control(&mut self.conn, news) {
+            return;
+        }
+        let grow = match self.conn.growth {
+            Growth::Segments => news.delivered,
+            Growth::Acks => u32::from(news.delivered > 0),
+        };
+        match self.conn.ca_state {
+            CaState::Cwr if self.cc.owns_cwr() => self.cc.cwr_ack(&mut self.conn, news, grow),
+            CaState::Cwr | CaState::Recovery => {
+                self.reduce_window(news.delivered, news.losses, advanced);
+            }
+            _ if news.acked > 0 => self.cc.cong_avoid(&mut self.conn, grow),
+            _ => {}
+        }
+    }
+
+    fn take_sacks(&mut self, packet: &Packet, covered: &mut Covered) {
+        let mut blocks = packet.sack;
+        if packet.has(flags::DSACK) {
+            // RFC 2883: the first block reports a duplicate.
+            let seq = packet
+                .seq
+                .wrapping_add_signed(i64::from(blocks[0].offset as i32));
+            if let (Some(marker), Some(left)) = (self.undo.marker, self.undo.retrans)
+                && left > 0
+                && seq >= marker
+            {
+                self.undo.retrans = Some(left - 1);
+            }
+            blocks[0] = Sack::default();
+        }
+        for block in blocks.into_iter().filter(|b| b.len > 0) {
+            let start = packet.seq + u64::from(block.offset);
+            let Sender {
+                board,
+                rack,
+                conn,
+                high_seq,
+                ..
+            } = self;
+            board.sack(start, start + u64::from(block.len), |seq, before| {
+                covered.delivered += 1;
+                if before.flags & state::EVER_RETRANS == 0 {
+                    widen(&mut covered.sacked_once, before.sent);
+                    covered.lowest_original = Some(
+                        covered
+                            .lowest_original
+                            .map_or(seq, |lowest| lowest.min(seq)),
+                    );
+                    covered.original_delivered |= seq < *high_seq;
+                }
+                rack.advance(seq, &before, conn);
+            });
+        }
+    }
+
+    /// A segment was acknowledged cumulatively.
+    #[inline]
+    fn cover(&mut self, seq: u64, segment: &Segment, covered: &mut Covered) {
+        let sacked = segment.flags & state::SACKED != 0;
+        if segment.flags & state::EVER_RETRANS != 0 {
+            covered.retransmitted |= !sacked;
+        } else if !sacked {
+            widen(&mut covered.acked_once, segment.sent);
+            covered.lowest_original.get_or_insert(seq);
+            covered.original_delivered |= seq < self.high_seq;
+        }
+        if !sacked {
+            covered.delivered += 1;
+            self.rack.advance(seq, segment, &self.conn);
+        }
+    }
+
+    /// Linux `tcp_ack_update_rtt`; returns the RTT of the newest segment covered.
+    fn measure_rtt(&mut self, covered: &Covered, event: &Event) -> Option<Time> {
+        let now = self.conn.now;
+        let span = covered
+            .acked_once
+            .filter(|_| !covered.retransmitted)
+            .or(covered.sacked_once);
+        if let Some((first, last)) = span {
+            self.take_rtt_sample(now - first, now - last);
+            self.stats.rtt.record((now - last).ns());
+            return Some(now - last);
+        }
+        // RFC 7323: the echoed timestamp is unambiguous for retransmitted data too.
+        if covered.acked > 0 && event.advanced && self.timestamps && event.echo > Time::ZERO {
+            let rtt = now.since(event.echo);
+            self.take_rtt_sample(rtt, rtt);
+        }
+        None
+    }
+}

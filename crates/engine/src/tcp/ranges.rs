@@ -1,0 +1,125 @@
+//! Sorted disjoint ranges of segment numbers: what a receiver holds out of
+//! order, and what a sender knows to be there.
+
+/// Disjoint, non-adjacent half-open ranges in ascending order. Their number is
+/// that of the holes, so a sorted vector does.
+#[derive(Clone, Debug, Default)]
+pub struct Ranges(Vec<(u64, u64)>);
+
+impl Ranges {
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The ranges.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// Removes all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The end of the last range.
+    pub fn end(&self) -> Option<u64> {
+        self.0.last().map(|r| r.1)
+    }
+
+    /// The range that holds `at`, if any.
+    pub fn containing(&self, at: u64) -> Option<(u64, u64)> {
+        let next = self.0.partition_point(|r| r.0 <= at);
+        let range = *self.0.get(next.checked_sub(1)?)?;
+        (at < range.1).then_some(range)
+    }
+
+    /// Adds a range, merging with those it touches; returns the merged range.
+    /// `fresh` is called with each part that was not there before.
+    pub fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) -> (u64, u64) {
+        debug_assert!(start < end);
+        // Most insertions touch the last ranges.
+        let first = match self.0.last() {
+            Some(last) if last.0 <= start && start <= last.1 => self.0.len() - 1,
+            Some(last) if last.1 < start => self.0.len(),
+            _ => self.0.partition_point(|r| r.1 < start),
+        };
+        let mut merged = (start, end);
+        let mut from = start;
+        let mut past = first;
+        while let Some(&(s, e)) = self.0.get(past) {
+            if s > end {
+                break;
+            }
+            if from < s {
+                fresh(from, s.min(end));
+            }
+            from = from.max(e);
+            merged = (merged.0.min(s), merged.1.max(e));
+            past += 1;
+        }
+        if from < end {
+            fresh(from, end);
+        }
+        if past == first {
+            self.0.insert(first, merged);
+        } else {
+            self.0[first] = merged;
+            self.0.drain(first + 1..past);
+        }
+        merged
+    }
+
+    /// Removes everything below `to`.
+    pub fn trim_below(&mut self, to: u64) {
+        let gone = self.0.partition_point(|r| r.1 <= to);
+        self.0.drain(..gone);
+        if let Some(first) = self.0.first_mut() {
+            first.0 = first.0.max(to);
+        }
+    }
+
+    /// Removes and returns the end of the first range if it starts at or below `at`.
+    pub fn take_first_from(&mut self, at: u64) -> Option<u64> {
+        match self.0.first() {
+            Some(&(start, end)) if start <= at => {
+                self.0.remove(0);
+                Some(end)
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        /// Against a set of single numbers.
+        #[test]
+        fn behaves_as_a_set(ops in prop::collection::vec((0u64..60, 1u64..8, 0u64..20), 1..60)) {
+            let mut ranges = Ranges::default();
+            let mut set = BTreeSet::new();
+            for (start, len, trim) in ops {
+                let mut new = Vec::new();
+                let merged = ranges.insert(start, start + len, |s, e| new.extend(s..e));
+                let expected: Vec<u64> = (start..start + len).filter(|v| set.insert(*v)).collect();
+                prop_assert_eq!(new, expected);
+                prop_assert!(merged.0 <= start && start + len <= merged.1);
+                prop_assert_eq!(ranges.containing(start), Some(merged));
+                if trim < 5 {
+                    ranges.trim_below(trim * 4);
+                    set = set.split_off(&(trim * 4));
+                }
+                let held: Vec<u64> = ranges.iter().flat_map(|(s, e)| s..e).collect();
+                prop_assert_eq!(held, set.iter().copied().collect::<Vec<_>>());
+                let ends: Vec<_> = ranges.iter().collect();
+                prop_assert!(ends.windows(2).all(|w| w[0].1 < w[1].0), "disjoint and not adjacent");
+            }
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! The receiving end: acknowledgement, SACK and ECN echo
+//! (Linux `tcp_input.c`, `tcp_output.c`, `tcp_dctcp.h`).
+
+use super::ranges::Ranges;
+use super::{Port, SYN_EXTRA};
+use crate::cc::EcnNeed;
+use crate::packet::{Ecn, Packet, Sack, flags};
+use crate::plan::TcpPlan;
+use crate::units::Time;
+
+/// Linux `TCP_ATO_MIN` and `TCP_DELACK_MIN`.
+const DELACK_MIN: Time = Time::from_ms(40);
+/// Linux `TCP_DELACK_MAX`.
+const DELACK_MAX: Time = Time::from_ms(200);
+/// Linux `TCP_MAX_QUICKACKS`.
+const MAX_QUICKACKS: u32 = 16;
+/// Duplicate ACKs that are sent at once before ACKs are compressed.
+const DUP_ACKS_AT_ONCE: u32 = 3;
+/// Linux `tcp_comp_sack_nr`.
+const COMPRESSED_MAX: u32 = 44;
+/// Linux `tcp_comp_sack_delay_ns`.
+const COMPRESS_DELAY: Time = Time::from_ms(1);
+
+/// How the receiver echoes CE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnEcho {
+    /// ECN was not negotiated.
+    None,
+    /// ECE on every ACK until CWR comes (RFC 3168 section 6.1.3).
+    Sticky,
+    /// ECE per packet, an ACK at once when CE starts or ends (RFC 8257 section 3.2).
+    PerPacket,
+}
+
+impl EcnEcho {
+    /// What a connection uses.
+    pub fn of(ecn: bool, need: EcnNeed) -> EcnEcho {
+        match (ecn, need) {
+            (false, _) => EcnEcho::None,
+            (true, EcnNeed::Optional) => EcnEcho::Sticky,
+            (true, EcnNeed::Dctcp) => EcnEcho::PerPacket,
+        }
+    }
+}
+
+/// The receiver of a flow.
+pub struct Receiver {
+    /// Everything below has arrived.
+    pub rcv_nxt: u64,
+    /// What the last ACK acknowledged (Linux `rcv_wup`).
+    acked: u64,
+    /// Segments beyond a hole.
+    out_of_order: Ranges,
+    /// Most recent blocks, the newest first (RFC 2018 section 4).
+    recent: [(u64, u64); 4],
+    recent_len: usize,
+    /// A duplicate to report (RFC 2883).
+    dsack: Option<u64>,
+    /// Timestamp to echo (RFC 7323 section 4.3).
+    ts_recent: Time,
+    /// ACKs to be sent without delay.
+    quick: u32,
+    /// Delay of the next delayed ACK; zero before the first data.
+    ato: Time,
+    /// Arrival of the last data.
+    last_data: Time,
+    /// When the SYN-ACK was sent, until the first data has come.
+    syn_ack_sent: Option<Time>,
+    /// RTT as the receiver knows it: that of the handshake.
+    rtt: Time,
+    /// Send an ACK at once.
+    ack_now: bool,
+    /// When the delayed ACK is due.
+    delack: Time,
+    /// When the compressed ACK is due.
+    compress: Time,
+    compressed: u32,
+    dup_acks: u32,
+    dup_acks_at: u64,
+    echo: EcnEcho,
+    ecn_seen: bool,
+    /// Echo congestion (Linux `TCP_ECN_DEMAND_CWR`).
+    demand_cwr: bool,
+    /// The last packet was CE (DCTCP).
+    ce: bool,
+    /// `rcv_nxt` when that was noted.
+    ce_rcv_nxt: u64,
+    flow: u32,
+    header: u16,
+    delayed: bool,
+    /// Pure ACKs are ECN-capable.
+    ect_acks: bool,
+}
+
+impl Receiver {
+    /// A receiver that waits for a connection.
+    pub fn new(flow: u32, plan: &TcpPlan, echo: EcnEcho) -> Receiver {
+        Receiver {
+            rcv_nxt: 0,
+            acked: 0,
+            out_of_order: Ranges::default(),
+            recent: [(0, 0); 4],
+            recent_len: 0,
+            dsack: None,
+            ts_recent: Time::ZERO,
+            quick: 0,
+            ato: if plan.quickack {
+                Time::ZERO
+            } else {
+                DELACK_MIN
+            },
+            last_data: Time::ZERO,
+            syn_ack_sent: None,
+            rtt: Time::ZERO,
+            ack_now: false,
+            delack: Time::NEVER,
+            compress: Time::NEVER,
+            compressed: 0,
+            dup_acks: 0,
+            dup_acks_at: 0,
+            echo,
+            ecn_seen: false,
+            demand_cwr: false,
+            ce: false,
+            ce_rcv_nxt: 0,
+            flow,
+            header: plan.header,
+            delayed: plan.delack,
+            ect_acks: echo == EcnEcho::PerPacket,
+        }
+    }
+
+    /// When this receiver next wants [`Receiver::on_timer`].
+    #[inline]
+    pub fn deadline(&self) -> Time {
+        self.delack.min(self.compress)
+    }
+
+    /// A deadline has come.
+    pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
+        if self.compress <= now {
+            self.send_ack(self.rcv_nxt, port);
+        } else if self.delack <= now {
+            // The delayed ACK was missed: more patience next time.
+            self.ato = (self.ato + self.ato).min(DELACK_MAX);
+            self.send_ack(self.rcv_nxt, port);
+        }
+    }
+
+    /// A SYN or data has arrived.
+    pub fn on_packet(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
+        if packet.has(flags::SYN) {
+            let mut reply = self.ack_packet();
+            reply.len = self.header + SYN_EXTRA;
+            reply.flags |= flags::SYN;
+            reply.sent = packet.sent;
+            self.syn_ack_sent = Some(now);
+            return port.send(reply);
+        }
+        self.on_data(packet, now, port);
+    }
+
+    fn on_data(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
+        let seq = packet.seq;
+        if let Some(sent) = self.syn_ack_sent.take() {
+            self.rtt = now.since(sent);
+        }
+        if packet.has(flags::CWR) && self.echo == EcnEcho::Sticky {
+            // RFC 3168 section 6.1.3; the window may be a single segment now, so no delay.
+            self.demand_cwr = false;
+            self.ack_now = true;
+        }
+        if seq <= self.acked {
+            self.ts_recent = packet.sent;
+        }
+        if seq < self.rcv_nxt || self.out_of_order.containing(seq).is_some() {
+            // A duplicate: report it, and ACK at once for a while.
+            self.dsack = Some(seq);
+            self.enter_quickack(MAX_QUICKACKS);
+            self.send_ack(self.rcv_nxt, port);
+            return;
+        }
+        if seq == self.rcv_nxt {
+            self.rcv_nxt += 1;
+            self.note_arrival(packet, now, port);
+            if let Some(end) = self.out_of_order.take_first_from(self.rcv_nxt) {
+                self.rcv_nxt = end;
+                self.drop_recent_below();
+                // RFC 5681 section 4.2: at once when a hole is filled (Linux: the last one).
+                self.ack_now |= self.out_of_order.is_empty();
+            }
+        } else {
+            let merged = self.out_of_order.insert(seq, seq + 1, |_, _| {});
+            self.put_recent(merged);
+            self.note_arrival(packet, now, port);
+        }
+        self.acknowledge(now, port);
+    }
+
+    /// Linux `tcp_event_data_recv`.
+    fn note_arrival(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
+        if self.ato == Time::ZERO {
+            self.quick = MAX_QUICKACKS;
+            self.ato = DELACK_MIN;
+        } else {
+            let gap = now.since(self.last_data);
+            let half = Time(self.ato.ns() / 2);
+            if gap <= Time(DELACK_MIN.ns() / 2) {
+                self.ato = half + Time(DELACK_MIN.ns() / 2);
+            } else if gap < self.ato {
+                self.ato = half + gap;
+            }
+        }
+        self.last_data = now;
+        if self.echo != EcnEcho::None {
+            self.note_ecn(packet.ecn, port);
+        }
+    }
+
+    /// Linux `__tcp_ecn_check_ce` and `dctcp_ece_ack_update`.
+    fn note_ecn(&mut self, ecn: Ecn, port: &mut impl Port) {
+        match ecn {
+            Ecn::NotEct => {
+                // ECT was seen before: probably a retransmission.
+                if self.ecn_seen {
+                    self.enter_quickack(2);
+                }
+                return;
+            }
+            Ecn::Ce => {
+                if self.echo == EcnEcho::PerPacket {
+                    self.ce_changed(true, port);
+                }
+                if !self.demand_cwr {
+                    // The window may be small: do not delay.
+                    self.enter_quickack(2);
+                    self.demand_cwr = true;
+                }
+            }
+            Ecn::Ect0 | Ecn::Ect1 => {
+                if self.echo == EcnEcho::PerPacket {
+                    self.ce_changed(false, port);
+                }
+            }
+        }
+        self.ecn_seen = true;
+    }
+
+    /// RFC 8257 section 3.2: an ACK at once when CE starts or ends, and what
+    /// was delayed is acknowledged first with the old state.
+    fn ce_changed(&mut self, ce: bool, port: &mut impl Port) {
+        if self.ce != ce {
+            if self.delack < Time::NEVER {
+                self.demand_cwr = self.ce;
+                self.send_ack(self.ce_rcv_nxt, port);
+            }
+            self.ack_now = true;
+        }
+        self.ce_rcv_nxt = self.rcv_nxt;
+        self.ce = ce;
+        self.demand_cwr = ce;
+    }
+
+    /// Linux `tcp_enter_quickack_mode`.
+    fn enter_quickack(&mut self, n: u32) {
+        self.quick = self.quick.max(n);
+        self.ato = DELACK_MIN;
+    }
+
+    /// Linux `__tcp_ack_snd_check`.
+    #[inline]
+    fn acknowledge(&mut self, now: Time, port: &mut impl Port) {
+        let more_than_one = self.rcv_nxt >= self.acked + 2;
+        if more_than_one || self.quick > 0 || self.ack_now || !self.delayed {
+            self.send_ack(self.rcv_nxt, port);
+        } else if self.out_of_order.is_empty() {
+            self.delay_ack(now, port);
+        } else {
+            self.compress_ack(now, port);
+        }
+    }
+
+    /// Linux `tcp_send_delayed_ack`.
+    fn delay_ack(&mut self, now: Time, port: &mut impl Port) {
+        let mut ato = self.ato;
+        if ato > DELACK_MIN {
+            let most = if self.rtt > Time::ZERO {
+                self.rtt.max(DELACK_MIN)
+            } else {
+                Time::from_ms(500)
+            };
+            ato = ato.min(most).min(DELACK_MAX);
+        }
+        if self.delack < Time::NEVER {
+            // About to expire anyway: now.
+            if self.delack <= now + Time(ato.ns() / 4) {
+                return self.send_ack(self.rcv_nxt, port);
+            }
+            self.delack = self.delack.min(now + ato);
+        } else {
+            self.delack = now + ato;
+        }
+    }
+
+    /// SACK compression: after three duplicate ACKs, those that follow wait a little.
+    fn compress_ack(&mut self, now: Time, port: &mut impl Port) {
+        if self.compressed >= COMPRESSED_MAX {
+            return self.send_ack(self.rcv_nxt, port);
+        }
+        if self.dup_acks_at != self.rcv_nxt {
+            self.dup_acks_at = self.rcv_nxt;
+            self.dup_acks = 0;
+        }
+        if self.dup_acks < DUP_ACKS_AT_ONCE {
+            self.dup_acks += 1;
+            return self.send_ack(self.rcv_nxt, port);
+        }
+        self.compressed += 1;
+        if self.compress == Time::NEVER {
+            // A third of 1.25 RTT.
+            let share = Time(self.rtt.ns() / 3 / 4 * 5);
+            self.compress = now
+                + if self.rtt > Time::ZERO {
+                    share.min(COMPRESS_DELAY)
+                } else {
+                    COMPRESS_DELAY
+                };
+        }
+    }
+
+    fn ack_packet(&self) -> Packet {
+        let ecn = if self.ect_acks {
+            Ecn::Ect0
+        } else {
+            Ecn::NotEct
+        };
+        let mut packet = Packet::new(self.flow, self.header, ecn);
+        packet.flags = flags::ACK;
+        packet
+    }
+
+    fn send_ack(&mut self, up_to: u64, port: &mut impl Port) {
+        let mut ack = self.ack_packet();
+        ack.seq = up_to;
+        ack.sent = self.ts_recent;
+        if self.demand_cwr {
+            ack.flags |= flags::ECE;
+        }
+        if self.recent_len > 0 || self.dsack.is_some() {
+            self.add_sack_blocks(&mut ack);
+        }
+        self.quick = self.quick.saturating_sub(1);
+        self.ack_now = false;
+        self.delack = Time::NEVER;
+        self.compress = Time::NEVER;
+        self.compressed = 0;
+        self.acked = up_to;
+        port.send(ack);
+    }
+
+    #[cold]
+    fn add_sack_blocks(&mut self, ack: &mut Packet) {
+        let mut blocks = 0;
+        if let Some(duplicate) = self.dsack.take() {
+            ack.flags |= flags::DSACK;
+            ack.sack[0] = Sack {
+                offset: duplicate.wrapping_sub(ack.seq) as u32,
+                len: 1,
+            };
+            blocks = 1;
+        }
+        let most = ack.sack.len();
+        for &(start, end) in self.recent[..self.recent_len].iter().take(most - blocks) {
+            ack.sack[blocks] = Sack {
+                offset: (start - ack.seq) as u32,
+                len: (end - start) as u32,
+            };
+            blocks += 1;
+        }
+        // RFC 2018: 2 bytes and 8 for each block, padded to a multiple of 4.
+        ack.len += 4 + 8 * blocks as u16;
+    }
+
+    /// Puts a block first and drops those it swallowed.
+    fn put_recent(&mut self, merged: (u64, u64)) {
+        let mut kept = [(0, 0); 4];
+        kept[0] = merged;
+        let mut n = 1;
+        for &block in &self.recent[..self.recent_len] {
+            let swallowed = merged.0 <= block.0 && block.1 <= merged.1;
+            if !swallowed && n < kept.len() {
+                kept[n] = block;
+                n += 1;
+            }
+        }
+        self.recent = kept;
+        self.recent_len = n;
+    }
+
+    fn drop_recent_below(&mut self) {
+        let mut n = 0;
+        for i in 0..self.recent_len {
+            if self.recent[i].1 > self.rcv_nxt {
+                self.recent[n] = self.recent[i];
+                n += 1;
+            }
+        }
+        self.recent_len = n;
+    }
+}

@@ -1,0 +1,133 @@
+//! Round-trip time and retransmission timeout.
+//!
+//! Follows Linux 7.3 `tcp_rtt_estimator`, `__tcp_set_rto` (RFC 6298 with
+//! Linux's asymmetric mean deviation). Arithmetic is in microseconds, scaled
+//! by 8 (srtt) and 4 (mdev), as there. Deviation: the minimum RTT is over the whole
+//! connection, where Linux has a window of 300 s.
+
+use crate::units::Time;
+
+/// Ceiling of the timeout (Linux `TCP_RTO_MAX`).
+pub const MAX_RTO: Time = Time::from_secs(120);
+/// Timeout before the first sample (RFC 6298 section 2.1).
+pub const INITIAL_RTO: Time = Time::from_secs(1);
+
+/// The estimator.
+#[derive(Clone, Debug)]
+pub struct Rtt {
+    /// Smoothed RTT x 8, us; 0 before the first sample.
+    srtt_us: u32,
+    /// Mean deviation x 4, us.
+    mdev_us: u32,
+    /// Largest `mdev_us` of the current round, us.
+    mdev_max_us: u32,
+    /// What the timeout adds to srtt, us.
+    rttvar_us: u32,
+    /// The round ends when this is acknowledged.
+    round_end: u64,
+    /// Floor of the timeout, us.
+    min_rto_us: u32,
+    /// Timeout without backoff.
+    rto: Time,
+}
+
+impl Rtt {
+    /// An estimator without samples.
+    pub fn new(min_rto: Time) -> Rtt {
+        Rtt {
+            srtt_us: 0,
+            mdev_us: 0,
+            mdev_max_us: 0,
+            rttvar_us: 0,
+            round_end: 0,
+            min_rto_us: (min_rto.ns() / 1000).min(120_000_000) as u32,
+            rto: INITIAL_RTO,
+        }
+    }
+
+    /// Takes a sample. `snd_una` and `snd_nxt` delimit rounds.
+    pub fn sample(&mut self, rtt: Time, snd_una: u64, snd_nxt: u64) {
+        let measured = (rtt.ns() / 1000).clamp(1, 1 << 28) as i64;
+        let mut srtt = i64::from(self.srtt_us);
+        if srtt != 0 {
+            let mut error = measured - (srtt >> 3);
+            srtt += error;
+            if error < 0 {
+                error = -error - i64::from(self.mdev_us >> 2);
+                // A falling RTT raises the deviation, and with it the timeout: damped
+                // (Linux, after Sarolahti and Kuznetsov 2002).
+                if error > 0 {
+                    error >>= 3;
+                }
+            } else {
+                error -= i64::from(self.mdev_us >> 2);
+            }
+            self.mdev_us = (i64::from(self.mdev_us) + error) as u32;
+            if self.mdev_us > self.mdev_max_us {
+                self.mdev_max_us = self.mdev_us;
+                self.rttvar_us = self.rttvar_us.max(self.mdev_max_us);
+            }
+            if snd_una > self.round_end {
+                if self.mdev_max_us < self.rttvar_us {
+                    self.rttvar_us -= (self.rttvar_us - self.mdev_max_us) >> 2;
+                }
+                self.round_end = snd_nxt;
+                self.mdev_max_us = self.min_rto_us;
+            }
+        } else {
+            srtt = measured << 3;
+            self.mdev_us = (measured << 1) as u32;
+            self.rttvar_us = self.mdev_us.max(self.min_rto_us);
+            self.mdev_max_us = self.rttvar_us;
+            self.round_end = snd_nxt;
+        }
+        self.srtt_us = srtt.max(1) as u32;
+        self.rto = Time::from_us(u64::from((self.srtt_us >> 3) + self.rttvar_us)).min(MAX_RTO);
+    }
+
+    /// Smoothed RTT; zero before the first sample.
+    pub fn srtt(&self) -> Time {
+        Time::from_us(u64::from(self.srtt_us) >> 3)
+    }
+
+    /// Timeout without backoff.
+    pub fn rto(&self) -> Time {
+        self.rto
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_sample_then_gain_of_an_eighth() {
+        let mut rtt = Rtt::new(Time::from_ms(200));
+        assert_eq!(rtt.rto(), Time::from_secs(1));
+        rtt.sample(Time::from_ms(80), 0, 10);
+        assert_eq!(
+            (rtt.srtt(), rtt.rto()),
+            (Time::from_ms(80), Time::from_ms(280))
+        );
+        rtt.sample(Time::from_ms(160), 1, 11);
+        assert_eq!(rtt.srtt(), Time::from_ms(90));
+        // mdev x 4 = 160 + (80 - 40) = 200 ms: the floor still rules.
+        assert_eq!(rtt.rto(), Time::from_ms(290));
+        rtt.sample(Time::from_ms(400), 2, 12);
+        // error 310; srtt = 90 + 310/8; mdev x 4 = 200 + (310 - 50) = 460 ms.
+        assert_eq!(rtt.srtt(), Time::from_us(128_750));
+        assert_eq!(rtt.rto(), Time::from_us(128_750 + 460_000));
+    }
+
+    #[test]
+    fn deviation_decays_to_the_floor() {
+        let mut rtt = Rtt::new(Time::from_ms(200));
+        rtt.sample(Time::from_ms(500), 0, 1);
+        assert_eq!(rtt.rto(), Time::from_ms(1500));
+        for i in 1..200 {
+            rtt.sample(Time::from_ms(20), i * 10, i * 10 + 10);
+        }
+        assert_eq!(rtt.srtt(), Time::from_ms(20));
+        assert_eq!(rtt.rto().ns() / 1_000_000, 220);
+    }
+}

@@ -1,0 +1,417 @@
+//! What a sender knows of each segment it has sent and not yet seen acknowledged.
+//!
+//! A ring of small segments, slot by arithmetic on the sequence number, with
+//! an intrusive list in order of the last transmission for RACK
+//! (RFC 8985 section 6.2; Linux `tsorted_sent_queue`). Every operation is
+//! proportional to the segments it newly acknowledges, sacks or loses.
+
+use super::ranges::Ranges;
+use crate::units::Time;
+
+const NIL: u32 = u32::MAX;
+
+/// Bits of [`Segment::flags`].
+pub mod state {
+    /// Selectively acknowledged.
+    pub const SACKED: u8 = 1;
+    /// Decided lost.
+    pub const LOST: u8 = 2;
+    /// A retransmission of it is in flight.
+    pub const RETRANS: u8 = 4;
+    /// It was retransmitted at least once.
+    pub const EVER_RETRANS: u8 = 8;
+    /// It is in the list of transmissions.
+    pub const LISTED: u8 = 16;
+}
+
+/// A sent segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    /// Last transmission.
+    pub sent: Time,
+    prev: u32,
+    next: u32,
+    /// Payload, bytes.
+    pub len: u16,
+    /// See [`state`].
+    pub flags: u8,
+}
+
+const _: () = assert!(size_of::<Segment>() <= 32);
+
+const EMPTY: Segment = Segment {
+    sent: Time::ZERO,
+    prev: NIL,
+    next: NIL,
+    len: 0,
+    flags: 0,
+};
+
+/// The ring and its counters (Linux `tcp_sock` names).
+#[derive(Clone, Debug)]
+pub struct Scoreboard {
+    ring: Vec<Segment>,
+    mask: u64,
+    /// First segment in the ring.
+    pub una: u64,
+    /// One past the last segment in the ring.
+    pub nxt: u64,
+    /// Selectively acknowledged segments.
+    pub sacked_out: u32,
+    /// Segments decided lost (retransmitted or not).
+    pub lost_out: u32,
+    /// Retransmissions in flight.
+    pub retrans_out: u32,
+    /// Lost segments without a retransmission in flight.
+    pub lost_pending: u32,
+    /// No lost segment without retransmission lies below this.
+    retransmit_from: u64,
+    sacked: Ranges,
+    head: u32,
+    tail: u32,
+}
+
+impl Default for Scoreboard {
+    fn default() -> Self {
+        Scoreboard {
+            ring: vec![EMPTY; 32],
+            mask: 31,
+            una: 0,
+            nxt: 0,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            lost_pending: 0,
+            retransmit_from: 0,
+            sacked: Ranges::default(),
+            head: NIL,
+            tail: NIL,
+        }
+    }
+}
+
+impl Scoreboard {
+    /// Segments sent and not cumulatively acknowledged.
+    #[inline]
+    pub fn packets_out(&self) -> u32 {
+        (self.nxt - self.una) as u32
+    }
+
+    /// Segments believed to be in the network (Linux `tcp_packets_in_flight`).
+    #[inline]
+    pub fn in_flight(&self) -> u32 {
+        self.packets_out() - self.sacked_out - self.lost_out + self.retrans_out
+    }
+
+    /// A segment between `una` and `nxt`.
+    #[inline]
+    pub fn get(&self, seq: u64) -> &Segment {
+        debug_assert!((self.una..self.nxt).contains(&seq));
+        &self.ring[(seq & self.mask) as usize]
+    }
+
+    #[inline]
+    fn slot(&mut self, seq: u32) -> &mut Segment {
+        let index = u64::from(seq) & self.mask;
+        &mut self.ring[index as usize]
+    }
+
+    /// End of the highest sacked range, or `una`.
+    pub fn highest_sacked(&self) -> u64 {
+        self.sacked.end().unwrap_or(self.una)
+    }
+
+    /// Appends the next segment, sent now for the first time.
+    #[inline]
+    pub fn push(&mut self, len: u16, now: Time) {
+        if self.nxt - self.una > self.mask {
+            self.grow();
+        }
+        let seq = self.nxt;
+        self.nxt += 1;
+        self.ring[(seq & self.mask) as usize] = Segment {
+            sent: now,
+            prev: NIL,
+            next: NIL,
+            len,
+            flags: 0,
+        };
+        self.link_last(seq as u32);
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mask = self.mask * 2 + 1;
+        let mut ring = vec![EMPTY; mask as usize + 1];
+        for seq in self.una..self.nxt {
+            ring[(seq & mask) as usize] = self.ring[(seq & self.mask) as usize];
+        }
+        self.ring = ring;
+        self.mask = mask;
+    }
+
+    #[inline]
+    fn link_last(&mut self, seq: u32) {
+        let tail = self.tail;
+        let segment = self.slot(seq);
+        segment.prev = tail;
+        segment.next = NIL;
+        segment.flags |= state::LISTED;
+        if tail == NIL {
+            self.head = seq;
+        } else {
+            self.slot(tail).next = seq;
+        }
+        self.tail = seq;
+    }
+
+    #[inline]
+    fn unlink(&mut self, seq: u32) {
+        let segment = self.slot(seq);
+        if segment.flags & state::LISTED == 0 {
+            return;
+        }
+        segment.flags &= !state::LISTED;
+        let (prev, next) = (segment.prev, segment.next);
+        if prev == NIL {
+            self.head = next;
+        } else {
+            self.slot(prev).next = next;
+        }
+        if next == NIL {
+            self.tail = prev;
+        } else {
+            self.slot(next).prev = prev;
+        }
+    }
+
+    /// Removes the first segment, cumulatively acknowledged, and returns it as it was.
+    #[inline]
+    pub fn pop(&mut self) -> Segment {
+        let seq = self.una;
+        self.unlink(seq as u32);
+        let segment = *self.get(seq);
+        if segment.flags & state::SACKED != 0 {
+            self.sacked_out -= 1;
+        }
+        if segment.flags & state::LOST != 0 {
+            self.lost_out -= 1;
+            if segment.flags & state::RETRANS == 0 {
+                self.lost_pending -= 1;
+            }
+        }
+        if segment.flags & state::RETRANS != 0 {
+            self.retrans_out -= 1;
+        }
+        self.una += 1;
+        segment
+    }
+
+    /// To be called after a series of [`Scoreboard::pop`].
+    #[inline]
+    pub fn popped(&mut self) {
+        if !self.sacked.is_empty() {
+            self.sacked.trim_below(self.una);
+        }
+        self.retransmit_from = self.retransmit_from.max(self.una);
+    }
+
+    /// Marks a range sacked; `each` gets every segment that was not before
+    /// (its number, and as it was).
+    pub fn sack(&mut self, start: u64, end: u64, mut each: impl FnMut(u64, Segment)) {
+        let (start, end) = (start.max(self.una), end.min(self.nxt));
+        if start >= end {
+            return;
+        }
+        let mut sacked = std::mem::take(&mut self.sacked);
+        sacked.insert(start, end, |from, to| {
+            for seq in from..to {
+                self.unlink(seq as u32);
+                let before = *self.get(seq);
+                if before.flags & state::LOST != 0 {
+                    self.lost_out -= 1;
+                    if before.flags & state::RETRANS == 0 {
+                        self.lost_pending -= 1;
+                    }
+                }
+                if before.flags & state::RETRANS != 0 {
+                    self.retrans_out -= 1;
+                }
+                self.sacked_out += 1;
+                let segment = self.slot(seq as u32);
+                segment.flags &= !(state::LOST | state::RETRANS);
+                segment.flags |= state::SACKED;
+                each(seq, before);
+            }
+        });
+        self.sacked = sacked;
+    }
+
+    /// Decides a segment lost (Linux `tcp_mark_skb_lost`): a lost
+    /// retransmission goes back to pending.
+    pub fn mark_lost(&mut self, seq: u64) {
+        let segment = *self.get(seq);
+        if segment.flags & state::SACKED != 0 {
+            return;
+        }
+        let slot = self.slot(seq as u32);
+        slot.flags |= state::LOST;
+        slot.flags &= !state::RETRANS;
+        if segment.flags & state::LOST == 0 {
+            self.lost_out += 1;
+            self.lost_pending += 1;
+        } else if segment.flags & state::RETRANS != 0 {
+            self.lost_pending += 1;
+        }
+        if segment.flags & state::RETRANS != 0 {
+            self.retrans_out -= 1;
+        }
+        self.retransmit_from = self.retransmit_from.min(seq);
+    }
+
+    /// Takes every loss decision back (a spurious recovery).
+    pub fn unmark_all_lost(&mut self) {
+        for seq in self.una..self.nxt {
+            self.slot(seq as u32).flags &= !state::LOST;
+        }
+        self.lost_out = 0;
+        self.lost_pending = 0;
+    }
+
+    /// The first lost segment without a retransmission in flight.
+    pub fn next_to_retransmit(&mut self) -> Option<u64> {
+        if self.lost_pending == 0 {
+            return None;
+        }
+        let mut seq = self.retransmit_from.max(self.una);
+        while seq < self.nxt {
+            let segment = self.get(seq);
+            if segment.flags & (state::LOST | state::RETRANS) == state::LOST {
+                self.retransmit_from = seq;
+                return Some(seq);
+            }
+            seq += 1;
+        }
+        debug_assert!(false, "lost_pending counts a segment that is not there");
+        None
+    }
+
+    /// Notes that a segment is sent again now.
+    pub fn retransmitted(&mut self, seq: u64, now: Time) {
+        self.unlink(seq as u32);
+        let segment = self.slot(seq as u32);
+        let before = segment.flags;
+        segment.sent = now;
+        segment.flags |= state::RETRANS | state::EVER_RETRANS;
+        if before & state::RETRANS == 0 {
+            self.retrans_out += 1;
+            if before & state::LOST != 0 {
+                self.lost_pending -= 1;
+            }
+        }
+        self.link_last(seq as u32);
+    }
+
+    /// Walks the transmissions in order, oldest first; `visit` says what to do with each.
+    pub fn walk_transmissions(&mut self, mut visit: impl FnMut(u64, &Segment) -> Walk) {
+        let mut at = self.head;
+        while at != NIL {
+            let seq = self.una + u64::from(at.wrapping_sub(self.una as u32));
+            let segment = *self.get(seq);
+            match visit(seq, &segment) {
+                Walk::Stop => break,
+                Walk::Next => {}
+                Walk::Lost => {
+                    self.mark_lost(seq);
+                    self.unlink(at);
+                }
+            }
+            at = segment.next;
+        }
+    }
+
+    /// Checks every counter against the ring; for tests.
+    #[cfg(test)]
+    pub fn check(&self) {
+        let (mut sacked, mut lost, mut retrans, mut pending, mut listed) = (0, 0, 0, 0, 0);
+        for seq in self.una..self.nxt {
+            let f = self.get(seq).flags;
+            sacked += u32::from(f & state::SACKED != 0);
+            lost += u32::from(f & state::LOST != 0);
+            retrans += u32::from(f & state::RETRANS != 0);
+            pending += u32::from(f & (state::LOST | state::RETRANS) == state::LOST);
+            listed += u32::from(f & state::LISTED != 0);
+            assert!(f & (state::SACKED | state::LOST) != (state::SACKED | state::LOST));
+        }
+        assert_eq!(
+            (sacked, lost, retrans, pending),
+            (
+                self.sacked_out,
+                self.lost_out,
+                self.retrans_out,
+                self.lost_pending
+            )
+        );
+        let (mut at, mut n, mut last) = (self.head, 0, Time::ZERO);
+        while at != NIL {
+            let s = &self.ring[(u64::from(at) & self.mask) as usize];
+            assert!(s.sent >= last, "transmissions out of order");
+            last = s.sent;
+            n += 1;
+            at = s.next;
+        }
+        assert_eq!(n, listed);
+    }
+}
+
+/// What [`Scoreboard::walk_transmissions`] does with a segment.
+pub enum Walk {
+    /// Nothing; go on.
+    Next,
+    /// Decide it lost; go on.
+    Lost,
+    /// Stop here.
+    Stop,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn counters_hold_under_any_sequence(ops in prop::collection::vec((0u8..6, any::<u16>(), 1u64..6), 1..400)) {
+            let mut board = Scoreboard::default();
+            let mut now = Time::ZERO;
+            for (op, pick, n) in ops {
+                now += Time::from_us(u64::from(pick % 7));
+                let span = board.nxt - board.una;
+                let seq = board.una + u64::from(pick) % span.max(1);
+                match op {
+                    0 | 1 => (0..n * 8).for_each(|_| board.push(1448, now)),
+                    2 if span > 0 => {
+                        (0..n.min(span)).for_each(|_| { board.pop(); });
+                        board.popped();
+                    }
+                    3 if span > 0 => board.sack(seq, seq + n, |_, before| {
+                        assert!(before.flags & state::SACKED == 0);
+                    }),
+                    4 => {
+                        let limit = now;
+                        let mut left = n;
+                        board.walk_transmissions(|_, s| {
+                            left -= 1;
+                            if left == 0 { Walk::Stop } else if s.sent < limit { Walk::Lost } else { Walk::Next }
+                        });
+                    }
+                    5 => if let Some(seq) = board.next_to_retransmit() {
+                        board.retransmitted(seq, now);
+                    },
+                    _ => {}
+                }
+                board.check();
+            }
+        }
+    }
+}

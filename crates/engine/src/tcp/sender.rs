@@ -1,0 +1,597 @@
+//! The sending end: handshake, transmission and timers (Linux `tcp_output.c`, `tcp_timer.c`).
+
+use tailback_record::Histogram;
+
+use super::conn::Conn;
+use super::rtt::{INITIAL_RTO, MAX_RTO, Rtt};
+use super::scoreboard::Scoreboard;
+use super::{Port, SYN_EXTRA};
+use crate::cc::{CaState, CongestionControl, CwndEvent, EcnNeed};
+use crate::packet::{Ecn, Packet, flags};
+use crate::plan::{Pacing, TcpPlan};
+use crate::units::{Rate, Time};
+
+/// Linux `TCP_TIMEOUT_MIN`, two jiffies at HZ 1000.
+pub(super) const TIMEOUT_MIN: Time = Time::from_ms(2);
+
+/// Which timer the one deadline of a sender stands for (Linux `icsk_pending`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TimerKind {
+    /// Nothing.
+    None,
+    /// Retransmission timeout.
+    Retransmit,
+    /// Tail loss probe (RFC 8985 section 7).
+    Probe,
+    /// RACK's reordering window (RFC 8985 section 6.3).
+    Reorder,
+}
+
+/// Where the connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Waiting,
+    SynSent,
+    Established,
+    Done,
+}
+
+/// The sender of a flow.
+pub struct Sender {
+    /// What its congestion control sees.
+    pub conn: Conn,
+    /// Its congestion control.
+    pub cc: Box<dyn CongestionControl>,
+    pub(super) board: Scoreboard,
+    pub(super) rtt: Rtt,
+    pub(super) undo: Undo,
+    pub(super) prr: Prr,
+    pub(super) rack: Rack,
+    /// Recovery point: the state ends when everything below is acknowledged (`high_seq`).
+    pub(super) high_seq: u64,
+    /// F-RTO is probing whether a timeout was spurious (RFC 5682).
+    pub(super) frto: bool,
+    /// Recovery point of a tail loss probe; 0 when none is out.
+    pub(super) tlp_high_seq: u64,
+    /// The probe was a retransmission.
+    pub(super) tlp_retrans: bool,
+    /// Timeouts in a row (`icsk_retransmits`).
+    pub(super) retransmits: u32,
+    /// Doublings of the timeout.
+    pub(super) backoff: u32,
+    /// The deadline and what it stands for.
+    pub(super) timer: Time,
+    pub(super) timer_kind: TimerKind,
+    /// Set CWR on the next new data segment.
+    pub(super) queue_cwr: bool,
+    /// ECN was negotiated.
+    pub(super) ecn: bool,
+    /// Retransmissions and pure ACKs are ECN-capable too (congestion controls that need ECN).
+    pub(super) ecn_always: bool,
+    /// Statistics since the warm-up.
+    pub stats: SenderStats,
+    /// Largest `snd_nxt` at which the usage of the window was noted.
+    pub(super) cwnd_usage_seq: u64,
+    /// Payload bytes not yet sent; `None`: without end.
+    unsent: Option<u64>,
+    /// Segments the receive window allows to be outstanding.
+    rwnd: u64,
+    phase: Phase,
+    syn_retransmits: u32,
+    pacing: Pacing,
+    /// No packet before this (pacing).
+    pace_until: Time,
+    /// The timestamp option is in use.
+    pub(super) timestamps: bool,
+    flow: u32,
+    plan: TcpPlan,
+}
+
+/// What is needed to take a reduction back (Linux `tcp_init_undo`).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Undo {
+    /// Where the reduction began; `None`: cannot be taken back.
+    pub marker: Option<u64>,
+    /// Retransmissions not yet proven spurious by a D-SACK; `None`: none was sent.
+    pub retrans: Option<u32>,
+    /// ssthresh before the reduction; 0: do not restore.
+    pub prior_ssthresh: u32,
+    /// Time of the first retransmission of this recovery.
+    pub retrans_stamp: Option<Time>,
+}
+
+/// Proportional rate reduction (RFC 6937).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Prr {
+    /// Delivered since the reduction began.
+    pub delivered: u32,
+    /// Sent since the reduction began.
+    pub out: u32,
+}
+
+/// RACK (RFC 8985 section 6).
+#[derive(Clone, Debug)]
+pub(super) struct Rack {
+    /// Transmission time of the most recently sent segment that was delivered.
+    pub sent: Time,
+    /// One past that segment, to break ties.
+    pub end: u64,
+    /// Its RTT.
+    pub rtt: Time,
+    /// A delivery has advanced it since the last check.
+    pub advanced: bool,
+    /// Reordering was seen.
+    pub reordering_seen: bool,
+    /// Quarters of the minimum RTT in the reordering window.
+    pub steps: u32,
+    /// Recoveries until `steps` falls back to 1.
+    pub persist: u32,
+    /// `snd_nxt` when a D-SACK was last answered with a wider window.
+    pub dsack_round: u64,
+}
+
+/// What is counted of a sender since the warm-up.
+#[derive(Clone, Debug, Default)]
+pub struct SenderStats {
+    /// Data packets sent, retransmissions included.
+    pub packets: u64,
+    /// Data packets sent again.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// RTT samples, ns.
+    pub rtt: Histogram,
+}
+
+impl Sender {
+    /// A sender that has not connected yet.
+    pub fn new(
+        flow: u32,
+        plan: &TcpPlan,
+        cc: Box<dyn CongestionControl>,
+        ecn: bool,
+        bytes: Option<u64>,
+    ) -> Sender {
+        Sender {
+            conn: Conn {
+                cwnd: plan.initial_cwnd,
+                mss: plan.mss,
+                growth: plan.growth,
+                ..Conn::default()
+            },
+            board: Scoreboard::default(),
+            rtt: Rtt::new(plan.min_rto),
+            undo: Undo::default(),
+            prr: Prr::default(),
+            rack: Rack {
+                sent: Time::ZERO,
+                end: 0,
+                rtt: Time::ZERO,
+                advanced: false,
+                reordering_seen: false,
+                steps: 1,
+                persist: 0,
+                dsack_round: 0,
+            },
+            high_seq: 0,
+            frto: false,
+            tlp_high_seq: 0,
+            tlp_retrans: false,
+            retransmits: 0,
+            backoff: 0,
+            timer: Time::NEVER,
+            timer_kind: TimerKind::None,
+            queue_cwr: false,
+            ecn,
+            ecn_always: ecn && cc.ecn_need() != EcnNeed::Optional,
+            stats: SenderStats::default(),
+            cwnd_usage_seq: 0,
+            unsent: bytes,
+            rwnd: (plan.rwnd.0 / u64::from(plan.mss)).max(1),
+            phase: Phase::Waiting,
+            syn_retransmits: 0,
+            pacing: plan.pacing,
+            pace_until: Time::ZERO,
+            timestamps: plan.timestamps,
+            flow,
+            plan: plan.clone(),
+            cc,
+        }
+    }
+
+    /// When this sender next wants [`Sender::on_timer`].
+    #[inline]
+    pub fn deadline(&self) -> Time {
+        if self.pace_until > self.conn.now
+            && self.phase == Phase::Established
+            && self.wants_to_send()
+        {
+            self.timer.min(self.pace_until)
+        } else {
+            self.timer
+        }
+    }
+
+    /// Whether data may still be sent, window or not.
+    fn wants_to_send(&self) -> bool {
+        self.unsent != Some(0) || self.board.lost_pending > 0
+    }
+
+    pub(super) fn has_unsent(&self) -> bool {
+        self.unsent != Some(0)
+    }
+
+    pub(super) fn is_established(&self) -> bool {
+        self.phase == Phase::Established
+    }
+
+    /// Whether every byte was sent and acknowledged.
+    pub fn is_done(&self) -> bool {
+        self.phase == Phase::Done
+    }
+
+    /// Whether the receive window, not the congestion window, is the limit.
+    pub fn rwnd_limited(&self) -> bool {
+        u64::from(self.board.packets_out()) >= self.rwnd
+    }
+
+    /// Smoothed RTT, if there was a sample.
+    pub fn srtt(&self) -> Option<Time> {
+        (self.conn.srtt > Time::ZERO).then_some(self.conn.srtt)
+    }
+
+    /// No new data from now on.
+    pub fn stop(&mut self) {
+        self.unsent = Some(0);
+        if self.board.packets_out() == 0 && self.phase == Phase::Established {
+            self.phase = Phase::Done;
+        }
+    }
+
+    /// Whether [`Sender::start`] was called.
+    pub fn has_started(&self) -> bool {
+        self.phase != Phase::Waiting
+    }
+
+    /// Connects.
+    pub fn start(&mut self, now: Time, port: &mut impl Port) {
+        self.conn.now = now;
+        self.phase = Phase::SynSent;
+        self.send_syn(port);
+    }
+
+    fn send_syn(&mut self, port: &mut impl Port) {
+        let now = self.conn.now;
+        // RFC 3168 section 6.1.1 has SYN not ECN-capable; Linux makes an
+        // exception for congestion controls that need ECN.
+        let ecn = if self.ecn_always {
+            Ecn::Ect0
+        } else {
+            Ecn::NotEct
+        };
+        let mut syn = Packet::new(self.flow, self.plan.header + SYN_EXTRA, ecn);
+        syn.flags = flags::SYN;
+        syn.sent = now;
+        port.send(syn);
+        let timeout = Time(INITIAL_RTO.ns() << self.syn_retransmits.min(6));
+        self.set_timer(TimerKind::Retransmit, timeout);
+    }
+
+    /// The SYN-ACK has arrived.
+    pub fn on_syn_ack(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
+        self.conn.now = now;
+        if self.phase != Phase::SynSent {
+            return;
+        }
+        self.phase = Phase::Established;
+        self.clear_timer();
+        if self.syn_retransmits == 0 {
+            self.take_rtt_sample(now - packet.sent, now - packet.sent);
+        } else {
+            // RFC 6298 section 5.7: nothing was learned of the path but that it is slow.
+            self.rtt.sample(Time::from_secs(1), 0, 0);
+            self.conn.srtt = self.rtt.srtt();
+        }
+        self.conn.last_sent = now;
+        self.cc.init(&mut self.conn);
+        self.update_pacing_rate();
+        if self.unsent == Some(0) {
+            self.phase = Phase::Done;
+        }
+        self.transmit(port);
+    }
+
+    /// Takes an RTT sample: `first` is that of the oldest segment an ACK newly
+    /// covers (it drives srtt), `newest` that of the newest (it drives the minimum).
+    pub(super) fn take_rtt_sample(&mut self, first: Time, newest: Time) {
+        self.conn.min_rtt = self.conn.min_rtt.min(newest);
+        self.rtt.sample(first, self.conn.snd_una, self.conn.snd_nxt);
+        self.conn.srtt = self.rtt.srtt();
+        self.backoff = 0;
+    }
+
+    /// The timeout with backoff.
+    pub(super) fn rto(&self) -> Time {
+        Time(
+            self.rtt
+                .rto()
+                .ns()
+                .saturating_mul(1 << self.backoff.min(16)),
+        )
+        .min(MAX_RTO)
+    }
+
+    pub(super) fn set_timer(&mut self, kind: TimerKind, after: Time) {
+        self.timer_kind = kind;
+        self.timer = self.conn.now + after;
+    }
+
+    pub(super) fn clear_timer(&mut self) {
+        self.timer_kind = TimerKind::None;
+        self.timer = Time::NEVER;
+    }
+
+    /// Time until the first unacknowledged segment times out; zero if that is past.
+    fn until_rto(&self) -> Time {
+        let sent = self.board.get(self.board.una).sent;
+        (sent + self.rto()).since(self.conn.now)
+    }
+
+    /// Linux `tcp_rearm_rto`.
+    pub(super) fn rearm_rto(&mut self) {
+        if self.board.packets_out() == 0 {
+            self.clear_timer();
+            return;
+        }
+        let after = match self.timer_kind {
+            // What has passed since the regular timeout was due to start counts.
+            TimerKind::Probe | TimerKind::Reorder => self.until_rto().max(Time(1)),
+            _ => self.rto(),
+        };
+        self.set_timer(TimerKind::Retransmit, after);
+    }
+
+    /// Linux `tcp_set_xmit_timer`.
+    pub(super) fn set_xmit_timer(&mut self) {
+        if !self.schedule_probe() {
+            self.rearm_rto();
+        }
+    }
+
+    /// Schedules a tail loss probe (RFC 8985 section 7.2; Linux `tcp_schedule_loss_probe`).
+    pub(super) fn schedule_probe(&mut self) -> bool {
+        let open = matches!(self.conn.ca_state, CaState::Open | CaState::Cwr);
+        let out = self.board.packets_out();
+        // Linux does not probe while segments are sacked: recovery will see to it.
+        if out == 0 || !open || self.board.sacked_out > 0 {
+            return false;
+        }
+        let mut after = if self.conn.srtt > Time::ZERO {
+            let slack = if out == 1 {
+                self.plan.min_rto
+            } else {
+                TIMEOUT_MIN
+            };
+            Time(2 * self.conn.srtt.ns()) + slack
+        } else {
+            INITIAL_RTO
+        };
+        let until_rto = self.until_rto();
+        if until_rto > Time::ZERO {
+            after = after.min(until_rto);
+        }
+        self.set_timer(TimerKind::Probe, after);
+        true
+    }
+
+    /// A deadline has come.
+    pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
+        self.conn.now = now;
+        if self.timer <= now {
+            match (
+                self.phase,
+                std::mem::replace(&mut self.timer_kind, TimerKind::None),
+            ) {
+                (Phase::SynSent, _) => {
+                    self.syn_retransmits += 1;
+                    self.send_syn(port);
+                }
+                (_, TimerKind::Retransmit) => self.on_rto(port),
+                (_, TimerKind::Probe) => self.send_probe(port),
+                (_, TimerKind::Reorder) => self.on_reorder_timeout(port),
+                (_, TimerKind::None) => self.timer = Time::NEVER,
+            }
+        }
+        if self.phase == Phase::Established && self.pace_until <= now {
+            self.retransmit_lost(port);
+            self.transmit(port);
+        }
+    }
+
+    /// Linux `tcp_send_loss_probe`: new data if there is any, else the last segment again.
+    fn send_probe(&mut self, port: &mut impl Port) {
+        self.timer_kind = TimerKind::Probe;
+        if self.tlp_high_seq == 0 && self.board.packets_out() > 0 {
+            if self.unsent != Some(0) && !self.rwnd_limited() {
+                self.tlp_retrans = false;
+                self.send_new(port);
+                self.note_window_use(false);
+            } else {
+                self.tlp_retrans = true;
+                self.retransmit(self.board.nxt - 1, port);
+            }
+            self.tlp_high_seq = self.conn.snd_nxt;
+        }
+        self.rearm_rto();
+    }
+
+    /// Sends new data as far as window and pacing allow (Linux `tcp_write_xmit`).
+    pub(super) fn transmit(&mut self, port: &mut impl Port) {
+        if self.unsent == Some(0) || self.phase != Phase::Established {
+            return;
+        }
+        if self.board.packets_out() == 0 {
+            self.restart_after_idle();
+        }
+        let before = self.conn.snd_nxt;
+        let mut in_flight = self.board.in_flight();
+        while in_flight < self.conn.cwnd
+            && !self.rwnd_limited()
+            && self.unsent != Some(0)
+            && self.pace_until <= self.conn.now
+        {
+            self.send_new(port);
+            in_flight += 1;
+        }
+        if self.conn.snd_nxt > before {
+            self.note_window_use(in_flight >= self.conn.cwnd);
+            self.schedule_probe();
+        }
+        self.conn.in_flight = in_flight;
+    }
+
+    /// RFC 5681 section 4.1, Linux `tcp_slow_start_after_idle_check` and `tcp_cwnd_restart`.
+    fn restart_after_idle(&mut self) {
+        let rto = self.rto();
+        let idle = self.conn.now.since(self.conn.last_sent);
+        if self.conn.last_sent > Time::ZERO && idle > rto {
+            self.conn.ssthresh = self.current_ssthresh();
+            let restart = self.plan.initial_cwnd.min(self.conn.cwnd);
+            let halvings = (idle.ns() / rto.ns().max(1)).min(31) as u32;
+            self.conn.cwnd = (self.conn.cwnd >> halvings).max(restart);
+        }
+        self.cc.cwnd_event(&mut self.conn, CwndEvent::TxStart);
+    }
+
+    /// Linux `tcp_cwnd_validate`: was the window the limit?
+    fn note_window_use(&mut self, limited: bool) {
+        let out = self.board.packets_out();
+        let conn = &mut self.conn;
+        if conn.snd_una >= self.cwnd_usage_seq
+            || limited
+            || (!conn.cwnd_limited && out > conn.max_packets_out)
+        {
+            conn.cwnd_limited = limited;
+            conn.max_packets_out = out;
+            self.cwnd_usage_seq = conn.snd_nxt;
+        }
+    }
+
+    fn send_new(&mut self, port: &mut impl Port) {
+        let now = self.conn.now;
+        let mss = u64::from(self.plan.mss);
+        let payload = match &mut self.unsent {
+            None => mss,
+            Some(left) => {
+                let payload = mss.min(*left);
+                *left -= payload;
+                payload
+            }
+        } as u16;
+        let first = self.board.packets_out() == 0;
+        let seq = self.board.nxt;
+        self.board.push(payload, now);
+        self.conn.snd_nxt = self.board.nxt;
+        self.conn.packets_out = self.board.packets_out();
+        let mut packet = self.data_packet(seq, payload);
+        if self.ecn {
+            packet.ecn = Ecn::Ect0;
+            if std::mem::take(&mut self.queue_cwr) {
+                packet.flags |= flags::CWR;
+            }
+        }
+        self.emit(packet, port);
+        if self.in_reduction() {
+            self.prr.out += 1;
+        }
+        if first || self.timer_kind == TimerKind::Probe {
+            self.rearm_rto();
+        }
+    }
+
+    /// Sends a segment again.
+    pub(super) fn retransmit(&mut self, seq: u64, port: &mut impl Port) {
+        let now = self.conn.now;
+        self.board.retransmitted(seq, now);
+        self.undo.retrans_stamp.get_or_insert(now);
+        self.undo.retrans = Some(self.undo.retrans.unwrap_or(0) + 1);
+        let mut packet = self.data_packet(seq, self.board.get(seq).len);
+        packet.flags |= flags::RETRANSMIT;
+        // RFC 3168 section 6.1.5: retransmissions are not ECN-capable.
+        if self.ecn_always {
+            packet.ecn = Ecn::Ect0;
+        }
+        self.stats.retransmits += 1;
+        self.emit(packet, port);
+    }
+
+    fn data_packet(&self, seq: u64, payload: u16) -> Packet {
+        let mut packet = Packet::new(self.flow, self.plan.header + payload, Ecn::NotEct);
+        packet.seq = seq;
+        packet.payload = payload;
+        packet.sent = self.conn.now;
+        packet
+    }
+
+    fn emit(&mut self, packet: Packet, port: &mut impl Port) {
+        self.conn.last_sent = self.conn.now;
+        self.stats.packets += 1;
+        if self.is_paced() && self.conn.pacing_rate > 0 {
+            let gap = Rate(self.conn.pacing_rate.saturating_mul(8)).time_for(u64::from(packet.len));
+            self.pace_until = self.conn.now.max(self.pace_until) + gap;
+        }
+        port.send(packet);
+    }
+
+    fn is_paced(&self) -> bool {
+        match self.pacing {
+            Pacing::Fq => true,
+            Pacing::Off => false,
+            Pacing::Auto => self.cc.needs_pacing(),
+        }
+    }
+
+    /// Linux `tcp_update_pacing_rate`: twice cwnd/srtt in early slow start,
+    /// 1.2 times after that. A congestion control that needs pacing sets its own.
+    pub(super) fn update_pacing_rate(&mut self) {
+        if !self.is_paced() || self.cc.needs_pacing() || self.conn.srtt == Time::ZERO {
+            return;
+        }
+        let conn = &mut self.conn;
+        let percent = if conn.cwnd < conn.ssthresh / 2 {
+            200
+        } else {
+            120
+        };
+        let window = u128::from(conn.cwnd.max(conn.packets_out)) * u128::from(conn.mss);
+        conn.pacing_rate = (window * percent * 10_000_000 / u128::from(conn.srtt.ns())) as u64;
+    }
+
+    /// Retransmits what is decided lost, as far as the window allows (Linux
+    /// `tcp_xmit_retransmit_queue`).
+    pub(super) fn retransmit_lost(&mut self, port: &mut impl Port) {
+        let mut rearm = false;
+        while self.board.in_flight() < self.conn.cwnd && self.pace_until <= self.conn.now {
+            let Some(seq) = self.board.next_to_retransmit() else {
+                break;
+            };
+            self.retransmit(seq, port);
+            if self.in_reduction() {
+                self.prr.out += 1;
+            }
+            rearm |= seq == self.board.una && self.timer_kind != TimerKind::Reorder;
+        }
+        if rearm {
+            let rto = self.rto();
+            self.set_timer(TimerKind::Retransmit, rto);
+        }
+        self.conn.in_flight = self.board.in_flight();
+    }
+
+    /// Every byte was acknowledged.
+    pub(super) fn note_if_done(&mut self) {
+        if self.unsent == Some(0) && self.board.packets_out() == 0 {
+            self.phase = Phase::Done;
+        }
+    }
+}

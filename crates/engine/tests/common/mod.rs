@@ -1,0 +1,133 @@
+//! Plans for tests, with everything at its default but what a test is about.
+#![allow(dead_code)]
+
+use tailback_engine::aqm::{self, Backlog, Dequeue, Queue, Sink, fifo::Packets};
+use tailback_engine::cc;
+use tailback_engine::network::Network;
+use tailback_engine::packet::{Packet, flags};
+use tailback_engine::plan::*;
+use tailback_engine::registry::{Options, Value, complete_defaults, defaults, find};
+use tailback_engine::units::{Rate, Time};
+use tailback_record::{Cause, Outcome};
+
+/// Options of a queue with some set.
+pub fn queue_options(name: &str, set: &[(&'static str, Value)]) -> (&'static str, Options) {
+    let entry = find(aqm::ENTRIES, name).expect("registered");
+    let mut options = defaults(entry.options);
+    set.iter().for_each(|(n, v)| options.set(n, v.clone()));
+    (entry.finish)(&mut options).expect("sensible");
+    (entry.name, options)
+}
+
+/// A link with the queue's defaults.
+pub fn link(rate: u64, queue: &str, set: &[(&'static str, Value)]) -> LinkPlan {
+    let (aqm, options) = queue_options(queue, set);
+    LinkPlan {
+        name: "bottleneck".into(),
+        rate: RatePlan::Constant(Rate(rate)),
+        aqm,
+        options,
+        mode: LinkMode::Shaper,
+        delay: Time::ZERO,
+        jitter: Time::ZERO,
+        loss: 0.0,
+        overhead: 0,
+        count_in_service: false,
+    }
+}
+
+/// A flow over link 0 with the congestion control's defaults but for `set`.
+pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)]) -> FlowPlan {
+    let entry = find(cc::ENTRIES, cc_name).expect("registered");
+    let mut options = defaults(entry.options);
+    set.iter().for_each(|(n, v)| options.set(n, v.clone()));
+    (entry.finish)(&mut options).expect("sensible");
+    let ecn = (entry.build)(&complete_defaults(entry)).ecn_need() != cc::EcnNeed::Optional;
+    FlowPlan {
+        name: name.into(),
+        cc: entry.name,
+        options,
+        ecn,
+        start: Time::ZERO,
+        stop: None,
+        bytes: None,
+        rtt,
+        route: vec![0],
+        back: vec![],
+        tcp: TcpPlan::default(),
+    }
+}
+
+/// A plan without warm-up and jitter.
+pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan {
+    Plan {
+        duration,
+        warmup: Time::ZERO,
+        seed: 1,
+        start_jitter: Time::ZERO,
+        host_jitter: Time::ZERO,
+        links,
+        flows,
+        traffic: vec![],
+        record: RecordPlan {
+            interval: Time::from_ms(100),
+            series: SeriesMode::Off,
+            events: false,
+        },
+    }
+}
+
+/// Runs a network to its end.
+pub fn run(mut network: Network) -> Outcome {
+    while network.advance(1 << 20) {}
+    network.finish()
+}
+
+/// Mean window in segments over the measured time: throughput x RTT.
+pub fn mean_window(outcome: &Outcome, flow: usize) -> f64 {
+    let f = &outcome.flows[flow];
+    let seconds = (f.to_ns - f.from_ns) as f64 / 1e9;
+    f.packets as f64 / seconds * f.rtt.mean().expect("samples") / 1e9
+}
+
+/// An unlimited FIFO that drops or marks every n-th data packet.
+pub struct EveryNth {
+    packets: Packets,
+    n: u64,
+    seen: u64,
+    mark: bool,
+}
+
+impl EveryNth {
+    pub fn new(n: u64, mark: bool) -> Box<EveryNth> {
+        Box::new(EveryNth {
+            packets: Packets::default(),
+            n,
+            seen: 0,
+            mark,
+        })
+    }
+}
+
+impl Queue for EveryNth {
+    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
+        if !packet.has(flags::SYN | flags::ACK) {
+            self.seen += 1;
+            if self.seen.is_multiple_of(self.n) {
+                if !self.mark {
+                    return sink.drop(&packet, Cause::Aqm, now);
+                }
+                sink.mark(&mut packet, Cause::Mark, now);
+            }
+        }
+        self.packets.push(packet);
+    }
+
+    fn dequeue(&mut self, _now: Time, _sink: &mut Sink) -> Dequeue {
+        self.packets.pop().map_or(Dequeue::Empty, Dequeue::Packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.packets.backlog()
+    }
+}

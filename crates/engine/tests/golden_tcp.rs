@@ -1,0 +1,171 @@
+//! What a sender does, ACK by ACK, when given packets are dropped or marked:
+//! readable tables, so that a change of behaviour shows in a diff.
+//!
+//! The path is the same throughout: 12 Mbit/s (1.01 ms a packet), 20 ms, so the
+//! bandwidth-delay product is 20 packets; the queue never overflows. Packets
+//! are numbered from 1 as they arrive at the queue, retransmissions included.
+
+mod common;
+
+use std::fmt::Write;
+
+use common::*;
+use tailback_engine::aqm::{Backlog, Dequeue, Queue, Sink, fifo::Packets};
+use tailback_engine::network::Network;
+use tailback_engine::packet::{Packet, flags};
+use tailback_engine::plan::FlowPlan;
+use tailback_engine::registry::Value;
+use tailback_engine::units::{Bytes, Time};
+use tailback_record::Cause;
+
+/// Drops and marks data packets by number.
+struct Schedule {
+    packets: Packets,
+    seen: u64,
+    drop: Vec<u64>,
+    mark: Vec<u64>,
+}
+
+impl Queue for Schedule {
+    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
+        if !packet.has(flags::SYN | flags::ACK) {
+            self.seen += 1;
+            if self.drop.contains(&self.seen) {
+                return sink.drop(&packet, Cause::Scheduled, now);
+            }
+            if self.mark.contains(&self.seen) && packet.ecn.is_capable() {
+                sink.mark(&mut packet, Cause::ScheduledMark, now);
+            }
+        }
+        self.packets.push(packet);
+    }
+
+    fn dequeue(&mut self, _now: Time, _sink: &mut Sink) -> Dequeue {
+        self.packets.pop().map_or(Dequeue::Empty, Dequeue::Packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.packets.backlog()
+    }
+}
+
+/// A row whenever something about the sender changed.
+fn trace(flow: FlowPlan, drop: &[u64], mark: &[u64], until: Time) -> String {
+    let plan = plan(until, vec![link(12_000_000, "fifo", &[])], vec![flow]);
+    let mut network = Network::new(&plan);
+    let schedule = Schedule {
+        packets: Packets::default(),
+        seen: 0,
+        drop: drop.to_vec(),
+        mark: mark.to_vec(),
+    };
+    network.replace_queue(0, Box::new(schedule));
+    let mut table =
+        String::from("  time ms    una    nxt  state     cwnd  ssthresh  flight  again  rto\n");
+    let mut last = String::new();
+    while network.advance(1) {
+        let sender = network.sender(0);
+        let c = &sender.conn;
+        let ssthresh = match c.ssthresh {
+            s if s >= tailback_engine::cc::INFINITE_SSTHRESH => "-".to_owned(),
+            s => s.to_string(),
+        };
+        let row = format!(
+            "{:>6} {:>6}  {:<8} {:>5} {:>9} {:>7} {:>6} {:>4}",
+            c.snd_una,
+            c.snd_nxt,
+            format!("{:?}", c.ca_state),
+            c.cwnd,
+            ssthresh,
+            c.in_flight,
+            sender.stats.retransmits,
+            sender.stats.timeouts,
+        );
+        if row != last {
+            writeln!(table, "{:>9.3} {row}", network.now().ns() as f64 / 1e6).expect("a string");
+            last = row;
+        }
+    }
+    table
+}
+
+fn a_flow(cc: &str, segments: u64) -> FlowPlan {
+    let mut f = flow("f", cc, Time::from_ms(20), &[]);
+    f.bytes = Some(Bytes(segments * 1448));
+    f
+}
+
+#[test]
+fn one_loss_in_slow_start() {
+    insta::assert_snapshot!(trace(a_flow("reno", 150), &[30], &[], Time::from_secs(2)));
+}
+
+#[test]
+fn three_losses_in_a_window() {
+    insta::assert_snapshot!(trace(
+        a_flow("reno", 150),
+        &[40, 42, 44],
+        &[],
+        Time::from_secs(2)
+    ));
+}
+
+#[test]
+fn a_lost_retransmission() {
+    // Packet 61 is the retransmission of packet 40 (see the table).
+    insta::assert_snapshot!(trace(
+        a_flow("reno", 150),
+        &[40, 61],
+        &[],
+        Time::from_secs(2)
+    ));
+}
+
+#[test]
+fn tail_loss_is_probed() {
+    insta::assert_snapshot!(trace(a_flow("reno", 25), &[25], &[], Time::from_secs(2)));
+}
+
+#[test]
+fn a_whole_window_lost_times_out() {
+    let drop: Vec<u64> = (31..=71).collect();
+    insta::assert_snapshot!(trace(a_flow("reno", 71), &drop, &[], Time::from_secs(3)));
+}
+
+#[test]
+fn a_mark_with_rfc_3168_echo() {
+    let mut f = a_flow("reno", 150);
+    f.ecn = true;
+    insta::assert_snapshot!(trace(f, &[], &[30], Time::from_secs(2)));
+}
+
+#[test]
+fn a_mark_then_a_loss_in_the_same_window() {
+    let mut f = a_flow("reno", 150);
+    f.ecn = true;
+    insta::assert_snapshot!(trace(f, &[45], &[30], Time::from_secs(2)));
+}
+
+#[test]
+fn cubic_loss_and_regrowth() {
+    insta::assert_snapshot!(trace(a_flow("cubic", 250), &[60], &[], Time::from_secs(2)));
+}
+
+#[test]
+fn dctcp_marks() {
+    let marks: Vec<u64> = (30..=40).chain(90..=91).collect();
+    insta::assert_snapshot!(trace(a_flow("dctcp", 200), &[], &marks, Time::from_secs(2)));
+}
+
+#[test]
+fn dctcp_of_the_original_patch() {
+    let mut f = flow(
+        "f",
+        "dctcp",
+        Time::from_ms(20),
+        &[("version", Value::Word("patch-2012"))],
+    );
+    f.bytes = Some(Bytes(200 * 1448));
+    let marks: Vec<u64> = (30..=40).chain(90..=91).collect();
+    insta::assert_snapshot!(trace(f, &[], &marks, Time::from_secs(2)));
+}

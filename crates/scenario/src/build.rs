@@ -1,0 +1,693 @@
+//! From a tree to a [`Plan`]: reads every table, resolves names, fills in
+//! defaults and checks what no single key can know.
+
+use std::collections::HashMap;
+
+use tailback_engine::cc::{self, EcnNeed};
+use tailback_engine::plan::{
+    FlowPlan, Growth, LinkMode, LinkPlan, Pacing, Plan, RatePlan, RecordPlan, SeriesMode, TcpPlan,
+    TrafficPlan,
+};
+use tailback_engine::registry::{self, Options, Value};
+use tailback_engine::units::{Bytes, Rate, Time};
+
+use crate::diagnostic::Problem;
+use crate::keys::{self, KeyKind, ROOT, Registry};
+use crate::memory;
+use crate::read::{Bdp, Fields, Reader, expectation};
+use crate::tree::{Node, Span, Table, Toml, unique_names};
+
+/// The most flows and sources of one run.
+pub(crate) const MAX_FLOWS: u64 = 1_000_000;
+
+/// A packet counts the links behind it in 8 bits.
+const MAX_ROUTE: usize = 250;
+
+/// The links of a plan under construction.
+#[derive(Default)]
+struct Links {
+    plans: Vec<LinkPlan>,
+    /// The link on the way back of each link on the way there, and the reverse.
+    twin: HashMap<u32, u32>,
+    /// Whether a link was left out because it is wrong.
+    broken: bool,
+    /// How many are on the way there: these come first.
+    forward: usize,
+    /// What one bdp is for each.
+    bdp: Vec<Bdp>,
+}
+
+impl Links {
+    fn find(&self, name: &str) -> Option<u32> {
+        self.plans
+            .iter()
+            .position(|link| link.name == name)
+            .map(|index| index as u32)
+    }
+
+    fn twins(&self, route: &[u32]) -> Vec<u32> {
+        let twins = route.iter().rev().filter_map(|link| self.twin.get(link));
+        twins.copied().collect()
+    }
+
+    fn bdp_of(&self, route: &[u32]) -> Bdp {
+        let first = route.first().map_or(0, |link| *link as usize);
+        match self.bdp.get(first) {
+            Some(bdp) => *bdp,
+            None if self.broken => Bdp::Unknown,
+            None => Bdp::Nowhere,
+        }
+    }
+}
+
+/// Reads a plan. Problems are in the reader; the plan is meaningless if there
+/// are any.
+pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> Plan {
+    let top = reader.fields(root, &ROOT, ROOT.label, Bdp::Nowhere);
+    let duration = top.time("duration");
+    let warmup = top.time("warmup").unwrap_or_default();
+    if let Some(duration) = duration
+        && warmup >= duration
+        && let Some(item) = top.item("warmup")
+    {
+        reader.wrong(
+            "warmup",
+            &item.node,
+            format!("a time shorter than the duration, {duration}"),
+        );
+    }
+
+    let path = table(reader, &top, "path", &keys::PATH);
+    let rtt = path.time("rtt").unwrap_or_default();
+    let rtt_wrong = path.item("rtt").is_some() && path.given("rtt").is_none();
+
+    let links = links(reader, &top, (!rtt_wrong).then_some(rtt));
+    let tcp = match top.item("tcp") {
+        Some(item) => {
+            let fields = reader.fields(&item.node, &keys::TCP, "[tcp]", links.bdp_of(&[]));
+            stack(&fields, None)
+        }
+        None => stack(&reader.absent(&keys::TCP, root.span), None),
+    };
+
+    let mut budget = Budget::default();
+    let (flow_nodes, traffic_nodes) = (list(reader, &top, "flows"), list(reader, &top, "traffic"));
+    if flow_nodes.is_empty()
+        && traffic_nodes.is_empty()
+        && top.item("flows").is_none()
+        && top.item("traffic").is_none()
+    {
+        reader.problem(
+            Problem::new(root.span, "there is no traffic")
+                .expected("at least one [[flows]] or [[traffic]]")
+                .global(),
+        );
+    }
+    let names = names(flow_nodes, traffic_nodes);
+    check_names(reader, flow_nodes, traffic_nodes, &names);
+    let mut context = Context {
+        links: &links,
+        rtt,
+        duration,
+        tcp: &tcp,
+    };
+    let flows = flows(reader, flow_nodes, &names.0, &mut context, &mut budget);
+    let traffic = traffic(reader, traffic_nodes, &names.1, &context, &mut budget);
+
+    let host_jitter = top.time("host_jitter").unwrap_or_default();
+    check_host_jitter(reader, &top, host_jitter, &links, &tcp, &flows);
+    let seed = top.int("seed").unwrap_or(1);
+    Plan {
+        duration: duration.unwrap_or_default(),
+        warmup,
+        seed: seed.unsigned_abs(),
+        start_jitter: top.time("start_jitter").unwrap_or(rtt),
+        host_jitter,
+        record: record(reader, &top),
+        links: links.plans,
+        flows,
+        traffic,
+    }
+}
+
+/// A table of the root, which may be absent.
+fn table<'n>(
+    reader: &mut Reader<'_>,
+    top: &Fields<'n>,
+    name: &str,
+    def: &'static keys::TableDef,
+) -> Fields<'n> {
+    match top.item(name) {
+        Some(item) => reader.fields(&item.node, def, def.label, Bdp::Nowhere),
+        None => reader.absent(def, top.span),
+    }
+}
+
+/// An array of tables of the root.
+fn list<'n>(reader: &mut Reader<'_>, top: &Fields<'n>, name: &str) -> &'n [Node] {
+    let Some(item) = top.item(name) else {
+        return &[];
+    };
+    match item.node.array() {
+        Some(list) if !list.is_empty() => list,
+        _ => {
+            reader.wrong(name, &item.node, format!("tables, each under [[{name}]]"));
+            &[]
+        }
+    }
+}
+
+fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links {
+    let mut links = Links::default();
+    let mut twins = Vec::new();
+    let mut named: Vec<(&str, &Node, String)> = Vec::new();
+    match (top.item("bottleneck"), top.item("links")) {
+        (Some(bottleneck), Some(links)) => {
+            let later = bottleneck.key_span.max(links.key_span);
+            reader.problem(
+                Problem::new(later, "there are both [bottleneck] and [links]").expected(
+                    "[bottleneck] for a single link, or [links.NAME] for each of several",
+                ),
+            );
+        }
+        (None, None) => reader.problem(
+            Problem::new(top.span, "there is no link")
+                .expected("[bottleneck] or [links.NAME]")
+                .global(),
+        ),
+        _ => {}
+    }
+    if let Some(item) = top.item("bottleneck") {
+        named.push(("bottleneck", &item.node, "[bottleneck]".to_owned()));
+    }
+    if let Some(item) = top.item("links") {
+        match item.node.table() {
+            Some(table) if !table.0.is_empty() => {
+                for item in &table.0 {
+                    if reader.check_name(&item.key, item.key_span) {
+                        let label = format!("[links.{}]", item.key);
+                        named.push((&item.key, &item.node, label));
+                    } else {
+                        links.broken = true;
+                    }
+                }
+            }
+            _ => reader.wrong("links", &item.node, "a table [links.NAME] for each link"),
+        }
+    }
+    for (name, node, label) in named {
+        // The rate first: the options' sizes may be in multiples of the bdp.
+        let rate = node.table().and_then(|table| table.item("rate"));
+        let rate = rate.and_then(|item| reader.rate(item));
+        let bdp = match (&rate, rtt) {
+            (Some(rate), Some(rtt)) => Bdp::Known(rate.nominal().0 as f64 * rtt.0 as f64 / 8e9),
+            _ => Bdp::Unknown,
+        };
+        let fields = reader.fields(node, &keys::LINK, &label, bdp);
+        let queue = match fields.item("queue") {
+            Some(item) => reader.choice(Registry::Aqm, "queue", &item.node, bdp),
+            None => {
+                let entry = reader.entry(Registry::Aqm, "fifo", fields.span);
+                entry.map(|entry| {
+                    let none = Table::default();
+                    let options =
+                        reader.options(Registry::Aqm, entry, &none, &[], fields.span, bdp);
+                    (entry, options)
+                })
+            }
+        };
+        // A link that is wrong keeps its name, so that routes find it.
+        let (aqm, options) = queue.map_or(("fifo", Options::default()), |(entry, options)| {
+            (entry.name, options)
+        });
+        if fields.bool("both_directions") == Some(true) {
+            twins.push(links.plans.len());
+        }
+        links.bdp.push(bdp);
+        links.plans.push(LinkPlan {
+            name: name.to_owned(),
+            rate: rate.unwrap_or(RatePlan::Constant(Rate(1_000_000))),
+            aqm,
+            options,
+            mode: match fields.word("link") {
+                Some("wire") => LinkMode::Wire,
+                _ => LinkMode::Shaper,
+            },
+            delay: fields.time("delay").unwrap_or_default(),
+            jitter: fields.time("jitter").unwrap_or_default(),
+            loss: fields.float("loss").unwrap_or_default(),
+            overhead: fields.int("overhead").unwrap_or_default() as i32,
+            count_in_service: fields.bool("count_in_service").unwrap_or_default(),
+        });
+    }
+    links.forward = links.plans.len();
+    for forward in twins {
+        let back = links.plans.len() as u32;
+        let mut plan = links.plans[forward].clone();
+        plan.name.push_str(".back");
+        links.plans.push(plan);
+        links.bdp.push(links.bdp[forward]);
+        links.twin.insert(forward as u32, back);
+        links.twin.insert(back, forward as u32);
+    }
+    links
+}
+
+/// The stack's options; those not given are the base's.
+fn stack(fields: &Fields<'_>, base: Option<&TcpPlan>) -> TcpPlan {
+    let default = TcpPlan::default();
+    let base_or = base.unwrap_or(&default);
+    let mut tcp = base_or.clone();
+    for key in keys::TCP.keys {
+        // Without a base every key has its default from the table of keys.
+        let value = match base {
+            Some(_) => fields.given(key.name).cloned(),
+            None => fields.value(key.name),
+        };
+        match (key.name, value) {
+            (_, None) => {}
+            ("mss", Some(Value::Int(i))) => tcp.mss = i as u16,
+            ("header", Some(Value::Int(i))) => tcp.header = i as u16,
+            ("initial_cwnd", Some(Value::Int(i))) => tcp.initial_cwnd = i as u32,
+            ("min_rto", Some(Value::Time(t))) => tcp.min_rto = t,
+            ("delack", Some(Value::Bool(b))) => tcp.delack = b,
+            ("timestamps", Some(Value::Bool(b))) => tcp.timestamps = b,
+            ("quickack", Some(Value::Bool(b))) => tcp.quickack = b,
+            ("rwnd", Some(Value::Bytes(b))) => tcp.rwnd = b,
+            ("pacing", Some(Value::Word(word))) => {
+                tcp.pacing = match word {
+                    "off" => Pacing::Off,
+                    "fq" => Pacing::Fq,
+                    _ => Pacing::Auto,
+                }
+            }
+            ("growth", Some(Value::Word(word))) => {
+                tcp.growth = match word {
+                    "acks" => Growth::Acks,
+                    _ => Growth::Segments,
+                }
+            }
+            (name, Some(_)) => unreachable!("[tcp] {name} is read as the kind its key declares"),
+        }
+    }
+    tcp
+}
+
+/// The name of a flow or source that is given, and the one it has by default.
+fn own_names<'n>(node: &'n Node, key: &str, name_key: &str) -> (Option<&'n str>, &'n str) {
+    let table = node.table();
+    let explicit = table.and_then(|t| t.get("name")).and_then(Node::string);
+    let chosen = table.and_then(|t| t.get(key));
+    let default = chosen.and_then(|node| match &node.value {
+        Toml::Table(table) => table.get(name_key).and_then(Node::string),
+        _ => node.string(),
+    });
+    (explicit, default.unwrap_or("flow"))
+}
+
+/// The names of all flows and sources, which are unique among both: a random
+/// stream belongs to a name.
+pub(crate) fn names(flows: &[Node], traffic: &[Node]) -> (Vec<String>, Vec<String>) {
+    let flow_names = flows.iter().map(|node| own_names(node, "cc", "name"));
+    let traffic_names = traffic.iter().map(|node| own_names(node, "kind", "kind"));
+    let mut names = unique_names(flow_names.chain(traffic_names));
+    let traffic_names = names.split_off(flows.len());
+    (names, traffic_names)
+}
+
+fn check_names(
+    reader: &mut Reader<'_>,
+    flows: &[Node],
+    traffic: &[Node],
+    names: &(Vec<String>, Vec<String>),
+) {
+    let mut seen: HashMap<&str, Span> = HashMap::new();
+    let nodes = flows.iter().chain(traffic);
+    for (node, name) in nodes.zip(names.0.iter().chain(&names.1)) {
+        let item = node.table().and_then(|table| table.item("name"));
+        let Some(item) = item else { continue };
+        if item.node.string().is_none() {
+            reader.wrong("name", &item.node, expectation(KeyKind::Name));
+        } else if reader.check_name(name, item.node.span) {
+            if seen.contains_key(name.as_str()) {
+                let problem = Problem::new(
+                    item.node.span,
+                    format!("there are two flows or sources named \"{name}\""),
+                );
+                reader.problem(problem.expected("a name of its own for each"));
+            }
+            seen.insert(name, item.node.span);
+        }
+    }
+}
+
+/// What flows and sources need of the rest.
+struct Context<'a> {
+    links: &'a Links,
+    /// path.rtt.
+    rtt: Time,
+    duration: Option<Time>,
+    tcp: &'a TcpPlan,
+}
+
+/// How many flows and sources there are so far.
+#[derive(Default)]
+struct Budget {
+    total: u64,
+    exceeded: bool,
+}
+
+impl Budget {
+    /// Takes `count` from what may be used; 1 if that is too much.
+    fn take(&mut self, reader: &mut Reader<'_>, fields: &Fields<'_>) -> u64 {
+        let count = fields.int("count").unwrap_or(1).unsigned_abs();
+        self.total = self.total.saturating_add(count);
+        if self.exceeded {
+            return 1;
+        }
+        let span = fields.span_of("count");
+        if self.total > MAX_FLOWS {
+            self.exceeded = true;
+            reader.problem(
+                Problem::new(span, format!("{} flows are too many", self.total))
+                    .expected(format!("at most {MAX_FLOWS} flows and sources together")),
+            );
+        } else if let Some(available) = reader.memory
+            && let Some(problem) = memory::refuse_flows(self.total, available, span)
+        {
+            self.exceeded = true;
+            reader.problem(problem);
+        }
+        if self.exceeded { 1 } else { count }
+    }
+}
+
+/// A name for each of `count` flows.
+fn numbered(name: &str, count: u64) -> impl Iterator<Item = String> + '_ {
+    (1..=count).map(move |n| {
+        if count == 1 {
+            name.to_owned()
+        } else {
+            format!("{name}/{n}")
+        }
+    })
+}
+
+fn flows(
+    reader: &mut Reader<'_>,
+    nodes: &[Node],
+    names: &[String],
+    context: &mut Context<'_>,
+    budget: &mut Budget,
+) -> Vec<FlowPlan> {
+    let mut flows = Vec::new();
+    for (node, name) in nodes.iter().zip(names) {
+        // The route first: sizes may be in multiples of its bdp.
+        let given_route = node.table().and_then(|table| table.item("route"));
+        let route = given_route.and_then(|item| route(reader, item, context.links));
+        let bdp = context.links.bdp_of(route.as_deref().unwrap_or_default());
+        let fields = reader.fields(node, &keys::FLOW, "[[flows]]", bdp);
+        let cc = fields
+            .item("cc")
+            .and_then(|item| reader.choice(Registry::Cc, "cc", &item.node, bdp));
+        let count = budget.take(reader, &fields);
+        let (start, stop) = times(reader, &fields, context.duration);
+        let (route, back) = way(reader, &fields, route, context.links);
+        let tcp = match fields.item("tcp") {
+            Some(item) => {
+                let inner = reader.fields(&item.node, &keys::TCP, "tcp", bdp);
+                stack(&inner, Some(context.tcp))
+            }
+            None => context.tcp.clone(),
+        };
+        if tcp.rwnd.0 < u64::from(tcp.mss) {
+            reader.problem(
+                Problem::new(
+                    fields.span_of("tcp"),
+                    format!(
+                        "the receive window of {} bytes holds no segment",
+                        tcp.rwnd.0
+                    ),
+                )
+                .expected(format!("rwnd of at least mss, {} bytes", tcp.mss)),
+            );
+        }
+        let Some((entry, options)) = cc else { continue };
+        let ecn = fields.bool("ecn").unwrap_or_else(|| {
+            registry::find(cc::ENTRIES, entry.name)
+                .is_some_and(|e| (e.build)(&options).ecn_need() != EcnNeed::Optional)
+        });
+        let bytes: Option<Bytes> = fields.bytes("bytes");
+        let rtt = fields.time("rtt").unwrap_or(context.rtt);
+        flows.extend(numbered(name, count).map(|name| FlowPlan {
+            name,
+            cc: entry.name,
+            options: options.clone(),
+            ecn,
+            start,
+            stop,
+            bytes,
+            rtt,
+            route: route.clone(),
+            back: back.clone(),
+            tcp: tcp.clone(),
+        }));
+    }
+    flows
+}
+
+fn traffic(
+    reader: &mut Reader<'_>,
+    nodes: &[Node],
+    names: &[String],
+    context: &Context<'_>,
+    budget: &mut Budget,
+) -> Vec<TrafficPlan> {
+    let own: Vec<&str> = keys::TRAFFIC.keys.iter().map(|key| key.name).collect();
+    let mut sources = Vec::new();
+    for (node, name) in nodes.iter().zip(names) {
+        let given_route = node.table().and_then(|table| table.item("route"));
+        let route = given_route.and_then(|item| route(reader, item, context.links));
+        let bdp = context.links.bdp_of(route.as_deref().unwrap_or_default());
+        let fields = reader.fields(node, &keys::TRAFFIC, "[[traffic]]", bdp);
+        let count = budget.take(reader, &fields);
+        let (start, stop) = times(reader, &fields, context.duration);
+        let (route, _) = way(reader, &fields, route, context.links);
+        let chosen = fields.item("kind").and_then(|item| {
+            let kind = reader.string(item, KeyKind::Word(Registry::Traffic))?;
+            reader.entry(Registry::Traffic, kind, item.node.span)
+        });
+        let (Some(entry), Some(table)) = (chosen, node.table()) else {
+            continue;
+        };
+        let options = reader.options(Registry::Traffic, entry, table, &own, node.span, bdp);
+        let rtt = fields.time("rtt").unwrap_or(context.rtt);
+        sources.extend(numbered(name, count).map(|name| TrafficPlan {
+            name,
+            kind: entry.name,
+            options: options.clone(),
+            start,
+            stop,
+            rtt,
+            route: route.clone(),
+        }));
+    }
+    sources
+}
+
+fn times(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    duration: Option<Time>,
+) -> (Time, Option<Time>) {
+    let start = fields.time("start").unwrap_or_default();
+    let stop = fields.time("stop");
+    if let (Some(duration), Some(item)) = (duration, fields.item("start"))
+        && start >= duration
+    {
+        reader.wrong(
+            "start",
+            &item.node,
+            format!("a time before the end of the run, {duration}"),
+        );
+    }
+    if let (Some(stop), Some(item)) = (stop, fields.item("stop"))
+        && stop <= start
+    {
+        reader.wrong(
+            "stop",
+            &item.node,
+            format!("a time after the start, {start}"),
+        );
+    }
+    (start, stop)
+}
+
+/// Reads a list of links.
+fn route(reader: &mut Reader<'_>, item: &crate::tree::Item, links: &Links) -> Option<Vec<u32>> {
+    let Some(list) = item.node.array() else {
+        reader.wrong(&item.key, &item.node, expectation(KeyKind::Route));
+        return None;
+    };
+    if list.len() > MAX_ROUTE {
+        let problem = Problem::new(item.node.span, format!("a route of {} links", list.len()));
+        reader.problem(problem.expected(format!("at most {MAX_ROUTE} links")));
+        return None;
+    }
+    let mut route = Vec::with_capacity(list.len());
+    let mut good = true;
+    for node in list {
+        let Some(name) = node.string() else {
+            reader.wrong(&item.key, node, expectation(KeyKind::Route));
+            good = false;
+            continue;
+        };
+        match links.find(name) {
+            Some(link) if route.contains(&link) => {
+                good = false;
+                reader.problem(Problem::new(
+                    node.span,
+                    format!("\"{name}\" is twice on the {}", item.key),
+                ));
+            }
+            Some(link) => route.push(link),
+            None => {
+                good = false;
+                let names: Vec<&str> = links.plans.iter().map(|link| link.name.as_str()).collect();
+                let shown = crate::tree::shorten(name);
+                let mut problem =
+                    Problem::new(node.span, format!("there is no link named \"{shown}\"")).global();
+                if !names.is_empty() {
+                    problem = problem
+                        .expected(format!("one of {}", names.join(", ")))
+                        .nearest(name, names.iter().copied());
+                }
+                reader.problem(problem);
+            }
+        }
+    }
+    good.then_some(route)
+}
+
+/// The links of data and of ACKs.
+fn way(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    given: Option<Vec<u32>>,
+    links: &Links,
+) -> (Vec<u32>, Vec<u32>) {
+    let there = match (given, fields.item("route")) {
+        (Some(route), Some(item)) => {
+            if route.is_empty() {
+                reader.wrong("route", &item.node, "at least one link");
+            }
+            route
+        }
+        (_, Some(_)) => return (Vec::new(), Vec::new()),
+        (_, None) if links.forward == 1 => vec![0],
+        (_, None) => {
+            if links.forward > 1 {
+                let names: Vec<&str> = links.plans.iter().map(|link| link.name.as_str()).collect();
+                reader.problem(
+                    Problem::new(fields.span, "\"route\" is missing: there are several links")
+                        .expected(format!("names of links in order, of {}", names.join(", ")))
+                        .global(),
+                );
+            }
+            return (Vec::new(), Vec::new());
+        }
+    };
+    let back = match fields.item("back") {
+        Some(item) => match route(reader, item, links) {
+            Some(back) => back,
+            None => return (there, Vec::new()),
+        },
+        None => links.twins(&there),
+    };
+    if fields.bool("reverse") != Some(true) {
+        return (there, back);
+    }
+    if back.is_empty() {
+        reader.problem(
+            Problem::new(
+                fields.span_of("reverse"),
+                "there is no link on the way back",
+            )
+            .expected("both_directions = true on a link of the route, or \"back\"")
+            .global(),
+        );
+    }
+    (back, there)
+}
+
+/// The jitter of hosts must not reorder what a link has spaced.
+fn check_host_jitter(
+    reader: &mut Reader<'_>,
+    top: &Fields<'_>,
+    host_jitter: Time,
+    links: &Links,
+    tcp: &TcpPlan,
+    flows: &[FlowPlan],
+) {
+    let slowest = |plan: &RatePlan| match plan {
+        RatePlan::Steps(steps) => steps
+            .iter()
+            .map(|(_, rate)| *rate)
+            .filter(|rate| rate.0 > 0)
+            .min()
+            .unwrap_or_default(),
+        other => other.nominal(),
+    };
+    let rate = links.plans.iter().map(|link| slowest(&link.rate)).min();
+    let Some(rate) = rate.filter(|rate| rate.0 > 0) else {
+        return;
+    };
+    let frame = |tcp: &TcpPlan| u64::from(tcp.mss) + u64::from(tcp.header);
+    let frame = flows
+        .iter()
+        .map(|flow| frame(&flow.tcp))
+        .min()
+        .unwrap_or(frame(tcp));
+    let packet = rate.time_for(frame);
+    if let Some(item) = top.item("host_jitter")
+        && host_jitter >= packet
+    {
+        reader.wrong(
+            "host_jitter",
+            &item.node,
+            format!("a time below one packet time at the slowest link, {packet}"),
+        );
+    }
+}
+
+fn record(reader: &mut Reader<'_>, top: &Fields<'_>) -> RecordPlan {
+    let fields = table(reader, top, "record", &keys::RECORD);
+    let series = match fields.item("series") {
+        None => SeriesMode::Interval,
+        Some(item) => match &item.node.value {
+            Toml::Bool(true) => SeriesMode::Interval,
+            Toml::Bool(false) => SeriesMode::Off,
+            Toml::String(word) if word == "interval" => SeriesMode::Interval,
+            Toml::String(word) if word == "changes" => SeriesMode::Changes,
+            Toml::String(word) if word == "off" => SeriesMode::Off,
+            _ => {
+                reader.wrong("series", &item.node, expectation(KeyKind::Series));
+                SeriesMode::Off
+            }
+        },
+    };
+    if fields.bool("packets") == Some(true) {
+        reader.problem(
+            Problem::new(
+                fields.span_of("packets"),
+                "capturing packets is not in this release",
+            )
+            .expected("packets = false"),
+        );
+    }
+    RecordPlan {
+        interval: fields.time("interval").unwrap_or_default(),
+        series,
+        events: fields.bool("events").unwrap_or_default(),
+    }
+}

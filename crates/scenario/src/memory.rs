@@ -1,0 +1,100 @@
+//! How much memory a run needs, before it is begun.
+
+use tailback_engine::plan::{Plan, RatePlan, SeriesMode};
+
+use crate::diagnostic::Problem;
+use crate::tree::Span;
+
+/// A flow whatever it does: sender, receiver, plan, names, series keys and
+/// counters (4 KiB), and a histogram of round-trip times of four blocks of
+/// 8 KiB.
+const FLOW: u64 = 36 << 10;
+/// An unresponsive source.
+const SOURCE: u64 = 2 << 10;
+/// A link: queue, sink and a histogram of delays of ten blocks.
+const LINK: u64 = 88 << 10;
+/// A segment on its way: 64 bytes in a queue or pipe, as much for its
+/// acknowledgement, two slots of 32 in the scoreboards, and the growth of
+/// their buffers by doubling.
+const SEGMENT: u64 = 384;
+/// A row of a series: key, time and value, and the growth of its columns.
+const ROW: u64 = 40;
+/// The program itself.
+const BASE: u64 = 16 << 20;
+
+/// An estimate of the memory that one run needs, bytes: an upper bound for
+/// what the scenario is likely to do, not for what it could do.
+pub fn estimate_memory(plan: &Plan) -> u64 {
+    let flows = plan.flows.len() as u64;
+    let links = plan.links.len() as u64;
+    let sources = plan.traffic.len() as u64;
+    let mut bytes = BASE
+        .saturating_add(flows.saturating_mul(FLOW))
+        .saturating_add(sources.saturating_mul(SOURCE))
+        .saturating_add(links.saturating_mul(LINK));
+
+    // Segments: what the path and a queue of as much again hold, but no more
+    // than the receive windows, and an initial window for each flow.
+    let rtt = plan.flows.iter().map(|flow| flow.rtt).max();
+    let on_path: u64 = plan
+        .links
+        .iter()
+        .map(|link| {
+            link.rate
+                .nominal()
+                .bytes_in(rtt.unwrap_or_default() + link.delay)
+        })
+        .fold(0, u64::saturating_add);
+    let windows = plan
+        .flows
+        .iter()
+        .map(|flow| flow.tcp.rwnd.0)
+        .fold(0, u64::saturating_add);
+    let mss = plan.flows.iter().map(|flow| flow.tcp.mss).min();
+    let segments = on_path.saturating_mul(2).min(windows) / u64::from(mss.unwrap_or(1448).max(1))
+        + plan
+            .flows
+            .iter()
+            .map(|flow| u64::from(flow.tcp.initial_cwnd))
+            .sum::<u64>();
+    bytes = bytes.saturating_add(segments.saturating_mul(SEGMENT));
+
+    if plan.record.series != SeriesMode::Off {
+        let samples = plan.duration.0 / plan.record.interval.0.max(1) + 1;
+        let rows = samples.saturating_mul(5 * flows + 4 * links);
+        bytes = bytes.saturating_add(
+            rows.min(tailback_record::series::MAX_ROWS as u64)
+                .saturating_mul(ROW),
+        );
+    }
+    let traces: u64 = plan
+        .links
+        .iter()
+        .map(|link| match &link.rate {
+            RatePlan::Trace(times) => times.len() as u64 * 16,
+            RatePlan::Steps(steps) => steps.len() as u64 * 32,
+            RatePlan::Constant(_) => 0,
+        })
+        .sum();
+    bytes.saturating_add(traces)
+}
+
+/// Refuses so many flows if they do not fit.
+pub(crate) fn refuse_flows(flows: u64, available: u64, span: Span) -> Option<Problem> {
+    let needed = BASE.saturating_add(flows.saturating_mul(FLOW));
+    (needed > available).then(|| {
+        let (needed, available) = (mib(needed), mib(available));
+        Problem::new(
+            span,
+            format!(
+                "{flows} flows need about {needed} MiB of memory, and {available} MiB are available"
+            ),
+        )
+        .expected("fewer flows")
+    })
+}
+
+/// MiB, rounded up.
+pub(crate) fn mib(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << 20)
+}
