@@ -14,12 +14,12 @@ import pytest
 
 from conftest import COMMAND, SCENARIO, Tailback, contents
 
-LONG = SCENARIO.replace('"2s"', '"60s"').replace("10Mbit", "100Mbit") + "\n[sweep]\nseeds = 24\n"
+LONG = SCENARIO.replace('"2s"', '"40s"').replace("10Mbit", "100Mbit") + "\n[sweep]\nseeds = 16\n"
 
 
 @pytest.fixture
 def long_sweep(tmp_path: Path) -> Path:
-    """24 runs of some tenths of a second each."""
+    """16 runs of some tenths of a second each."""
     path = tmp_path / "long.toml"
     path.write_text(LONG, encoding="utf-8")
     return path
@@ -67,13 +67,13 @@ def test_a_killed_sweep_resumes_and_nothing_runs_twice(
     process.send_signal(signal.SIGKILL)
     process.wait()
     before = folders(out)
-    assert 3 <= len(before) < 24
+    assert 3 <= len(before) < 16
     assert list((out / "runs").glob(".writing-*")), "it was killed while it wrote"
 
     done = tailback("run", long_sweep, "--json")
     assert done.returncode == 0, done.stderr
     after = folders(out)
-    assert len(after) == len(json.loads(done.stdout)["points"]) == 24
+    assert len(after) == len(json.loads(done.stdout)["points"]) == 16
     assert {name: after[name] for name in before} == before
     assert not list((out / "runs").glob(".*")), "the leftovers are gone"
 
@@ -111,7 +111,7 @@ def test_ctrl_c_keeps_what_has_finished(long_sweep: Path, tmp_path: Path) -> Non
     assert stdout == b""
     assert b"interrupted" in stderr
     assert b"Traceback" not in stderr
-    assert 2 <= len(folders(out)) < 24
+    assert 2 <= len(folders(out)) < 16
     assert not list((out / "runs").glob(".*")), "nothing half-written is left"
 
 
@@ -140,7 +140,7 @@ def test_a_full_disk_is_a_clear_error_and_leaves_no_half_run(
     def full() -> None:
         # Every write beyond 1 KiB fails: the manifest fits, the summary does not.
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1016, 1016))
 
     done = subprocess.run(
         [*COMMAND, "run", str(scenario)],

@@ -6,7 +6,9 @@ wrong stays.
 
 from __future__ import annotations
 
+import os
 import queue
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -153,14 +155,19 @@ def _read(scenario: Source) -> tuple[bytes, str, Path]:
 
 
 def _missing(loaded: Iterable[_native.Scenario], folder: _native.Store) -> list[Planned]:
-    """The runs that are not stored, each once, the longest first: the pool ends evenly."""
+    """The runs that are not stored, each once, the longest first: the pool ends evenly.
+
+    Among equals each process has an order of its own, so that two that run the
+    same sweep share the work instead of doing all of it twice.
+    """
     planned = {
         point.run_id: Planned(scenario, i, point.run_id, point.cost, point.memory, _label(point))
         for scenario in loaded
         for i, point in enumerate(scenario.points)
     }
     missing = [run for run in planned.values() if not folder.contains(run.run_id)]
-    return sorted(missing, key=lambda run: -run.cost)
+    mine = os.getpid()
+    return sorted(missing, key=lambda run: (-run.cost, zlib.crc32(f"{mine} {run.run_id}".encode())))
 
 
 def _fitting(planned: Sequence[Planned]) -> int:
