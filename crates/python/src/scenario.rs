@@ -94,7 +94,11 @@ impl Scenario {
     /// advance together.
     #[getter]
     fn axes(&self) -> Vec<Vec<String>> {
-        self.inner.axes.iter().map(|axis| axis.keys.clone()).collect()
+        self.inner
+            .axes
+            .iter()
+            .map(|axis| axis.keys.clone())
+            .collect()
     }
 
     /// Every point with every seed, in order.
