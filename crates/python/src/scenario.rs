@@ -75,7 +75,7 @@ impl Scenario {
     /// Paths of the sweep's axes.
     #[getter]
     fn axes(&self) -> Vec<String> {
-        self.inner.axes.clone()
+        self.inner.axes.iter().map(|axis| axis.keys.join(" ")).collect()
     }
 
     /// Every point with every seed, in order.

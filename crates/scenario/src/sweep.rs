@@ -7,7 +7,7 @@ use crate::keys::{KeyKind, ROOT, Registry, TableDef};
 use crate::tree::{Item, Node, Path, Span, Step, Table, Toml, shorten};
 
 /// The most points, seeds counted.
-pub(crate) const MAX_POINTS: u64 = 1_000_000;
+pub(crate) const MAX_POINTS: u64 = 100_000;
 
 /// What advances together: one key of the grid, or the keys of a zip.
 #[derive(Debug)]
@@ -233,9 +233,10 @@ fn index_of(root: &Node, list: &str, name: &str) -> Option<usize> {
 /// know and the file leaves out is created on the way: `path.rtt` needs no
 /// `[path]`, and `queue.target` works for `queue = "codel"`.
 pub(crate) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Problem> {
-    // An unknown name is looked up in the whole tree, so before descending.
-    let names = match path.0.first() {
-        Some((Step::Key(list), _)) => names_in(root, list),
+    // A name that was not resolved is unknown; the known ones, for the
+    // message, need the whole tree.
+    let names = match path.0.as_slice() {
+        [(Step::Key(list), _), (Step::Key(_), _), ..] => names_in(root, list),
         _ => Vec::new(),
     };
     let Some(last) = path.0.len().checked_sub(1) else {

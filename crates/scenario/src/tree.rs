@@ -76,14 +76,6 @@ impl Sources {
             .map_or(0, |before| before.chars().count());
         (&source.name, line + 1, column + 1)
     }
-
-    /// The text at a place.
-    pub fn text(&self, span: Span) -> &str {
-        self.0
-            .get(span.source as usize)
-            .and_then(|s| s.text.get(span.start as usize..span.end as usize))
-            .unwrap_or("")
-    }
 }
 
 /// A value and its place.
@@ -145,11 +137,6 @@ impl Table {
             Some(old) => *old = item,
             None => self.0.push(item),
         }
-    }
-
-    pub fn remove(&mut self, key: &str) -> Option<Item> {
-        let index = self.0.iter().position(|item| item.key == key)?;
-        Some(self.0.remove(index))
     }
 }
 

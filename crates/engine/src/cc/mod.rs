@@ -87,11 +87,13 @@ pub trait CongestionControl: Send {
         false
     }
 
-    /// For each ACK, before anything else is done with it (`conn.delivered` not yet updated).
+    /// For each ACK, once `conn.snd_una` has been moved to its `ack_seq` and
+    /// before anything else is done with it: `in_flight`, `delivered` and
+    /// `delivered_ce` are those before it.
     fn in_ack_event(&mut self, _conn: &mut Conn, _ack_seq: u64, _ece: bool) {}
 
-    /// After the scoreboard was updated with an ACK that delivered something:
-    /// `acked` segments, and the RTT if it was measured.
+    /// After the scoreboard was updated with an ACK that delivered something,
+    /// before the window changes.
     fn pkts_acked(&mut self, _conn: &mut Conn, _ack: &Ack) {}
 
     /// Other events.

@@ -152,8 +152,9 @@ impl Host {
             prior_in_flight: conn.in_flight,
             ..Ack::default()
         };
-        cc.in_ack_event(conn, conn.snd_una + u64::from(n), ece);
         conn.snd_una += u64::from(n);
+        let una = conn.snd_una;
+        cc.in_ack_event(conn, una, ece);
         conn.in_flight -= n;
         conn.packets_out = conn.in_flight;
         conn.delivered += u64::from(n);

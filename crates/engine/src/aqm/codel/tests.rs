@@ -109,7 +109,7 @@ fn drop_times_follow_the_control_law() {
             k + 1
         );
 
-        // RFC 8289 section 5.4: interval / sqrt(count). The one Newton step
+        // RFC 8289 section 5.6 (`control_law`): interval / sqrt(count). The one Newton step
         // starts from the value for count - 1, off by 1/(2 count), and leaves
         // 3/8 of 1/count^2; twice that allows for what the steps before left.
         let law = 100e6 / libm::sqrt(count);
@@ -285,4 +285,17 @@ fn the_tail_is_dropped_at_the_limit() {
     bench.put(0, 5, Ecn::NotEct);
     assert_eq!(bench.queue.backlog().packets, 3);
     assert_eq!(bench.sink.counts.get(Cause::Overflow), 2);
+}
+
+#[test]
+fn the_interval_is_over_after_its_last_tick() {
+    let mut bench = Bench::new(false, None);
+    bench.put(0, 10, Ecn::NotEct);
+    let start = 1_000_000;
+    let interval = 97_656;
+    bench.get(start << 10);
+    bench.get((start + interval) << 10);
+    assert_eq!(bench.drops(), 0);
+    bench.get((start + interval + 1) << 10);
+    assert_eq!(bench.drops(), 1);
 }
