@@ -23,6 +23,7 @@ demo: build
 
 test: lint build
 	cargo test --workspace --quiet
+	$(BIN)/python docs/generate.py --check
 	$(BIN)/pytest
 
 bench: build
