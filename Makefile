@@ -11,6 +11,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_QUIET := 1
 
 .PHONY: build demo test bench docs fmt lint
 .DEFAULT_GOAL := build
@@ -20,8 +21,9 @@ build: $(VENV)/.built
 demo: build
 	$(BIN)/tailback reproduce dctcp-internet-2014 --quick
 
-test: build lint
+test: lint build
 	cargo test --workspace --quiet
+	$(BIN)/python docs/generate.py --check
 	$(BIN)/pytest
 
 bench: build
@@ -35,7 +37,7 @@ fmt: $(VENV)/.dev
 	$(BIN)/ruff check --quiet --fix .
 	$(BIN)/ruff format --quiet .
 
-lint: $(VENV)/.built $(VENV)/.dev
+lint: $(VENV)/.dev
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check --quiet .
@@ -48,11 +50,11 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.requirements: requirements.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --no-deps -r requirements.txt
+	$(BIN)/pip install --no-deps -r requirements.txt
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.txt $(VENV)/.requirements
-	$(BIN)/pip install --quiet --no-deps -r requirements-dev.txt
+	$(BIN)/pip install --no-deps -r requirements-dev.txt
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.requirements pyproject.toml $(RUST)

@@ -18,6 +18,7 @@ from conftest import SCENARIO, SWEEP
 from tailback import _native, engines, metrics, toml
 from tailback.metrics.ratio import ratio
 from tailback.metrics.statistics import t_quantile
+from tailback.numbers import short, with_spread
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +109,7 @@ def test_errors_come_before_anything_is_written(tmp_path: Path) -> None:
             [tailback.Job(SCENARIO), tailback.Job(SCENARIO, {"path.rtt": -1})], out=out
         )
     [diagnostic] = wrong.value.diagnostics
-    assert diagnostic.startswith("--set:1:10: wrong value -1"), diagnostic
+    assert diagnostic.startswith("--set path.rtt=-1:1:10: wrong value -1"), diagnostic
     with pytest.raises(tailback.InputError, match="cannot stand in a scenario"):
         tailback.run(SCENARIO, set={"path.rtt": object()}, out=out)
     with pytest.raises(tailback.InputError, match="seeds"):
@@ -199,6 +200,13 @@ def test_students_t() -> None:
     assert metrics.estimate([1.0]).ci95 is None
     assert metrics.estimate([2.0, 2.0, 2.0]).ci95 is None, "identical runs say nothing"
     assert metrics.estimate([None]).mean is None
+
+
+def test_numbers() -> None:
+    found = [short(x) for x in (None, "a", 5e6, 0.98765, 12345.6, 0.00012346, 3, 99.99)]
+    assert found == ["–", "a", "5000000", "0.9877", "12346", "0.0001235", "3", "99.99"]
+    assert with_spread(metrics.estimate([1.0, 2.0, 3.0])) == "2 ±2.5"
+    assert with_spread(metrics.estimate([7.25])) == "7.25"
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

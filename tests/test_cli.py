@@ -216,3 +216,17 @@ def test_seeds_are_the_same_at_every_point(tailback: Tailback, sweep: Path) -> N
     assert [p["seed"] for p in points] == [1, 2] * 6
     assert len({p["run_id"] for p in points}) == 12
     assert SWEEP.count("seeds = 2") == 1
+
+
+def test_a_sweep_has_a_report(tailback: Tailback, sweep: Path, tmp_path: Path) -> None:
+    assert tailback("run", sweep).returncode == 0
+    done = tailback("report", "results")
+    assert done.returncode == 0, done.stderr
+    page = tmp_path / done.stdout.strip()
+    assert page.name == "index.html"
+    text = (page.parent / "report.md").read_text(encoding="utf-8")
+    # n, seeds, duration, warm-up and engine stand with every figure and table.
+    for fact in ("12, 2 seeds per point", "2 s simulated", "the first 0.5 s", "sim 0."):
+        assert text.count(fact) >= 3, fact
+    assert "| 5000000 | cubic | cubic | cubic |" in text
+    assert sorted(p.name for p in page.parent.glob("figures/*.svg")) == ["cwnd.svg", "delay.svg"]

@@ -8,6 +8,7 @@ from typing import Any
 
 from tailback import metrics
 from tailback.metrics import On
+from tailback.numbers import short
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Assertion:
             )
             if not holds:
                 found = "not available" if value is None else f"{value:g}"
-                params = [f"{k} = {_plain(v)}" for k, v in summary["params"].items()]
+                params = [f"{k} = {short(v)}" for k, v in summary["params"].items()]
                 at = ", ".join([*params, f"seed {summary['seed']}"])
                 yield f"{self.metric}{subject} is {found}, expected {bounds} ({at})"
 
@@ -62,7 +63,3 @@ class Assertion:
         return (
             "link" if "link" in offered or self.link is not None else metrics.find(self.metric).on
         )
-
-
-def _plain(value: float | str) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

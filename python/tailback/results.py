@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailback import store
+from tailback.numbers import short
 
 if TYPE_CHECKING:
     import polars as pl
@@ -232,7 +233,5 @@ def _frame(results: Results, parts: Any, name: str) -> pl.DataFrame:
     return pl.DataFrame(data, strict=False, infer_schema_length=None)
 
 
-def _cell(value: object) -> str:
-    if value is None:
-        return "–"
-    return html.escape(f"{value:.4g}" if isinstance(value, float) else str(value))
+def _cell(value: float | str | None) -> str:
+    return html.escape(short(value))

@@ -17,6 +17,7 @@ from pathlib import Path
 from tailback import _native, engines, machine, store, toml
 from tailback.assertions import Assertion
 from tailback.errors import EnginePanic, InputError, RunsFailed, TailbackError
+from tailback.numbers import short
 from tailback.progress import Progress
 from tailback.results import Results, Run
 
@@ -179,10 +180,7 @@ def _fitting(planned: Sequence[Planned]) -> int:
 
 
 def _label(point: _native.Point) -> str:
-    params = "".join(
-        f"{path} = {value:g}, " if isinstance(value, float) else f"{path} = {value}, "
-        for path, value in point.params.items()
-    )
+    params = "".join(f"{path} = {short(value)}, " for path, value in point.params.items())
     return f"{params}seed {point.seed}"
 
 

@@ -158,9 +158,9 @@ def report(folder: Path) -> int:
     """Write the report of the results in a folder."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
-    from tailback import report as reports
+    from tailback.report.sweep import write_folder
 
-    click.echo(reports.write(folder))
+    click.echo(write_folder(folder))
     return OK
 
 

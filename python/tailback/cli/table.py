@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tailback.metrics import estimate
+from tailback.numbers import short, with_spread
 
 if TYPE_CHECKING:
     from tailback.experiments import Experiment, ReproduceResult
@@ -62,7 +63,7 @@ def show(results: Results) -> None:
                 hidden += 1
                 continue
             first = i == 0
-            cells = [_number(group[0].params.get(c)) if first else "" for c in columns]
+            cells = [short(group[0].params.get(c)) if first else "" for c in columns]
             cells += [flow["name"], flow["cc"]]
             part = partial(_flow, index=i)
             cells += [_over_seeds(group, value, part) for _, value in shown]
@@ -88,8 +89,8 @@ def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
         table.add_row(
             row["quantity"],
             str(row["cells"]),
-            _number(row["median_abs_error"]),
-            _number(row["p90_abs_error"]),
+            short(row["median_abs_error"]),
+            short(row["p90_abs_error"]),
             _percent(row["median_rel_error"]),
             _percent(row["p90_rel_error"]),
         )
@@ -106,19 +107,7 @@ def _over_seeds(
     group: Sequence[Run], value: Value, part: Callable[[Mapping[str, Any]], Any]
 ) -> str:
     parts = [part(run.summary) for run in group]
-    found = estimate(value(p) if p is not None else None for p in parts)
-    spread = f" ±{_number(found.half_width)}" if found.half_width is not None else ""
-    return f"{_number(found.mean)}{spread}"
-
-
-def _number(value: float | str | None) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, str):
-        return value
-    if float(value).is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    return f"{value:.4g}"
+    return with_spread(estimate(value(p) if p is not None else None for p in parts))
 
 
 def _percent(value: float | None) -> str:
