@@ -11,7 +11,11 @@ def load(
     file: str,
     overrides: list[tuple[str, str]] = ...,
     seeds: int | None = None,
+    *,
+    folder: Path | None = None,
+    memory: int | None = None,
 ) -> Scenario: ...
+
 @final
 class Scenario:
     @property
@@ -19,7 +23,7 @@ class Scenario:
     @property
     def id(self) -> str: ...
     @property
-    def axes(self) -> list[str]: ...
+    def axes(self) -> list[list[str]]: ...
     @property
     def points(self) -> list[Point]: ...
     @property
@@ -36,6 +40,8 @@ class Point:
     def run_id(self) -> str: ...
     @property
     def canonical(self) -> str: ...
+    @property
+    def memory(self) -> int: ...
     @property
     def cost(self) -> float: ...
 

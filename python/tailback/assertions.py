@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailback import metrics
+from tailback.metrics import On
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,8 @@ class Assertion:
     def failures(self, summary: Mapping[str, Any]) -> Iterator[str]:
         """A message for each value that is missing or out of bounds."""
         bounds = " and ".join(
-            text
-            for text, bound in (
-                (f"at least {self.min:g}", self.min) if self.min is not None else ("", None),
-                (f"at most {self.max:g}", self.max) if self.max is not None else ("", None),
-            )
+            f"at {word} {bound:g}"
+            for word, bound in (("least", self.min), ("most", self.max))
             if bound is not None
         )
         for subject, value in self._values(summary):
@@ -37,24 +35,33 @@ class Assertion:
             )
             if not holds:
                 found = "not available" if value is None else f"{value:g}"
-                where = ", ".join(f"{k} = {_plain(v)}" for k, v in summary["params"].items())
-                at = f" at {where}, seed {summary['seed']}" if where else f" (seed {summary['seed']})"
-                yield f"{self.metric}{subject} is {found}, expected {bounds}{at}"
+                params = [f"{k} = {_plain(v)}" for k, v in summary["params"].items()]
+                at = ", ".join([*params, f"seed {summary['seed']}"])
+                yield f"{self.metric}{subject} is {found}, expected {bounds} ({at})"
 
     def _values(self, summary: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
-        found = metrics.find(self.metric, on="flow" if self.flow is not None else None)
-        match "link" if self.link is not None else found.on:
+        on = self._on()
+        found = metrics.find(self.metric, on)
+        match on:
             case "flow":
                 for flow in summary["flows"]:
                     name = flow["name"]
                     if self.flow is None or metrics.is_of(name, self.flow):
                         yield f" of flow {name}", found.value(flow)
             case "link":
-                found = metrics.find(self.metric, on="link")
                 name = self.link if self.link is not None else next(iter(summary["queues"]), "")
                 yield f" of link {name}", found.value(summary["queues"].get(name, {}))
             case _:
                 yield "", found.value(summary)
+
+    def _on(self) -> On:
+        """A metric of both is the link's, unless a flow is named."""
+        if self.flow is not None:
+            return "flow"
+        offered = {metric.on for metric in metrics.METRICS if metric.name == self.metric}
+        return (
+            "link" if "link" in offered or self.link is not None else metrics.find(self.metric).on
+        )
 
 
 def _plain(value: float | str) -> str:

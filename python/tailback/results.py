@@ -81,7 +81,7 @@ class Results:
     title: str
     engine: str
     version: str
-    axes: list[str]
+    axes: list[list[str]]
     points: list[Run]
     root: Path
     asserts: list[Assertion] = field(default_factory=list)

@@ -35,7 +35,7 @@ class Index:
     title: str
     engine: str
     engine_version: str
-    axes: list[str]
+    axes: list[list[str]]
     points: list[PointRef]
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import queue
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tailback import _native, engines, store, toml
+from tailback import _native, engines, machine, store, toml
 from tailback.assertions import Assertion
 from tailback.errors import EnginePanic, InputError, RunsFailed, TailbackError
 from tailback.progress import Progress
@@ -21,6 +22,10 @@ from tailback.results import Results, Run
 
 Source = Path | str | Mapping[str, object]
 """A scenario: a file, TOML text (a str with a line break), or a table."""
+
+
+MAX_READ = 64 << 20
+"""More of a file is not read: what is larger is refused for its size in any case."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,7 @@ class Planned:
     index: int
     run_id: str
     cost: float
+    memory: int
     label: str
 
 
@@ -101,7 +107,7 @@ def run_loaded(
     if loaded:
         folder = _native.Store(root)
         missing = _missing(loaded, folder)
-        failures = _execute(missing, runner, folder, jobs or cores(), progress)
+        failures = _execute(missing, runner, folder, jobs or machine.cores(), progress)
     results = [_results(scenario, runner, root) for scenario in loaded]
     if failures:
         raise RunsFailed(list(failures.values()), results)
@@ -128,35 +134,48 @@ def load(
     """As `check`, the values of `overrides` being TOML text or bare words."""
     if seeds is not None and seeds < 1:
         raise InputError(f"seeds is {seeds}; expected at least 1")
-    text, name = _read(scenario)
-    return _native.load(text, name, list(overrides), seeds)
+    text, name, folder = _read(scenario)
+    return _native.load(
+        text, name, list(overrides), seeds, folder=folder, memory=machine.memory_available()
+    )
 
 
-def cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _read(scenario: Source) -> tuple[bytes, str]:
+def _read(scenario: Source) -> tuple[bytes, str, Path]:
+    """Text, name for messages, and the folder that other files are relative to."""
     if isinstance(scenario, Mapping):
-        return toml.dumps(scenario).encode(), "<table>"
+        return toml.dumps(scenario).encode(), "<table>", Path()
     if isinstance(scenario, str) and "\n" in scenario:
-        return scenario.encode(), "<text>"
+        return scenario.encode(), "<text>", Path()
+    path = Path(scenario)
     try:
-        return Path(scenario).read_bytes(), str(scenario)
+        with path.open("rb") as file:
+            return file.read(MAX_READ), str(scenario), path.parent
     except OSError as error:
         raise InputError(f"{scenario}: {error.strerror or error}") from None
 
 
 def _missing(loaded: Iterable[_native.Scenario], folder: _native.Store) -> list[Planned]:
-    """The runs that are not stored, each once, the longest first: the pool ends evenly."""
+    """The runs that are not stored, each once, the longest first: the pool ends evenly.
+
+    Among equals each process has an order of its own, so that two that run the
+    same sweep share the work instead of doing all of it twice.
+    """
     planned = {
-        point.run_id: Planned(scenario, i, point.run_id, point.cost, _label(point))
+        point.run_id: Planned(scenario, i, point.run_id, point.cost, point.memory, _label(point))
         for scenario in loaded
         for i, point in enumerate(scenario.points)
     }
     missing = [run for run in planned.values() if not folder.contains(run.run_id)]
-    return sorted(missing, key=lambda run: -run.cost)
+    mine = os.getpid()
+    return sorted(missing, key=lambda run: (-run.cost, zlib.crc32(f"{mine} {run.run_id}".encode())))
+
+
+def _fitting(planned: Sequence[Planned]) -> int:
+    """How many of the largest runs fit into memory at once."""
+    available = machine.memory_available()
+    if available is None:
+        return len(planned)
+    return available // max(1, max(run.memory for run in planned))
 
 
 def _label(point: _native.Point) -> str:
@@ -190,7 +209,8 @@ def _execute(
         if not folder.contains(run.run_id):
             runner.run(run.scenario, run.index, folder, controls[run.run_id])
 
-    pool = ThreadPoolExecutor(max_workers=min(jobs, len(planned)), thread_name_prefix="run")
+    workers = max(1, min(jobs, len(planned), _fitting(planned)))
+    pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="run")
     total = sum(run.cost for run in planned)
     cost_done = 0.0
     try:
@@ -213,9 +233,7 @@ def _execute(
                     except EnginePanic as panic:
                         # One run's loss; whatever else fails stops the sweep.
                         failures[run.run_id] = f"run {run.run_id} ({run.label}): {panic}"
-                running = sum(
-                    r.cost * controls[r.run_id].fraction for r in list(active.values())
-                )
+                running = sum(r.cost * controls[r.run_id].fraction for r in list(active.values()))
                 bar.update(done, (cost_done + running) / total)
     finally:
         # After an error or Ctrl-C the runs that go on stop within a slice.

@@ -17,7 +17,12 @@ def dumps(table: Mapping[str, object]) -> str:
 def key(name: str) -> str:
     """A key, quoted where it has to be."""
     bare = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
-    return name if bare else json.dumps(name)
+    return name if bare else text(name)
+
+
+def text(item: str) -> str:
+    """A string. JSON's escapes are TOML's, but for DEL, which TOML wants escaped."""
+    return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def value(item: object) -> str:
@@ -26,8 +31,7 @@ def value(item: object) -> str:
         case bool():
             return "true" if item else "false"
         case str():
-            # JSON's escapes are TOML's, but for DEL, which TOML wants escaped.
-            return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")
+            return text(item)
         case int():
             return str(item)
         case float() if math.isfinite(item):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from tailback._native import engine_version
 from tailback.errors import InputError, RunsFailed, TailbackError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ set_option = click.option(
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(message="%(version)s", package_name="tailback", prog_name="tailback")
+@click.version_option(engine_version(), message="tailback %(version)s")
 def cli() -> None:
     """A laboratory for what happens at a bottleneck."""
 

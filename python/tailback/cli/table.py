@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -42,14 +43,12 @@ def show(results: Results) -> None:
     with_completion = any(
         flow["completion_s"] is not None for run in results.points for flow in run.summary["flows"]
     )
-    flow_columns = FLOW + (
-        (("done s", lambda f: f["completion_s"]),) if with_completion else ()
-    )
+    shown = FLOW + ((("done s", lambda f: f["completion_s"]),) if with_completion else ())
 
     table = Table(title=results.title or None, title_justify="left", box=None, pad_edge=False)
     for name in [*columns, "flow", "cc"]:
         table.add_column(name)
-    for name, _ in (*flow_columns, *QUEUE):
+    for name, _ in (*shown, *QUEUE):
         table.add_column(name, justify="right")
     if any(len(run.summary["flows"]) > 1 for run in results.points):
         table.add_column("Jain", justify="right")
@@ -65,7 +64,8 @@ def show(results: Results) -> None:
             first = i == 0
             cells = [_number(group[0].params.get(c)) if first else "" for c in columns]
             cells += [flow["name"], flow["cc"]]
-            cells += [_over_seeds(group, value, lambda s, i=i: s["flows"][i]) for _, value in flow_columns]
+            part = partial(_flow, index=i)
+            cells += [_over_seeds(group, value, part) for _, value in shown]
             if first:
                 cells += [_over_seeds(group, value, lambda s: s["queue"]) for _, value in QUEUE]
                 cells.append(_over_seeds(group, lambda s: s["jain"], lambda s: s))
@@ -96,6 +96,10 @@ def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
     console = _console()
     console.print(table)
     console.print(f"report: {result.report_dir}", soft_wrap=True, highlight=False)
+
+
+def _flow(summary: Mapping[str, Any], index: int) -> Any:
+    return summary["flows"][index]
 
 
 def _over_seeds(
