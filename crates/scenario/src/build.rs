@@ -11,7 +11,7 @@ use tailback_engine::plan::{
 use tailback_engine::registry::{self, Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
 
-use crate::diagnostic::Problem;
+use crate::diagnostic::{Problem, listed};
 use crate::keys::{self, KeyKind, ROOT, Registry};
 use crate::memory;
 use crate::read::{Bdp, Fields, Reader, expectation};
@@ -621,8 +621,8 @@ fn route(reader: &mut Reader<'_>, item: &crate::tree::Item, links: &Links) -> Op
                     Problem::new(node.span, format!("there is no link named \"{shown}\"")).global();
                 if !names.is_empty() {
                     problem = problem
-                        .expected(format!("one of {}", names.join(", ")))
-                        .nearest(name, names.iter().copied());
+                        .expected(format!("one of {}", listed(names.iter().copied())))
+                        .nearest(name, names.iter().copied().take(1000));
                 }
                 reader.problem(problem);
             }
@@ -652,7 +652,10 @@ fn way(
                 let names: Vec<&str> = links.plans.iter().map(|link| link.name.as_str()).collect();
                 reader.problem(
                     Problem::new(fields.span, "\"route\" is missing: there are several links")
-                        .expected(format!("links in order, out of {}", names.join(", ")))
+                        .expected(format!(
+                            "links in order, out of {}",
+                            listed(names.into_iter())
+                        ))
                         .global(),
                 );
             }

@@ -28,12 +28,16 @@ use read::{Bdp, Reader};
 use sweep::Sweep;
 use tree::{Node, Path, Sources, Span};
 
-/// Larger files are refused unread: a scenario is written by hand or by a
-/// script that should have used a sweep.
-pub const MAX_FILE: usize = 16 << 20;
+/// Larger files are refused unread, bytes: a scenario is written by hand or by
+/// a script that should have used a sweep, and its errors take up to 300 times
+/// its size.
+pub const MAX_FILE: usize = 1 << 20;
 
 /// The most flows and sources of all points together.
 const MAX_TOTAL_FLOWS: u64 = 2_000_000;
+
+/// The most assertions.
+const MAX_ASSERTS: usize = 1000;
 
 /// Gives the text of a file that a scenario names, relative to the scenario,
 /// or what is wrong.
@@ -287,10 +291,15 @@ fn expand(
             if sets.iter().any(|set| key.path.same(&set.path)) {
                 return false;
             }
-            for value in &mut key.values {
-                // What is set inside a swept table holds in each of its values.
-                let inside = sets.iter().filter(|set| key.path.is_prefix_of(&set.path));
-                let inside = inside.map(|set| (&set.path, &set.value));
+            let inside: Vec<&Set> = sets
+                .iter()
+                .filter(|set| key.path.is_prefix_of(&set.path))
+                .collect();
+            // That the path leads somewhere is seen with one value; what is
+            // set inside a swept table holds in each of its values.
+            let affected = if inside.is_empty() { 1 } else { usize::MAX };
+            for value in key.values.iter_mut().take(affected) {
+                let inside = inside.iter().map(|set| (&set.path, &set.value));
                 match sweep::grafted(&root, &key.path, value, inside) {
                     Ok(whole) => *value = whole,
                     Err(problem) => {
@@ -380,12 +389,7 @@ fn overrides(
 
 /// Refuses a sweep of too many points before it is expanded.
 fn check_size(sweep: &Sweep, problems: &mut Vec<Problem>) {
-    let points = sweep
-        .dimensions
-        .iter()
-        .map(|dimension| dimension.len as u64)
-        .chain([sweep.seeds])
-        .fold(1, u64::saturating_mul);
+    let points = sweep.points();
     if points > sweep::MAX_POINTS {
         let last = sweep.dimensions.last().and_then(|d| d.keys.first());
         let span = last.map_or(sweep.seeds_span, sweep::SweptKey::span);
@@ -419,6 +423,18 @@ fn runs(root: &Node, sweep: &Sweep, reader: &mut Reader<'_>, sound: bool) -> Vec
     let origin = vec![0; sweep.dimensions.len()];
     let mut runs = vec![run(root, sweep, &origin, &labels, reader)];
     let size = |run: &Run| (run.plan.flows.len() + run.plan.traffic.len()) as u64;
+    let key = sweep.dimensions.first().and_then(|d| d.keys.first());
+    let too_many = Problem::new(
+        key.map_or(sweep.seeds_span, sweep::SweptKey::span),
+        "the points have too many flows together",
+    )
+    .expected(format!("at most {MAX_TOTAL_FLOWS} in one sweep; split it"));
+    let grid = sweep.points();
+    // A sweep over `count` may have fewer elsewhere, but hardly that many fewer.
+    if sound && grid > 1 && size(&runs[0]).saturating_mul(grid) > 4 * MAX_TOTAL_FLOWS {
+        reader.problem(too_many);
+        return runs;
+    }
     // What is refused anyway is not worth minutes of looking for more.
     let patience = MAX_TOTAL_FLOWS / size(&runs[0]).max(1);
     let patience = if sound {
@@ -449,16 +465,8 @@ fn runs(root: &Node, sweep: &Sweep, reader: &mut Reader<'_>, sound: bool) -> Vec
         if let Some(last) = runs.last() {
             flows = flows.saturating_add(size(last).saturating_mul(sweep.seeds));
         }
-        let single = sweep.dimensions.is_empty() && sweep.seeds == 1;
-        if flows > MAX_TOTAL_FLOWS && !single {
-            let key = sweep.dimensions.first().and_then(|d| d.keys.first());
-            reader.problem(
-                Problem::new(
-                    key.map_or(sweep.seeds_span, sweep::SweptKey::span),
-                    "the points have too many flows together",
-                )
-                .expected(format!("at most {MAX_TOTAL_FLOWS} in one sweep; split it")),
-            );
+        if flows > MAX_TOTAL_FLOWS && grid > 1 {
+            reader.problem(too_many);
             return runs;
         }
         // The last key is the fastest.
@@ -580,6 +588,13 @@ fn asserts(root: &Node, runs: &[Run], reader: &mut Reader<'_>) -> Vec<Assert> {
         reader.wrong("assert", &item.node, "tables, each under [[assert]]");
         return Vec::new();
     };
+    if nodes.len() > MAX_ASSERTS {
+        reader.problem(
+            Problem::new(item.key_span, format!("{} assertions", nodes.len()))
+                .expected(format!("at most {MAX_ASSERTS}")),
+        );
+        return Vec::new();
+    }
     let mut asserts = Vec::new();
     for node in nodes {
         // An empty table asserts nothing.
@@ -687,7 +702,7 @@ fn check_subject(
                     fields.span_of("flow"),
                     format!("there is no flow named \"{}\"", tree::shorten(name)),
                 );
-                problem = problem.nearest(name, names()).global();
+                problem = problem.nearest(name, names().take(1000)).global();
                 if !run.params.is_empty() {
                     problem = problem.expected("the name of a flow of every point");
                 }

@@ -2,12 +2,15 @@
 //! how a value is put into the tree at a path (which `--set` uses too).
 
 use crate::build::names;
-use crate::diagnostic::Problem;
+use crate::diagnostic::{Problem, listed};
 use crate::keys::{KeyKind, ROOT, Registry, TableDef};
 use crate::tree::{Item, Node, Path, Span, Step, Table, Toml, shorten};
 
 /// The most points, seeds counted.
 pub(crate) const MAX_POINTS: u64 = 100_000;
+
+/// The most keys.
+const MAX_KEYS: usize = 100;
 
 /// What advances together: one key of the grid, or the keys of a zip.
 #[derive(Debug)]
@@ -46,6 +49,17 @@ pub(crate) struct Sweep {
     pub dimensions: Vec<Dimension>,
     pub seeds: u64,
     pub seeds_span: Span,
+}
+
+impl Sweep {
+    /// How many points it has, seeds counted.
+    pub fn points(&self) -> u64 {
+        self.dimensions
+            .iter()
+            .map(|dimension| dimension.len as u64)
+            .chain([self.seeds])
+            .fold(1, u64::saturating_mul)
+    }
 }
 
 /// Reads `[sweep]` of a tree.
@@ -92,6 +106,14 @@ pub(crate) fn read(root: &Node, problems: &mut Vec<Problem>) -> Sweep {
     }
     for item in zips {
         read_zips(item, &mut sweep, problems);
+    }
+    let keys: usize = sweep.dimensions.iter().map(|d| d.keys.len()).sum();
+    if keys > MAX_KEYS {
+        problems.push(
+            Problem::new(item.key_span, format!("a sweep over {keys} keys"))
+                .expected(format!("at most {MAX_KEYS}")),
+        );
+        sweep.dimensions.clear();
     }
     check_twice(root, &sweep, problems);
     sweep.dimensions.retain(|dimension| {
@@ -345,7 +367,10 @@ pub(crate) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
                 return Err(match names.as_slice() {
                     [] => problem.expected("an index such as [0]"),
                     names => problem
-                        .expected(format!("one of {}", shorten(&names.join(", "))))
+                        .expected(format!(
+                            "one of {}",
+                            listed(names.iter().map(String::as_str))
+                        ))
                         .nearest(key, names.iter().map(String::as_str)),
                 });
             }

@@ -119,7 +119,7 @@ fn not_a_scenario() {
         &mib,
         &[],
         None,
-        "f.toml:1:1: the file is too large for a scenario, 96 MiB; expected at most 16 MiB",
+        "f.toml:1:1: the file is too large for a scenario, 96 MiB; expected at most 1 MiB",
     );
     check_with(
         b"duration = \"60s\"\n# caf\xe9\n",
