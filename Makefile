@@ -28,6 +28,7 @@ test: lint build
 
 bench: build
 	$(BIN)/python benches/bench.py
+	$(BIN)/python benches/instructions.py
 
 docs: build
 	$(BIN)/python docs/generate.py
