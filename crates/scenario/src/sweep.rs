@@ -1,6 +1,8 @@
 //! Sweeps: a grid of values by path, lists that advance together, seeds; and
 //! how a value is put into the tree at a path (which `--set` uses too).
 
+use std::collections::HashMap;
+
 use crate::build::names;
 use crate::diagnostic::{Problem, listed};
 use crate::keys::{KeyKind, ROOT, Registry, TableDef};
@@ -536,13 +538,15 @@ pub(crate) fn labels(values: &[Node]) -> Vec<String> {
         _ => None,
     };
     let shorts: Vec<Option<String>> = values.iter().map(short).collect();
+    let mut times: HashMap<&str, u32> = HashMap::new();
+    for name in shorts.iter().flatten() {
+        *times.entry(name).or_default() += 1;
+    }
     values
         .iter()
         .zip(&shorts)
         .map(|(node, short)| match short {
-            Some(name) if shorts.iter().filter(|s| s.as_ref() == Some(name)).count() == 1 => {
-                name.clone()
-            }
+            Some(name) if times[name.as_str()] == 1 => name.clone(),
             // A name beside a table of the same entry is told apart by the table.
             Some(name) if node.string().is_some() => name.clone(),
             _ => node.inline(200),

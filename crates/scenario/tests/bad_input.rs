@@ -2,15 +2,20 @@
 //!
 //! `{queues}`, `{controls}` and `{kinds}` stand for the names in a registry,
 //! `{with OPTION}` for the queue disciplines that have an option and
-//! `{options of QUEUE}` for its options: they grow with every new entry.
+//! `{options of ENTRY}` or `{options of ENTRY.TABLE}` for options: they grow
+//! with every new entry.
 
-use tailback_engine::registry::Entry;
+use tailback_engine::registry::{Entry, Kind, Opt};
 use tailback_engine::{aqm, cc, traffic};
 use tailback_scenario::{Override, Request, load, load_request};
 
 fn names<B>(entries: &[&'static Entry<B>]) -> String {
     let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
     names.join(", ")
+}
+
+fn options_of<B>(entries: &[&'static Entry<B>], name: &str) -> Option<&'static [Opt]> {
+    entries.iter().find(|e| e.name == name).map(|e| e.options)
 }
 
 fn fill(line: &str) -> String {
@@ -31,8 +36,17 @@ fn fill(line: &str) -> String {
     while let Some(start) = line.find("{options of ") {
         let end = line[start..].find('}').unwrap() + start;
         let entry = &line[start + 12..end];
-        let entry = aqm::ENTRIES.iter().find(|e| e.name == entry).unwrap();
-        let options: Vec<&str> = entry.options.iter().map(|opt| opt.name).collect();
+        let (entry, table) = entry.split_once('.').unwrap_or((entry, ""));
+        let mut options = options_of(aqm::ENTRIES, entry)
+            .or_else(|| options_of(cc::ENTRIES, entry))
+            .or_else(|| options_of(traffic::ENTRIES, entry))
+            .unwrap();
+        for opt in options.iter().filter(|opt| opt.name == table) {
+            if let Kind::Table(inner) = opt.kind {
+                options = inner;
+            }
+        }
+        let options: Vec<&str> = options.iter().map(|opt| opt.name).collect();
         line.replace_range(start..=end, &options.join(", "));
     }
     line
@@ -302,9 +316,9 @@ packetsize = 5
         r#"
         f.toml:4:24: "target" is an option of {with target}, not of red; expected one of {options of red}
         f.toml:4:40: red has no option "limt"; expected one of {options of red}; did you mean "limit"?
-        f.toml:6:23: reno has no option "bta"; expected one of beta, beta_ecn; did you mean "beta"?
+        f.toml:6:23: reno has no option "bta"; expected one of {options of reno}; did you mean "beta"?
         f.toml:8:8: unknown kind of traffic "cbrr"; expected one of {kinds}; did you mean "cbr"?
-        f.toml:11:1: cbr has no option "packetsize"; expected one of kind, name, count, start, stop, rtt, route, reverse, rate, ecn, packet_size; did you mean "packet_size"?
+        f.toml:11:1: cbr has no option "packetsize"; expected one of kind, name, count, start, stop, rtt, route, reverse, {options of cbr}; did you mean "packet_size"?
         "#,
     );
     check(
@@ -316,8 +330,8 @@ queue = { aqm = "wred", ecn = { min = "10kb", mix = 3, target = "5ms" }, classic
 cc = { name = "mycc", kernel = true }
 "#,
         r#"
-        f.toml:4:47: "ecn" of wred has no option "mix"; expected one of min, max, probability, weight, gentle, uniformise; did you mean "min"?
-        f.toml:4:56: "target" is an option of {with target}, not of "ecn" of wred; expected one of min, max, probability, weight, gentle, uniformise
+        f.toml:4:47: "ecn" of wred has no option "mix"; expected one of {options of wred.ecn}; did you mean "min"?
+        f.toml:4:56: "target" is an option of {with target}, not of "ecn" of wred; expected one of {options of wred.ecn}
         f.toml:4:84: wrong value 3 for "classic"; expected a table of options
         f.toml:6:23: a congestion control of the kernel needs the kernel engine, which this release does not have
         "#,
