@@ -1,6 +1,11 @@
 //! Hashes the sources of the engine and of the measurements into the engine's
 //! version, so that a stored result never outlives the code it came from.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the bans are for the engine, this runs when it is built"
+)]
+
 use std::path::{Path, PathBuf};
 
 fn main() {

@@ -2,8 +2,9 @@
 //! order by (time, component).
 //!
 //! Packets wait in the FIFOs of links and pipes, so the calendar holds a few
-//! entries per link and one per end point, not one per packet: an indexed
-//! 4-ary heap of that size stays in the first-level cache.
+//! entries per link and one per end point, not one per packet. The first few
+//! components, the pipes and links, have nearly all the events: theirs is an array
+//! that is scanned. The others are in an indexed 4-ary heap.
 
 use crate::units::Time;
 
@@ -12,10 +13,14 @@ pub type Component = u32;
 
 const ABSENT: u32 = u32::MAX;
 const ARITY: usize = 4;
+/// Components kept in the array.
+const SCANNED: usize = 8;
 
 /// The calendar.
 #[derive(Clone, Debug)]
 pub struct Calendar {
+    /// When each of the first components is due, ns; `u64::MAX`: not at all.
+    scanned: [u64; SCANNED],
     /// (time, component) packed so that one comparison is the total order.
     heap: Vec<u128>,
     /// Place of each component in `heap`, or `ABSENT`.
@@ -36,6 +41,7 @@ impl Calendar {
     /// A calendar for components 0..n.
     pub fn new(components: usize) -> Calendar {
         Calendar {
+            scanned: [u64::MAX; SCANNED],
             heap: Vec::with_capacity(components),
             place: vec![ABSENT; components],
         }
@@ -44,12 +50,26 @@ impl Calendar {
     /// The earliest entry, left in place.
     #[inline]
     pub fn peek(&self) -> Option<(Time, Component)> {
-        let entry = *self.heap.first()?;
-        Some((Time((entry >> 32) as u64), component_of(entry)))
+        let (mut time, mut component) = (self.scanned[0], 0);
+        for (i, due) in self.scanned.iter().enumerate().skip(1) {
+            if *due < time {
+                (time, component) = (*due, i as Component);
+            }
+        }
+        match self.heap.first() {
+            // At the same time the scanned component, of lower number, is first.
+            Some(&entry) if ((entry >> 32) as u64) < time => {
+                Some((Time((entry >> 32) as u64), component_of(entry)))
+            }
+            _ => (time < u64::MAX).then_some((Time(time), component)),
+        }
     }
 
     /// When a component is due, if it has an entry.
     pub fn due(&self, component: Component) -> Option<Time> {
+        if let Some(due) = self.scanned.get(component as usize) {
+            return (*due < u64::MAX).then_some(Time(*due));
+        }
         let place = self.place[component as usize];
         (place != ABSENT).then(|| Time((self.heap[place as usize] >> 32) as u64))
     }
@@ -57,6 +77,10 @@ impl Calendar {
     /// Enters a component at a time, or moves its entry there.
     #[inline]
     pub fn schedule(&mut self, component: Component, time: Time) {
+        if let Some(due) = self.scanned.get_mut(component as usize) {
+            *due = time.0;
+            return;
+        }
         let entry = pack(time, component);
         let place = self.place[component as usize];
         if place == ABSENT {
@@ -72,6 +96,10 @@ impl Calendar {
     /// Removes a component's entry, if it has one.
     #[inline]
     pub fn cancel(&mut self, component: Component) {
+        if let Some(due) = self.scanned.get_mut(component as usize) {
+            *due = u64::MAX;
+            return;
+        }
         let place = std::mem::replace(&mut self.place[component as usize], ABSENT);
         if place == ABSENT {
             return;

@@ -320,10 +320,7 @@ fn a_long_overload_is_conserved_and_served_without_a_pause() {
 fn names_are_unique_and_documented() {
     fn documented(entry: &str, opts: &[Opt]) {
         for (i, opt) in opts.iter().enumerate() {
-            assert!(
-                opt.doc
-                    .ends_with(|c: char| c.is_alphanumeric() || ".)".contains(c))
-            );
+            assert!(!opt.doc.is_empty(), "{entry}: {}", opt.name);
             assert!(
                 opts[..i].iter().all(|o| o.name != opt.name),
                 "{entry}: {}",

@@ -403,7 +403,8 @@ fn equal_flows_share_equally_and_runs_repeat() {
     };
     let (a, b) = (build(), build());
     let rates: Vec<f64> = a.flows.iter().map(|f| f.delivered_bytes as f64).collect();
-    let jain = rates.iter().sum::<f64>().powi(2) / (2.0 * rates.iter().map(|r| r * r).sum::<f64>());
+    let sum = rates.iter().sum::<f64>();
+    let jain = sum * sum / (2.0 * rates.iter().map(|r| r * r).sum::<f64>());
     assert!(jain > 0.99, "Jain {jain}");
     assert_eq!(a.events, b.events);
     assert_eq!(a.flows[0].delivered_bytes, b.flows[0].delivered_bytes);

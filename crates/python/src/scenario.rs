@@ -1,11 +1,12 @@
 //! Scenarios as Python sees them.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tailback_engine::plan::Plan;
-use tailback_scenario::{Override, Param};
+use tailback_scenario::{Diagnostic, Override, Param, Request, check_memory};
 
 use crate::ScenarioError;
 use crate::run::{Control, Store};
@@ -33,29 +34,46 @@ pub struct Assert {
     max: Option<f64>,
 }
 
-/// Reads and validates a scenario and expands its sweep. Raises
+/// Reads and validates a scenario and expands its sweep. `folder` is where the
+/// files lie that it names (traces), `memory` what a run may use, bytes. Raises
 /// `ScenarioError` with everything that is wrong.
 #[pyfunction]
-#[pyo3(signature = (text, file, overrides = Vec::new(), seeds = None))]
+#[pyo3(signature = (text, file, overrides = Vec::new(), seeds = None, *, folder = None, memory = None))]
 pub fn load(
     py: Python<'_>,
     text: &[u8],
     file: &str,
     overrides: Vec<(String, String)>,
     seeds: Option<u64>,
+    folder: Option<PathBuf>,
+    memory: Option<u64>,
 ) -> PyResult<Scenario> {
     let overrides: Vec<Override> = overrides
         .into_iter()
         .map(|(key, value)| Override { key, value })
         .collect();
-    py.detach(|| tailback_scenario::load(text, file, &overrides, seeds))
-        .map(|scenario| Scenario {
-            inner: Arc::new(scenario),
-        })
-        .map_err(|diagnostics| {
-            let rendered: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
-            ScenarioError::new_err((rendered,))
-        })
+    py.detach(|| {
+        let folder = folder.unwrap_or_default();
+        let scenario = tailback_scenario::load_request(&Request {
+            text,
+            file,
+            overrides: &overrides,
+            seeds,
+            loader: &|name| {
+                std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string())
+            },
+            memory,
+        })?;
+        if let Some(available) = memory {
+            check_memory(&scenario, available).map_err(|diagnostic| vec![diagnostic])?;
+        }
+        Ok(Arc::new(scenario))
+    })
+    .map(|inner| Scenario { inner })
+    .map_err(|diagnostics: Vec<Diagnostic>| {
+        let rendered: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+        ScenarioError::new_err((rendered,))
+    })
 }
 
 #[pymethods]
@@ -72,10 +90,15 @@ impl Scenario {
         &self.inner.id
     }
 
-    /// Paths of the sweep's axes.
+    /// The paths of each axis of the sweep, slowest first; several where they
+    /// advance together.
     #[getter]
-    fn axes(&self) -> Vec<String> {
-        self.inner.axes.clone()
+    fn axes(&self) -> Vec<Vec<String>> {
+        self.inner
+            .axes
+            .iter()
+            .map(|axis| axis.keys.clone())
+            .collect()
     }
 
     /// Every point with every seed, in order.
@@ -124,6 +147,14 @@ impl Point {
 
 #[pymethods]
 impl Point {
+    /// The swept keys and their values as they are written.
+    #[getter]
+    fn labels(&self) -> std::collections::BTreeMap<&str, &str> {
+        let point = self.point();
+        let keys = point.params.iter().map(|(path, _)| path.as_str());
+        keys.zip(point.labels.iter().map(String::as_str)).collect()
+    }
+
     /// Sweep parameters: a number in base units or a name, by path.
     #[getter]
     fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -153,6 +184,12 @@ impl Point {
     #[getter]
     fn canonical(&self) -> &str {
         &self.point().canonical
+    }
+
+    /// Estimate of the memory the run needs, bytes.
+    #[getter]
+    fn memory(&self) -> u64 {
+        tailback_scenario::estimate_memory(&self.point().plan)
     }
 
     /// Rough size of the run in packets: for the order of runs and for the

@@ -11,7 +11,7 @@ use tailback_engine::plan::{
 use tailback_engine::registry::{self, Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
 
-use crate::diagnostic::Problem;
+use crate::diagnostic::{Problem, listed};
 use crate::keys::{self, KeyKind, ROOT, Registry};
 use crate::memory;
 use crate::read::{Bdp, Fields, Reader, expectation};
@@ -64,6 +64,9 @@ impl Links {
 /// are any.
 pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> Plan {
     let top = reader.fields(root, &ROOT, ROOT.label, Bdp::Nowhere);
+    if let Some(item) = top.item("title") {
+        reader.string(item, KeyKind::Text);
+    }
     let duration = top.time("duration");
     let warmup = top.time("warmup").unwrap_or_default();
     if let Some(duration) = duration
@@ -85,7 +88,9 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> Plan {
     let tcp = match top.item("tcp") {
         Some(item) => {
             let fields = reader.fields(&item.node, &keys::TCP, "[tcp]", links.bdp_of(&[]));
-            stack(&fields, None)
+            let tcp = stack(&fields, None);
+            check_window(reader, &fields, &tcp);
+            tcp
         }
         None => stack(&reader.absent(&keys::TCP, root.span), None),
     };
@@ -159,11 +164,13 @@ fn list<'n>(reader: &mut Reader<'_>, top: &Fields<'n>, name: &str) -> &'n [Node]
 
 fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links {
     let mut links = Links::default();
+    let mut broken = false;
     let mut twins = Vec::new();
     let mut named: Vec<(&str, &Node, String)> = Vec::new();
     match (top.item("bottleneck"), top.item("links")) {
         (Some(bottleneck), Some(links)) => {
             let later = bottleneck.key_span.max(links.key_span);
+            broken = true;
             reader.problem(
                 Problem::new(later, "there are both [bottleneck] and [links]").expected(
                     "[bottleneck] for a single link, or [links.NAME] for each of several",
@@ -218,7 +225,7 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
         };
         // A link that is wrong keeps its name, so that routes find it.
         let (aqm, options) = queue.map_or(("fifo", Options::default()), |(entry, options)| {
-            (entry.name, options)
+            (entry.name, options.unwrap_or_default())
         });
         if fields.bool("both_directions") == Some(true) {
             twins.push(links.plans.len());
@@ -240,6 +247,7 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
             count_in_service: fields.bool("count_in_service").unwrap_or_default(),
         });
     }
+    links.broken |= broken;
     links.forward = links.plans.len();
     for forward in twins {
         let back = links.plans.len() as u32;
@@ -293,6 +301,26 @@ fn stack(fields: &Fields<'_>, base: Option<&TcpPlan>) -> TcpPlan {
     tcp
 }
 
+/// A receive window that holds no segment would stop the flow.
+fn check_window(reader: &mut Reader<'_>, fields: &Fields<'_>, tcp: &TcpPlan) {
+    if tcp.rwnd.0 >= u64::from(tcp.mss) {
+        return;
+    }
+    let key = ["rwnd", "mss"]
+        .into_iter()
+        .find(|key| fields.item(key).is_some());
+    reader.problem(
+        Problem::new(
+            fields.span_of(key.unwrap_or("rwnd")),
+            format!(
+                "the receive window of {} bytes holds no segment",
+                tcp.rwnd.0
+            ),
+        )
+        .expected(format!("rwnd of at least mss, {} bytes", tcp.mss)),
+    );
+}
+
 /// The name of a flow or source that is given, and the one it has by default.
 fn own_names<'n>(node: &'n Node, key: &str, name_key: &str) -> (Option<&'n str>, &'n str) {
     let table = node.table();
@@ -315,6 +343,44 @@ pub(crate) fn names(flows: &[Node], traffic: &[Node]) -> (Vec<String>, Vec<Strin
     (names, traffic_names)
 }
 
+/// Gives every flow and source the name it has in the file, so that neither
+/// `--set` nor a sweep over `cc` renames it: paths, assertions and results
+/// speak of the same flow at every point.
+pub(crate) fn name_flows(root: &mut Node) {
+    let Toml::Table(table) = &mut root.value else {
+        return;
+    };
+    let list = |table: &Table, name| {
+        let list = table.get(name).and_then(Node::array);
+        list.map(<[Node]>::to_vec).unwrap_or_default()
+    };
+    let (flows, traffic) = (list(table, "flows"), list(table, "traffic"));
+    let (flow_names, traffic_names) = names(&flows, &traffic);
+    for (list, names) in [("flows", flow_names), ("traffic", traffic_names)] {
+        let Some(Toml::Array(nodes)) = table.get_mut(list).map(|node| &mut node.value) else {
+            continue;
+        };
+        for (node, name) in nodes.iter_mut().zip(names) {
+            if let Toml::Table(table) = &mut node.value
+                && table.get("name").is_none()
+            {
+                let name = Node {
+                    span: DEFAULT_NAME,
+                    value: Toml::String(name),
+                };
+                table.set("name", DEFAULT_NAME, name);
+            }
+        }
+    }
+}
+
+/// The place of a name that is not in the file.
+const DEFAULT_NAME: Span = Span {
+    source: u32::MAX,
+    start: 0,
+    end: 0,
+};
+
 fn check_names(
     reader: &mut Reader<'_>,
     flows: &[Node],
@@ -325,7 +391,9 @@ fn check_names(
     let nodes = flows.iter().chain(traffic);
     for (node, name) in nodes.zip(names.0.iter().chain(&names.1)) {
         let item = node.table().and_then(|table| table.item("name"));
-        let Some(item) = item else { continue };
+        let Some(item) = item.filter(|item| item.node.span != DEFAULT_NAME) else {
+            continue;
+        };
         if item.node.string().is_none() {
             reader.wrong("name", &item.node, expectation(KeyKind::Name));
         } else if reader.check_name(name, item.node.span) {
@@ -416,27 +484,20 @@ fn flows(
         let tcp = match fields.item("tcp") {
             Some(item) => {
                 let inner = reader.fields(&item.node, &keys::TCP, "tcp", bdp);
-                stack(&inner, Some(context.tcp))
+                let tcp = stack(&inner, Some(context.tcp));
+                check_window(reader, &inner, &tcp);
+                tcp
             }
             None => context.tcp.clone(),
         };
-        if tcp.rwnd.0 < u64::from(tcp.mss) {
-            reader.problem(
-                Problem::new(
-                    fields.span_of("tcp"),
-                    format!(
-                        "the receive window of {} bytes holds no segment",
-                        tcp.rwnd.0
-                    ),
-                )
-                .expected(format!("rwnd of at least mss, {} bytes", tcp.mss)),
-            );
-        }
         let Some((entry, options)) = cc else { continue };
-        let ecn = fields.bool("ecn").unwrap_or_else(|| {
-            registry::find(cc::ENTRIES, entry.name)
-                .is_some_and(|e| (e.build)(&options).ecn_need() != EcnNeed::Optional)
-        });
+        let needs_ecn = || {
+            let entry = registry::find(cc::ENTRIES, entry.name)?;
+            let built = (entry.build)(options.as_ref()?);
+            Some(built.ecn_need() != EcnNeed::Optional)
+        };
+        let ecn = fields.bool("ecn").or_else(needs_ecn).unwrap_or_default();
+        let options = options.unwrap_or_default();
         let bytes: Option<Bytes> = fields.bytes("bytes");
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
         flows.extend(numbered(name, count).map(|name| FlowPlan {
@@ -481,6 +542,7 @@ fn traffic(
             continue;
         };
         let options = reader.options(Registry::Traffic, entry, table, &own, node.span, bdp);
+        let options = options.unwrap_or_default();
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
         sources.extend(numbered(name, count).map(|name| TrafficPlan {
             name,
@@ -559,8 +621,8 @@ fn route(reader: &mut Reader<'_>, item: &crate::tree::Item, links: &Links) -> Op
                     Problem::new(node.span, format!("there is no link named \"{shown}\"")).global();
                 if !names.is_empty() {
                     problem = problem
-                        .expected(format!("one of {}", names.join(", ")))
-                        .nearest(name, names.iter().copied());
+                        .expected(format!("one of {}", listed(names.iter().copied())))
+                        .nearest(name, names.iter().copied().take(1000));
                 }
                 reader.problem(problem);
             }
@@ -586,11 +648,14 @@ fn way(
         (_, Some(_)) => return (Vec::new(), Vec::new()),
         (_, None) if links.forward == 1 => vec![0],
         (_, None) => {
-            if links.forward > 1 {
+            if links.forward > 1 && !links.broken {
                 let names: Vec<&str> = links.plans.iter().map(|link| link.name.as_str()).collect();
                 reader.problem(
                     Problem::new(fields.span, "\"route\" is missing: there are several links")
-                        .expected(format!("names of links in order, of {}", names.join(", ")))
+                        .expected(format!(
+                            "links in order, out of {}",
+                            listed(names.into_iter())
+                        ))
                         .global(),
                 );
             }

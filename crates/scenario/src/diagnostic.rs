@@ -85,6 +85,18 @@ impl Problem {
     }
 }
 
+/// Names with commas between them, the first of them if there are many.
+pub(crate) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 20;
+    let more = names.len().saturating_sub(SHOWN);
+    let shown: Vec<&str> = names.take(SHOWN).collect();
+    let shown = shown.join(", ");
+    match more {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 /// The valid name nearest to `name`, if one is near enough to be meant.
 pub(crate) fn nearest<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<String> {
     // Longer words are no typing errors, and the distance takes quadratic time.

@@ -28,12 +28,16 @@ use read::{Bdp, Reader};
 use sweep::Sweep;
 use tree::{Node, Path, Sources, Span};
 
-/// Larger files are refused unread: a scenario is written by hand or by a
-/// script that should have used a sweep.
-pub const MAX_FILE: usize = 16 << 20;
+/// Larger files are refused unread, bytes: a scenario is written by hand or by
+/// a script that should have used a sweep, and its errors take up to 300 times
+/// its size.
+pub const MAX_FILE: usize = 1 << 20;
 
 /// The most flows and sources of all points together.
 const MAX_TOTAL_FLOWS: u64 = 2_000_000;
+
+/// The most assertions.
+const MAX_ASSERTS: usize = 1000;
 
 /// Gives the text of a file that a scenario names, relative to the scenario,
 /// or what is wrong.
@@ -107,6 +111,8 @@ pub enum Param {
 pub struct Point {
     /// The swept keys and their values here.
     pub params: Vec<(String, Param)>,
+    /// The same values as they are written, for people: "10Mbit", "0.5bdp".
+    pub labels: Vec<String>,
     /// The seed.
     pub seed: u64,
     /// Names the run: a hash of `canonical`, the seed and the engine's version.
@@ -191,7 +197,7 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     let syntax = problems.clone();
     let lost = syntax
         .iter()
-        .filter(|problem| problem.message != tree::UNQUOTED)
+        .filter(|problem| !problem.local)
         .map(|problem| problem.span)
         .min();
     let lines: Vec<usize> = syntax.iter().map(|p| sources.line(p.span)).collect();
@@ -261,36 +267,56 @@ fn expand(
             "at least \"duration\", a [bottleneck] with its \"rate\", and [[flows]] with their \"cc\"",
         )]);
     }
-    let names = root.clone();
-    let sets = overrides(request, &mut root, sources, &mut problems);
+    build::name_flows(&mut root);
+    // Paths name flows as the file does, whatever is set.
+    let named = root.clone();
+    let sets = overrides(request, &mut root, &named, sources, &mut problems);
     let mut sweep = sweep::read(&root, &mut problems);
+    // The tree is copied for each point: the lists need not come along.
+    if let tree::Toml::Table(table) = &mut root.value {
+        table.0.retain(|item| item.key != "sweep");
+    }
     if let Some(seeds) = request.seeds {
         sweep.seeds = seeds;
+        sweep.seeds_span = Span::default();
         if seeds == 0 {
+            sweep.seeds = 1;
             let source = sources.add("--seeds", "0");
             let span = Span::new(source, 0..1);
             problems.push(Problem::new(span, "0 seeds").expected("at least 1"));
         }
     }
-    // Names in paths are those of the file, before any of its keys is replaced.
     for dimension in &mut sweep.dimensions {
-        for key in &mut dimension.keys {
-            key.path = sweep::resolve(&names, &key.path);
-        }
-        // A key that is set has that one value.
-        dimension
-            .keys
-            .retain(|key| !sets.iter().any(|set| set.path == key_path(key)));
+        dimension.keys.retain_mut(|key| {
+            key.path = sweep::resolve(&named, &key.path);
+            // A key that is set has that one value.
+            if sets.iter().any(|set| key.path.same(&set.path)) {
+                return false;
+            }
+            let inside: Vec<&Set> = sets
+                .iter()
+                .filter(|set| key.path.is_prefix_of(&set.path))
+                .collect();
+            // That the path leads somewhere is seen with one value; what is
+            // set inside a swept table holds in each of its values.
+            let affected = if inside.is_empty() { 1 } else { usize::MAX };
+            for value in key.values.iter_mut().take(affected) {
+                let inside = inside.iter().map(|set| (&set.path, &set.value));
+                match sweep::grafted(&root, &key.path, value, inside) {
+                    Ok(whole) => *value = whole,
+                    Err(problem) => {
+                        problems.push(problem);
+                        return false;
+                    }
+                }
+            }
+            true
+        });
     }
     sweep
         .dimensions
         .retain(|dimension| !dimension.keys.is_empty());
     check_size(&sweep, &mut problems);
-    if !problems.is_empty() {
-        // The file itself is worth checking even so, but not its points.
-        sweep.dimensions.clear();
-        sweep.seeds = 1;
-    }
     let mut reader = Reader::new(request.loader, request.memory);
     for dimension in &sweep.dimensions {
         for key in &dimension.keys {
@@ -298,7 +324,7 @@ fn expand(
         }
     }
     let sound = problems.is_empty();
-    let runs = runs(&root, &sweep, &sets, &mut reader, &mut problems);
+    let runs = runs(&root, &sweep, &mut reader, sound);
     let asserts = asserts(&root, &runs, &mut reader);
     problems.append(&mut reader.problems);
     if !sound || !problems.is_empty() {
@@ -312,6 +338,7 @@ fn expand(
             let seed = run.plan.seed + k;
             points.push(Point {
                 params: run.params.clone(),
+                labels: run.labels.clone(),
                 seed,
                 run_id: canonical::run_id(&canonical, seed),
                 canonical: canonical.clone(),
@@ -333,30 +360,28 @@ fn expand(
     })
 }
 
-fn key_path(key: &sweep::SweptKey) -> Path {
-    key.path.clone()
-}
-
 /// Puts the values of `--set` into the tree.
 fn overrides(
     request: &Request<'_>,
     root: &mut Node,
+    named: &Node,
     sources: &mut Sources,
     problems: &mut Vec<Problem>,
 ) -> Vec<Set> {
-    let names = root.clone();
     let mut sets = Vec::new();
     for Override { key, value } in request.overrides {
-        let source = sources.add("--set", &format!("{key}={value}"));
+        let text = format!("{key}={value}");
+        let source = sources.add(&format!("--set {}", tree::shorten(&text)), &text);
         let span = Span::new(source, 0..key.len());
         let path = match Path::parse(key, span) {
-            Ok(path) => sweep::resolve(&names, &path),
+            Ok(path) => sweep::resolve(named, &path),
             Err(problem) => {
                 problems.push(problem);
                 continue;
             }
         };
         let value = tree::parse_value(value, source, key.len() + 1, problems);
+        let Some(value) = value else { continue };
         match sweep::graft(root, &path, value.clone()) {
             Ok(()) => sets.push(Set { path, value }),
             Err(problem) => problems.push(problem),
@@ -367,17 +392,10 @@ fn overrides(
 
 /// Refuses a sweep of too many points before it is expanded.
 fn check_size(sweep: &Sweep, problems: &mut Vec<Problem>) {
-    let points = sweep
-        .dimensions
-        .iter()
-        .map(|dimension| dimension.len as u64)
-        .chain([sweep.seeds])
-        .fold(1, u64::saturating_mul);
+    let points = sweep.points();
     if points > sweep::MAX_POINTS {
         let last = sweep.dimensions.last().and_then(|d| d.keys.first());
-        let span = last
-            .and_then(|key| key.path.0.first())
-            .map_or(sweep.seeds_span, |step| step.1);
+        let span = last.map_or(sweep.seeds_span, sweep::SweptKey::span);
         problems.push(
             Problem::new(span, format!("a sweep of {points} points"))
                 .expected(format!("at most {}", sweep::MAX_POINTS)),
@@ -385,96 +403,76 @@ fn check_size(sweep: &Sweep, problems: &mut Vec<Problem>) {
     }
 }
 
+/// So many errors are enough to look at.
+const MAX_PROBLEMS: usize = 1000;
+
 /// A point of the grid, before seeds.
 struct Run {
     params: Vec<(String, Param)>,
+    labels: Vec<String>,
     /// Position on each axis.
     at: Vec<usize>,
     plan: Plan,
 }
 
-fn runs(
-    root: &Node,
-    sweep: &Sweep,
-    sets: &[Set],
-    reader: &mut Reader<'_>,
-    problems: &mut Vec<Problem>,
-) -> Vec<Run> {
+/// Every point of the grid. First each value by itself, with the first values
+/// of the other axes: what is wrong with it is found in as many points as
+/// there are values. Only if all are right (and the sweep `sound`), the grid.
+fn runs(root: &Node, sweep: &Sweep, reader: &mut Reader<'_>, sound: bool) -> Vec<Run> {
     let labels: Vec<Vec<Vec<String>>> = sweep
         .dimensions
         .iter()
         .map(|d| d.keys.iter().map(|k| sweep::labels(&k.values)).collect())
         .collect();
-    let mut runs = Vec::new();
-    let mut flows: u64 = 0;
-    let mut at = vec![0; sweep.dimensions.len()];
-    loop {
-        let mut tree = root.clone();
-        for (dimension, index) in sweep.dimensions.iter().zip(&at) {
-            for key in &dimension.keys {
-                let value = key.values[*index].clone();
-                if let Err(problem) = sweep::graft(&mut tree, &key.path, value) {
-                    problems.push(problem);
-                    continue;
-                }
-                // What is set inside a swept table holds in each of its values.
-                for set in sets {
-                    if key.path.is_prefix_of(&set.path)
-                        && let Err(problem) = sweep::graft(&mut tree, &set.path, set.value.clone())
-                    {
-                        problems.push(problem);
-                    }
-                }
+    let origin = vec![0; sweep.dimensions.len()];
+    let mut runs = vec![run(root, sweep, &origin, &labels, reader)];
+    let size = |run: &Run| (run.plan.flows.len() + run.plan.traffic.len()) as u64;
+    let key = sweep.dimensions.first().and_then(|d| d.keys.first());
+    let too_many = Problem::new(
+        key.map_or(sweep.seeds_span, sweep::SweptKey::span),
+        "the points have too many flows together",
+    )
+    .expected(format!("at most {MAX_TOTAL_FLOWS} in one sweep; split it"));
+    let grid = sweep.points();
+    // A sweep over `count` may have fewer elsewhere, but hardly that many fewer.
+    if sound && grid > 1 && size(&runs[0]).saturating_mul(grid) > 4 * MAX_TOTAL_FLOWS {
+        reader.problem(too_many);
+        return runs;
+    }
+    // What is refused anyway is not worth minutes of looking for more.
+    let patience = MAX_TOTAL_FLOWS / size(&runs[0]).max(1);
+    let patience = if sound {
+        patience
+    } else {
+        patience.min(10_000)
+    };
+    let mut tried = 0;
+    for (axis, dimension) in sweep.dimensions.iter().enumerate() {
+        for value in 1..dimension.len {
+            tried += 1;
+            if reader.problems.len() > MAX_PROBLEMS || tried > patience {
+                break;
             }
-        }
-        reader.resolved.clear();
-        let before = reader.problems.len();
-        let plan = build::plan(&tree, reader);
-        if plan
-            .seed
-            .checked_add(sweep.seeds)
-            .is_none_or(|end| end > i64::MAX as u64)
-        {
-            let span = tree.table().and_then(|t| t.get("seed")).map(|n| n.span);
-            reader.problem(
-                Problem::new(
-                    span.unwrap_or(sweep.seeds_span),
-                    "seeds count past the largest",
-                )
-                .expected(format!(
-                    "a smaller seed: {} are counted from it",
-                    sweep.seeds
-                )),
-            );
-        }
-        // Errors of one point are mostly those of all: a few hundred are plenty.
-        if reader.problems.len() > before {
+            let mut at = origin.clone();
+            at[axis] = value;
+            run(root, sweep, &at, &labels, reader);
             reader.problems.sort();
             reader.problems.dedup();
-            if reader.problems.len() > 1000 {
-                return runs;
-            }
         }
-        let params = params(sweep, &at, &labels, reader);
-        flows += (plan.flows.len() + plan.traffic.len()) as u64 * sweep.seeds;
-        let single = sweep.dimensions.is_empty() && sweep.seeds == 1;
-        if flows > MAX_TOTAL_FLOWS && !single {
-            let span = sweep.dimensions.first().and_then(|d| d.keys.first());
-            let span = span.and_then(|key| key.path.0.first());
-            problems.push(
-                Problem::new(
-                    span.map_or(sweep.seeds_span, |step| step.1),
-                    "the points have too many flows together",
-                )
-                .expected(format!("at most {MAX_TOTAL_FLOWS} in one sweep; split it")),
-            );
+    }
+    if !sound || !reader.problems.is_empty() {
+        return runs;
+    }
+    let mut flows: u64 = 0;
+    let mut at = origin;
+    loop {
+        if let Some(last) = runs.last() {
+            flows = flows.saturating_add(size(last).saturating_mul(sweep.seeds));
+        }
+        if flows > MAX_TOTAL_FLOWS && grid > 1 {
+            reader.problem(too_many);
             return runs;
         }
-        runs.push(Run {
-            params,
-            at: at.clone(),
-            plan,
-        });
         // The last key is the fastest.
         let Some(digit) = (0..at.len())
             .rev()
@@ -484,6 +482,54 @@ fn runs(
         };
         at[digit] += 1;
         at[digit + 1..].fill(0);
+        let run = run(root, sweep, &at, &labels, reader);
+        runs.push(run);
+        // Values that are wrong only together.
+        if !reader.problems.is_empty() {
+            return runs;
+        }
+    }
+}
+
+/// One point of the grid.
+fn run(
+    root: &Node,
+    sweep: &Sweep,
+    at: &[usize],
+    labels: &[Vec<Vec<String>>],
+    reader: &mut Reader<'_>,
+) -> Run {
+    let mut tree = root.clone();
+    for (dimension, index) in sweep.dimensions.iter().zip(at) {
+        for key in &dimension.keys {
+            let value = key.values[*index].clone();
+            if let Err(problem) = sweep::graft(&mut tree, &key.path, value) {
+                reader.problem(problem);
+            }
+        }
+    }
+    reader.resolved.clear();
+    let plan = build::plan(&tree, reader);
+    let last_seed = plan.seed.checked_add(sweep.seeds - 1);
+    if last_seed.is_none_or(|seed| seed > i64::MAX as u64) {
+        let seed = tree.table().and_then(|table| table.get("seed"));
+        reader.problem(
+            Problem::new(
+                seed.map_or(sweep.seeds_span, |node| node.span),
+                "the seeds count past the largest",
+            )
+            .expected(format!(
+                "a smaller seed: {} are counted from it",
+                sweep.seeds
+            )),
+        );
+    }
+    let (params, labels) = params(sweep, at, labels, reader);
+    Run {
+        params,
+        labels,
+        at: at.to_vec(),
+        plan,
     }
 }
 
@@ -492,19 +538,25 @@ fn params(
     at: &[usize],
     labels: &[Vec<Vec<String>>],
     reader: &Reader<'_>,
-) -> Vec<(String, Param)> {
-    let mut params = Vec::new();
+) -> (Vec<(String, Param)>, Vec<String>) {
+    let (mut params, mut written) = (Vec::new(), Vec::new());
     for ((dimension, index), labels) in sweep.dimensions.iter().zip(at).zip(labels) {
         for (key, labels) in dimension.keys.iter().zip(labels) {
-            let span = key.values[*index].span;
-            let param = match reader.resolved.get(&span) {
-                Some(number) => Param::Number(*number),
-                None => Param::Name(labels[*index].clone()),
+            let value = &key.values[*index];
+            let (param, label) = match reader.resolved.get(&value.span) {
+                Some(number) => (
+                    Param::Number(*number),
+                    value
+                        .string()
+                        .map_or_else(|| value.inline(40), str::to_owned),
+                ),
+                None => (Param::Name(labels[*index].clone()), labels[*index].clone()),
             };
             params.push((key.text.clone(), param));
+            written.push(label);
         }
     }
-    params
+    (params, written)
 }
 
 fn axes(sweep: &Sweep, runs: &[Run]) -> Vec<Axis> {
@@ -548,8 +600,19 @@ fn asserts(root: &Node, runs: &[Run], reader: &mut Reader<'_>) -> Vec<Assert> {
         reader.wrong("assert", &item.node, "tables, each under [[assert]]");
         return Vec::new();
     };
+    if nodes.len() > MAX_ASSERTS {
+        reader.problem(
+            Problem::new(item.key_span, format!("{} assertions", nodes.len()))
+                .expected(format!("at most {MAX_ASSERTS}")),
+        );
+        return Vec::new();
+    }
     let mut asserts = Vec::new();
     for node in nodes {
+        // An empty table asserts nothing.
+        if node.table().is_some_and(|table| table.0.is_empty()) {
+            continue;
+        }
         let fields = reader.fields(node, &ASSERT, ASSERT.label, Bdp::Nowhere);
         let text = |reader: &mut Reader<'_>, name: &str| {
             let item = fields.item(name)?;
@@ -651,7 +714,7 @@ fn check_subject(
                     fields.span_of("flow"),
                     format!("there is no flow named \"{}\"", tree::shorten(name)),
                 );
-                problem = problem.nearest(name, names()).global();
+                problem = problem.nearest(name, names().take(1000)).global();
                 if !run.params.is_empty() {
                     problem = problem.expected("the name of a flow of every point");
                 }

@@ -314,10 +314,7 @@ impl<'a> Reader<'a> {
                 | Kind::TimeOrSize
                 | Kind::Word(_),
                 Toml::String(text),
-            ) => match self.text(name, kind, text, node, bdp) {
-                Some(value) => value,
-                None => return None,
-            },
+            ) => self.text(name, kind, text, node, bdp)?,
             _ => {
                 self.wrong(name, node, plain_expectation(kind));
                 return None;
@@ -370,6 +367,10 @@ impl<'a> Reader<'a> {
                 let expected = match signless {
                     Some(rest) if parse_word(kind, rest).is_ok() => {
                         positive(kind).unwrap_or(expected)
+                    }
+                    // Longer than a number of nanoseconds: longer than allowed too.
+                    _ if expected == "a time below 146 years" => {
+                        format!("a time of at most {MAX_TIME}")
                     }
                     _ => expected,
                 };
@@ -435,14 +436,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads `"codel"` or `{ aqm = "codel", target = "5ms" }`: the entry and
-    /// its complete options.
+    /// its complete options, if they are right.
     pub fn choice(
         &mut self,
         registry: Registry,
         key: &str,
         node: &Node,
         bdp: Bdp,
-    ) -> Option<(View, Options)> {
+    ) -> Option<(View, Option<Options>)> {
         let name_key = registry.name_key();
         match &node.value {
             Toml::String(name) => {
@@ -480,7 +481,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the options of an entry from a table in which `skip` are keys of another kind.
+    /// Reads the options of an entry from a table in which `skip` are keys of
+    /// another kind. Nothing is built from options that are not all right:
+    /// they may be incomplete.
     pub fn options(
         &mut self,
         registry: Registry,
@@ -489,7 +492,7 @@ impl<'a> Reader<'a> {
         skip: &[&str],
         span: Span,
         bdp: Bdp,
-    ) -> Options {
+    ) -> Option<Options> {
         let before = self.problems.len();
         let mut options = defaults(entry.options);
         for item in &table.0 {
@@ -498,11 +501,11 @@ impl<'a> Reader<'a> {
             }
             match entry.options.iter().find(|opt| opt.name == item.key) {
                 Some(opt) => {
-                    if let Some(value) = self.option(registry, opt, item, bdp) {
+                    if let Some(value) = self.option(registry, entry.name, opt, item, bdp) {
                         options.set(opt.name, value);
                     }
                 }
-                None => self.foreign(registry, entry, entry.options, item, skip),
+                None => self.foreign(registry, entry.name, entry.options, item, skip),
             }
         }
         if self.problems.len() == before
@@ -523,10 +526,17 @@ impl<'a> Reader<'a> {
                 ));
             }
         }
-        options
+        (self.problems.len() == before).then_some(options)
     }
 
-    fn option(&mut self, registry: Registry, opt: &Opt, item: &Item, bdp: Bdp) -> Option<Value> {
+    fn option(
+        &mut self,
+        registry: Registry,
+        entry: &str,
+        opt: &Opt,
+        item: &Item,
+        bdp: Bdp,
+    ) -> Option<Value> {
         let Kind::Table(inner) = opt.kind else {
             return self.plain(opt.name, opt.kind, &item.node, bdp);
         };
@@ -534,23 +544,16 @@ impl<'a> Reader<'a> {
             self.wrong(opt.name, &item.node, plain_expectation(opt.kind));
             return None;
         };
+        let label = format!("\"{}\" of {entry}", opt.name);
         let mut options = defaults(inner);
         for item in &table.0 {
             match inner.iter().find(|opt| opt.name == item.key) {
                 Some(opt) => {
-                    if let Some(value) = self.option(registry, opt, item, bdp) {
+                    if let Some(value) = self.option(registry, &label, opt, item, bdp) {
                         options.set(opt.name, value);
                     }
                 }
-                None => {
-                    let view = View {
-                        name: opt.name,
-                        doc: opt.doc,
-                        options: inner,
-                        finish: tailback_engine::registry::no_finish,
-                    };
-                    self.foreign(registry, view, inner, item, &[]);
-                }
+                None => self.foreign(registry, &label, inner, item, &[]),
             }
         }
         Some(Value::Table(options))
@@ -560,7 +563,7 @@ impl<'a> Reader<'a> {
     fn foreign(
         &mut self,
         registry: Registry,
-        entry: View,
+        entry: &str,
         options: &'static [Opt],
         item: &Item,
         keys: &[&str],
@@ -578,12 +581,11 @@ impl<'a> Reader<'a> {
         }
         let key = shorten(&item.key);
         let message = if owners.is_empty() {
-            format!("{} has no option \"{key}\"", entry.name)
+            format!("{entry} has no option \"{key}\"")
         } else {
             format!(
-                "\"{key}\" is an option of {}, not of {}",
-                owners.join(", "),
-                entry.name
+                "\"{key}\" is an option of {}, not of {entry}",
+                owners.join(", ")
             )
         };
         let mut problem = Problem::new(item.key_span, message);

@@ -1,13 +1,18 @@
 //! Sweeps: a grid of values by path, lists that advance together, seeds; and
 //! how a value is put into the tree at a path (which `--set` uses too).
 
+use std::collections::HashMap;
+
 use crate::build::names;
-use crate::diagnostic::Problem;
+use crate::diagnostic::{Problem, listed};
 use crate::keys::{KeyKind, ROOT, Registry, TableDef};
 use crate::tree::{Item, Node, Path, Span, Step, Table, Toml, shorten};
 
 /// The most points, seeds counted.
-pub(crate) const MAX_POINTS: u64 = 1_000_000;
+pub(crate) const MAX_POINTS: u64 = 100_000;
+
+/// The most keys.
+const MAX_KEYS: usize = 100;
 
 /// What advances together: one key of the grid, or the keys of a zip.
 #[derive(Debug)]
@@ -26,12 +31,37 @@ pub(crate) struct SweptKey {
     pub values: Vec<Node>,
 }
 
+impl SweptKey {
+    /// Where the key stands.
+    pub fn span(&self) -> Span {
+        let (first, last) = (self.path.0.first(), self.path.0.last());
+        match (first, last) {
+            (Some((_, first)), Some((_, last))) => Span {
+                end: last.end,
+                ..*first
+            },
+            _ => Span::default(),
+        }
+    }
+}
+
 /// `[sweep]`, read.
 #[derive(Debug)]
 pub(crate) struct Sweep {
     pub dimensions: Vec<Dimension>,
     pub seeds: u64,
     pub seeds_span: Span,
+}
+
+impl Sweep {
+    /// How many points it has, seeds counted.
+    pub fn points(&self) -> u64 {
+        self.dimensions
+            .iter()
+            .map(|dimension| dimension.len as u64)
+            .chain([self.seeds])
+            .fold(1, u64::saturating_mul)
+    }
 }
 
 /// Reads `[sweep]` of a tree.
@@ -79,7 +109,30 @@ pub(crate) fn read(root: &Node, problems: &mut Vec<Problem>) -> Sweep {
     for item in zips {
         read_zips(item, &mut sweep, problems);
     }
+    let keys: usize = sweep.dimensions.iter().map(|d| d.keys.len()).sum();
+    if keys > MAX_KEYS {
+        problems.push(
+            Problem::new(item.key_span, format!("a sweep over {keys} keys"))
+                .expected(format!("at most {MAX_KEYS}")),
+        );
+        sweep.dimensions.clear();
+    }
     check_twice(root, &sweep, problems);
+    sweep.dimensions.retain(|dimension| {
+        let Some(key) = dimension.keys.first() else {
+            return false;
+        };
+        if let Some((Step::Key(first), span)) = key.path.0.first()
+            && matches!(first.as_str(), "title" | "sweep" | "assert")
+        {
+            problems.push(
+                Problem::new(*span, format!("\"{first}\" is the same at every point"))
+                    .expected("the path of a key that changes a run"),
+            );
+            return false;
+        }
+        true
+    });
     sweep
 }
 
@@ -149,12 +202,11 @@ fn read_zips(item: &Item, sweep: &mut Sweep, problems: &mut Vec<Problem>) {
             continue;
         };
         for key in keys.iter().skip(1).filter(|key| key.values.len() != len) {
-            let span = key.path.0.last().map_or(node.span, |step| step.1);
             problems.push(
                 Problem::new(
-                    span,
+                    key.span(),
                     format!(
-                        "\"{}\" has {} values and \"{}\" has {len}",
+                        "\"{}\" is a list of {} and \"{}\" one of {len}",
                         key.text,
                         key.values.len(),
                         keys[0].text
@@ -180,7 +232,6 @@ fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
         let Some((_, other)) = keys[..i].iter().find(|(other, _)| path.is_prefix_of(other)) else {
             continue;
         };
-        let span = key.path.0.last().map_or(Span::default(), |step| step.1);
         let message = if path.0.len() == other.path.0.len() {
             format!("\"{}\" is swept twice", key.text)
         } else {
@@ -189,11 +240,12 @@ fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
                 key.text, other.text
             )
         };
-        problems.push(Problem::new(span, message));
+        problems.push(Problem::new(key.span(), message));
     }
 }
 
-/// The path with names of flows and sources replaced by their indices.
+/// The path with names of flows and sources replaced by their indices, and
+/// `sweep.a.b` by `sweep."a.b"` where the file has that.
 pub(crate) fn resolve(root: &Node, path: &Path) -> Path {
     let mut path = path.clone();
     let Some((Step::Key(first), _)) = path.0.first().cloned() else {
@@ -202,6 +254,16 @@ pub(crate) fn resolve(root: &Node, path: &Path) -> Path {
     let Some((Step::Key(name), span)) = path.0.get(1).cloned() else {
         return path;
     };
+    if first == "sweep" {
+        let swept = written(&path.0[1..]);
+        let table = root.table().and_then(|table| table.get("sweep"));
+        let table = table.and_then(Node::table);
+        if table.is_some_and(|table| table.get(&swept).is_some()) {
+            path.0.truncate(1);
+            path.0.push((Step::Key(swept), span));
+        }
+        return path;
+    }
     if let Some(index) = index_of(root, &first, &name) {
         path.0[1] = (Step::Index(index), span);
     }
@@ -229,13 +291,41 @@ fn index_of(root: &Node, list: &str, name: &str) -> Option<usize> {
     names_in(root, list).iter().position(|n| n == name)
 }
 
+/// The value of a key after it, and what is set inside it, were put into the tree.
+pub(crate) fn grafted<'n>(
+    root: &Node,
+    path: &Path,
+    value: &Node,
+    inside: impl Iterator<Item = (&'n Path, &'n Node)>,
+) -> Result<Node, Problem> {
+    let mut tree = root.clone();
+    graft(&mut tree, path, value.clone())?;
+    for (path, value) in inside {
+        graft(&mut tree, path, value.clone())?;
+    }
+    let mut node = &tree;
+    for (step, _) in &path.0 {
+        let inner = match (step, &node.value) {
+            (Step::Key(key), Toml::Table(table)) => table.get(key),
+            (Step::Index(index), Toml::Array(list)) => list.get(*index),
+            _ => None,
+        };
+        match inner {
+            Some(inner) => node = inner,
+            None => return Ok(value.clone()),
+        }
+    }
+    Ok(node.clone())
+}
+
 /// Puts a value where a resolved path leads. What the keys of the scenario
 /// know and the file leaves out is created on the way: `path.rtt` needs no
 /// `[path]`, and `queue.target` works for `queue = "codel"`.
 pub(crate) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Problem> {
-    // An unknown name is looked up in the whole tree, so before descending.
-    let names = match path.0.first() {
-        Some((Step::Key(list), _)) => names_in(root, list),
+    // A name that was not resolved is unknown; the known ones, for the
+    // message, need the whole tree.
+    let names = match path.0.as_slice() {
+        [(Step::Key(list), _), (Step::Key(_), _), ..] => names_in(root, list),
         _ => Vec::new(),
     };
     let Some(last) = path.0.len().checked_sub(1) else {
@@ -279,7 +369,10 @@ pub(crate) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
                 return Err(match names.as_slice() {
                     [] => problem.expected("an index such as [0]"),
                     names => problem
-                        .expected(format!("one of {}", shorten(&names.join(", "))))
+                        .expected(format!(
+                            "one of {}",
+                            listed(names.iter().map(String::as_str))
+                        ))
                         .nearest(key, names.iter().map(String::as_str)),
                 });
             }
@@ -311,11 +404,22 @@ pub(crate) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
                             problem.expected(format!("one of {}", valid.join(", ")))
                         });
                     }
-                    let empty = Node {
+                    let mut inner = Table::default();
+                    // An option of the default queue discipline.
+                    if let (Place::Table(def), Place::Choice(registry)) = (place, next)
+                        && let Some(name) = def.key(key).and_then(|key| key.default)
+                    {
+                        let name = Node {
+                            span: *span,
+                            value: Toml::String(name.to_owned()),
+                        };
+                        inner.set(registry.name_key(), *span, name);
+                    }
+                    let inner = Node {
                         span: *span,
-                        value: Toml::Table(Table::default()),
+                        value: Toml::Table(inner),
                     };
-                    table.set(key, *span, empty);
+                    table.set(key, *span, inner);
                 }
                 match table.get_mut(key) {
                     Some(inner) => inner,
@@ -434,13 +538,15 @@ pub(crate) fn labels(values: &[Node]) -> Vec<String> {
         _ => None,
     };
     let shorts: Vec<Option<String>> = values.iter().map(short).collect();
+    let mut times: HashMap<&str, u32> = HashMap::new();
+    for name in shorts.iter().flatten() {
+        *times.entry(name).or_default() += 1;
+    }
     values
         .iter()
         .zip(&shorts)
         .map(|(node, short)| match short {
-            Some(name) if shorts.iter().filter(|s| s.as_ref() == Some(name)).count() == 1 => {
-                name.clone()
-            }
+            Some(name) if times[name.as_str()] == 1 => name.clone(),
             // A name beside a table of the same entry is told apart by the table.
             Some(name) if node.string().is_some() => name.clone(),
             _ => node.inline(200),

@@ -76,14 +76,6 @@ impl Sources {
             .map_or(0, |before| before.chars().count());
         (&source.name, line + 1, column + 1)
     }
-
-    /// The text at a place.
-    pub fn text(&self, span: Span) -> &str {
-        self.0
-            .get(span.source as usize)
-            .and_then(|s| s.text.get(span.start as usize..span.end as usize))
-            .unwrap_or("")
-    }
 }
 
 /// A value and its place.
@@ -146,11 +138,6 @@ impl Table {
             None => self.0.push(item),
         }
     }
-
-    pub fn remove(&mut self, key: &str) -> Option<Item> {
-        let index = self.0.iter().position(|item| item.key == key)?;
-        Some(self.0.remove(index))
-    }
 }
 
 impl Node {
@@ -195,6 +182,7 @@ impl Node {
         match &self.value {
             Toml::String(s) => write_string(out, s, max),
             Toml::Integer(i) => _ = write!(out, "{i}"),
+            Toml::Float(f) if f.is_nan() => out.push_str("nan"),
             Toml::Float(f) => _ = write!(out, "{f:?}"),
             Toml::Bool(b) => _ = write!(out, "{b}"),
             Toml::Datetime(d) => out.push_str(d),
@@ -242,15 +230,19 @@ fn write_string(out: &mut String, s: &str, max: usize) {
     out.push('"');
 }
 
-/// What the parser says of `rate = 100Mbit`; it goes on behind it.
-pub(crate) const UNQUOTED: &str = "string values must be quoted";
-
 /// Parses a file. The tree is what could be recovered when there are syntax
-/// errors.
+/// errors; those that are not `local` made the parser lose its way.
 pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Node {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in errors {
-        problems.push(syntax(&error, source, 0, text.len()));
+        let mut problem = syntax(&error, source, 0, text.len());
+        if problem.message == "duplicate key"
+            && let Some(key) = error.span().and_then(|range| text.get(range))
+        {
+            problem.message = format!("duplicate key \"{}\"", shorten(key));
+            problem.local = true;
+        }
+        problems.push(problem);
     }
     let table = convert_table(document.get_ref(), source, 0, problems);
     Node {
@@ -259,14 +251,14 @@ pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Nod
     }
 }
 
-/// Reads the value of `--set key=value`: TOML, and a bare word is a string.
-/// `offset` is where the value begins in the text of its source.
+/// Reads the value of `--set key=value`: TOML, and a bare word is a string;
+/// nothing if it is neither. `offset` is where the value begins in the text of its source.
 pub(crate) fn parse_value(
     text: &str,
     source: u32,
     offset: usize,
     problems: &mut Vec<Problem>,
-) -> Node {
+) -> Option<Node> {
     let span = Span::new(source, offset..offset + text.len());
     let bare = || Node {
         span,
@@ -278,17 +270,16 @@ pub(crate) fn parse_value(
             let mut found = Vec::new();
             let node = convert(value.get_ref(), span, source, offset, &mut found);
             // A number that TOML cannot hold is a word like any other here.
-            if found.is_empty() {
-                Node { span, ..node }
-            } else {
-                bare()
-            }
+            Some(match found.is_empty() {
+                true => Node { span, ..node },
+                false => bare(),
+            })
         }
         Err(error) if trimmed.starts_with(['[', '{', '"', '\'']) => {
             problems.push(syntax(&error, source, offset, trimmed.len()));
-            bare()
+            None
         }
-        Err(_) => bare(),
+        Err(_) => Some(bare()),
     }
 }
 
@@ -301,11 +292,13 @@ fn syntax(error: &toml::de::Error, source: u32, offset: usize, len: usize) -> Pr
         None => (message, None),
     };
     let problem = Problem::new(Span::new(source, range), message);
-    match expected {
-        // The parser says this of `rate = 100Mbit`.
-        Some("literal string") => problem.expected("a value in quotes such as \"100Mbit\""),
-        Some(expected) => problem.expected(expected),
-        None => problem,
+    match (message, expected) {
+        // `rate = 100Mbit`: it reads the value as if it had been quoted.
+        ("string values must be quoted", _) => {
+            problem.expected("a value in quotes such as \"100Mbit\"")
+        }
+        (_, Some(expected)) => problem.expected(expected).global(),
+        (_, None) => problem.global(),
     }
 }
 
@@ -379,6 +372,10 @@ pub(crate) enum Step {
     Index(usize),
 }
 
+/// Longer than any path of a scenario; a tree as deep as a text can ask for
+/// would overflow the stack.
+const MAX_STEPS: usize = 16;
+
 /// A path to a key, each step with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Path(pub Vec<(Step, Span)>);
@@ -427,12 +424,20 @@ impl Path {
                 steps.push((Step::Index(index), part(span, at, end + 1)));
                 at = end + 1;
             }
+            if steps.len() > MAX_STEPS {
+                return Err(wrong(at));
+            }
             match bytes.get(at) {
                 None => return Ok(Path(steps)),
                 Some(b'.') => at += 1,
                 Some(_) => return Err(wrong(at)),
             }
         }
+    }
+
+    /// Whether the other path leads to the same key.
+    pub fn same(&self, other: &Path) -> bool {
+        self.0.len() == other.0.len() && self.is_prefix_of(other)
     }
 
     /// Whether the other path is the same or leads through this one.

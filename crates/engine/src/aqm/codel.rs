@@ -1,12 +1,12 @@
 //! CoDel: controlled delay (RFC 8289).
 //!
-//! Follows Linux 7.3 sch_codel and codel_impl.h, which differ from RFC 8289 in
-//! these points, all kept here: time is counted in ticks of 1024 ns (so 5 ms
-//! is 4.999 ms); 1/sqrt(count) is a 16-bit fraction improved by one Newton
-//! step per drop or mark; on re-entry the count goes on from what the last
-//! dropping phase added, if that was more than 1 and the phase ended less than
-//! 16 intervals ago; with ECN one packet at most is marked in a dequeue, and
-//! marking ends the loop. It acts only while more than one MTU stays queued.
+//! Follows Linux 7.3 sch_codel and codel_impl.h. Where they differ from RFC
+//! 8289 they are followed: time is counted in ticks of 1024 ns (so 5 ms is
+//! 4.999 ms); 1/sqrt(count) is a 16-bit fraction improved by one Newton step
+//! per drop or mark; with ECN one packet at most is marked in a dequeue, and
+//! marking ends the loop. As in the RFC it acts only while more than one MTU
+//! stays queued, and on re-entry within 16 intervals the count goes on from
+//! what the last dropping phase added, if that was more than 1.
 //!
 //! Known deviations: times do not wrap (Linux compares 32-bit ticks, which
 //! wrap after 73 minutes); a packet that CoDel has just marked is not counted
@@ -165,7 +165,7 @@ impl Vars {
         self.rec_inv_sqrt = (next >> 16) as u16;
     }
 
-    /// RFC 8289 section 5.4: the next drop is interval / sqrt(count) after `t`.
+    /// RFC 8289 section 5.6 (`control_law`): the next drop is interval / sqrt(count) after `t`.
     #[inline]
     fn control_law(&self, t: u64, interval: u64) -> u64 {
         let share = (u128::from(interval) * u128::from(self.rec_inv_sqrt)) >> 16;
@@ -252,8 +252,8 @@ impl Vars {
     /// Enters the dropping phase after its first drop or mark.
     fn enter(&mut self, p: &Params, now: u64) {
         self.dropping = true;
-        // RFC 8289 section 5.5 keeps count - 2; Linux goes on from what the
-        // last phase added, if it ended less than 16 intervals ago.
+        // RFC 8289 section 5.5 (`deque`), re-entry: if the last phase ended less than
+        // 16 intervals ago, go on from what it added to the count.
         let added = self.count.wrapping_sub(self.lastcount);
         let recent = now < self.drop_next.saturating_add(p.interval.saturating_mul(16));
         if added > 1 && recent {

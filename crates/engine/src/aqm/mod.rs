@@ -9,6 +9,7 @@ use crate::units::{Rate, Time};
 
 pub mod codel;
 pub mod fifo;
+pub mod pie;
 pub mod red;
 pub mod step;
 pub mod wred;
@@ -87,6 +88,7 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &red::ENTRY,
     &wred::ENTRY,
     &codel::ENTRY,
+    &pie::ENTRY,
     &step::ENTRY,
 ];
 

@@ -290,6 +290,8 @@ pub struct RedCore {
     gentle: bool,
     /// How marks are spread.
     uniformise: Uniformise,
+    /// Whether a sample includes the arriving packet.
+    include_arriving: bool,
     /// Packets since the last mark or drop while in the band; -1 outside.
     count: i64,
     /// The draw that the coming gap is compared with, 0..1 (Linux).
@@ -297,7 +299,8 @@ pub struct RedCore {
 }
 
 impl RedCore {
-    /// From [`MIN`], [`MAX`], [`PROBABILITY`], [`WEIGHT`], [`GENTLE`] and [`UNIFORMISE`].
+    /// From [`MIN`], [`MAX`], [`PROBABILITY`], [`WEIGHT`], [`GENTLE`], [`UNIFORMISE`] and
+    /// [`INCLUDE_ARRIVING`].
     pub fn of(options: &Options) -> RedCore {
         let size = |name| match options.get(name) {
             Some(Value::Packets(n)) => *n as f64,
@@ -317,6 +320,7 @@ impl RedCore {
                 "none" => Uniformise::None,
                 _ => Uniformise::Linux,
             },
+            include_arriving: options.bool("include_arriving"),
             count: -1,
             draw: 0.0,
         }
@@ -334,9 +338,10 @@ impl RedCore {
         match arrival.idle {
             Some(m) => self.avg *= libm::pow(1.0 - self.weight, m),
             None => {
+                let with = u64::from(self.include_arriving);
                 let sample = match self.unit {
-                    Unit::Packets => arrival.packets,
-                    Unit::Bytes => arrival.bytes,
+                    Unit::Packets => arrival.packets + with,
+                    Unit::Bytes => arrival.bytes + with * u64::from(arrival.len),
                 };
                 self.avg += self.weight * (sample as f64 - self.avg);
             }
@@ -420,6 +425,8 @@ pub struct Arrival {
     pub packets: u64,
     /// Queued, bytes.
     pub bytes: u64,
+    /// Frame length of the arriving packet, bytes.
+    pub len: u16,
     /// If it ends an idle time, and averages decay: how many packet times that was.
     pub idle: Option<f64>,
 }
@@ -427,8 +434,6 @@ pub struct Arrival {
 /// What an average is shown of the queue.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// Whether a sample includes the arriving packet.
-    include_arriving: bool,
     /// Time of one packet of the idle clock, ns; `None`: averages hold.
     packet_time: Option<f64>,
     /// Since when the link has asked in vain.
@@ -436,8 +441,7 @@ pub struct View {
 }
 
 impl View {
-    /// From [`IDLE`], [`AVPKT`], [`BANDWIDTH`] and [`INCLUDE_ARRIVING`]; `rate`
-    /// is the link's.
+    /// From [`IDLE`], [`AVPKT`] and [`BANDWIDTH`]; `rate` is the link's.
     pub fn of(options: &Options, rate: Rate) -> View {
         let rate = match options.get("bandwidth") {
             Some(Value::Rate(rate)) => *rate,
@@ -446,7 +450,6 @@ impl View {
         let decays = options.word("idle") == "decay" && rate.0 > 0;
         let ns = options.bytes("avpkt") as f64 * 8e9 / rate.0 as f64;
         View {
-            include_arriving: options.bool("include_arriving"),
             packet_time: decays.then_some(ns),
             idle_since: Some(Time::ZERO),
         }
@@ -455,7 +458,6 @@ impl View {
     /// What the averages are shown for an arriving packet.
     #[inline]
     pub fn arrival(&mut self, packets: &Packets, packet: &Packet, now: Time) -> Arrival {
-        let with = u64::from(self.include_arriving);
         let idle = match (self.idle_since.take(), self.packet_time) {
             (Some(since), Some(packet_time)) if now > since => {
                 Some(now.since(since).0 as f64 / packet_time)
@@ -463,8 +465,9 @@ impl View {
             _ => None,
         };
         Arrival {
-            packets: packets.len() + with,
-            bytes: packets.bytes() + with * u64::from(packet.len),
+            packets: packets.len(),
+            bytes: packets.bytes(),
+            len: packet.len,
             idle,
         }
     }

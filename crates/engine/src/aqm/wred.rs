@@ -8,7 +8,7 @@
 //!
 //! What the paper leaves open is an option; the defaults are those of
 //! [`super::red`]: uniformised as Linux does, thresholds in bytes, idle decay,
-//! samples without the arriving packet, and both averages updated by every
+//! samples without the arriving packet (of either class), and both averages updated by every
 //! arrival. Each class counts its own packets between marks or drops.
 //! Deviations of `red` from Linux apply here too.
 
@@ -30,6 +30,7 @@ const CLASS: &[Opt] = &[
     red::WEIGHT,
     red::GENTLE,
     red::UNIFORMISE,
+    red::INCLUDE_ARRIVING,
 ];
 
 /// The registry entry.
@@ -63,7 +64,6 @@ pub const ENTRY: Entry<Build> = Entry {
         red::IDLE,
         red::AVPKT,
         red::BANDWIDTH,
-        red::INCLUDE_ARRIVING,
     ],
     kernel: Kernel::None,
     finish: |options| {

@@ -92,8 +92,8 @@ pub trait CongestionControl: Send {
     /// before it; `acked` segments were newly acknowledged cumulatively.
     fn in_ack_event(&mut self, _conn: &mut Conn, _acked: u32, _ece: bool) {}
 
-    /// After the scoreboard was updated with an ACK that delivered something:
-    /// `acked` segments, and the RTT if it was measured.
+    /// After the scoreboard was updated with an ACK that delivered something,
+    /// before the window changes.
     fn pkts_acked(&mut self, _conn: &mut Conn, _ack: &Ack) {}
 
     /// Other events.

@@ -163,6 +163,7 @@ fn the_average_has_its_closed_form() {
         packets: 3,
         bytes: 5_000,
         idle: None,
+        len: 1000,
     };
     for n in 1..=2_000 {
         core.update(&arrival);

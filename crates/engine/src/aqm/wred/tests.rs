@@ -172,3 +172,30 @@ fn errors_name_the_class() {
     assert_eq!(errors.len(), 1);
     assert_eq!(errors[0].option, "classic.min");
 }
+
+#[test]
+fn an_idle_time_decays_both_averages() {
+    let weight = || class(&[("weight", Value::Float(0.5))]);
+    let mut bench = Bench::new(&[
+        ("average", Value::Word("class")),
+        ("ecn", weight()),
+        ("classic", weight()),
+    ]);
+    for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::NotEct] {
+        bench.put(ecn);
+    }
+    let before = bench.gauges();
+    while let Dequeue::Packet(packet) = bench.queue.dequeue(NOW, &mut bench.sink) {
+        bench.sink.forward(&packet, NOW);
+    }
+    // 2.4 ms at 10 Mbit/s: three packets of the default 1000 bytes.
+    let later = NOW + Time::from_us(2_400);
+    let mut packet = Packet::new(0, 1_000, Ecn::NotEct);
+    packet.stamp = later;
+    bench.sink.arrive(&packet, later);
+    bench.queue.enqueue(packet, later, &mut bench.sink);
+    let after = bench.gauges();
+    assert!(before[0] > 0.0 && before[3] > 0.0);
+    assert!((after[0] - before[0] / 8.0).abs() < 1e-9);
+    assert!((after[3] - before[3] / 8.0).abs() < 1e-9);
+}

@@ -1,0 +1,64 @@
+# The targets that people and CI use. Everything is built into .venv and target.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml' -o -name 'clippy.toml' 2>/dev/null) Cargo.toml Cargo.lock
+
+# cargo and maturin have to agree on the interpreter, or each of them throws
+# away what the other has built.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+unexport PYTHONHOME
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_QUIET := 1
+
+.PHONY: build demo test bench docs fmt lint
+.DEFAULT_GOAL := build
+
+build: $(VENV)/.built
+
+demo: build
+	$(BIN)/tailback reproduce dctcp-internet-2014 --quick
+
+test: lint build
+	cargo test --workspace --quiet
+	$(BIN)/python docs/generate.py --check
+	$(BIN)/pytest
+
+bench: build
+	$(BIN)/python benches/bench.py
+	$(BIN)/python benches/instructions.py
+
+docs: build
+	$(BIN)/python docs/generate.py
+
+fmt: $(VENV)/.dev
+	cargo fmt --all
+	$(BIN)/ruff check --quiet --fix .
+	$(BIN)/ruff format --quiet .
+
+lint: $(VENV)/.dev
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --quiet --check .
+	$(BIN)/mypy
+
+# Says in one line what the machine lacks, before anything is built.
+$(VENV)/bin/python:
+	@PYTHON="$(PYTHON)" sh scripts/doctor.sh
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.requirements: requirements.txt | $(VENV)/bin/python
+	$(BIN)/pip install --no-deps -r requirements.txt
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.txt $(VENV)/.requirements
+	$(BIN)/pip install --no-deps -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.requirements pyproject.toml $(RUST)
+	@PYTHON="$(PYTHON)" sh scripts/doctor.sh
+	$(BIN)/maturin develop --release --quiet
+	@touch $@

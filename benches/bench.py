@@ -1,0 +1,118 @@
+"""Speed, memory and start-up: what `make bench` prints.
+
+Each case runs by itself with one thread, through the command line as a user
+would, into a folder that is thrown away. Packets per second are data packets
+of TCP senders over the CPU time of the simulation, start-up left out; the
+peak of memory is that of the whole process, Python included. The best of
+several runs is shown: other work on the machine only ever slows one down.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+# What the project wants to reach: million packets per CPU second, MB.
+GOALS: dict[str, tuple[float, float | None]] = {
+    "a": (2.5, 64),
+    "b": (2.0, None),
+    "c": (2.0, None),
+    "d": (1.5, None),
+    "e": (1.0, 256),
+}
+STARTUP_GOAL_S = 0.4
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run of a case."""
+
+    packets: int
+    events: int
+    cpu_s: float
+    peak_mb: float
+    wall_s: float
+
+    @property
+    def speed(self) -> float:
+        """Million data packets per CPU second."""
+        return self.packets / self.cpu_s / 1e6
+
+
+def measure(case: Path, *extra: str) -> Measured:
+    """Runs a case once."""
+    with tempfile.TemporaryDirectory() as out:
+        since = time.perf_counter()
+        command = [sys.executable, "-m", "tailback", "run", str(case), "--jobs", "1", "--out", out]
+        process = subprocess.Popen([*command, *extra], stdout=subprocess.DEVNULL)
+        # wait4 gives the usage of this child alone.
+        _, status, usage = os.wait4(process.pid, 0)
+        wall_s = time.perf_counter() - since
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            raise SystemExit(f"{case.name}: exit status {process.returncode}")
+        timings = [json.loads(path.read_bytes()) for path in Path(out).glob("runs/*/timing.json")]
+        return Measured(
+            packets=sum(t["data_packets"] for t in timings),
+            events=sum(t["events"] for t in timings),
+            cpu_s=sum(t["cpu_s"] for t in timings),
+            peak_mb=usage.ru_maxrss * 1024 / 1e6,
+            wall_s=wall_s,
+        )
+
+
+def main() -> None:
+    """Prints a line for each case."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", nargs="*", help="names of cases (default: all)")
+    parser.add_argument("--repeat", type=int, default=3, help="runs of each case (default 3)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    args = parser.parse_args()
+    cases = sorted(HERE.glob("*.toml"))
+    if args.cases:
+        cases = [HERE / f"{name}.toml" for name in args.cases]
+
+    rows: dict[str, dict[str, float]] = {}
+    if not args.json:
+        print(
+            f"{'case':<10} {'M packets/s':>11} {'goal':>5} {'peak MB':>8} {'goal':>5} "
+            f"{'packets':>10} {'cpu s':>7}"
+        )
+    for case in cases:
+        runs = [measure(case) for _ in range(args.repeat)]
+        best = max(runs, key=lambda run: run.speed)
+        peak = max(run.peak_mb for run in runs)
+        rows[case.stem] = {
+            "mpackets_per_cpu_s": best.speed,
+            "peak_mb": peak,
+            "data_packets": best.packets,
+            "events": best.events,
+            "cpu_s": best.cpu_s,
+        }
+        speed_goal, memory_goal = GOALS.get(case.stem, (None, None))
+        if not args.json:
+            print(
+                f"{case.stem:<10} {best.speed:>11.2f} {speed_goal or '':>5} {peak:>8.0f} "
+                f"{memory_goal or '':>5} {best.packets:>10} {best.cpu_s:>7.3f}",
+                flush=True,
+            )
+    startup = min(
+        measure(HERE / "c.toml", "--set", "duration=1ms").wall_s for _ in range(2 * args.repeat)
+    )
+    if args.json:
+        print(json.dumps({"cases": rows, "startup_s": startup}, indent=1))
+    else:
+        print(f"start-up of `tailback run`: {startup:.2f} s (goal {STARTUP_GOAL_S} s)")
+
+
+if __name__ == "__main__":
+    main()

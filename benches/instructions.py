@@ -1,0 +1,73 @@
+"""Instructions per data packet: stable where seconds are not, so a regression shows.
+
+Each case runs shortened under valgrind's callgrind, which counts the same
+whatever else the machine is doing. `make bench` compares with
+benches/instructions.json and fails where a case needs over 3 % more;
+`--update` writes the file after a change that is meant."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+RECORD = HERE / "instructions.json"
+ALLOWED = 1.03
+# Long enough that start-up is below a per cent, short enough for valgrind.
+DURATIONS = {"a": "20s", "b": "20s", "c": "100s", "d": "2s", "e": "2s"}
+
+
+def build() -> Path:
+    """Compiles the runner and returns its path."""
+    command = ["cargo", "build", "--release", "--quiet", "-p", "tailback-scenario"]
+    subprocess.run([*command, "--example", "count"], check=True, cwd=HERE.parent)
+    return HERE.parent / "target" / "release" / "examples" / "count"
+
+
+def count(runner: Path, case: str) -> float:
+    """Instructions per data packet of a case."""
+    scenario = [str(HERE / f"{case}.toml"), DURATIONS[case]]
+    tool = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
+    run = subprocess.run(
+        [*tool, str(runner), *scenario], check=True, capture_output=True, text=True
+    )
+    found = re.search(r"Collected : (\d+)", run.stderr)
+    if found is None:
+        raise SystemExit(f"valgrind printed no count:\n{run.stderr}")
+    return int(found[1]) / int(run.stdout)
+
+
+def main() -> None:
+    """Prints a line for each case; exit status 1 on a regression."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--update", action="store_true", help="write what is found as the record")
+    args = parser.parse_args()
+    if shutil.which("valgrind") is None:
+        print("instructions per packet: valgrind is not installed, not counted")
+        return
+    runner = build()
+    record: dict[str, int] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    found: dict[str, int] = {}
+    worse = False
+    print(f"{'case':<10} {'instructions/packet':>19} {'recorded':>8}")
+    for case in DURATIONS:
+        found[case] = round(count(runner, case))
+        known = record.get(case)
+        note = ""
+        if known is not None and found[case] > known * ALLOWED and not args.update:
+            worse = True
+            note = f"  {found[case] / known - 1:+.1%}: more than {ALLOWED - 1:.0%} over the record"
+        print(f"{case:<10} {found[case]:>19} {known or '':>8}{note}", flush=True)
+    if args.update:
+        RECORD.write_text(json.dumps(found, indent=1) + "\n")
+    if worse:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

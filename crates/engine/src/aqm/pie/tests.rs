@@ -1,0 +1,393 @@
+//! PIE's controller line by line of its tuning table, the spreading of drops,
+//! and the burst allowance.
+
+use super::*;
+use crate::aqm::QueueContext;
+use crate::packet::Ecn;
+use crate::registry::defaults;
+use crate::units::Rate;
+
+const MTU: u32 = 1514;
+
+fn options(set: &[(&'static str, Value)]) -> Options {
+    let mut options = defaults(ENTRY.options);
+    for (name, value) in set {
+        options.set(name, value.clone());
+    }
+    (ENTRY.finish)(&mut options).unwrap();
+    options
+}
+
+fn params(set: &[(&'static str, Value)]) -> Params {
+    Params::of(&options(set), MTU)
+}
+
+fn old() -> Params {
+    params(&[("version", Value::Word("linux-3.14"))])
+}
+
+/// The state of a queue with backlog and a probability, burst allowance spent.
+fn vars(p: &Params, prob: f64, delay: Time, delay_old: Time) -> Vars {
+    Vars {
+        prob: (prob * p.one as f64) as u64,
+        qdelay: ticks(delay),
+        qdelay_old: ticks(delay_old),
+        burst: 0,
+        ..Vars::new(p)
+    }
+}
+
+/// What one update adds to the probability.
+fn step(p: &Params, prob: f64, delay: Time, delay_old: Time) -> f64 {
+    let mut v = vars(p, prob, delay, delay_old);
+    let before = v.prob;
+    v.update(p, 50_000);
+    (i128::from(v.prob) - i128::from(before)) as f64 / p.one as f64
+}
+
+#[test]
+fn defaults_of_both_versions() {
+    let p = params(&[]);
+    assert_eq!(
+        (p.target, p.tupdate, p.burst),
+        (234_375, Time::from_ms(15), 2_343_750)
+    );
+    let p = old();
+    assert_eq!(
+        (p.target, p.tupdate, p.burst),
+        (312_500, Time::from_ms(30), 1_562_500)
+    );
+    assert!(p.estimate);
+    let mut options = defaults(ENTRY.options);
+    options.set("version", Value::Word("linux-3.14"));
+    options.set("dq_rate_estimator", Value::Bool(false));
+    let errors = (ENTRY.finish)(&mut options).unwrap_err();
+    assert_eq!(errors[0].option, "dq_rate_estimator");
+}
+
+/// RFC 8033 section 4.2: the divisor for each range of the probability.
+const TABLE: [(f64, f64); 7] = [
+    (0.5e-6, 2_048.0),
+    (0.5e-5, 512.0),
+    (0.5e-4, 128.0),
+    (0.5e-3, 32.0),
+    (0.5e-2, 8.0),
+    (0.05, 2.0),
+    (0.15, 1.0),
+];
+
+#[test]
+fn the_tuning_table_line_by_line() {
+    let p = params(&[]);
+    for (prob, divisor) in TABLE {
+        // 10 ms above the target, constant: alpha 0.125/s alone.
+        let constant = step(&p, prob, Time::from_ms(25), Time::from_ms(25));
+        let expected = 0.125 * 0.010 / divisor;
+        assert!(
+            (constant / expected - 1.0).abs() < 1e-5,
+            "p {prob}: {constant}, expected {expected}"
+        );
+        // At the target after a rise of 1 ms: beta 1.25/s alone.
+        let rise = step(&p, prob, Time::from_ms(15), Time::from_ms(14));
+        let expected = 1.25 * 0.001 / divisor;
+        assert!((rise / expected - 1.0).abs() < 1e-5, "p {prob}: {rise}");
+    }
+    // The limits of the ranges belong to the range above.
+    for (limit, divisor) in [(0.1, 1.0), (0.01, 2.0), (0.001, 8.0), (1e-6, 512.0)] {
+        let at = step(
+            &p,
+            limit * (1.0 + 1e-9),
+            Time::from_ms(25),
+            Time::from_ms(25),
+        );
+        assert!((at / (0.00125 / divisor) - 1.0).abs() < 1e-5, "{limit}");
+    }
+}
+
+#[test]
+fn the_gains_of_linux_3_14_are_whole_numbers_of_its_clock() {
+    let p = old();
+    // alpha and beta times 274 (2^32 over ticks a second), shifted by 7, 5 and 4.
+    for (prob, alpha, beta) in [(0.005, 4, 42), (0.05, 17, 171), (0.2, 34, 342)] {
+        let v = vars(&p, prob, Time::ZERO, Time::ZERO);
+        assert_eq!((v.gain(&p, 2), v.gain(&p, 20)), (alpha, beta), "p {prob}");
+    }
+}
+
+#[test]
+fn steps_are_capped_above_10_percent_only() {
+    let p = params(&[]);
+    // A rise of 30 ms would add 0.0375.
+    let delays = (Time::from_ms(45), Time::from_ms(15));
+    assert!((step(&p, 0.1001, delays.0, delays.1) - 0.02).abs() < 1e-9);
+    let free = step(&p, 0.0999, delays.0, delays.1);
+    assert!(
+        (free - (1.25 * 0.030 + 0.125 * 0.030) / 2.0).abs() < 1e-7,
+        "{free}"
+    );
+}
+
+#[test]
+fn a_delay_above_250_ms_adds_2_percent() {
+    let p = params(&[]);
+    let at = |ms| step(&p, 0.05, Time::from_ms(ms), Time::from_ms(ms));
+    let slope = 0.125 * 0.001 / 2.0;
+    assert!((at(251) - at(250) - slope - 0.02).abs() < 1e-7);
+    assert!((at(250) - at(249) - slope).abs() < 1e-7);
+}
+
+#[test]
+fn the_probability_stops_at_zero() {
+    let p = params(&[]);
+    let mut v = vars(&p, 0.001, Time::from_ms(1), Time::from_ms(100));
+    v.update(&p, 50_000);
+    assert_eq!(v.prob, 0);
+}
+
+#[test]
+fn without_delay_the_probability_decays() {
+    let p = params(&[("alpha", Value::Int(0)), ("beta", Value::Int(0))]);
+    let after = |backlog| {
+        let mut v = vars(&p, 0.32, Time::ZERO, Time::ZERO);
+        v.update(&p, backlog);
+        v.prob as f64 / p.one as f64
+    };
+    assert!((after(0) - 0.32 * 63.0 / 64.0).abs() < 1e-12);
+    // A backlog too small to be a delay: no decay.
+    assert!((after(100) - 0.32).abs() < 1e-12);
+
+    // 2 % in linux-3.14, where 32 bits hold the product up to 1.02 %.
+    let p = params(&[
+        ("alpha", Value::Int(0)),
+        ("beta", Value::Int(0)),
+        ("version", Value::Word("linux-3.14")),
+    ]);
+    let after = |prob: u64| {
+        let mut v = vars(&p, 0.0, Time::ZERO, Time::ZERO);
+        v.prob = prob;
+        v.update(&p, 0);
+        v.prob
+    };
+    assert_eq!(after(43_000_000), 42_140_000);
+    assert_eq!(after(1 << 31), 0);
+}
+
+#[test]
+fn burst_allowance_is_served_time_and_comes_back_when_calm() {
+    let p = params(&[]);
+    let mut v = Vars::new(&p);
+    v.prob = p.one;
+    v.qdelay = 10 * p.target;
+    let mut rng = Stream::new(1, "pie", "test");
+    let mut packet = Packet::new(0, 1_000, Ecn::NotEct);
+    // The first dequeue starts the clock; 149 ms later 1 ms is left.
+    for ms in 0..150 {
+        packet.stamp = Time::from_ms(ms);
+        v.dequeued(&p, &packet, 50_000, Time::from_ms(ms + 100));
+        assert!(!v.drop_early(&p, 50_000, 1_000, &mut rng), "{ms} ms");
+    }
+    v.dequeued(&p, &packet, 50_000, Time::from_ms(250));
+    assert!(v.drop_early(&p, 50_000, 1_000, &mut rng));
+    // Calm: two delays below half the target and probability 0.
+    v.prob = 0;
+    v.qdelay = p.target / 2 - 1;
+    v.qdelay_old = p.target / 2;
+    v.update(&p, 50_000);
+    assert_eq!(v.burst, 0);
+    v.update(&p, 50_000);
+    assert_eq!(v.burst, p.burst);
+}
+
+#[test]
+fn nothing_is_dropped_while_delay_and_probability_are_low_or_the_queue_short() {
+    let p = params(&[]);
+    let mut rng = Stream::new(1, "pie", "test");
+    let mut drops = |prob: f64, delay: u64, backlog: u64| {
+        let mut v = vars(&p, prob, Time::ZERO, Time::ZERO);
+        v.qdelay = delay;
+        (0..1_000)
+            .filter(|_| v.drop_early(&p, backlog, 1_000, &mut rng))
+            .count()
+    };
+    assert_eq!(drops(0.199, p.target / 2 - 1, 50_000), 0);
+    assert!(drops(0.201, p.target / 2 - 1, 50_000) > 100);
+    assert!(drops(0.199, p.target / 2, 50_000) > 100);
+    assert_eq!(drops(0.9, 10 * p.target, 2 * 1_514 - 1), 0);
+    assert!(drops(0.9, 10 * p.target, 2 * 1_514) > 100);
+}
+
+#[test]
+fn derandomised_gaps_stay_between_their_bounds() {
+    let p = params(&[]);
+    let mut rng = Stream::new(1, "pie", "test");
+    let mut v = vars(&p, 0.1, Time::from_ms(30), Time::from_ms(30));
+    let (mut gap, mut gaps) = (0u32, Vec::new());
+    while gaps.len() < 20_000 {
+        gap += 1;
+        if v.drop_early(&p, 50_000, 1_000, &mut rng) {
+            v.dropped();
+            gaps.push(gap);
+            gap = 0;
+        }
+    }
+    // The sum reaches 0.85 with the ninth packet. 8.5 is due with the 85th,
+    // or the 86th, as 0.1 of 2^56 - 1 is rounded down.
+    assert_eq!(gaps.iter().min(), Some(&9));
+    assert!(gaps.iter().all(|&g| g <= 86));
+    // From the ninth on a Bernoulli trial of 0.1 each: mean 8 + 10, standard deviation 9.5.
+    let mean = gaps.iter().sum::<u32>() as f64 / gaps.len() as f64;
+    assert!((mean - 18.0).abs() < 4.0 * 9.5 / 141.0, "{mean}");
+
+    // At 8.5 there is no chance left: a probability so small that no trial hits.
+    let mut v = vars(&p, 1e-12, Time::from_ms(30), Time::from_ms(30));
+    v.accu_prob = p.one / 2 * 17 - v.prob - 1;
+    assert!(!v.drop_early(&p, 50_000, 1_000, &mut rng));
+    assert!(v.drop_early(&p, 50_000, 1_000, &mut rng));
+    // Bernoulli without bounds in linux-3.14.
+    let p = old();
+    let v = vars(&p, 0.1, Time::from_ms(30), Time::from_ms(30));
+    let hits = (0..40_000).filter(|_| v.clone().drop_early(&p, 50_000, 1_000, &mut rng));
+    let rate = hits.count() as f64 / 40_000.0;
+    assert!((rate - 0.1).abs() < 4.0 * 0.0015, "{rate}");
+}
+
+#[test]
+fn bytemode_scales_by_size() {
+    let p = params(&[
+        ("bytemode", Value::Bool(true)),
+        ("version", Value::Word("linux-3.14")),
+    ]);
+    let mut rng = Stream::new(1, "pie", "test");
+    let mut rate = |len| {
+        let mut v = vars(&p, 0.4, Time::from_ms(30), Time::from_ms(30));
+        let hits = (0..40_000).filter(|_| v.drop_early(&p, 50_000, len, &mut rng));
+        hits.count() as f64 / 40_000.0
+    };
+    assert!((rate(757) - 0.2).abs() < 0.008);
+    assert!((rate(1_514) - 0.4).abs() < 0.01);
+    // Larger than the MTU: not scaled.
+    assert!((rate(3_000) - 0.4).abs() < 0.01);
+}
+
+#[test]
+fn the_departure_rate_is_estimated_over_16_kib() {
+    let p = old();
+    let mut v = Vars::new(&p);
+    // 1000 bytes each millisecond: 8 Mbit/s, 1000 x 256 / 15625 = 16.384 per 256 ticks.
+    let packet = Packet::new(0, 1_000, Ecn::NotEct);
+    for ms in 0..16 {
+        v.dequeued(&p, &packet, 20_000, Time::from_ms(ms));
+        assert_eq!(v.avg_dq_rate, 0, "{ms}");
+    }
+    // 17 packets counted in 16 ms (the first starts the clock and counts).
+    v.dequeued(&p, &packet, 20_000, Time::from_ms(16));
+    assert_eq!(v.avg_dq_rate, 17_000 * 256 / (16 * 15_625));
+    assert_eq!(v.burst, p.burst - 16 * 15_625);
+    // 20,000 bytes at 17 bytes in 256 ticks.
+    v.update(&p, 20_000);
+    assert_eq!(v.qdelay, 20_000 * 256 / 17);
+}
+
+#[test]
+fn marks_up_to_10_percent_and_drops_above() {
+    let p = params(&[("ecn", Value::Bool(true))]);
+    let ect = Packet::new(0, 1_000, Ecn::Ect0);
+    let low = vars(&p, 0.0999, Time::ZERO, Time::ZERO);
+    let high = vars(&p, 0.1001, Time::ZERO, Time::ZERO);
+    assert!(p.marks(&low, &ect));
+    assert!(!p.marks(&high, &ect));
+    assert!(!p.marks(&low, &Packet::new(0, 1_000, Ecn::NotEct)));
+    assert!(!params(&[]).marks(&low, &ect));
+}
+
+/// A load of `factor` times 10 Mbit/s of 1000-byte packets for 40 s; the mean
+/// sojourn time in ms over the last 20 s and the share dropped or marked there.
+fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, Sink) {
+    let rate = Rate(10_000_000);
+    let context = QueueContext {
+        rate,
+        mtu: MTU,
+        rng: Stream::new(1, "pie", "queue"),
+    };
+    let mut queue = (ENTRY.build)(&options(set), context);
+    let mut sink = Sink::new(1, Time::from_secs(20));
+    let slot = rate.time_for(1_000);
+    let mut timer = queue.timer(Time::ZERO, &mut sink).unwrap();
+    assert_eq!(timer, Time::from_ms(500));
+    let (mut now, mut credit) = (Time::ZERO, 0.0);
+    while now < Time::from_secs(40) {
+        credit += factor;
+        while credit >= 1.0 {
+            credit -= 1.0;
+            let mut packet = Packet::new(0, 1_000, ecn);
+            packet.stamp = now;
+            sink.arrive(&packet, now);
+            queue.enqueue(packet, now, &mut sink);
+        }
+        if let Dequeue::Packet(packet) = queue.dequeue(now, &mut sink) {
+            sink.forward(&packet, now);
+        }
+        now += slot;
+        while timer <= now {
+            timer = queue.timer(timer, &mut sink).unwrap();
+        }
+    }
+    let hit = sink.counts.drops() + sink.counts.marks();
+    let share = hit as f64 / sink.flows[0].arrived as f64;
+    (sink.delay.mean().unwrap() / 1e6, share, sink)
+}
+
+#[test]
+fn an_overload_is_held_at_the_target() {
+    // Unresponsive load of 1.5 times the rate: a third is dropped, the delay
+    // settles at the target (an integral controller has no lasting error).
+    let (delay, dropped, _) = overload(&[], 1.5, Ecn::NotEct);
+    assert!((delay - 15.0).abs() < 0.75, "{delay} ms");
+    assert!((dropped - 1.0 / 3.0).abs() < 0.005, "{dropped}");
+    let set = [("version", Value::Word("linux-3.14"))];
+    let (delay, dropped, _) = overload(&set, 1.5, Ecn::NotEct);
+    assert!((delay - 20.0).abs() < 2.0, "{delay} ms");
+    assert!((dropped - 1.0 / 3.0).abs() < 0.005, "{dropped}");
+}
+
+#[test]
+fn with_ecn_an_overload_is_dropped_all_the_same() {
+    let set = [("ecn", Value::Bool(true))];
+    let (delay, share, sink) = overload(&set, 1.5, Ecn::Ect0);
+    assert!((delay - 15.0).abs() < 0.75, "{delay} ms");
+    assert_eq!(sink.counts.marks(), 0);
+    assert!((share - 1.0 / 3.0).abs() < 0.005, "{share}");
+}
+
+#[test]
+fn every_drop_resets_the_sum_and_a_forced_mark_does_not() {
+    let p = params(&[("ecn", Value::Bool(true))]);
+    let mut pie = Pie {
+        packets: Packets::default(),
+        limit: Limit::Packets(5),
+        vars: vars(&p, 0.05, Time::from_ms(30), Time::from_ms(30)),
+        params: p,
+        next_update: Time::NEVER,
+        rng: Stream::new(1, "pie", "queue"),
+    };
+    let mut sink = Sink::new(1, Time::ZERO);
+    let mut put = |pie: &mut Pie, accu_prob, ecn| {
+        pie.vars.accu_prob = accu_prob;
+        let packet = Packet::new(0, 1_514, ecn);
+        sink.arrive(&packet, Time::ZERO);
+        pie.enqueue(packet, Time::ZERO, &mut sink);
+        (pie.vars.accu_prob, sink.counts.drops(), sink.counts.marks())
+    };
+    let forced = 9 * p.one;
+    // Too short a queue to act at all.
+    assert_eq!(put(&mut pie, forced, Ecn::NotEct), (forced, 0, 0));
+    assert_eq!(put(&mut pie, forced, Ecn::NotEct), (forced, 0, 0));
+    assert_eq!(put(&mut pie, forced, Ecn::NotEct), (0, 1, 0));
+    let marked = forced + pie.vars.prob;
+    assert_eq!(put(&mut pie, forced, Ecn::Ect0), (marked, 1, 1));
+    for _ in 0..2 {
+        put(&mut pie, 0, Ecn::NotEct);
+    }
+    // Five are queued.
+    assert_eq!(put(&mut pie, p.one / 2, Ecn::NotEct), (0, 2, 1));
+}

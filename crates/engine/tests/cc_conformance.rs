@@ -1,0 +1,149 @@
+//! What every congestion control owes its connection, whatever happens:
+//! each entry of the registry inherits these tests.
+
+#[path = "../src/cc/testing.rs"]
+mod testing;
+
+use proptest::prelude::*;
+use tailback_engine::cc::{Build, ENTRIES};
+use tailback_engine::registry::{Entry, Kind, Options, Value, complete_defaults, defaults};
+use tailback_engine::units::Time;
+use testing::Host;
+
+/// Something that happens to a sender; times in us.
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Ack(u32),
+    AckEce(u32),
+    Lose,
+    Timeout,
+    Undo,
+    Idle(u32),
+    Wait(u32),
+    Rtt(u32),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        8 => (1..=100_u32).prop_map(Op::Ack),
+        1 => (1_000..=2_000_000_u32).prop_map(Op::Ack),
+        4 => (1..=100_u32).prop_map(Op::AckEce),
+        // A duplicate ACK.
+        1 => Just(Op::AckEce(0)),
+        2 => Just(Op::Lose),
+        1 => Just(Op::Timeout),
+        1 => Just(Op::Undo),
+        1 => (1..=2_000_000_000_u32).prop_map(Op::Idle),
+        4 => (1..=2_000_000_u32).prop_map(Op::Wait),
+        2 => (1..=5_000_000_u32).prop_map(Op::Rtt),
+    ]
+}
+
+/// The complete defaults of an entry, and the same with each single option at
+/// every word, both bools and both ends of its range, as far as that makes sense.
+fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
+    let mut variants = vec![complete_defaults(entry)];
+    for opt in entry.options {
+        let values: Vec<Value> = match opt.kind {
+            Kind::Bool => vec![Value::Bool(false), Value::Bool(true)],
+            Kind::Int { min, max } => vec![Value::Int(min), Value::Int(max)],
+            Kind::Float { min, max } => vec![Value::Float(min), Value::Float(max)],
+            Kind::Time { min } => vec![Value::Time(min)],
+            Kind::Word(words) => words.iter().map(|w| Value::Word(w)).collect(),
+            Kind::Rate | Kind::Size { .. } | Kind::TimeOrSize | Kind::Table(_) => Vec::new(),
+        };
+        for value in values {
+            let mut options = defaults(entry.options);
+            options.set(opt.name, value);
+            if (entry.finish)(&mut options).is_ok() {
+                variants.push(options);
+            }
+        }
+    }
+    variants
+}
+
+/// Plays operations; cwnd and ssthresh after each.
+fn play(
+    entry: &'static Entry<Build>,
+    options: &Options,
+    cwnd: u32,
+    ops: &[Op],
+) -> Result<Vec<(u32, u32)>, TestCaseError> {
+    let mut host = Host::new((entry.build)(options), cwnd, Time::from_ms(20));
+    let mut seen = Vec::new();
+    let mut gauges = Vec::new();
+    for op in ops {
+        let before = host.conn.cwnd;
+        match *op {
+            Op::Ack(n) => host.ack(n),
+            Op::AckEce(n) => host.ack_ece(n),
+            Op::Lose => host.lose(),
+            Op::Timeout => host.timeout(),
+            Op::Undo => host.undo(),
+            Op::Idle(us) => host.idle(Time::from_us(us.into())),
+            Op::Wait(us) => host.wait(Time::from_us(us.into())),
+            Op::Rtt(us) => host.rtt = Time::from_us(us.into()),
+        }
+        let (name, conn) = (entry.name, &host.conn);
+        prop_assert!(conn.cwnd >= 1, "{name} {options:?}, {op:?}: {conn:?}");
+        prop_assert!(
+            conn.cwnd <= conn.cwnd_clamp,
+            "{name} {options:?}, {op:?}: {conn:?}"
+        );
+        prop_assert!(conn.ssthresh >= 2, "{name} {options:?}, {op:?}: {conn:?}");
+        if matches!(op, Op::Undo) {
+            prop_assert!(conn.cwnd >= before, "{name} {options:?}: {conn:?}");
+        }
+        gauges.clear();
+        host.cc.gauges(&host.conn, &mut gauges);
+        prop_assert_eq!(gauges.len(), host.cc.gauge_names().len());
+        prop_assert!(gauges.iter().all(|g| g.is_finite()), "{name}: {gauges:?}");
+        seen.push((host.conn.cwnd, host.conn.ssthresh));
+    }
+    Ok(seen)
+}
+
+proptest! {
+    #[test]
+    fn survives_anything_and_repeats_it(
+        cwnd in prop_oneof![1..=50_u32, 1..=1_000_000_u32],
+        ops in prop::collection::vec(op(), 1..200),
+    ) {
+        for entry in ENTRIES {
+            for options in variants(entry) {
+                let first = play(entry, &options, cwnd, &ops)?;
+                prop_assert_eq!(first, play(entry, &options, cwnd, &ops)?);
+            }
+        }
+    }
+}
+
+#[test]
+fn names_are_unique_and_sorted() {
+    let names: Vec<_> = ENTRIES.iter().map(|e| e.name).collect();
+    assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+}
+
+/// One mark costs something, at most half of the window, within its round;
+/// without marks the window grows again.
+#[test]
+fn a_mark_costs_at_most_half_a_window() {
+    for entry in ENTRIES {
+        let mut host = Host::new(
+            (entry.build)(&complete_defaults(entry)),
+            100,
+            Time::from_ms(20),
+        );
+        host.conn.ssthresh = 100;
+        host.marked_round(1);
+        // The first ACK of what was sent after the mark ends the reduction.
+        host.ack(1);
+        let reduced = host.conn.cwnd;
+        assert!((50..100).contains(&reduced), "{}: {reduced}", entry.name);
+        for _ in 0..100 {
+            host.round();
+        }
+        assert!(host.conn.cwnd > reduced, "{} does not grow", entry.name);
+    }
+}

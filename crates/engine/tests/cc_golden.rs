@@ -1,0 +1,141 @@
+//! The same marks fed to every congestion control, and the window each makes
+//! of them: tables to be read in a diff.
+//!
+//! A sender that always has data, every segment acknowledged on its own, all
+//! RTTs 20 ms; the reduction by PRR as in Linux (see `src/cc/testing.rs`).
+
+#[path = "../src/cc/testing.rs"]
+mod testing;
+
+use std::fmt::Write as _;
+use tailback_engine::cc::{CaState, ENTRIES};
+use tailback_engine::plan::Growth;
+use tailback_engine::registry::{Value, find};
+use tailback_engine::units::Time;
+use testing::{Host, options};
+
+/// A column: its heading, the congestion control, options, what growth counts.
+type Column = (
+    &'static str,
+    &'static str,
+    &'static [(&'static str, Value)],
+    Growth,
+);
+
+/// Senders in congestion avoidance at a window of 20.
+fn hosts(columns: &[Column]) -> Vec<Host> {
+    let host = |(_, name, set, growth): &Column| {
+        let entry = find(ENTRIES, name).expect("a registered congestion control");
+        let mut host = Host::new((entry.build)(&options(entry, set)), 20, Time::from_ms(20));
+        host.conn.ssthresh = match growth {
+            Growth::Segments => 20,
+            Growth::Acks => 19,
+        };
+        host.conn.growth = *growth;
+        host
+    };
+    columns.iter().map(host).collect()
+}
+
+fn heading(first: &str, columns: &[Column]) -> String {
+    let mut line = first.to_owned();
+    for (heading, ..) in columns {
+        write!(line, "{heading:>12}").expect("a string");
+    }
+    line + "\n"
+}
+
+/// One mark, ACK by ACK. By hand:
+///
+/// - PRR sends ceil(s n/20) segments by the n-th ACK of the reduction until no
+///   more than s are in flight: Reno, s = 10, one for every second ACK.
+/// - CUBIC keeps 717/1024 of 20: 14. DCTCP has alpha = 960/1024 by then (1,
+///   less 1/16 on the first ACK): 20 - (20 * 960 >> 11) = 11.
+/// - The reduction ends with the first ACK of a segment sent after it began:
+///   the mark came with the third ACK, when 22 were sent; so with ACK 23.
+/// - Of the original patch alpha is 0: nothing is cut, and the window of the
+///   round is held, but Linux 3.2 is then in slow start and gains a segment.
+#[test]
+fn one_mark() {
+    let columns: [Column; 4] = [
+        ("reno", "reno", &[], Growth::Segments),
+        ("cubic", "cubic", &[], Growth::Segments),
+        ("dctcp", "dctcp", &[], Growth::Segments),
+        (
+            "patch-2012",
+            "dctcp",
+            &[("version", Value::Word("patch-2012"))],
+            Growth::Acks,
+        ),
+    ];
+    let mut hosts = hosts(&columns);
+    let mut table = heading("ack mark", &columns);
+    for n in 1..=50 {
+        write!(table, "{n:>3} {:>4}", if n == 3 { "*" } else { "" }).expect("a string");
+        for host in &mut hosts {
+            host.wait(Time::from_ms(1));
+            if n == 3 {
+                host.ack_ece(1);
+            } else {
+                host.ack(1);
+            }
+            let state = match host.conn.ca_state {
+                CaState::Cwr => "cwr",
+                _ => "",
+            };
+            write!(table, "{state:>8}{:>4}", host.conn.cwnd).expect("a string");
+        }
+        table.push('\n');
+    }
+    insta::assert_snapshot!("one_mark_ack_by_ack", table);
+}
+
+/// Forty rounds: marks on all of one round, then on more and more of every eighth.
+#[test]
+fn rounds() {
+    let columns: [Column; 7] = [
+        ("reno", "reno", &[], Growth::Segments),
+        (
+            "reno-abe",
+            "reno",
+            &[("beta_ecn", Value::Float(0.8))],
+            Growth::Segments,
+        ),
+        ("cubic", "cubic", &[], Growth::Segments),
+        ("dctcp", "dctcp", &[], Growth::Segments),
+        (
+            "linux-3.19",
+            "dctcp",
+            &[("version", Value::Word("linux-3.19"))],
+            Growth::Segments,
+        ),
+        (
+            "patch-2012",
+            "dctcp",
+            &[("version", Value::Word("patch-2012"))],
+            Growth::Acks,
+        ),
+        (
+            "paper-2014",
+            "dctcp",
+            &[("version", Value::Word("paper-2014"))],
+            Growth::Acks,
+        ),
+    ];
+    let mut hosts = hosts(&columns);
+    let mut table = heading("round marks", &columns);
+    for round in 1..=40 {
+        let marks = match round {
+            2 => 100,
+            n if n % 8 == 2 => n,
+            _ => 0,
+        };
+        write!(table, "{round:>5} {marks:>5}").expect("a string");
+        for host in &mut hosts {
+            host.marked_round(marks);
+            write!(table, "{:>12}", host.conn.cwnd).expect("a string");
+        }
+        table.push('\n');
+    }
+    insta::assert_snapshot!("window_after_each_round", table);
+}

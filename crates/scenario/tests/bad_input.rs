@@ -1,0 +1,761 @@
+//! Every kind of bad input, with the exact message the user sees.
+//!
+//! `{queues}`, `{controls}` and `{kinds}` stand for the names in a registry,
+//! `{with OPTION}` for the queue disciplines that have an option and
+//! `{options of ENTRY}` or `{options of ENTRY.TABLE}` for options: they grow
+//! with every new entry.
+
+use tailback_engine::registry::{Entry, Kind, Opt};
+use tailback_engine::{aqm, cc, traffic};
+use tailback_scenario::{Override, Request, load, load_request};
+
+fn names<B>(entries: &[&'static Entry<B>]) -> String {
+    let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
+    names.join(", ")
+}
+
+fn options_of<B>(entries: &[&'static Entry<B>], name: &str) -> Option<&'static [Opt]> {
+    entries.iter().find(|e| e.name == name).map(|e| e.options)
+}
+
+fn fill(line: &str) -> String {
+    let mut line = line
+        .replace("{queues}", &names(aqm::ENTRIES))
+        .replace("{controls}", &names(cc::ENTRIES))
+        .replace("{kinds}", &names(traffic::ENTRIES));
+    while let Some(start) = line.find("{with ") {
+        let end = line[start..].find('}').unwrap() + start;
+        let option = &line[start + 6..end];
+        let owners: Vec<&str> = aqm::ENTRIES
+            .iter()
+            .filter(|entry| entry.options.iter().any(|opt| opt.name == option))
+            .map(|entry| entry.name)
+            .collect();
+        line.replace_range(start..=end, &owners.join(", "));
+    }
+    while let Some(start) = line.find("{options of ") {
+        let end = line[start..].find('}').unwrap() + start;
+        let entry = &line[start + 12..end];
+        let (entry, table) = entry.split_once('.').unwrap_or((entry, ""));
+        let mut options = options_of(aqm::ENTRIES, entry)
+            .or_else(|| options_of(cc::ENTRIES, entry))
+            .or_else(|| options_of(traffic::ENTRIES, entry))
+            .unwrap();
+        for opt in options.iter().filter(|opt| opt.name == table) {
+            if let Kind::Table(inner) = opt.kind {
+                options = inner;
+            }
+        }
+        let options: Vec<&str> = options.iter().map(|opt| opt.name).collect();
+        line.replace_range(start..=end, &options.join(", "));
+    }
+    line
+}
+
+#[track_caller]
+fn check_with(text: &[u8], overrides: &[(&str, &str)], seeds: Option<u64>, expected: &str) {
+    let overrides: Vec<Override> = overrides
+        .iter()
+        .map(|(key, value)| Override {
+            key: (*key).to_owned(),
+            value: (*value).to_owned(),
+        })
+        .collect();
+    let found = match load(text, "f.toml", &overrides, seeds) {
+        Ok(_) => panic!("it was accepted"),
+        Err(diagnostics) => diagnostics,
+    };
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let expected: Vec<String> = expected.trim().lines().map(|l| fill(l.trim())).collect();
+    assert_eq!(found.join("\n"), expected.join("\n"));
+}
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    check_with(text.as_bytes(), &[], None, expected);
+}
+
+const BASE: &str = r#"duration = "60s"
+[bottleneck]
+rate = "100Mbit"
+queue = { aqm = "codel", target = "5ms" }
+[path]
+rtt = "20ms"
+[[flows]]
+cc = "cubic"
+[[flows]]
+cc = "reno"
+"#;
+
+#[track_caller]
+fn check_base(more: &str, expected: &str) {
+    check(&format!("{BASE}{more}"), expected);
+}
+
+const TIME: &str = "a time such as \"20ms\" (units ns, us, ms, s)";
+const RATE: &str =
+    "a rate such as \"100Mbit\" (units bit, kbit, Mbit, Gbit, Tbit, and bps, kbps, ... for bytes)";
+
+#[test]
+fn nothing_in_it() {
+    let expected = r#"f.toml:1:1: the scenario is empty; expected at least "duration", a [bottleneck] with its "rate", and [[flows]] with their "cc""#;
+    check("", expected);
+    check("# only a comment\n", expected);
+}
+
+#[test]
+fn what_is_missing() {
+    check(
+        "title = \"t\"\n[[flows]]\n",
+        r#"
+        f.toml:1:1: "duration" is missing in the scenario; expected a time such as "20ms" (units ns, us, ms, s)
+        f.toml:1:1: there is no link; expected [bottleneck] or [links.NAME]
+        f.toml:2:1: "cc" is missing in [[flows]]; expected a congestion control in quotes, or { name = "...", options }
+        "#,
+    );
+    check(
+        "duration = \"1s\"\n[bottleneck]\n[[traffic]]\n",
+        r#"
+        f.toml:2:1: "rate" is missing in [bottleneck]; expected a rate such as "100Mbit", { steps = [["0s", "50Mbit"], ...] } or { trace = "file" }
+        f.toml:3:1: "kind" is missing in [[traffic]]; expected a kind of traffic in quotes
+        "#,
+    );
+    check(
+        "duration = \"1s\"\nbottleneck.rate = \"1Mbit\"\n",
+        "f.toml:1:1: there is no traffic; expected at least one [[flows]] or [[traffic]]",
+    );
+}
+
+#[test]
+fn not_a_scenario() {
+    let mib = vec![b' '; 100_000_000];
+    check_with(
+        &mib,
+        &[],
+        None,
+        "f.toml:1:1: the file is too large for a scenario, 96 MiB; expected at most 1 MiB",
+    );
+    check_with(
+        b"duration = \"60s\"\n# caf\xe9\n",
+        &[],
+        None,
+        "f.toml:2:6: byte 0xe9 is not UTF-8; expected a text file in UTF-8",
+    );
+}
+
+#[test]
+fn syntax_errors_do_not_hide_the_rest() {
+    check(
+        r#"
+duration = 60s
+[bottleneck]
+rate = 100Mbit
+lss = 0.1
+[[flows]]
+cc = "cubik"
+"#,
+        r#"
+        f.toml:2:12: string values must be quoted; expected a value in quotes such as "100Mbit"
+        f.toml:4:8: string values must be quoted; expected a value in quotes such as "100Mbit"
+        f.toml:5:1: unknown key "lss" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service; did you mean "loss"?
+        f.toml:7:6: unknown congestion control "cubik"; expected one of {controls}; did you mean "cubic"?
+        "#,
+    );
+    // Where the parser has lost its way, nothing is said about what follows.
+    check(
+        "warmpu = \"5s\"\nduration = \"60s\"\n[bottleneck\nrate = \"100Mbit\"\nquue = 1\n",
+        r#"
+        f.toml:1:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "warmup"?
+        f.toml:3:12: unclosed table; expected `]`
+        "#,
+    );
+    check(
+        "duration = \"60s\"\nduration = \"50s\"\n[bottleneck]\nrate = \"1Mbit\"\n[bottleneck]\nloss = 0.1\n",
+        r#"
+        f.toml:2:1: duplicate key "duration"
+        f.toml:5:2: duplicate key "bottleneck"
+        "#,
+    );
+}
+
+#[test]
+fn unknown_keys_all_at_once() {
+    check(
+        r#"
+duration = "60s"
+warmpu = "5s"
+[botleneck]
+rate = "1Mbit"
+[bottleneck]
+rate = "100Mbit"
+quue = "codel"
+[[flows]]
+cc = "cubic"
+startt = "1s"
+[flows.tcp]
+initial_cwd = 3
+zzz = 1
+"#,
+        r#"
+        f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "warmup"?
+        f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "bottleneck"?
+        f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service; did you mean "queue"?
+        f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, tcp; did you mean "start"?
+        f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack; did you mean "initial_cwnd"?
+        f.toml:14:1: unknown key "zzz" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack
+        "#,
+    );
+}
+
+#[test]
+fn values_of_the_wrong_type_or_unit() {
+    check(
+        r#"duration = 60
+warmup = "5 minutes"
+host_jitter = "-1ms"
+[bottleneck]
+rate = "100Mb"
+delay = "-3ms"
+loss = 1.5
+queue = { aqm = "codel", target = "5", limit = "64kb", ecn = "yes", interval = "-1ms" }
+[path]
+rtt = "0ms"
+[tcp]
+mss = 0
+header = "66"
+pacing = "onn"
+[record]
+interval = "0s"
+series = "all"
+packets = true
+[[flows]]
+cc = { name = "reno", beta = nan }
+bytes = "0b"
+count = 0
+ecn = 1
+start = 1979-05-27
+[[flows]]
+cc = 3
+bytes = -5
+rtt = inf
+"#,
+        &r#"
+        f.toml:1:12: wrong value 60 for "duration"; expected TIME
+        f.toml:2:10: wrong value "5 minutes" for "warmup"; expected TIME
+        f.toml:3:15: wrong value "-1ms" for "host_jitter"; expected a time of 0s or more
+        f.toml:5:8: wrong value "100Mb" for "rate"; expected RATE
+        f.toml:6:9: wrong value "-3ms" for "delay"; expected a time of 0s or more
+        f.toml:7:8: wrong value 1.5 for "loss"; expected a number from 0 to 1
+        f.toml:8:35: wrong value "5" for "target"; expected TIME
+        f.toml:8:48: wrong value "64kb" for "limit"; expected a number of packets such as "1000p"
+        f.toml:8:62: wrong value "yes" for "ecn"; expected true or false
+        f.toml:8:80: wrong value "-1ms" for "interval"; expected a time of at least 1us
+        f.toml:10:7: wrong value "0ms" for "rtt"; expected a time of at least 1us
+        f.toml:12:7: wrong value 0 for "mss"; expected a whole number from 64 to 65000
+        f.toml:13:10: wrong value "66" for "header"; expected a whole number from 0 to 512
+        f.toml:14:10: wrong value "onn" for "pacing"; expected one of auto, off, fq
+        f.toml:16:12: wrong value "0s" for "interval"; expected a time of at least 1us
+        f.toml:17:10: wrong value "all" for "series"; expected one of interval, changes, off, or true or false
+        f.toml:18:11: capturing packets is not in this release; expected packets = false
+        f.toml:20:30: wrong value nan for "beta"; expected a number from 0.01 to 0.99
+        f.toml:21:9: wrong value "0b" for "bytes"; expected a size greater than 0
+        f.toml:22:9: wrong value 0 for "count"; expected a whole number of at least 1
+        f.toml:23:7: wrong value 1 for "ecn"; expected true or false
+        f.toml:24:9: wrong value 1979-05-27 for "start"; expected TIME
+        f.toml:26:6: wrong value 3 for "cc"; expected a congestion control in quotes, or { name = "...", options }
+        f.toml:27:9: wrong value -5 for "bytes"; expected a size such as "64kb" (units b, kb, mb, gb) or "0.125bdp"
+        f.toml:28:7: wrong value inf for "rtt"; expected TIME
+        "#
+        .replace("TIME", TIME)
+        .replace("RATE", RATE),
+    );
+    check(
+        "title = 3\nduration = \"1s\"\nbottleneck = 3\npath = \"20ms\"\nflows = { cc = \"cubic\" }\ntraffic = []\nsweep = 3\nassert = 1\n",
+        r#"
+        f.toml:1:9: wrong value 3 for "title"; expected a text in quotes
+        f.toml:3:14: [bottleneck] is not a table; expected a table
+        f.toml:4:8: [path] is not a table; expected a table
+        f.toml:5:9: wrong value { cc = "cubic" } for "flows"; expected tables, each under [[flows]]
+        f.toml:6:11: wrong value [] for "traffic"; expected tables, each under [[traffic]]
+        f.toml:7:9: [sweep] is not a table; expected a table
+        f.toml:8:10: wrong value 1 for "assert"; expected tables, each under [[assert]]
+        "#,
+    );
+}
+
+#[test]
+fn zero_and_negative_rates() {
+    check(
+        "duration = \"1s\"\n[bottleneck]\nrate = \"0Mbit\"\n[[traffic]]\nkind = \"cbr\"\nrate = \"-1Mbit\"\n",
+        r#"
+        f.toml:3:8: wrong value "0Mbit" for "rate"; expected a rate greater than 0
+        f.toml:6:8: wrong value "-1Mbit" for "rate"; expected a rate greater than 0
+        "#,
+    );
+    check(
+        "duration = \"1s\"\n[bottleneck]\nrate = \"9999999Tbit\"\n[[flows]]\ncc = \"reno\"\n",
+        r#"f.toml:3:8: wrong value "9999999Tbit" for "rate"; expected a rate of at most 100 Tbit"#,
+    );
+}
+
+#[test]
+fn options_of_another() {
+    check(
+        r#"duration = "60s"
+[bottleneck]
+rate = "1Mbit"
+queue = { aqm = "red", target = "5ms", limt = "3p" }
+[[flows]]
+cc = { name = "reno", bta = 0.5 }
+[[traffic]]
+kind = "cbrr"
+[[traffic]]
+kind = "cbr"
+packetsize = 5
+"#,
+        r#"
+        f.toml:4:24: "target" is an option of {with target}, not of red; expected one of {options of red}
+        f.toml:4:40: red has no option "limt"; expected one of {options of red}; did you mean "limit"?
+        f.toml:6:23: reno has no option "bta"; expected one of {options of reno}; did you mean "beta"?
+        f.toml:8:8: unknown kind of traffic "cbrr"; expected one of {kinds}; did you mean "cbr"?
+        f.toml:11:1: cbr has no option "packetsize"; expected one of kind, name, count, start, stop, rtt, route, reverse, {options of cbr}; did you mean "packet_size"?
+        "#,
+    );
+    check(
+        r#"duration = "60s"
+[bottleneck]
+rate = "1Mbit"
+queue = { aqm = "wred", ecn = { min = "10kb", mix = 3, target = "5ms" }, classic = 3 }
+[[flows]]
+cc = { name = "mycc", kernel = true }
+"#,
+        r#"
+        f.toml:4:47: "ecn" of wred has no option "mix"; expected one of {options of wred.ecn}; did you mean "min"?
+        f.toml:4:56: "target" is an option of {with target}, not of "ecn" of wred; expected one of {options of wred.ecn}
+        f.toml:4:84: wrong value 3 for "classic"; expected a table of options
+        f.toml:6:23: a congestion control of the kernel needs the kernel engine, which this release does not have
+        "#,
+    );
+    check(
+        r#"duration = "60s"
+[bottleneck]
+rate = "1Mbit"
+queue = { limit = "10p" }
+[[flows]]
+cc = { beta = 0.5 }
+"#,
+        r#"
+        f.toml:4:9: "aqm" is missing in "queue"; expected a queue discipline in quotes
+        f.toml:6:6: "name" is missing in "cc"; expected a congestion control in quotes
+        "#,
+    );
+}
+
+#[test]
+fn options_that_make_no_sense_together() {
+    let text = |queue: &str| {
+        format!(
+            "duration = \"60s\"\n[bottleneck]\nrate = \"1Mbit\"\nqueue = {queue}\n[[flows]]\ncc = \"reno\"\n"
+        )
+    };
+    let place = |queue: &str| {
+        let diagnostics = load(text(queue).as_bytes(), "f", &[], None).unwrap_err();
+        let [one] = diagnostics.as_slice() else {
+            panic!("{diagnostics:?}")
+        };
+        (one.line, one.column, one.message.clone())
+    };
+    let (line, column, message) = place(r#"{ aqm = "red", min = "30kb", max = "10kb" }"#);
+    assert_eq!((line, column), (4, 30));
+    assert!(message.starts_with("\"min\" of red: "), "{message}");
+    let (line, column, message) =
+        place(r#"{ aqm = "wred", classic = { min = "30kb", max = "10kb" } }"#);
+    assert_eq!((line, column), (4, 43));
+    assert!(
+        message.starts_with("\"classic.min\" of wred: "),
+        "{message}"
+    );
+}
+
+#[test]
+fn routes() {
+    check(
+        r#"duration = "60s"
+[links.a]
+rate = "10Mbit"
+[links.b]
+rate = "1Mbit"
+both_directions = true
+[links."c d"]
+rate = "1Mbit"
+[[flows]]
+cc = "reno"
+route = ["a", "bb"]
+[[flows]]
+cc = "reno"
+route = ["a"]
+reverse = true
+[[flows]]
+cc = "reno"
+route = ["a", "a"]
+back = ["b.bak"]
+[[flows]]
+cc = "reno"
+route = "a"
+[[flows]]
+cc = "reno"
+route = []
+"#,
+        r#"
+        f.toml:7:8: "c d" cannot be a name; expected 1 to 64 letters, digits, "_", "-" and "+"
+        f.toml:11:15: there is no link named "bb"; expected one of a, b, b.back; did you mean "b"?
+        f.toml:15:11: there is no link on the way back; expected both_directions = true on a link of the route, or "back"
+        f.toml:18:15: "a" is twice on the route
+        f.toml:22:9: wrong value "a" for "route"; expected names of links such as ["a", "b"]
+        f.toml:25:9: wrong value [] for "route"; expected at least one link
+        "#,
+    );
+    check(
+        "duration = \"1s\"\n[links.a]\nrate = \"1Mbit\"\n[links.b]\nrate = \"1Mbit\"\n[[flows]]\ncc = \"reno\"\n",
+        r#"f.toml:6:1: "route" is missing: there are several links; expected links in order, out of a, b"#,
+    );
+    check_base(
+        "[links.a]\nrate = \"1Mbit\"\n",
+        r#"f.toml:11:2: there are both [bottleneck] and [links]; expected [bottleneck] for a single link, or [links.NAME] for each of several"#,
+    );
+}
+
+#[test]
+fn rates_over_time() {
+    check(
+        r#"duration = "60s"
+[links.a]
+rate = { steps = [["1s", "10Mbit"], ["1s", "0bit"], ["3s", "x"], ["4s"]] }
+[links.b]
+rate = { steps = [] }
+[links.c]
+rate = { trace = "uplink" }
+[links.d]
+rate = { stps = [] }
+[links.e]
+rate = 10
+[links.f]
+rate = { steps = [["0s", "0bit"]] }
+[[flows]]
+cc = "reno"
+route = ["a"]
+"#,
+        &r#"
+        f.toml:3:20: wrong value "1s" for "steps"; expected the first step at "0s"
+        f.toml:3:38: wrong value "1s" for "steps"; expected a time after 1s
+        f.toml:3:60: wrong value "x" for "steps"; expected RATE
+        f.toml:3:66: wrong value ["4s"] for "steps"; expected pairs of time and rate such as [["0s", "50Mbit"], ["30s", "5Mbit"]]
+        f.toml:5:18: wrong value [] for "steps"; expected pairs of time and rate such as [["0s", "50Mbit"], ["30s", "5Mbit"]]
+        f.toml:7:18: trace "uplink": there are no other files here
+        f.toml:9:8: wrong value { stps = [] } for "rate"; expected a rate such as "100Mbit", { steps = [["0s", "50Mbit"], ...] } or { trace = "file" }
+        f.toml:9:10: unknown key "stps" in a rate; expected one of steps, trace; did you mean "steps"?
+        f.toml:11:8: wrong value 10 for "rate"; expected a rate such as "100Mbit", { steps = [["0s", "50Mbit"], ...] } or { trace = "file" }
+        f.toml:13:26: wrong value "0bit" for "steps"; expected a rate greater than 0
+        "#
+        .replace("RATE", RATE),
+    );
+}
+
+#[test]
+fn traces() {
+    let text = "duration = \"1s\"\nbottleneck.rate = { trace = \"t\" }\n[[flows]]\ncc = \"reno\"\n";
+    let with = |trace: &'static str| {
+        let diagnostics = load_request(&Request {
+            text: text.as_bytes(),
+            file: "f.toml",
+            overrides: &[],
+            seeds: None,
+            loader: &|_| Ok(trace.to_owned()),
+            memory: None,
+        })
+        .unwrap_err();
+        diagnostics[0].to_string()
+    };
+    assert_eq!(with(""), "f.toml:2:29: trace \"t\": it is empty");
+    assert_eq!(
+        with("1\n2\nx\n"),
+        "f.toml:2:29: trace \"t\": line 3: expected a whole number of milliseconds, found \"x\""
+    );
+    assert_eq!(
+        with("1\n3\n2\n"),
+        "f.toml:2:29: trace \"t\": line 3: times must not decrease"
+    );
+    assert_eq!(
+        with("0\n0\n"),
+        "f.toml:2:29: trace \"t\": its last time must be greater than 0"
+    );
+    assert_eq!(
+        with("99999999999999\n"),
+        "f.toml:2:29: trace \"t\": line 1: expected a whole number of milliseconds, found \"99999999999999\""
+    );
+}
+
+#[test]
+fn sweeps() {
+    check_base(
+        r#"[sweep]
+"bottlenek.rate" = ["1Mbit"]
+"bottleneck.rat" = ["1Mbit"]
+"flows.cubik.rtt" = ["1ms"]
+"flows[7].rtt" = ["1ms"]
+"flows.rtt" = ["1ms"]
+"title.x" = ["1ms"]
+"path.rtt" = []
+"path.." = [1]
+"bottleneck.queue.target" = ["1ms"]
+"bottleneck.queue" = ["codel"]
+"links.x.rate" = ["1Mbit"]
+"duration.x" = [1]
+seeds = 0
+[[sweep.zip]]
+"path.rtt" = ["1ms", "2ms"]
+"flows.reno.rtt" = ["1ms"]
+"#,
+        r#"
+        f.toml:12:2: there is no "bottlenek" in the scenario; expected one of bottleneck, duration, flows, path, record, sweep, tcp; did you mean "bottleneck"?
+        f.toml:13:13: unknown key "rat" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service; did you mean "rate"?
+        f.toml:14:8: there is no "cubik" in flows; expected one of cubic, reno; did you mean "cubic"?
+        f.toml:15:7: there is no flows[7]; expected an index below 2
+        f.toml:16:8: there is no "rtt" in flows; expected one of cubic, reno
+        f.toml:17:2: "title" is the same at every point; expected the path of a key that changes a run
+        f.toml:18:14: wrong value [] for "path.rtt"; expected a list of at least one value
+        f.toml:19:7: "path.." is not a path; expected keys with dots between them, such as "bottleneck.rate" or "flows[0].rtt"
+        f.toml:21:2: "bottleneck.queue" replaces "bottleneck.queue.target", which is swept before it
+        f.toml:22:2: there is no "links" in the scenario; expected one of bottleneck, duration, flows, path, record, sweep, tcp
+        f.toml:23:11: duration has no keys; expected the path of a key
+        f.toml:24:9: wrong value 0 for "seeds"; expected a whole number of at least 1 (how many seeds)
+        f.toml:27:2: "flows.reno.rtt" is a list of 1 and "path.rtt" one of 2; expected lists of equal length
+        "#,
+    );
+    check_base(
+        r#"[sweep]
+"bottleneck.rate" = ["1Mbit", "10Mb", "0bit"]
+"bottleneck.queue" = [{ aqm = "red", target = "1ms" }, "fifi"]
+seeds = 3
+"#,
+        &r#"
+        f.toml:12:31: wrong value "10Mb" for "rate"; expected RATE
+        f.toml:12:39: wrong value "0bit" for "rate"; expected a rate greater than 0
+        f.toml:13:38: "target" is an option of {with target}, not of red; expected one of {options of red}
+        f.toml:13:56: unknown queue discipline "fifi"; expected one of {queues}; did you mean "fifo"?
+        "#
+        .replace("RATE", RATE),
+    );
+    check_base(
+        "[sweep]\nbottleneck.rate = [\"1Mbit\"]\n\"bottleneck.rate\" = [\"1Mbit\"]\n",
+        r#"f.toml:13:2: "bottleneck.rate" is swept twice"#,
+    );
+    check_base(
+        "[sweep]\n\"seed\" = [1, 2]\nseeds = 60000\n",
+        r#"f.toml:12:2: a sweep of 120000 points; expected at most 100000"#,
+    );
+}
+
+#[test]
+fn values_wrong_only_together() {
+    // Each warm-up is right with the first duration, each duration with the first warm-up.
+    check_base(
+        "[sweep]\n\"duration\" = [\"60s\", \"10s\"]\n\"warmup\" = [\"1s\", \"20s\"]\n",
+        r#"f.toml:13:19: wrong value "20s" for "warmup"; expected a time shorter than the duration, 10s"#,
+    );
+}
+
+#[test]
+fn names_twice() {
+    check(
+        r#"duration = "60s"
+[bottleneck]
+rate = "1Mbit"
+[[flows]]
+name = "a"
+cc = "reno"
+[[flows]]
+name = "a"
+cc = "reno"
+[[flows]]
+name = "a/1"
+cc = "reno"
+[[traffic]]
+name = "a"
+kind = "cbr"
+[[traffic]]
+name = 3
+kind = "cbr"
+"#,
+        r#"
+        f.toml:8:8: there are two flows or sources named "a"; expected a name of its own for each
+        f.toml:11:8: "a/1" cannot be a name; expected 1 to 64 letters, digits, "_", "-" and "+"
+        f.toml:14:8: there are two flows or sources named "a"; expected a name of its own for each
+        f.toml:17:8: wrong value 3 for "name"; expected a name of letters, digits, "_", "-" and "+"
+        "#,
+    );
+}
+
+#[test]
+fn times_that_do_not_fit() {
+    let with = |duration: &str| BASE.replace("60s", duration);
+    check(
+        &with("99999999999999999999s"),
+        r#"f.toml:1:12: wrong value "99999999999999999999s" for "duration"; expected a time of at most 1000000s"#,
+    );
+    check(
+        &with("1000001s"),
+        r#"f.toml:1:12: wrong value "1000001s" for "duration"; expected a time of at most 1000000s"#,
+    );
+    check(
+        &format!("warmup = \"60s\"\n{BASE}"),
+        r#"f.toml:1:10: wrong value "60s" for "warmup"; expected a time shorter than the duration, 60s"#,
+    );
+    check_base(
+        "start = \"60s\"\nstop = \"50s\"\n",
+        r#"
+        f.toml:11:9: wrong value "60s" for "start"; expected a time before the end of the run, 60s
+        f.toml:12:8: wrong value "50s" for "stop"; expected a time after the start, 60s
+        "#,
+    );
+    // 1514 bytes at 100 Mbit/s take 121.12 us.
+    check(
+        &format!("host_jitter = \"121120ns\"\n{BASE}"),
+        r#"f.toml:1:15: wrong value "121120ns" for "host_jitter"; expected a time below one packet time at the slowest link, 121120ns"#,
+    );
+}
+
+#[test]
+fn numbers_that_do_not_fit() {
+    check_base(
+        "count = 9223372036854775808\n",
+        "f.toml:11:9: the number does not fit; expected a whole number of at most 64 bits",
+    );
+    check_base(
+        "[tcp]\nrwnd = \"1000b\"\n",
+        "f.toml:12:8: the receive window of 1000 bytes holds no segment; expected rwnd of at least mss, 1448 bytes",
+    );
+    check(
+        &format!("seed = 9223372036854775807\n{BASE}[sweep]\nseeds = 3\n"),
+        "f.toml:1:8: the seeds count past the largest; expected a smaller seed: 3 are counted from it",
+    );
+    check_base(
+        "bytes = \"0.00000001bdp\"\n",
+        r#"f.toml:11:9: wrong value "0.00000001bdp" for "bytes"; expected a multiple of the bdp that is at least 1 byte"#,
+    );
+}
+
+#[test]
+fn too_many_flows() {
+    check_base(
+        "count = 1000000\n",
+        "f.toml:11:9: 1000001 flows are too many; expected at most 1000000 flows and sources together",
+    );
+    check_base(
+        "count = 9223372036854775807\n",
+        "f.toml:11:9: 9223372036854775808 flows are too many; expected at most 1000000 flows and sources together",
+    );
+    check_base(
+        "count = 500000\n[sweep]\nseeds = 5\n",
+        "f.toml:13:9: the points have too many flows together; expected at most 2000000 in one sweep; split it",
+    );
+    // Refused before they are put into memory.
+    let text = format!("{BASE}count = 999999\n");
+    let diagnostics = load_request(&Request {
+        text: text.as_bytes(),
+        file: "f.toml",
+        overrides: &[],
+        seeds: None,
+        loader: &|_| Err(String::new()),
+        memory: Some(4 << 30),
+    })
+    .unwrap_err();
+    assert_eq!(
+        diagnostics[0].to_string(),
+        "f.toml:11:9: 1000000 flows need about 35173 MiB of memory, and 4096 MiB are available; expected fewer flows"
+    );
+}
+
+#[test]
+fn assertions() {
+    check_base(
+        r#"[[assert]]
+metric = "utilization"
+min = 1
+[[assert]]
+metric = "delay_ms.p99"
+flow = "cubic"
+max = 3
+[[assert]]
+metric = "throughput_mbit"
+flow = "cubicc"
+min = 5
+max = 3
+[[assert]]
+metric = "drops"
+flow = "cubic"
+link = "bottlenec"
+[[assert]]
+metric = "jain"
+min = "1"
+[[assert]]
+min = inf
+"#,
+        r#"
+        f.toml:12:10: unknown metric "utilization"; expected one of throughput_mbit, rtt_ms.mean, rtt_ms.p50, rtt_ms.p99, srtt_ms_mean, retransmits, completion_s, drops, marks, sce_marks, delay_ms.mean, delay_ms.p1, delay_ms.p25, delay_ms.p50, delay_ms.p75, delay_ms.p99, delay_ms.max, packets, utilisation, occupancy_bytes_mean, jain; did you mean "utilisation"?
+        f.toml:16:8: "delay_ms.p99" is not measured on a flow
+        f.toml:20:8: there is no flow named "cubicc"; did you mean "cubic"?
+        f.toml:22:7: wrong value 3 for "max"; expected a number of at least min, 5
+        f.toml:23:1: an assertion without a bound; expected "min", "max" or both
+        f.toml:26:8: "drops" of both a flow and a link; expected "flow" or "link"
+        f.toml:26:8: there is no link named "bottlenec"; did you mean "bottleneck"?
+        f.toml:29:7: wrong value "1" for "min"; expected a number
+        f.toml:30:1: "metric" is missing in [[assert]]; expected a text in quotes
+        f.toml:31:7: wrong value inf for "min"; expected a number
+        "#,
+    );
+}
+
+#[test]
+fn set_on_the_command_line() {
+    check_with(
+        BASE.as_bytes(),
+        &[
+            ("bottlenek.rate", "3"),
+            ("bottleneck.rate", "10Mb"),
+            ("flows.foo.rtt", "3ms"),
+            ("path.rtt", "[1"),
+            ("a..b", "3"),
+            ("flows.reno.strt", "1s"),
+            ("bottleneck.queue.limit", "64kb"),
+        ],
+        None,
+        &r#"
+        --set bottlenek.rate=3:1:1: there is no "bottlenek" in the scenario; expected one of bottleneck, duration, flows, path, record, sweep, tcp; did you mean "bottleneck"?
+        --set bottleneck.rate=10Mb:1:17: wrong value "10Mb" for "rate"; expected RATE
+        --set flows.foo.rtt=3ms:1:7: there is no "foo" in flows; expected one of cubic, reno
+        --set path.rtt=[1:1:12: unclosed array; expected `]`
+        --set a..b=3:1:3: "a..b" is not a path; expected keys with dots between them, such as "bottleneck.rate" or "flows[0].rtt"
+        --set flows.reno.strt=1s:1:12: unknown key "strt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, tcp; did you mean "start"?
+        --set bottleneck.queue.limit=64kb:1:24: wrong value "64kb" for "limit"; expected a number of packets such as "1000p"
+        "#
+        .replace("RATE", RATE),
+    );
+    check_with(
+        BASE.as_bytes(),
+        &[],
+        Some(0),
+        "--seeds:1:1: 0 seeds; expected at least 1",
+    );
+}
+
+#[test]
+fn a_file_of_another_kind_gives_a_hundred_errors_and_a_count() {
+    let mut text = BASE.to_owned();
+    for n in 0..150 {
+        text.push_str(&format!("key{n} = 1\n"));
+    }
+    let diagnostics = load(text.as_bytes(), "f.toml", &[], None).unwrap_err();
+    assert_eq!(diagnostics.len(), 101);
+    assert_eq!(diagnostics[100].message, "and 50 more errors");
+}

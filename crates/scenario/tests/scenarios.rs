@@ -1,0 +1,764 @@
+//! What good scenarios become.
+
+use tailback_engine::plan::{Growth, LinkMode, Pacing, Plan, RatePlan, SeriesMode, TcpPlan};
+use tailback_engine::registry::Value;
+use tailback_engine::units::{Bytes, Rate, Time};
+use tailback_scenario::{
+    Override, Param, Point, Request, Scenario, check_memory, estimate_memory, json_schema, load,
+    load_with,
+};
+
+#[track_caller]
+fn load_set(text: &str, overrides: &[(&str, &str)]) -> Scenario {
+    let overrides: Vec<Override> = overrides
+        .iter()
+        .map(|(key, value)| Override {
+            key: (*key).to_owned(),
+            value: (*value).to_owned(),
+        })
+        .collect();
+    load(text.as_bytes(), "f.toml", &overrides, None).unwrap_or_else(|diagnostics| {
+        let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+        panic!("{}", lines.join("\n"))
+    })
+}
+
+#[track_caller]
+fn load_ok(text: &str) -> Scenario {
+    load_set(text, &[])
+}
+
+#[track_caller]
+fn plan(text: &str) -> Plan {
+    load_ok(text).points.swap_remove(0).plan
+}
+
+const SMALL: &str = "duration = \"10s\"\nbottleneck.rate = \"8Mbit\"\n[[flows]]\ncc = \"reno\"\n";
+
+/// The example of the format's definition, word for word.
+const DEFINITION: &str = r#"
+title    = "CUBIC and DCTCP through CoDel"
+duration = "60s"
+warmup   = "5s"                      # default 0s
+seed     = 1
+
+[bottleneck]                         # short form of one [links.NAME]
+rate  = "100Mbit"                    # frame bytes (IP + 14 B Ethernet, as skb->len); also { steps = [["0s","50Mbit"],["30s","5Mbit"]] } or { trace = "file" } (Mahimahi)
+queue = { aqm = "codel", target = "5ms", interval = "100ms", limit = "1000p", ecn = true }
+link  = "shaper"                     # default: a packet leaves at the start of its slot, the next after len/rate, as htb and Cake do; "wire": at the end
+both_directions = false              # true: an independent instance of rate and queue on the way back, reported as NAME.back
+# also: delay (adds one way), loss, jitter, overhead
+
+[path]
+rtt = "20ms"                         # total base round-trip time: half before the first link, half after the receiver
+
+[tcp]                                # and flows.tcp: mss 1448, header 66, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth ("segments" or "acks")
+[record]                             # interval "100ms", series, events, packets
+
+[[flows]]
+name  = "cubic"                      # default: the congestion control's name, made unique (cubic, cubic-2)
+cc    = "cubic"                      # or { name = "dctcp", g = 0.0625 }
+ecn   = true                         # default: true where the cc requires it, else false
+count = 2                            # then named cubic/1, cubic/2
+start = "0s"                         # also stop, bytes, rtt (replaces path.rtt), route = ["a", "b"], back = [...], reverse = true (data on the way back)
+
+[[traffic]]
+kind = "cbr"                         # unresponsive UDP; also "web", "on-off"
+rate = "10Mbit"
+ecn  = "not-ect"                     # not-ect, ect0, ect1
+
+[sweep]                              # a grid, last key fastest, then seeds; keys as paths: "flows.cubic.cc", "flows[0].rtt"; values may be tables
+"bottleneck.rate" = ["10Mbit", "100Mbit"]
+seeds = 3                            # seed .. seed+2, the same at every point; [[sweep.zip]]: lists of equal length as one more axis
+
+[[assert]]                           # metric, flow or link, min, max: the run fails (exit 1) if it does not hold
+"#;
+
+#[test]
+fn the_example_of_the_definition() {
+    let scenario = load_ok(DEFINITION);
+    assert_eq!(scenario.title, "CUBIC and DCTCP through CoDel");
+    assert_eq!(scenario.asserts, []);
+    let seeds: Vec<u64> = scenario.points.iter().map(|point| point.seed).collect();
+    assert_eq!(seeds, [1, 2, 3, 1, 2, 3]);
+    let rates: Vec<&RatePlan> = scenario
+        .points
+        .iter()
+        .map(|point| &point.plan.links[0].rate)
+        .collect();
+    let (slow, fast) = (
+        &RatePlan::Constant(Rate(10_000_000)),
+        &RatePlan::Constant(Rate(100_000_000)),
+    );
+    assert_eq!(rates, [slow, slow, slow, fast, fast, fast]);
+    assert_eq!(
+        scenario.points[3].params,
+        [("bottleneck.rate".to_owned(), Param::Number(1e8))]
+    );
+    let plan = &scenario.points[0].plan;
+    assert_eq!(plan.duration, Time::from_secs(60));
+    assert_eq!(plan.warmup, Time::from_secs(5));
+    assert_eq!(plan.start_jitter, Time::from_ms(20));
+    assert_eq!(plan.host_jitter, Time::ZERO);
+    let names: Vec<&str> = plan.flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!(names, ["cubic/1", "cubic/2"]);
+    assert!(plan.flows[0].ecn);
+    assert_eq!(plan.flows[0].rtt, Time::from_ms(20));
+    assert_eq!(plan.flows[0].tcp, TcpPlan::default());
+    assert_eq!(
+        (plan.flows[0].route.as_slice(), plan.flows[0].back.len()),
+        (&[0][..], 0)
+    );
+    let link = &plan.links[0];
+    assert_eq!((link.name.as_str(), link.aqm), ("bottleneck", "codel"));
+    assert_eq!(link.mode, LinkMode::Shaper);
+    assert_eq!(link.options.get("limit"), Some(&Value::Packets(1000)));
+    assert_eq!(link.options.time("target"), Time::from_ms(5));
+    assert!(link.options.bool("ecn"));
+    assert_eq!(plan.traffic[0].name, "cbr");
+    assert_eq!(
+        plan.traffic[0].options.get("rate"),
+        Some(&Value::Rate(Rate(10_000_000)))
+    );
+}
+
+#[test]
+fn the_files_of_the_repository() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let points = |file: &str| {
+        let text = std::fs::read(format!("{root}/{file}")).unwrap();
+        match load(&text, file, &[], None) {
+            Ok(scenario) => scenario.points,
+            Err(diagnostics) => panic!("{}", diagnostics[0]),
+        }
+    };
+    assert_eq!(points("examples/first.toml").len(), 1);
+    assert_eq!(points("examples/codel-dctcp.toml")[0].plan.flows.len(), 2);
+    assert_eq!(points("examples/parking-lot.toml")[0].plan.links.len(), 3);
+    assert_eq!(points("examples/sweep.toml").len(), 48);
+    for (case, flows, seconds) in [
+        ("a", 1, 300),
+        ("b", 2, 300),
+        ("c", 1, 300),
+        ("d", 100, 20),
+        ("e", 1000, 10),
+    ] {
+        let points = points(&format!("benches/{case}.toml"));
+        assert_eq!(points[0].plan.flows.len(), flows, "case {case}");
+        assert_eq!(
+            points[0].plan.duration,
+            Time::from_secs(seconds),
+            "case {case}"
+        );
+    }
+}
+
+#[test]
+fn defaults_are_those_of_the_engine() {
+    let plan = plan(SMALL);
+    assert_eq!(plan.flows[0].tcp, TcpPlan::default());
+    assert_eq!(plan.record.interval, Time::from_ms(100));
+    assert_eq!(plan.record.series, SeriesMode::Interval);
+    assert!(!plan.record.events);
+    assert_eq!(plan.links[0].aqm, "fifo");
+    assert_eq!(
+        plan.links[0].options.get("limit"),
+        Some(&Value::Packets(1000))
+    );
+    assert_eq!((plan.seed, plan.warmup), (1, Time::ZERO));
+    assert_eq!(plan.flows[0].rtt, Time::from_ms(20));
+}
+
+#[test]
+fn every_key_reaches_the_plan() {
+    let plan = plan(
+        r#"
+duration = "10s"
+seed = 7
+start_jitter = "3ms"
+host_jitter = "10us"
+[links.up]
+rate = { steps = [["0s", "8Mbit"], ["2s", "0bit"], ["3s", "16Mbit"]] }
+queue = { aqm = "fifo", limit = "15kb" }
+link = "wire"
+both_directions = true
+delay = "1ms"
+jitter = "2ms"
+loss = 0.25
+overhead = -14
+count_in_service = true
+[links.acks]
+rate = "1Mbit"
+[path]
+rtt = "30ms"
+[tcp]
+mss = 1000
+header = 54
+initial_cwnd = 4
+min_rto = "1s"
+delack = false
+timestamps = false
+rwnd = "2bdp"
+pacing = "fq"
+growth = "acks"
+quickack = false
+[record]
+interval = "10ms"
+series = "changes"
+events = true
+[[flows]]
+cc = { name = "reno", beta = 0.7 }
+ecn = true
+start = "1s"
+stop = "9s"
+bytes = "1mb"
+rtt = "50ms"
+route = ["up"]
+back = ["acks"]
+[flows.tcp]
+mss = 500
+pacing = "off"
+[[traffic]]
+kind = "cbr"
+name = "noise"
+count = 2
+rate = "1Mbit"
+ecn = "ect1"
+start = "2s"
+stop = "3s"
+rtt = "4ms"
+route = ["up"]
+reverse = true
+"#,
+    );
+    assert_eq!(plan.seed, 7);
+    assert_eq!(plan.start_jitter, Time::from_ms(3));
+    assert_eq!(plan.host_jitter, Time::from_us(10));
+    let names: Vec<&str> = plan.links.iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(names, ["up", "acks", "up.back"]);
+    let up = &plan.links[0];
+    let steps = vec![
+        (Time::ZERO, Rate(8_000_000)),
+        (Time::from_secs(2), Rate(0)),
+        (Time::from_secs(3), Rate(16_000_000)),
+    ];
+    assert_eq!(up.rate, RatePlan::Steps(steps));
+    assert_eq!(
+        up.options.get("limit"),
+        Some(&Value::Bytes(Bytes(15 * 1024)))
+    );
+    assert_eq!(up.mode, LinkMode::Wire);
+    assert_eq!((up.delay, up.jitter), (Time::from_ms(1), Time::from_ms(2)));
+    assert_eq!(
+        (up.loss, up.overhead, up.count_in_service),
+        (0.25, -14, true)
+    );
+    let mut back = up.clone();
+    back.name = "up.back".to_owned();
+    assert_eq!(plan.links[2], back);
+    assert_eq!(plan.record.interval, Time::from_ms(10));
+    assert_eq!(plan.record.series, SeriesMode::Changes);
+    assert!(plan.record.events);
+    let flow = &plan.flows[0];
+    assert_eq!(
+        (flow.name.as_str(), flow.cc, flow.ecn),
+        ("reno", "reno", true)
+    );
+    assert_eq!(flow.options.float("beta"), 0.7);
+    assert_eq!(
+        (flow.start, flow.stop),
+        (Time::from_secs(1), Some(Time::from_secs(9)))
+    );
+    assert_eq!(flow.bytes, Some(Bytes(1 << 20)));
+    assert_eq!(flow.rtt, Time::from_ms(50));
+    assert_eq!(
+        (flow.route.as_slice(), flow.back.as_slice()),
+        (&[0][..], &[1][..])
+    );
+    assert_eq!(
+        flow.tcp,
+        TcpPlan {
+            mss: 500,
+            header: 54,
+            initial_cwnd: 4,
+            min_rto: Time::from_secs(1),
+            delack: false,
+            timestamps: false,
+            // 2 x 8 Mbit/s x 30 ms
+            rwnd: Bytes(60_000),
+            pacing: Pacing::Off,
+            growth: Growth::Acks,
+            quickack: false,
+        }
+    );
+    assert_eq!(plan.traffic.len(), 2);
+    let noise = &plan.traffic[1];
+    assert_eq!((noise.name.as_str(), noise.kind), ("noise/2", "cbr"));
+    assert_eq!(noise.options.word("ecn"), "ect1");
+    assert_eq!(
+        (noise.start, noise.stop),
+        (Time::from_secs(2), Some(Time::from_secs(3)))
+    );
+    assert_eq!(
+        (noise.rtt, noise.route.as_slice()),
+        (Time::from_ms(4), &[2][..])
+    );
+}
+
+#[test]
+fn the_way_back() {
+    let plan = plan(
+        r#"
+duration = "10s"
+[links.a]
+rate = "8Mbit"
+both_directions = true
+[links.b]
+rate = "8Mbit"
+[links.c]
+rate = "8Mbit"
+both_directions = true
+[[flows]]
+cc = "reno"
+route = ["a", "b", "c"]
+[[flows]]
+cc = "reno"
+route = ["a", "b", "c"]
+reverse = true
+[[flows]]
+cc = "reno"
+route = ["c.back"]
+[[flows]]
+cc = "reno"
+route = ["b"]
+back = []
+"#,
+    );
+    // a, b, c, a.back, c.back
+    let ways: Vec<(&[u32], &[u32])> = plan
+        .flows
+        .iter()
+        .map(|flow| (flow.route.as_slice(), flow.back.as_slice()))
+        .collect();
+    assert_eq!(
+        ways,
+        [
+            (&[0, 1, 2][..], &[4, 3][..]),
+            (&[4, 3], &[0, 1, 2]),
+            (&[4], &[2]),
+            (&[1], &[]),
+        ]
+    );
+}
+
+#[test]
+fn ecn_by_default_where_it_is_needed() {
+    let text = "duration = \"1s\"\nbottleneck.rate = \"8Mbit\"\n[[flows]]\ncc = \"cubic\"\n[[flows]]\ncc = \"dctcp\"\n[[flows]]\ncc = \"dctcp\"\necn = false\n";
+    let plan = plan(text);
+    let ecn: Vec<bool> = plan.flows.iter().map(|flow| flow.ecn).collect();
+    assert_eq!(ecn, [false, true, false]);
+    let names: Vec<&str> = plan.flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!(names, ["cubic", "dctcp", "dctcp-2"]);
+}
+
+#[test]
+fn default_names_avoid_those_given() {
+    let text = format!(
+        "{SMALL}[[flows]]\ncc = \"reno\"\n[[flows]]\ncc = \"reno\"\nname = \"reno-2\"\n[[traffic]]\nkind = \"cbr\"\nname = \"cbr\"\n[[traffic]]\nkind = \"cbr\"\n"
+    );
+    let plan = plan(&text);
+    let names: Vec<&str> = plan.flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!(names, ["reno", "reno-3", "reno-2"]);
+    let names: Vec<&str> = plan
+        .traffic
+        .iter()
+        .map(|source| source.name.as_str())
+        .collect();
+    assert_eq!(names, ["cbr", "cbr-2"]);
+}
+
+#[test]
+fn multiples_of_the_bdp() {
+    // 10 Mbit/s x 25 ms = 31,250 B, whatever the flow's own round-trip time.
+    let text = |size: &str| {
+        format!(
+            "duration = \"1s\"\npath.rtt = \"25ms\"\n[bottleneck]\nrate = \"10Mbit\"\nqueue.aqm = \"fifo\"\nqueue.limit = \"{size}\"\n[[flows]]\ncc = \"reno\"\nrtt = \"5ms\"\nbytes = \"2bdp\"\n"
+        )
+    };
+    for (size, bytes) in [("1bdp", 31_250), ("0.125bdp", 3_906), ("0.0001 bdp", 3)] {
+        let plan = plan(&text(size));
+        assert_eq!(plan.links[0].options.bytes("limit"), bytes, "{size}");
+        assert_eq!(plan.flows[0].bytes, Some(Bytes(62_500)));
+    }
+}
+
+#[test]
+fn traces() {
+    let text =
+        "duration = \"1s\"\nbottleneck.rate = { trace = \"up.txt\" }\n[[flows]]\ncc = \"reno\"\n";
+    let scenario = load_with(text.as_bytes(), "f.toml", &[], None, &|file| {
+        assert_eq!(file, "up.txt");
+        Ok("0\n1\n1\n4\n".to_owned())
+    })
+    .unwrap();
+    let times = [0, 1, 1, 4].map(Time::from_ms).to_vec();
+    assert_eq!(
+        scenario.points[0].plan.links[0].rate,
+        RatePlan::Trace(times)
+    );
+    let other = load_with(text.as_bytes(), "f.toml", &[], None, &|_| {
+        Ok("0\n1\n2\n4\n".to_owned())
+    })
+    .unwrap();
+    assert_ne!(scenario.points[0].run_id, other.points[0].run_id);
+}
+
+fn names(point: &Point) -> Vec<String> {
+    point
+        .params
+        .iter()
+        .map(|(key, param)| match param {
+            Param::Number(number) => format!("{key}={number}"),
+            Param::Name(name) => format!("{key}={name}"),
+        })
+        .collect()
+}
+
+#[test]
+fn the_order_of_a_sweep() {
+    let scenario = load_ok(
+        r#"
+duration = "10s"
+seed = 5
+bottleneck.rate = "8Mbit"
+[[flows]]
+cc = "reno"
+[sweep]
+"flows.reno.cc" = ["reno", "cubic"]
+path.rtt = ["10ms", "20ms"]
+seeds = 2
+[[sweep.zip]]
+"bottleneck.rate" = ["1Mbit", "2Mbit"]
+"bottleneck.queue" = [{ aqm = "fifo", limit = "2bdp" }, "codel"]
+"#,
+    );
+    let found: Vec<String> = scenario
+        .points
+        .iter()
+        .map(|point| format!("{} seed {}", names(point).join(" "), point.seed))
+        .collect();
+    let mut expected = Vec::new();
+    for cc in ["reno", "cubic"] {
+        for rtt in [10_000_000, 20_000_000] {
+            for (rate, queue) in [(1_000_000, "fifo"), (2_000_000, "codel")] {
+                for seed in [5, 6] {
+                    expected.push(format!("flows.reno.cc={cc} path.rtt={rtt} bottleneck.rate={rate} bottleneck.queue={queue} seed {seed}"));
+                }
+            }
+        }
+    }
+    assert_eq!(found, expected);
+    // The bdp is that of the point.
+    assert_eq!(
+        scenario.points[0].plan.links[0].options.bytes("limit"),
+        2_500
+    );
+    assert_eq!(
+        scenario.points[4].plan.links[0].options.bytes("limit"),
+        5_000
+    );
+    // A flow keeps its name, whatever congestion control it has.
+    assert_eq!(scenario.points[8].plan.flows[0].cc, "cubic");
+    assert_eq!(scenario.points[8].plan.flows[0].name, "reno");
+    let keys: Vec<&[String]> = scenario
+        .axes
+        .iter()
+        .map(|axis| axis.keys.as_slice())
+        .collect();
+    assert_eq!(keys[1], ["path.rtt"]);
+    assert_eq!(keys[2], ["bottleneck.rate", "bottleneck.queue"]);
+    assert_eq!(
+        scenario.axes[2].values[1],
+        [Param::Number(2e6), Param::Name("codel".to_owned())]
+    );
+}
+
+#[test]
+fn labels_of_tables_of_one_kind() {
+    let text = format!(
+        "{SMALL}[sweep]\n\"bottleneck.queue\" = [{{ aqm = \"fifo\", limit = \"5p\" }}, {{ aqm = \"fifo\", limit = \"9p\" }}, \"codel\"]\n"
+    );
+    let scenario = load_ok(&text);
+    let labels: Vec<Vec<String>> = scenario.points.iter().map(names).collect();
+    assert_eq!(
+        labels.concat(),
+        [
+            "bottleneck.queue={ aqm = \"fifo\", limit = \"5p\" }",
+            "bottleneck.queue={ aqm = \"fifo\", limit = \"9p\" }",
+            "bottleneck.queue=codel",
+        ]
+    );
+}
+
+#[test]
+fn a_size_that_depends_on_the_point_labels_its_axis_as_written() {
+    let text = format!(
+        "{SMALL}[sweep]\n\"bottleneck.rate\" = [\"8Mbit\", \"80Mbit\"]\n\"bottleneck.queue.limit\" = [\"1bdp\", \"2000b\"]\n"
+    );
+    let scenario = load_ok(&text);
+    assert_eq!(
+        scenario.axes[1].values,
+        [[Param::Name("1bdp".to_owned())], [Param::Number(2000.0)]]
+    );
+    assert_eq!(scenario.points[2].params[1].1, Param::Number(200_000.0));
+}
+
+#[test]
+fn set_wins() {
+    let text = format!("{SMALL}[sweep]\n\"bottleneck.rate\" = [\"1Mbit\", \"2Mbit\"]\n");
+    // Bare words are strings, the rest is TOML; tables on the way are made.
+    let scenario = load_set(
+        &text,
+        &[
+            ("bottleneck.queue.limit", "10p"),
+            ("path.rtt", "7ms"),
+            ("flows.reno.count", "3"),
+            ("flows[0].tcp.delack", "false"),
+            ("record.series", "off"),
+            ("flows.reno.cc", "{ name = \"reno\", beta = 0.7 }"),
+            ("title", "\"5ms\""),
+        ],
+    );
+    assert_eq!((scenario.points.len(), scenario.title.as_str()), (2, "5ms"));
+    let plan = &scenario.points[0].plan;
+    assert_eq!(
+        plan.links[0].options.get("limit"),
+        Some(&Value::Packets(10))
+    );
+    assert_eq!(plan.flows.len(), 3);
+    assert_eq!(plan.flows[2].rtt, Time::from_ms(7));
+    assert!(!plan.flows[2].tcp.delack);
+    assert_eq!(plan.flows[2].options.float("beta"), 0.7);
+    assert_eq!(plan.record.series, SeriesMode::Off);
+
+    // A swept key that is set is swept no longer.
+    let scenario = load_set(&text, &[("bottleneck.rate", "3Mbit")]);
+    assert_eq!((scenario.points.len(), scenario.axes.len()), (1, 0));
+    assert_eq!(
+        scenario.points[0].plan.links[0].rate.nominal(),
+        Rate(3_000_000)
+    );
+
+    // The sweep itself can be set.
+    let scenario = load_set(
+        &text,
+        &[
+            ("sweep.bottleneck.rate", "[\"5Mbit\"]"),
+            ("sweep.\"path.rtt\"", "[\"1ms\", \"2ms\"]"),
+            ("sweep.seeds", "2"),
+        ],
+    );
+    assert_eq!(scenario.points.len(), 4);
+    assert_eq!(
+        scenario.points[0].plan.links[0].rate.nominal(),
+        Rate(5_000_000)
+    );
+
+    // What is set inside a swept table holds in each value, and labels it.
+    let text = format!(
+        "{SMALL}[sweep]\n\"bottleneck.queue\" = [\"codel\", {{ aqm = \"red\", limit = \"100kb\" }}]\n"
+    );
+    let scenario = load_set(&text, &[("bottleneck.queue.ecn", "true")]);
+    assert!(
+        scenario
+            .points
+            .iter()
+            .all(|p| p.plan.links[0].options.bool("ecn"))
+    );
+    assert_eq!(names(&scenario.points[0]), ["bottleneck.queue=codel"]);
+}
+
+#[test]
+fn seeds_replace_those_of_the_file() {
+    let text = format!("{SMALL}[sweep]\nseeds = 2\n");
+    let scenario = load(text.as_bytes(), "f", &[], Some(4)).unwrap();
+    let seeds: Vec<u64> = scenario.points.iter().map(|point| point.seed).collect();
+    assert_eq!(seeds, [1, 2, 3, 4]);
+    assert!(
+        scenario
+            .points
+            .iter()
+            .all(|point| point.plan.seed == point.seed)
+    );
+}
+
+#[test]
+fn the_canonical_form() {
+    let text = format!("{SMALL}bytes = \"64kb\"\n[[traffic]]\nkind = \"cbr\"\ncount = 2\n");
+    let scenario = load_ok(&text);
+    assert_eq!(
+        scenario.points[0].canonical,
+        concat!(
+            r#"{"duration":10000000000,"flows":[{"back":[],"bytes":65536,"cc":{"name":"reno","options":{"beta":0.5}},"count":1,"ecn":false,"name":"reno","#,
+            r#""route":[0],"rtt":20000000,"start":0,"stop":null,"tcp":{"delack":true,"growth":"segments","header":66,"initial_cwnd":10,"min_rto":200000000,"#,
+            r#""mss":1448,"pacing":"auto","quickack":true,"rwnd":33554432,"timestamps":true}}],"host_jitter":0,"#,
+            r#""links":[{"count_in_service":false,"delay":0,"jitter":0,"link":"shaper","loss":0.0,"name":"bottleneck","overhead":0,"#,
+            r#""queue":{"name":"fifo","options":{"limit":{"packets":1000}}},"rate":8000000}],"#,
+            r#""record":{"events":false,"interval":100000000,"series":"interval"},"start_jitter":20000000,"#,
+            r#""traffic":[{"count":2,"kind":{"name":"cbr","options":{"ecn":"not-ect","packet_size":1514,"rate":1000000}},"name":"cbr","route":[0],"rtt":20000000,"#,
+            r#""start":0,"stop":null}],"version":1,"warmup":0}"#
+        )
+    );
+}
+
+/// Names of runs: equal for equal runs however they are written, different for
+/// anything that may change a result or what is recorded.
+#[test]
+fn run_ids() {
+    let id = |text: &str, set: &[(&str, &str)]| load_set(text, set).points[0].run_id.clone();
+    let base = id(SMALL, &[]);
+    assert_eq!(base.len(), 20);
+    assert!(base.bytes().all(|b| b.is_ascii_hexdigit()));
+    let same = r#"
+# The same, with defaults written out and another spelling of everything.
+title = "another title"
+record = { series = true, interval = "0.1s" }
+duration = "10000ms"
+[[flows]]
+count = 1
+name = "reno"
+cc = { name = "reno" }
+[bottleneck]
+rate = "1000kbps"
+queue = { aqm = "fifo", limit = "1000p" }
+[path]
+rtt = "20000us"
+[[assert]]
+metric = "jain"
+max = 1
+"#;
+    assert_eq!(id(same, &[]), base);
+    let swept = load_ok(&format!(
+        "{SMALL}[sweep]\n\"path.rtt\" = [\"10ms\", \"20ms\"]\n"
+    ));
+    assert_eq!(swept.points[1].run_id, base);
+    for (key, value) in [
+        ("seed", "2"),
+        ("duration", "11s"),
+        ("warmup", "1s"),
+        ("start_jitter", "1ms"),
+        ("host_jitter", "1us"),
+        ("bottleneck.rate", "9Mbit"),
+        ("bottleneck.queue.limit", "1001p"),
+        ("bottleneck.queue.limit", "1000b"),
+        ("bottleneck.link", "wire"),
+        ("bottleneck.both_directions", "true"),
+        ("bottleneck.delay", "1ms"),
+        ("bottleneck.jitter", "1ms"),
+        ("bottleneck.loss", "0.01"),
+        ("bottleneck.overhead", "1"),
+        ("bottleneck.count_in_service", "true"),
+        ("path.rtt", "21ms"),
+        ("record.events", "true"),
+        ("record.series", "changes"),
+        ("record.interval", "99ms"),
+        ("flows.reno.name", "other"),
+        ("flows.reno.count", "2"),
+        ("flows.reno.ecn", "true"),
+        ("flows.reno.start", "1s"),
+        ("flows.reno.stop", "9s"),
+        ("flows.reno.bytes", "9b"),
+        ("flows.reno.cc", "cubic"),
+        ("flows.reno.cc.beta", "0.6"),
+        ("flows.reno.tcp.growth", "acks"),
+        ("traffic", "[{ kind = \"cbr\" }]"),
+    ] {
+        assert_ne!(id(SMALL, &[(key, value)]), base, "{key} = {value}");
+    }
+}
+
+#[test]
+fn flows_of_a_kind_are_one_entry_of_the_canonical_form() {
+    let scenario = load_set(SMALL, &[("flows.reno.count", "1000")]);
+    let canonical: serde_json::Value = serde_json::from_str(&scenario.points[0].canonical).unwrap();
+    let flows = canonical["flows"].as_array().unwrap();
+    assert_eq!(flows.len(), 1);
+    assert_eq!(
+        (&flows[0]["name"], &flows[0]["count"]),
+        (&"reno".into(), &1000.into())
+    );
+}
+
+#[test]
+fn asserts() {
+    let text = format!(
+        "{SMALL}count = 2\n[[assert]]\nmetric = \"throughput_mbit\"\nflow = \"reno\"\nmin = 1\nmax = 8\n[[assert]]\nmetric = \"drops\"\nlink = \"bottleneck\"\nmax = 0\n"
+    );
+    let asserts = load_ok(&text).asserts;
+    assert_eq!((asserts[0].min, asserts[0].max), (Some(1.0), Some(8.0)));
+    assert!(
+        asserts[0].covers("reno/1") && asserts[0].covers("reno") && !asserts[0].covers("reno-2")
+    );
+    assert_eq!(asserts[1].link.as_deref(), Some("bottleneck"));
+    assert_eq!(asserts[1].flow, None);
+}
+
+#[test]
+fn memory() {
+    let scenario = load_set(
+        SMALL,
+        &[("flows.reno.count", "1000"), ("bottleneck.rate", "1Gbit")],
+    );
+    let bytes = estimate_memory(&scenario.points[0].plan);
+    // A thousand flows run in less than 256 MiB and are estimated at more than 36 KiB each.
+    assert!((36 << 20..256 << 20).contains(&bytes), "{bytes}");
+    assert_eq!(check_memory(&scenario, bytes), Ok(()));
+    assert_eq!(
+        check_memory(&scenario, 32 << 20).unwrap_err().to_string(),
+        format!(
+            "f.toml:1:1: a run needs about {} MiB of memory, and 32 MiB are available; expected fewer flows, smaller windows, a longer record.interval or record.series = \"off\"",
+            bytes.div_ceil(1 << 20)
+        )
+    );
+}
+
+#[test]
+fn a_million_flows_are_loaded_when_there_is_room() {
+    let text = format!("{SMALL}count = 1000000\n");
+    let scenario = tailback_scenario::load_request(&Request {
+        text: text.as_bytes(),
+        file: "f.toml",
+        overrides: &[],
+        seeds: None,
+        loader: &|_| Err(String::new()),
+        memory: Some(1 << 40),
+    })
+    .unwrap();
+    assert_eq!(scenario.points[0].plan.flows[999_999].name, "reno/1000000");
+}
+
+#[test]
+fn the_schema_knows_every_key_and_option() {
+    let schema = json_schema();
+    let link = &schema["properties"]["bottleneck"];
+    assert_eq!(link["properties"]["loss"]["maximum"], 1.0);
+    assert_eq!(link["required"], serde_json::json!(["rate"]));
+    assert_eq!(schema["required"], serde_json::json!(["duration"]));
+    let flow = &schema["properties"]["flows"]["items"]["properties"];
+    for entry in tailback_engine::cc::ENTRIES {
+        let shapes = flow["cc"]["anyOf"].as_array().unwrap();
+        let shape = shapes
+            .iter()
+            .find(|shape| shape["properties"]["name"]["const"] == entry.name)
+            .unwrap_or_else(|| panic!("{} is missing", entry.name));
+        for opt in entry.options {
+            let known = &shape["properties"][opt.name]["description"];
+            assert_eq!(known, opt.doc, "{} of {}", opt.name, entry.name);
+        }
+    }
+    assert_eq!(flow["tcp"]["properties"]["mss"]["default"], 1448);
+    let shapes = schema["properties"]["traffic"]["items"]["anyOf"]
+        .as_array()
+        .unwrap();
+    assert_eq!(shapes.len(), tailback_engine::traffic::ENTRIES.len());
+}

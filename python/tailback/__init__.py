@@ -1,0 +1,44 @@
+"""tailback: a laboratory for what happens at a bottleneck.
+
+    import tailback
+
+    results = tailback.run("scenario.toml", set={"bottleneck.rate": "10Mbit"}, seeds=3)
+    results.frame()        # a Polars frame, one row for each run and flow
+
+Importing this package loads neither Polars nor Altair: they come with the
+first frame and the first figure.
+"""
+
+from __future__ import annotations
+
+from tailback._native import engine_version
+from tailback.errors import (
+    Cancelled,
+    EnginePanic,
+    InputError,
+    RunsFailed,
+    ScenarioError,
+    TailbackError,
+)
+from tailback.results import Results, Run, open_results
+from tailback.sweep import Job, check, run, run_many
+
+__version__ = engine_version().partition("+")[0]
+
+__all__ = [
+    "Cancelled",
+    "EnginePanic",
+    "InputError",
+    "Job",
+    "Results",
+    "Run",
+    "RunsFailed",
+    "ScenarioError",
+    "TailbackError",
+    "__version__",
+    "check",
+    "engine_version",
+    "open_results",
+    "run",
+    "run_many",
+]

@@ -1,0 +1,5 @@
+"""`python -m tailback`."""
+
+from tailback.cli.main import main
+
+main()

@@ -1,0 +1,235 @@
+"""The commands of `tailback`.
+
+Exit status: 0 done, 1 a run failed or an assertion did not hold, 2 bad input,
+130 interrupted. With `--json` nothing but the JSON goes to stdout.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from tailback._native import engine_version
+from tailback.errors import InputError, RunsFailed, TailbackError
+
+if TYPE_CHECKING:
+    from tailback.results import Results
+
+OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+LISTS = ("cc", "aqm", "traffic", "metrics", "experiments")
+
+engine_option = click.option(
+    "--engine", default="sim", show_default=True, help="What runs it: sim, kernel."
+)
+seeds_option = click.option(
+    "--seeds", type=click.IntRange(min=1), metavar="N", help="Number of seeds at every point."
+)
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at once [default: all cores]."
+)
+out_option = click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where results are kept [default: results].",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
+set_option = click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Replace a value by its path, e.g. bottleneck.rate=10Mbit. Can be repeated.",
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(engine_version(), message="tailback %(version)s")
+def cli() -> None:
+    """A laboratory for what happens at a bottleneck."""
+
+
+@cli.command()
+@click.argument("file")
+@engine_option
+@set_option
+@seeds_option
+@jobs_option
+@out_option
+@json_option
+def run(
+    file: str,
+    engine: str,
+    overrides: tuple[str, ...],
+    seeds: int | None,
+    jobs: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Run a scenario or a sweep; what is stored already is not run again."""
+    from tailback import sweep
+
+    job = sweep.load(Path(file), _overrides(overrides), seeds)
+    failures: list[str] = []
+    try:
+        results = sweep.run_loaded([job], jobs=jobs, out=out, engine=engine)[0]
+    except RunsFailed as failed:
+        results, failures = failed.results[0], failed.failures
+    if as_json:
+        _print_json(results.to_dict())
+    else:
+        _print_table(results)
+    broken = results.failed_assertions()
+    for message in failures:
+        _complain(message)
+    for message in broken:
+        _complain(f"assertion does not hold: {message}")
+    return FAILED if failures or broken else OK
+
+
+@cli.command()
+@click.argument("file")
+@set_option
+@seeds_option
+def check(file: str, overrides: tuple[str, ...], seeds: int | None) -> int:
+    """Validate a scenario; nothing runs."""
+    from tailback import sweep
+
+    scenario = sweep.load(Path(file), _overrides(overrides), seeds)
+    runs = len(scenario.points)
+    click.echo(f"{file}: ok, {runs} run{'s' if runs != 1 else ''}")
+    return OK
+
+
+@cli.command()
+@click.argument("name")
+@click.option("--part", "parts", multiple=True, help="Only this figure or table.")
+@click.option("--quick", is_flag=True, help="Shorter runs and fewer points: a first look.")
+@engine_option
+@seeds_option
+@jobs_option
+@out_option
+@json_option
+def reproduce(
+    name: str,
+    parts: tuple[str, ...],
+    quick: bool,
+    engine: str,
+    seeds: int | None,
+    jobs: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Run a published experiment, write its report, print how far off it is."""
+    from tailback import engines, experiments, names, store
+
+    engines.get(engine)
+    experiment = experiments.get(name)
+    for part in parts:
+        if part not in experiment.parts:
+            raise InputError(names.unknown("part", part, list(experiment.parts)))
+    result = experiment.run(
+        list(parts) or None,
+        quick=quick,
+        seeds=seeds,
+        jobs=jobs,
+        out=out if out is not None else store.DEFAULT,
+        progress=None,
+        engine=engine,
+    )
+    if as_json:
+        _print_json(result.to_dict())
+    else:
+        from tailback.cli import table
+
+        table.show_reproduction(experiment, result)
+    return OK
+
+
+@cli.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+def report(folder: Path) -> int:
+    """Write the report of the results in a folder."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    from tailback.report.sweep import write_folder
+
+    click.echo(write_folder(folder))
+    return OK
+
+
+@cli.command("list")
+@click.argument("what", required=False, type=click.Choice(LISTS))
+@click.option("--options", is_flag=True, help="Show the options of each entry too.")
+def list_(what: str | None, options: bool) -> int:
+    """List what there is to choose from."""
+    from tailback.cli import listing
+
+    for kind in (what,) if what else LISTS:
+        if what is None:
+            click.echo(f"{kind}:")
+        for line in listing.lines(kind, options=options):
+            click.echo(line if what else f"  {line}")
+    return OK
+
+
+def _overrides(texts: tuple[str, ...]) -> list[tuple[str, str]]:
+    pairs = []
+    for text in texts:
+        path, equals, value = text.partition("=")
+        if not equals or not path.strip():
+            raise InputError(f"--set {text}: expected KEY=VALUE")
+        pairs.append((path.strip(), value))
+    return pairs
+
+
+def _print_table(results: Results) -> None:
+    from tailback.cli import table
+
+    table.show(results)
+
+
+def _print_json(data: dict[str, Any]) -> None:
+    click.echo(json.dumps(data, indent=1, ensure_ascii=False))
+
+
+def _complain(message: str) -> None:
+    click.echo(f"tailback: {message}", err=True)
+
+
+def main() -> NoReturn:
+    """Entry point of the command."""
+    try:
+        status = cli(standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as shown:
+        click.echo(shown.format_message())
+        status = BAD_INPUT
+    except click.ClickException as error:
+        error.show()
+        status = BAD_INPUT
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        _complain("interrupted; what had finished is kept")
+        status = INTERRUPTED
+    except InputError as error:
+        # A scenario's diagnostics name their file themselves.
+        click.echo(str(error), err=True)
+        status = BAD_INPUT
+    except BrokenPipeError:
+        # The reader (head, say) has had enough; do not let the interpreter
+        # try to flush what is left.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = FAILED
+    except (TailbackError, OSError) as error:
+        _complain(str(error))
+        status = FAILED
+    sys.exit(status or OK)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""What can go wrong, for callers who want to tell it apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tailback.results import Results
+
+
+class TailbackError(Exception):
+    """Everything that tailback itself reports."""
+
+
+class InputError(TailbackError, ValueError):
+    """Bad input other than a scenario: an unknown name, an engine that is not there."""
+
+
+class ScenarioError(InputError):
+    """A scenario is wrong; `diagnostics` holds everything that is, one text each."""
+
+    def __init__(self, diagnostics: Sequence[str]) -> None:
+        super().__init__("\n".join(diagnostics))
+        self.diagnostics = list(diagnostics)
+
+
+class Cancelled(TailbackError):
+    """A run was asked to stop before its end."""
+
+
+class EnginePanic(TailbackError):
+    """The engine failed in the middle of a run: a bug in tailback, at the cost of that run."""
+
+
+class RunsFailed(TailbackError):
+    """Some runs failed. The others finished and are in `results`, one for each job."""
+
+    def __init__(self, failures: Sequence[str], results: Sequence[Results]) -> None:
+        super().__init__("\n".join(failures))
+        self.failures = list(failures)
+        self.results = list(results)

@@ -1,0 +1,19 @@
+"""Figures: one file for each kind of plot, all in one house style."""
+
+from tailback.figures import export
+from tailback.figures.cdf import cdf, cumulative
+from tailback.figures.heatmap import heatmap
+from tailback.figures.lines import Panel, panel, panels
+from tailback.figures.time_series import thin, time_series
+
+__all__ = [
+    "Panel",
+    "cdf",
+    "cumulative",
+    "export",
+    "heatmap",
+    "panel",
+    "panels",
+    "thin",
+    "time_series",
+]

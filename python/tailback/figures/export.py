@@ -1,0 +1,72 @@
+"""Figures as files: Vega-Lite's JSON, SVG, PNG, PDF, and the JavaScript that draws them offline."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from tailback.figures.theme import MAX_ROWS, theme
+
+_VL = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
+
+
+def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
+    """The Vega-Lite specification, house style included.
+
+    Raises `altair.MaxRowsError` if a dataset has more than `MAX_ROWS` rows.
+    """
+    with alt.data_transformers.enable("default", max_rows=MAX_ROWS):
+        made: dict[str, Any] = chart.to_dict()
+    # Whatever theme the caller's notebook has enabled, a report's figures are in the house style.
+    made["config"] = theme()["config"]
+    return made
+
+
+def svg(made: dict[str, Any]) -> str:
+    """The figure as SVG."""
+    return vl_convert.vegalite_to_svg(json.dumps(made), vl_version=_VL)
+
+
+def png(made: dict[str, Any], scale: float = 2.0) -> bytes:
+    """The figure as PNG."""
+    return vl_convert.vegalite_to_png(json.dumps(made), vl_version=_VL, scale=scale)
+
+
+def pdf(made: dict[str, Any]) -> bytes:
+    """The figure as PDF."""
+    return vl_convert.vegalite_to_pdf(json.dumps(made), vl_version=_VL)
+
+
+@cache
+def javascript() -> str:
+    """Vega, Vega-Lite and vega-embed in one script without anything to download; it defines `vegaEmbed`.
+
+    Making it takes seconds, so it is kept in the user's cache folder where that can be written.
+    """
+    kept = _cache_folder() / f"vega-embed-{vl_convert.__version__}-vl{_VL}.js"
+    try:
+        return kept.read_text(encoding="utf-8")
+    except OSError:
+        pass
+    # Inside <script> the parser ends at the first "</script", wherever it stands.
+    bundle = str(vl_convert.javascript_bundle(vl_version=_VL)).replace("</script", "<\\/script")
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        part = kept.with_name(f".{kept.name}.{os.getpid()}")
+        part.write_text(bundle, encoding="utf-8")
+        part.replace(kept)
+    except OSError:
+        pass
+    return bundle
+
+
+def _cache_folder() -> Path:
+    """Where a program may keep what it can make again (XDG)."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "tailback"

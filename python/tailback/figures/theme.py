@@ -1,0 +1,84 @@
+"""House style of every figure: fonts, sizes and a palette that colour-blind readers can tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+
+#: Okabe and Ito's palette without its yellow, which is too light on white.
+CATEGORIES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
+#: Five steps from dark to light for curves that follow a parameter, all darker than 3:1 on white.
+ORDERED = ["#2d1160", "#721f81", "#b5367a", "#e2592f", "#c98a00"]
+#: Shapes go with colours, so that a printed page in grey still tells curves apart.
+SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke"]
+
+FONT = "Inter, 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif"
+INK = "#1f2933"
+MUTED = "#52606d"
+GRID = "#e4e7eb"
+WIDTH = 620
+HEIGHT = 240
+#: Altair refuses more rows than this; a figure with more must bin by a rule that its caption states.
+MAX_ROWS = 5000
+
+
+@alt.theme.register("tailback", enable=True)
+def theme() -> alt.theme.ThemeConfig:
+    """The configuration every chart gets."""
+    return {
+        "config": {
+            "background": "white",
+            "font": FONT,
+            "view": {"stroke": None, "continuousWidth": WIDTH, "continuousHeight": HEIGHT},
+            "title": {
+                "fontSize": 14,
+                "fontWeight": 600,
+                "color": INK,
+                "anchor": "start",
+                "subtitleColor": MUTED,
+                "subtitleFontSize": 12,
+                "offset": 10,
+            },
+            "axis": {
+                "labelFontSize": 12,
+                "titleFontSize": 12,
+                "titleFontWeight": 500,
+                "labelColor": MUTED,
+                "titleColor": INK,
+                "gridColor": GRID,
+                "domainColor": "#9aa5b1",
+                "tickColor": "#9aa5b1",
+                "titlePadding": 8,
+            },
+            "legend": {
+                "labelFontSize": 12,
+                "titleFontSize": 12,
+                "titleFontWeight": 500,
+                "labelColor": INK,
+                "titleColor": INK,
+                "symbolSize": 90,
+                "symbolStrokeWidth": 2,
+                "labelLimit": 260,
+                "titleLimit": 260,
+            },
+            "line": {"strokeWidth": 2},
+            "point": {"size": 45, "filled": True},
+            "range": {"category": CATEGORIES, "symbol": SHAPES},
+        }
+    }
+
+
+def colour_scale(names: Sequence[str], *, ordered: bool = False) -> alt.Scale:
+    """One colour for each name, in this order; `ordered` for values of a parameter."""
+    palette = ORDERED if ordered else CATEGORIES
+    if ordered and 1 < len(names) < len(ORDERED):
+        last = len(names) - 1
+        palette = [ORDERED[round(i * (len(ORDERED) - 1) / last)] for i in range(len(names))]
+    colours = [palette[i % len(palette)] for i in range(len(names))]
+    return alt.Scale(domain=list(names), range=colours)
+
+
+def shape_scale(names: Sequence[str]) -> alt.Scale:
+    """One shape for each name, in this order."""
+    return alt.Scale(domain=list(names), range=[SHAPES[i % len(SHAPES)] for i in range(len(names))])

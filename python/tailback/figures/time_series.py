@@ -1,0 +1,122 @@
+"""Quantities of flows over time, with ticks for drops and marks.
+
+A series is drawn as steps: a congestion window holds until it changes. Long series are thinned by
+`thin`, whose rule the caption states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+import polars as pl
+
+from tailback.figures.theme import WIDTH, colour_scale
+
+
+def thin(frame: pl.DataFrame, *, by: Sequence[str], limit: int) -> tuple[pl.DataFrame, str | None]:
+    """At most about `limit` rows: of each of equally long time bins the first row, the smallest and
+    the largest value are kept. Returns the rows and the sentence for the caption, if any were left out.
+
+    `frame` has the columns time_s and value.
+    """
+    if frame.height <= limit:
+        return frame, None
+    groups = max(1, frame.select(list(by)).n_unique())
+    bins = max(1, limit // (3 * groups))
+    start, end = frame["time_s"].min(), frame["time_s"].max()
+    assert isinstance(start, float) and isinstance(end, float)
+    width = (end - start) / bins or 1.0
+    binned = frame.with_row_index("row").with_columns(
+        ((pl.col("time_s") - start) / width).floor().clip(0, bins - 1).cast(pl.Int64).alias("bin")
+    )
+    keys = [*by, "bin"]
+    keep = pl.concat(
+        [
+            binned.group_by(keys).agg(pl.col("row").first()).select("row"),
+            binned.sort("value").group_by(keys, maintain_order=True).first().select("row"),
+            binned.sort("value").group_by(keys, maintain_order=True).last().select("row"),
+        ]
+    ).unique()
+    kept = binned.join(keep, on="row", how="semi").sort("row").drop("row", "bin")
+    rule = (
+        f"thinned from {frame.height} to {kept.height} samples: of every {width * 1e3:.3g} ms the first, "
+        "the smallest and the largest are drawn"
+    )
+    return kept, rule
+
+
+def time_series(
+    frame: pl.DataFrame,
+    *,
+    y_title: str,
+    order: Sequence[str],
+    series: str = "flow",
+    series_title: str = "flow",
+    events: pl.DataFrame | None = None,
+    event_order: Sequence[str] = (),
+    rows: bool = False,
+    width: int = WIDTH,
+    height: int = 220,
+    x_domain: tuple[float, float] | None = None,
+    rules: Sequence[tuple[float, str]] = (),
+    zero: bool = True,
+) -> alt.TopLevelMixin:
+    """Values over time in seconds: columns time_s, value and `series`.
+
+    `events` has time_s and `series`, one row for each drop or mark, drawn as ticks under the curves
+    in the order `event_order`. `rows` gives every series a panel of its own.
+    """
+    domain = {"domain": list(x_domain)} if x_domain else {}
+    x = alt.X("time_s:Q", title="time in s", scale=alt.Scale(nice=False, zero=False, **domain))
+    top = frame["value"].max() if frame.height else 1.0
+    y_scale = alt.Scale(zero=zero, domainMax=float(top) * 1.06)  # type: ignore[arg-type]
+    y = alt.Y("value:Q", title=y_title, scale=y_scale)
+    colour = alt.Color(
+        f"{series}:N",
+        scale=colour_scale(order),
+        legend=None if rows else alt.Legend(title=series_title, symbolType="stroke", symbolStrokeWidth=3),
+    )
+
+    def curves(data: pl.DataFrame, name: str | None) -> alt.LayerChart:
+        layers: list[alt.Chart] = []
+        for value, says in rules:
+            at = pl.DataFrame({"at": [float(value)], "says": [says]})
+            layers.append(
+                alt.Chart(at)
+                .mark_rule(color="#52606d", strokeDash=[5, 4], strokeWidth=1)
+                .encode(y=alt.Y("at:Q", scale=y_scale))
+            )
+            layers.append(
+                alt.Chart(at)
+                .mark_text(align="right", baseline="bottom", dx=-4, dy=-2, fontSize=11)
+                .encode(y=alt.Y("at:Q", scale=y_scale), x=alt.value(width), text="says:N")
+            )
+        layers.append(
+            alt.Chart(data)
+            .mark_line(interpolate="step-after", strokeWidth=1.6, clip=True)
+            .encode(x=x, y=y, color=colour)
+        )
+        chart = alt.layer(*layers).properties(width=width, height=height)
+        return chart.properties(title=name) if name else chart
+
+    if rows:
+        return alt.vconcat(
+            *(curves(frame.filter(pl.col(series) == name), name) for name in order), spacing=14
+        ).resolve_scale(x="shared", y="shared")
+    if events is None or events.is_empty():
+        return curves(frame, None)
+    # The axis is titled once, under the ticks.
+    bottom, x = x, x.title(None)
+    main = curves(frame, None)
+    ticks = (
+        alt.Chart(events)
+        .mark_tick(thickness=1.4, size=16, clip=True, opacity=1)
+        .encode(
+            x=bottom,
+            y=alt.Y("event:N", title=None, sort=list(event_order)),
+            color=colour,
+        )
+        .properties(width=width, height=26 * max(1, len(event_order)))
+    )
+    return alt.vconcat(main, ticks, spacing=10).resolve_scale(x="shared", color="shared")

@@ -1,0 +1,40 @@
+"""Metrics: numbers computed from what runs recorded, one file each.
+
+They see summaries, series and histograms, never an engine. A new metric is a
+new file and one line in `_MODULES`.
+"""
+
+from __future__ import annotations
+
+from tailback.errors import InputError
+from tailback.metrics import (
+    completion,
+    delay,
+    events,
+    jain,
+    occupancy,
+    ratio,
+    rtt,
+    throughput,
+    utilisation,
+)
+from tailback.metrics.base import Metric, On
+from tailback.metrics.groups import group_of, is_of
+from tailback.metrics.statistics import Estimate, estimate
+
+_MODULES = (throughput, rtt, delay, utilisation, occupancy, jain, ratio, completion, events)
+
+METRICS: tuple[Metric, ...] = tuple(metric for module in _MODULES for metric in module.METRICS)
+
+
+def find(name: str, on: On | None = None) -> Metric:
+    """The metric of this name (about a flow, a link or a run, if that is said)."""
+    for metric in METRICS:
+        if metric.name == name and on in (None, metric.on):
+            return metric
+    from tailback.names import unknown
+
+    raise InputError(unknown("metric", name, [metric.name for metric in METRICS]))
+
+
+__all__ = ["METRICS", "Estimate", "Metric", "On", "estimate", "find", "group_of", "is_of"]

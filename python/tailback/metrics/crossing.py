@@ -1,0 +1,65 @@
+"""Where a curve that falls or rises with a parameter crosses a level, from noisy values on a grid.
+
+The values are first made monotone (isotonic regression, pool adjacent violators), then joined by
+straight lines: noise on a flat part cannot make several crossings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """A crossing between two neighbours of the grid."""
+
+    #: Where the interpolated curve has the level.
+    x: float
+    #: Index of the neighbour before it (the same as `right` if a grid value is on the level).
+    left: int
+    #: Index of the neighbour after it.
+    right: int
+    #: Share of `right` in the interpolation, 0..1.
+    weight: float
+
+    def at(self, values: Sequence[float]) -> float:
+        """Another quantity of the same grid, interpolated at the crossing."""
+        return (1 - self.weight) * values[self.left] + self.weight * values[self.right]
+
+
+def monotone(values: Sequence[float], *, falling: bool) -> list[float]:
+    """The closest monotone sequence (least squares, equal weights)."""
+    sign = -1.0 if falling else 1.0
+    pools: list[tuple[float, int]] = []
+    for value in values:
+        pools.append((sign * value, 1))
+        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+            (a, n), (b, m) = pools[-2], pools[-1]
+            pools[-2:] = [((a * n + b * m) / (n + m), n + m)]
+    return [sign * mean for mean, n in pools for _ in range(n)]
+
+
+def crossing(
+    xs: Sequence[float], ys: Sequence[float], level: float = 0.0, *, falling: bool
+) -> Crossing | None:
+    """Where the curve through (xs, ys), made monotone, has `level`; None if it stays on one side.
+
+    `xs` ascends. Where the monotone curve lies on the level over several grid values, the middle of
+    them counts.
+    """
+    if len(xs) != len(ys):
+        raise ValueError("as many values as grid points are needed")
+    curve = monotone(ys, falling=falling)
+    sign = -1.0 if falling else 1.0
+    below = [i for i, y in enumerate(curve) if sign * (y - level) < 0]
+    above = [i for i, y in enumerate(curve) if sign * (y - level) > 0]
+    on = [i for i, y in enumerate(curve) if y == level]
+    if on:
+        left, right = on[0], on[-1]
+        return Crossing((xs[left] + xs[right]) / 2, left, right, 0.5)
+    if not below or not above:
+        return None
+    left, right = below[-1], above[0]
+    weight = (level - curve[left]) / (curve[right] - curve[left])
+    return Crossing(xs[left] + weight * (xs[right] - xs[left]), left, right, weight)

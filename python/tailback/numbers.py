@@ -1,0 +1,22 @@
+"""Numbers as people read them, in tables on the terminal and in reports."""
+
+from __future__ import annotations
+
+from tailback.metrics import Estimate
+
+
+def short(value: float | str | None, digits: int = 4) -> str:
+    """A number with so many digits, never cut before the point; a dash for what is missing."""
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return value
+    if float(value).is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return f"{value:.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
+
+
+def with_spread(found: Estimate) -> str:
+    """A mean and, if there is one, half of its interval."""
+    half = found.half_width
+    return short(found.mean) if half is None else f"{short(found.mean)} ±{short(half, 2)}"

@@ -1,0 +1,36 @@
+"""Reports: what they consist of (`model`), and their files (`write`)."""
+
+from tailback.report.model import (
+    Cell,
+    Column,
+    Facts,
+    Figure,
+    Mark,
+    Report,
+    Section,
+    Status,
+    Table,
+    Text,
+    Value,
+    summarise,
+)
+from tailback.report.write import to_csv, to_html, to_markdown, write
+
+__all__ = [
+    "Cell",
+    "Column",
+    "Facts",
+    "Figure",
+    "Mark",
+    "Report",
+    "Section",
+    "Status",
+    "Table",
+    "Text",
+    "Value",
+    "summarise",
+    "to_csv",
+    "to_html",
+    "to_markdown",
+    "write",
+]

@@ -1,0 +1,233 @@
+"""What a report consists of. How it looks is up to the writers (`html`, `markdown`, `csv`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import altair as alt
+
+#: How a measured value stands to the published one.
+Status = Literal["pass", "miss", "info"]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a figure or table rests on. Every figure states this."""
+
+    #: Number of runs.
+    runs: int = 0
+    #: Seeds of each point.
+    seeds: int = 0
+    #: Simulated time of a run, s; as text if it differs.
+    duration: str = ""
+    #: Start of the measurement, as text with its unit.
+    warmup: str = ""
+    #: Engine and version.
+    engine: str = ""
+    #: What was set that is not a default.
+    options: Sequence[str] = ()
+    #: Where the set-up differs from the published one.
+    deviations: Sequence[str] = ()
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Label and text of what is known."""
+        out: list[tuple[str, str]] = []
+        if self.runs:
+            seeds = f", {self.seeds} seed{'s' if self.seeds != 1 else ''} per point"
+            out.append(("runs", f"{self.runs}{seeds if self.seeds else ''}"))
+        if self.duration:
+            out.append(("duration", self.duration))
+        if self.warmup:
+            out.append(("not counted", f"the first {self.warmup}"))
+        if self.engine:
+            out.append(("engine", self.engine))
+        if self.options:
+            out.append(("options", "; ".join(self.options)))
+        if self.deviations:
+            out.append(("differs from the source", "; ".join(self.deviations)))
+        return out
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs, separated by empty lines; `code`, **bold** and [links](url) as in Markdown."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with its caption."""
+
+    #: Names the file; letters, digits, dashes.
+    id: str
+    title: str
+    chart: alt.TopLevelMixin
+    caption: str
+    facts: Facts = field(default_factory=Facts)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table."""
+
+    title: str
+    #: Format of numbers, as for `format()`.
+    format: str = ""
+    align: Literal["left", "right"] = "right"
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A cell of a table with a verdict."""
+
+    text: str
+    status: Status
+
+
+#: None is shown as an em dash: not measured.
+Value = float | int | str | Mark | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of numbers, texts and verdicts."""
+
+    id: str
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Value]]
+    caption: str = ""
+    facts: Facts = field(default_factory=Facts)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report."""
+
+    id: str
+    title: str
+    blocks: Sequence[Text | Figure | Table]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of the source, published and measured; a row of cells.csv and of `reproduce --json`."""
+
+    #: Names table, row and column as the source does.
+    id: str
+    quantity: str
+    unit: str
+    published: float | None
+    measured: float | None
+    #: Number of independent values behind `measured`.
+    n: int
+    #: Half width of the 95 % confidence interval; None for n = 1 or identical runs.
+    ci95: float | None
+    #: Largest |measured - published| that counts as agreement; None: none was set.
+    tolerance: float | None = None
+    #: Why it is as it is, where that is known.
+    note: str = ""
+
+    @property
+    def error(self) -> float | None:
+        """Measured minus published."""
+        if self.published is None or self.measured is None:
+            return None
+        return self.measured - self.published
+
+    @property
+    def status(self) -> Status:
+        """Whether it agrees within the tolerance."""
+        if self.tolerance is None or self.published is None:
+            return "info"
+        if self.error is None:
+            return "miss"
+        # The published value has few digits; an error equal to the tolerance in decimal agrees.
+        return "pass" if abs(self.error) <= self.tolerance * (1 + 1e-9) else "miss"
+
+    def json(self) -> dict[str, str | float | int | None]:
+        """The cell as `reproduce --json` prints it."""
+        return {
+            "id": self.id,
+            "quantity": self.quantity,
+            "unit": self.unit,
+            "published": self.published,
+            "measured": self.measured,
+            "n": self.n,
+            "ci95": self.ci95,
+        }
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report; `write` makes its files."""
+
+    #: Name of its folder.
+    name: str
+    title: str
+    #: One sentence under the title.
+    lead: str
+    #: Label and text, shown at the top: engine, seeds, date of the source ...
+    meta: Sequence[tuple[str, str]]
+    sections: Sequence[Section]
+    cells: Sequence[Cell] = ()
+
+    def figures(self) -> list[Figure]:
+        """Every figure, in order."""
+        return [b for s in self.sections for b in s.blocks if isinstance(b, Figure)]
+
+
+def summarise(cells: Sequence[Cell]) -> list[dict[str, str | float | int | None]]:
+    """How far off the measured values are, by quantity: the `summary` of `reproduce --json`.
+
+    Only cells with a published and a measured value count. The percentile is by nearest rank.
+    """
+    order: list[str] = []
+    errors: dict[str, list[tuple[float, float | None]]] = {}
+    for cell in cells:
+        if cell.published is None or cell.measured is None:
+            continue
+        if cell.quantity not in errors:
+            order.append(cell.quantity)
+            errors[cell.quantity] = []
+        gap = abs(cell.measured - cell.published)
+        relative = gap / abs(cell.published) if cell.published else None
+        errors[cell.quantity].append((gap, relative))
+    out: list[dict[str, str | float | int | None]] = []
+    for quantity in order:
+        gaps = [gap for gap, _ in errors[quantity]]
+        relatives = [r for _, r in errors[quantity] if r is not None]
+        out.append(
+            {
+                "quantity": quantity,
+                "cells": len(gaps),
+                "median_rel_error": _median(relatives),
+                "p90_rel_error": _nearest_rank(relatives, 0.9),
+                "median_abs_error": _median(gaps),
+                "p90_abs_error": _nearest_rank(gaps, 0.9),
+            }
+        )
+    return out
+
+
+def _median(values: Sequence[float]) -> float | None:
+    if not values:
+        return None
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    if len(ordered) % 2:
+        return ordered[half]
+    return (ordered[half - 1] + ordered[half]) / 2
+
+
+def _nearest_rank(values: Sequence[float], share: float) -> float | None:
+    if not values:
+        return None
+    ordered = sorted(values)
+    # ceil without the float error of 0.9 * 10
+    rank = -int(-(share * len(ordered) - 1e-9) // 1)
+    return ordered[min(max(rank, 1), len(ordered)) - 1]

@@ -1,0 +1,178 @@
+"""Writes a report: index.html that opens without a network, report.md, cells.csv, figures/*.svg."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from tailback.figures import export
+from tailback.report.model import Cell, Figure, Mark, Report, Section, Table, Text
+from tailback.report.text import inline_html, paragraphs, show
+
+
+def write(report: Report, folder: Path) -> Path:
+    """Writes the report into `folder`, which then holds this report and nothing of an older one.
+
+    The files are made beside it and moved in place at the end, so that nobody reads half a report.
+    Returns the path of index.html.
+    """
+    folder = Path(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    specs = {figure.id: export.spec(figure.chart) for figure in report.figures()}
+    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        figures = temporary / "figures"
+        figures.mkdir()
+        for name, made in specs.items():
+            (figures / f"{name}.svg").write_text(export.svg(made), encoding="utf-8")
+            (figures / f"{name}.vl.json").write_text(json.dumps(made), encoding="utf-8")
+        (temporary / "index.html").write_text(to_html(report, specs), encoding="utf-8")
+        (temporary / "report.md").write_text(to_markdown(report), encoding="utf-8")
+        (temporary / "cells.csv").write_text(to_csv(report.cells), encoding="utf-8")
+        temporary.chmod(0o755)
+        _replace(temporary, folder)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    return folder / "index.html"
+
+
+def _replace(new: Path, folder: Path) -> None:
+    """Moves `new` to `folder`. A folder cannot be replaced in one step, so the old one is first moved
+    aside; a reader finds the old report, for a moment none, then the new one."""
+    if folder.exists():
+        old = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
+        os.replace(folder, old / "report")
+        os.replace(new, folder)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        os.replace(new, folder)
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tailback.report", "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("report.html")
+
+
+def to_html(report: Report, specs: dict[str, dict[str, Any]] | None = None) -> str:
+    """The report as one HTML file that needs nothing else."""
+    if specs is None:
+        specs = {figure.id: export.spec(figure.chart) for figure in report.figures()}
+    return _template().render(
+        report=report,
+        sections=[_section(s) for s in report.sections],
+        specs=_script_json(specs),
+        javascript=export.javascript() if specs else "",
+    )
+
+
+def _script_json(value: Any) -> str:
+    """JSON that may stand inside a script element."""
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _section(section: Section) -> dict[str, Any]:
+    """A section with its texts made HTML and its numbers formatted."""
+    blocks: list[dict[str, Any]] = []
+    for block in section.blocks:
+        if isinstance(block, Text):
+            blocks.append(
+                {"kind": "text", "paragraphs": [inline_html(p) for p in paragraphs(block.text)]}
+            )
+        elif isinstance(block, Figure):
+            blocks.append(
+                {
+                    "kind": "figure",
+                    "id": block.id,
+                    "title": block.title,
+                    "caption": inline_html(block.caption),
+                    "facts": block.facts.lines(),
+                }
+            )
+        else:
+            blocks.append({"kind": "table", **_table(block)})
+    return {"id": section.id, "title": section.title, "blocks": blocks}
+
+
+def _table(table: Table) -> dict[str, Any]:
+    rows = []
+    for row in table.rows:
+        cells = []
+        for value, column in zip(row, table.columns, strict=True):
+            text = show(value, column)
+            html = text if isinstance(value, Mark) else inline_html(text)
+            status = value.status if isinstance(value, Mark) else ""
+            cells.append({"html": html, "align": column.align, "status": status})
+        rows.append(cells)
+    return {
+        "id": table.id,
+        "title": table.title,
+        "columns": table.columns,
+        "rows": rows,
+        "caption": inline_html(table.caption),
+        "facts": table.facts.lines(),
+    }
+
+
+def to_markdown(report: Report) -> str:
+    """The report as Markdown; figures are the SVG files beside it."""
+    out = [f"# {report.title}", "", report.lead, ""]
+    out += [f"- **{label}**: {text}" for label, text in report.meta]
+    for section in report.sections:
+        out += ["", f"## {section.title}"]
+        for block in section.blocks:
+            out.append("")
+            if isinstance(block, Text):
+                out.append("\n\n".join(paragraphs(block.text)))
+                continue
+            if isinstance(block, Figure):
+                out += [f"**{block.title}**", "", f"![{block.title}](figures/{block.id}.svg)", ""]
+            else:
+                out += [f"**{block.title}**", "", *_markdown_table(block), ""]
+            if block.caption:
+                out += [block.caption, ""]
+            out += [f"*{label}*: {text}  " for label, text in block.facts.lines()]
+    return "\n".join(out).rstrip() + "\n"
+
+
+def _markdown_table(table: Table) -> list[str]:
+    def line(cells: list[str]) -> str:
+        return "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
+
+    titles = [f"{c.title} ({c.unit})" if c.unit else c.title for c in table.columns]
+    rule = ["---:" if c.align == "right" else "---" for c in table.columns]
+    rows = [
+        [show(v, c) for v, c in zip(row, table.columns, strict=True)] for row in table.rows
+    ]
+    return [line(titles), line(rule), *(line(r) for r in rows)]
+
+
+def to_csv(cells: tuple[Cell, ...] | list[Cell] | Any) -> str:
+    """The cells as CSV; numbers with all their digits, nothing for what was not measured."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        ["id", "quantity", "unit", "published", "measured", "error", "n", "ci95", "tolerance"]
+        + ["status", "note"]
+    )
+    for c in cells:
+        numbers = [c.published, c.measured, c.error, c.n, c.ci95, c.tolerance]
+        texts = ["" if v is None else repr(v) for v in numbers]
+        writer.writerow([c.id, c.quantity, c.unit, *texts, c.status, c.note])
+    return out.getvalue()

@@ -1,0 +1,237 @@
+"""What a sweep gave: runs, and frames of their summaries."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailback import store
+from tailback.numbers import short
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tailback.assertions import Assertion
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: a point of a sweep with one seed."""
+
+    params: dict[str, float | str]
+    seed: int
+    run_id: str
+    path: Path
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The object that `--json` prints for this point."""
+        summary: dict[str, Any] = store.read_json(self.path / "summary.json")
+        return {"params": self.params, **summary}
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """Identity: engine and version, seed, the canonical point, what is followed."""
+        manifest: dict[str, Any] = store.read_json(self.path / "manifest.json")
+        return manifest
+
+    @property
+    def timing(self) -> dict[str, Any]:
+        """Wall and CPU time of the simulation, host, data packets."""
+        timing: dict[str, Any] = store.read_json(self.path / "timing.json")
+        return timing
+
+    def series(self) -> pl.DataFrame:
+        """Samples and events: time_ns, flow, link, quantity, value."""
+        import polars as pl
+
+        return pl.read_parquet(self.path / "series.parquet")
+
+    def histogram(
+        self, quantity: str = "delay_ns", *, flow: str | None = None, link: str | None = None
+    ) -> pl.DataFrame:
+        """Buckets of a quantity: lower, width, count.
+
+        `delay_ns` belongs to a link (default: the first), `rtt_ns` to a flow
+        (default: the first).
+        """
+        import polars as pl
+
+        frame = pl.read_parquet(self.path / "histograms.parquet")
+        if flow is None and link is None:
+            if quantity == "delay_ns":
+                link = next(iter(self.summary["queues"]), None)
+            else:
+                flow = next((f["name"] for f in self.summary["flows"]), None)
+        return frame.filter(
+            pl.col("quantity") == quantity,
+            pl.col("flow").eq_missing(pl.lit(flow)),
+            pl.col("link").eq_missing(pl.lit(link)),
+        ).select("lower", "width", "count")
+
+
+@dataclass(frozen=True)
+class Results:
+    """Results of one scenario; `points` in the order of its sweep."""
+
+    id: str
+    title: str
+    engine: str
+    version: str
+    axes: list[list[str]]
+    points: list[Run]
+    root: Path
+    asserts: list[Assertion] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.points)
+
+    def __getitem__(self, index: int) -> Run:
+        return self.points[index]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return {
+            "engine": self.engine,
+            "version": self.version,
+            "points": [run.summary for run in self.points],
+        }
+
+    def groups(self) -> list[list[Run]]:
+        """The runs of each point, its seeds together."""
+        groups: dict[tuple[tuple[str, float | str], ...], list[Run]] = {}
+        for run in self.points:
+            groups.setdefault(tuple(run.params.items()), []).append(run)
+        return list(groups.values())
+
+    def frame(self) -> pl.DataFrame:
+        """One row for each run and flow: parameters, seed, run_id, and the flow's summary."""
+        return _frame(self, lambda summary: summary["flows"], "flow")
+
+    def queues(self) -> pl.DataFrame:
+        """One row for each run and link: parameters, seed, run_id, and the link's summary."""
+        return _frame(self, lambda summary: summary["queues"].values(), "link")
+
+    def series(self, run: Run | int) -> pl.DataFrame:
+        """Samples and events of a run: time_ns, flow, link, quantity, value."""
+        return self._run(run).series()
+
+    def histogram(
+        self,
+        run: Run | int,
+        quantity: str = "delay_ns",
+        *,
+        flow: str | None = None,
+        link: str | None = None,
+    ) -> pl.DataFrame:
+        """Buckets of a quantity of a run; see `Run.histogram`."""
+        return self._run(run).histogram(quantity, flow=flow, link=link)
+
+    def failed_assertions(self) -> list[str]:
+        """What the scenario's `[[assert]]` tables found wanting; empty when all hold."""
+        return [
+            message
+            for run in self.points
+            for assertion in self.asserts
+            for message in assertion.failures(run.summary)
+        ]
+
+    def _run(self, run: Run | int) -> Run:
+        return self.points[run] if isinstance(run, int) else run
+
+    def __repr__(self) -> str:
+        points = len(self.groups())
+        return f"<Results {self.title or self.id!r}: {points} points, {len(self)} runs>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the flows of every run, cut after 50 rows."""
+        columns, rows = _columns(_rows(self, lambda summary: summary["flows"], "flow"))
+        cells = "".join(
+            "<tr>" + "".join(f"<td>{_cell(row.get(c))}</td>" for c in columns) + "</tr>"
+            for row in rows[:50]
+        )
+        head = "".join(f"<th>{html.escape(c)}</th>" for c in columns)
+        more = f"<p>… and {len(rows) - 50} more rows</p>" if len(rows) > 50 else ""
+        caption = html.escape(self.title or self.id)
+        note = html.escape(f"engine {self.engine} {self.version}")
+        return (
+            f"<table><caption>{caption} ({note})</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table>{more}"
+        )
+
+
+def open_results(path: Path | str) -> Results:
+    """The results stored in a folder: its latest sweep, or the sweep whose folder it is."""
+    path = Path(path)
+    if (path / "index.json").is_file():
+        index_file, root = path / "index.json", path.resolve().parent.parent
+    else:
+        found = store.sweeps(path)
+        if not found:
+            from tailback.errors import InputError
+
+            raise InputError(f"{path}: no results; expected a folder that holds sweeps/")
+        index_file, root = found[0], path
+    index = store.read_index(index_file)
+    return Results(
+        id=index.id,
+        title=index.title,
+        engine=index.engine,
+        version=index.engine_version,
+        axes=index.axes,
+        root=root,
+        points=[
+            Run(p.params, p.seed, p.run_id, path)
+            for p in index.points
+            if (path := store.run_path(root, p.run_id)).is_dir()
+        ],
+    )
+
+
+def _rows(results: Results, parts: Any, name: str) -> list[dict[str, Any]]:
+    rows = []
+    for run in results.points:
+        for part in parts(run.summary):
+            row: dict[str, Any] = {**run.params, "seed": run.seed, "run_id": run.run_id}
+            row[name] = part["name"]
+            row.update(_flat(part))
+            rows.append(row)
+    return rows
+
+
+def _flat(part: Mapping[str, Any]) -> dict[str, Any]:
+    """`{"rtt_ms": {"mean": 1}}` as `{"rtt_ms_mean": 1}`; counts by cause stay in the JSON."""
+    flat: dict[str, Any] = {}
+    for key, value in part.items():
+        if key in ("name", "causes"):
+            continue
+        if isinstance(value, Mapping):
+            flat.update({f"{key}_{inner}": v for inner, v in value.items()})
+        else:
+            flat[key] = value
+    return flat
+
+
+def _columns(rows: Sequence[dict[str, Any]]) -> tuple[list[str], Sequence[dict[str, Any]]]:
+    return list(dict.fromkeys(column for row in rows for column in row)), rows
+
+
+def _frame(results: Results, parts: Any, name: str) -> pl.DataFrame:
+    import polars as pl
+
+    columns, rows = _columns(_rows(results, parts, name))
+    # By column, with None where a row lacks it; inferring from every row,
+    # since a column may be null for long before its first number.
+    data = {column: [row.get(column) for row in rows] for column in columns}
+    return pl.DataFrame(data, strict=False, infer_schema_length=None)
+
+
+def _cell(value: float | str | None) -> str:
+    return html.escape(short(value))

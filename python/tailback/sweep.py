@@ -1,0 +1,272 @@
+"""Runs the points of scenarios on all cores of this machine.
+
+What is stored already is not run again; what was finished when something went
+wrong stays.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tailback import _native, engines, machine, store, toml
+from tailback.assertions import Assertion
+from tailback.errors import EnginePanic, InputError, RunsFailed, TailbackError
+from tailback.numbers import short
+from tailback.progress import Progress
+from tailback.results import Results, Run
+
+Source = Path | str | Mapping[str, object]
+"""A scenario: a file, TOML text (a str with a line break), or a table."""
+
+
+MAX_READ = 64 << 20
+"""More of a file is not read: what is larger is refused for its size in any case."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A scenario with values to replace, by path: `{"bottleneck.rate": "10Mbit"}`."""
+
+    scenario: Source
+    set: Mapping[str, object] = field(default_factory=dict)
+    seeds: int | None = None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run that is to be done."""
+
+    scenario: _native.Scenario
+    index: int
+    run_id: str
+    cost: float
+    memory: int
+    label: str
+
+
+def run(
+    scenario: Source,
+    *,
+    set: Mapping[str, object] | None = None,  # noqa: A002 (the word of the command line)
+    seeds: int | None = None,
+    jobs: int | None = None,
+    out: Path | str | None = None,
+    progress: bool | None = None,
+    engine: str = "sim",
+) -> Results:
+    """Runs a scenario and its sweep.
+
+    `set` replaces values, `seeds` the number of seeds; `jobs` is how many runs
+    go on at once (default: one for each core), `out` where results are kept
+    (default: `results`). `progress` shows a bar on stderr; default: if that is
+    a terminal.
+
+    Raises `ScenarioError` with everything that is wrong before anything is
+    written, and `RunsFailed` when runs failed after the others have finished.
+    """
+    job = Job(scenario, set or {}, seeds)
+    return run_many([job], jobs=jobs, out=out, progress=progress, engine=engine)[0]
+
+
+def run_many(
+    batch: Sequence[Job],
+    *,
+    seeds: int | None = None,
+    jobs: int | None = None,
+    out: Path | str | None = None,
+    progress: bool | None = None,
+    engine: str = "sim",
+) -> list[Results]:
+    """Runs many scenarios at once, with one pool and one progress bar; otherwise as `run`."""
+    loaded = [
+        check(job.scenario, set=job.set, seeds=seeds if job.seeds is None else job.seeds)
+        for job in batch
+    ]
+    return run_loaded(loaded, jobs=jobs, out=out, progress=progress, engine=engine)
+
+
+def run_loaded(
+    loaded: Sequence[_native.Scenario],
+    *,
+    jobs: int | None = None,
+    out: Path | str | None = None,
+    progress: bool | None = None,
+    engine: str = "sim",
+) -> list[Results]:
+    """As `run_many`, for scenarios that `load` has read."""
+    runner = engines.get(engine)
+    if jobs is not None and jobs < 1:
+        raise InputError(f"jobs is {jobs}; expected at least 1")
+    root = Path(out) if out is not None else store.DEFAULT
+    failures: dict[str, str] = {}
+    if loaded:
+        folder = _native.Store(root)
+        missing = _missing(loaded, folder)
+        failures = _execute(missing, runner, folder, jobs or machine.cores(), progress)
+    results = [_results(scenario, runner, root) for scenario in loaded]
+    if failures:
+        raise RunsFailed(list(failures.values()), results)
+    return results
+
+
+def check(
+    scenario: Source,
+    *,
+    set: Mapping[str, object] | None = None,  # noqa: A002 (the word of the command line)
+    seeds: int | None = None,
+) -> _native.Scenario:
+    """Validates a scenario and expands its sweep; nothing runs.
+
+    Raises `ScenarioError` with everything that is wrong.
+    """
+    overrides = [(path, toml.value(value)) for path, value in (set or {}).items()]
+    return load(scenario, overrides, seeds)
+
+
+def load(
+    scenario: Source, overrides: Sequence[tuple[str, str]], seeds: int | None
+) -> _native.Scenario:
+    """As `check`, the values of `overrides` being TOML text or bare words."""
+    if seeds is not None and seeds < 1:
+        raise InputError(f"seeds is {seeds}; expected at least 1")
+    text, name, folder = _read(scenario)
+    return _native.load(
+        text, name, list(overrides), seeds, folder=folder, memory=machine.memory_available()
+    )
+
+
+def _read(scenario: Source) -> tuple[bytes, str, Path]:
+    """Text, name for messages, and the folder that other files are relative to."""
+    if isinstance(scenario, Mapping):
+        return toml.dumps(scenario).encode(), "<table>", Path()
+    if isinstance(scenario, str) and "\n" in scenario:
+        return scenario.encode(), "<text>", Path()
+    path = Path(scenario)
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_READ), str(scenario), path.parent
+    except OSError as error:
+        raise InputError(f"{scenario}: {error.strerror or error}") from None
+
+
+def _missing(loaded: Iterable[_native.Scenario], folder: _native.Store) -> list[Planned]:
+    """The runs that are not stored, each once, the longest first: the pool ends evenly.
+
+    Among equals each process has an order of its own, so that two that run the
+    same sweep share the work instead of doing all of it twice.
+    """
+    planned = {
+        point.run_id: Planned(scenario, i, point.run_id, point.cost, point.memory, _label(point))
+        for scenario in loaded
+        for i, point in enumerate(scenario.points)
+    }
+    missing = [run for run in planned.values() if not folder.contains(run.run_id)]
+    mine = os.getpid()
+    return sorted(missing, key=lambda run: (-run.cost, zlib.crc32(f"{mine} {run.run_id}".encode())))
+
+
+def _fitting(planned: Sequence[Planned]) -> int:
+    """How many of the largest runs fit into memory at once."""
+    available = machine.memory_available()
+    if available is None:
+        return len(planned)
+    return available // max(1, max(run.memory for run in planned))
+
+
+def _label(point: _native.Point) -> str:
+    params = "".join(f"{path} = {short(value)}, " for path, value in point.params.items())
+    return f"{params}seed {point.seed}"
+
+
+def _execute(
+    planned: list[Planned],
+    runner: engines.Engine,
+    folder: _native.Store,
+    jobs: int,
+    progress: bool | None,
+) -> dict[str, str]:
+    """Runs everything; returns what failed, by run."""
+    failures: dict[str, str] = {}
+    if not planned:
+        return failures
+    # Completions come through a queue: waiting on thousands of futures costs
+    # more than short runs do.
+    finished: queue.SimpleQueue[tuple[Planned, Future[None]]] = queue.SimpleQueue()
+    controls = {run.run_id: _native.Control() for run in planned}
+    active: dict[str, Planned] = {}
+
+    def work(run: Planned) -> None:
+        active[run.run_id] = run
+        # Another process may have finished it since this one looked.
+        if not folder.contains(run.run_id):
+            runner.run(run.scenario, run.index, folder, controls[run.run_id])
+
+    workers = max(1, min(jobs, len(planned), _fitting(planned)))
+    pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="run")
+    total = sum(run.cost for run in planned)
+    cost_done = 0.0
+    try:
+        with Progress(len(planned), enabled=progress) as bar:
+            for run in planned:
+                future = pool.submit(work, run)
+                future.add_done_callback(lambda f, run=run: finished.put((run, f)))  # type: ignore[misc]
+            done = 0
+            while done < len(planned):
+                try:
+                    run, future = finished.get(timeout=0.2)
+                except queue.Empty:
+                    pass
+                else:
+                    done += 1
+                    active.pop(run.run_id, None)
+                    cost_done += run.cost
+                    try:
+                        future.result()
+                    except EnginePanic as panic:
+                        # One run's loss; whatever else fails stops the sweep.
+                        failures[run.run_id] = f"run {run.run_id} ({run.label}): {panic}"
+                running = sum(r.cost * controls[r.run_id].fraction for r in list(active.values()))
+                bar.update(done, (cost_done + running) / total)
+    finally:
+        # After an error or Ctrl-C the runs that go on stop within a slice.
+        for control in controls.values():
+            control.cancel()
+        pool.shutdown(wait=True, cancel_futures=True)
+    return failures
+
+
+def _results(scenario: _native.Scenario, runner: engines.Engine, root: Path) -> Results:
+    points = scenario.points
+    refs = [store.PointRef(p.params, p.seed, p.run_id) for p in points]
+    index = store.Index(
+        id=scenario.id,
+        title=scenario.title,
+        engine=runner.name,
+        engine_version=runner.version,
+        axes=scenario.axes,
+        points=refs,
+    )
+    store.write_index(root, index)
+    return Results(
+        id=index.id,
+        title=index.title,
+        engine=index.engine,
+        version=index.engine_version,
+        axes=index.axes,
+        root=root,
+        asserts=[Assertion(a.metric, a.flow, a.link, a.min, a.max) for a in scenario.asserts],
+        points=[
+            Run(ref.params, ref.seed, ref.run_id, path)
+            for ref in refs
+            if (path := store.run_path(root, ref.run_id)).is_dir()
+        ],
+    )
+
+
+__all__ = ["Job", "Source", "TailbackError", "check", "run", "run_many"]

@@ -1,0 +1,233 @@
+"""The Python interface."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tailback
+from conftest import SCENARIO, SWEEP
+from tailback import _native, engines, metrics, toml
+from tailback.metrics.ratio import ratio
+from tailback.metrics.statistics import t_quantile
+from tailback.numbers import short, with_spread
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> tailback.Results:
+    return tailback.run(SWEEP, out=tmp_path_factory.mktemp("out"))
+
+
+def test_frames(results: tailback.Results) -> None:
+    frame = results.frame()
+    assert frame.height == 12 * 2
+    assert frame["bottleneck.rate"].to_list()[:8] == [5e6] * 8
+    assert frame["flow"].to_list()[:2] == ["cubic", "dctcp"]
+    assert frame["throughput_mbit"].null_count() == 0
+    assert frame["completion_s"].null_count() == 24
+    first = results.points[0].summary["flows"][0]
+    assert frame["rtt_ms_p99"][0] == first["rtt_ms"]["p99"]
+    queues = results.queues()
+    assert queues["link"].to_list() == ["bottleneck"] * 12
+    assert queues["delay_ms_max"][3] == results[3].summary["queue"]["delay_ms"]["max"]
+    assert len(results.groups()) == 6
+    assert "<table>" in results._repr_html_()
+
+
+def test_series_and_histograms_agree_with_the_summary(results: tailback.Results) -> None:
+    run = results.points[0]
+    delay = results.histogram(run)
+    queue = run.summary["queue"]
+    assert delay["count"].sum() == queue["packets"]
+    # Bucket middles give the mean to within half a bucket, 2^-11.
+    total = sum((low + (width - 1) / 2) * n for low, width, n in delay.iter_rows())
+    mean_ms = total / queue["packets"] / 1e6
+    assert math.isclose(mean_ms, queue["delay_ms"]["mean"], rel_tol=2**-11)
+    rtt = run.histogram("rtt_ns", flow="dctcp")
+    assert rtt["count"].sum() > 0
+
+    series = results.series(0)
+    assert series.schema == {
+        "time_ns": pl.Int64,
+        "flow": pl.String,
+        "link": pl.String,
+        "quantity": pl.String,
+        "value": pl.Float64,
+    }
+    cwnd = series.filter(pl.col("flow") == "cubic", pl.col("quantity") == "cwnd")
+    assert cwnd.height >= 19, "one sample for each record interval of 100 ms in 2 s"
+    assert cwnd["time_ns"].is_sorted()
+
+
+def test_stored_results_can_be_opened(results: tailback.Results) -> None:
+    again = tailback.open_results(results.root)
+    assert again.to_dict() == results.to_dict()
+    assert again.title == "two flows"
+    with pytest.raises(tailback.InputError, match="no results"):
+        tailback.open_results(results.root / "runs")
+
+
+def test_a_scenario_can_be_a_file_text_or_a_table(tmp_path: Path, scenario: Path) -> None:
+    table = {
+        "duration": "2s",
+        "warmup": "500ms",
+        "seed": 1,
+        "bottleneck": {"rate": "10Mbit", "queue": {"aqm": "codel", "ecn": True}},
+        "path": {"rtt": "20ms"},
+        "flows": [{"cc": "cubic"}, {"cc": "dctcp"}],
+    }
+    ids = {
+        tailback.run(source, out=tmp_path).points[0].run_id
+        for source in (scenario, str(scenario), SCENARIO, table)
+    }
+    assert len(ids) == 1
+
+
+def test_many_scenarios_share_runs(tmp_path: Path) -> None:
+    jobs = [
+        tailback.Job(SCENARIO, {"bottleneck.rate": rate}) for rate in ("5Mbit", "10Mbit", "5Mbit")
+    ]
+    a, b, again = tailback.run_many(jobs, out=tmp_path, seeds=2)
+    assert a.to_dict() == again.to_dict()
+    assert a.points[0].run_id != b.points[0].run_id
+    assert len(list((tmp_path / "runs").iterdir())) == 4
+    assert tailback.run_many([], out=tmp_path) == []
+
+
+def test_errors_come_before_anything_is_written(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(tailback.ScenarioError) as wrong:
+        tailback.run_many(
+            [tailback.Job(SCENARIO), tailback.Job(SCENARIO, {"path.rtt": -1})], out=out
+        )
+    [diagnostic] = wrong.value.diagnostics
+    assert diagnostic.startswith("--set path.rtt=-1:1:10: wrong value -1"), diagnostic
+    with pytest.raises(tailback.InputError, match="cannot stand in a scenario"):
+        tailback.run(SCENARIO, set={"path.rtt": object()}, out=out)
+    with pytest.raises(tailback.InputError, match="seeds"):
+        tailback.run(SCENARIO, seeds=0, out=out)
+    assert not out.exists()
+
+
+def test_a_panic_costs_its_run_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    sim = engines.get("sim")
+
+    class Fragile:
+        name, version = sim.name, sim.version
+
+        def run(self, scenario: Any, index: int, store: Any, control: Any) -> None:
+            fail = index == 2
+            sim.run(scenario, index, store, _native.Control(fail=True) if fail else control)
+
+    monkeypatch.setattr(engines, "get", lambda _name: Fragile())
+    with pytest.raises(tailback.RunsFailed) as failed:
+        tailback.run(SCENARIO, seeds=4, out=tmp_path, jobs=2)
+    [message] = failed.value.failures
+    assert "seed 3" in message
+    assert "asked to panic" in message
+    assert capfd.readouterr().err == "", "the panic is reported once, by its run"
+    [results] = failed.value.results
+    assert [run.seed for run in results.points] == [1, 2, 4]
+    monkeypatch.undo()
+    assert len(tailback.run(SCENARIO, seeds=4, out=tmp_path)) == 4
+
+
+def test_a_run_can_be_cancelled(tmp_path: Path) -> None:
+    scenario = tailback.check(SCENARIO)
+    control = _native.Control()
+    control.cancel()
+    store = _native.Store(tmp_path)
+    long = tailback.check(SCENARIO, set={"duration": "1000s", "bottleneck.rate": "1Gbit"})
+    with pytest.raises(tailback.Cancelled):
+        long.run(0, store, control)
+    assert not store.contains(long.points[0].run_id)
+    with pytest.raises(IndexError):
+        scenario.run(1, store, control)
+
+
+@pytest.mark.parametrize("module", ["polars", "altair", "numpy", "jinja2", "vl_convert"])
+def test_running_does_not_import_what_it_does_not_need(
+    scenario: Path, tmp_path: Path, module: str
+) -> None:
+    code = (
+        "import sys\n"
+        "from tailback.cli import main\n"
+        f"sys.argv = ['tailback', 'run', {str(scenario)!r}, '--out', {str(tmp_path)!r}]\n"
+        "try:\n    main.main()\n"
+        "except SystemExit as done:\n    assert done.code == 0\n"
+        f"assert {module!r} not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_metrics() -> None:
+    summary = {
+        "flows": [
+            {"name": "reno", "throughput_mbit": 6.0},
+            {"name": "dctcp/1", "throughput_mbit": 1.0},
+            {"name": "dctcp/2", "throughput_mbit": 3.0},
+            {"name": "late", "throughput_mbit": None},
+        ],
+        "jain": 0.5,
+    }
+    assert ratio(summary, "reno", "dctcp") == 3.0
+    assert ratio(summary, "dctcp/1", "reno") == 1 / 6
+    assert ratio(summary, "reno", "late") is None
+    assert metrics.find("jain").value(summary) == 0.5
+    assert metrics.find("rtt_ms.p50").value({"rtt_ms": {"p50": None}}) is None
+    assert metrics.find("drops", on="link").on == "link"
+    with pytest.raises(tailback.InputError, match='did you mean "utilisation"'):
+        metrics.find("utilization")
+
+
+def test_students_t() -> None:
+    # Tables of the two-sided 95 % quantile.
+    for freedom, expected in ((1, 12.706), (2, 4.303), (3, 3.182), (9, 2.262), (30, 2.042)):
+        assert round(t_quantile(freedom), 3) == expected
+    found = metrics.estimate([1.0, 2.0, None, 3.0])
+    assert (found.n, found.mean) == (3, 2.0)
+    assert found.half_width == pytest.approx(4.30265 / math.sqrt(3), abs=1e-4)
+    assert metrics.estimate([1.0]).ci95 is None
+    assert metrics.estimate([2.0, 2.0, 2.0]).ci95 is None, "identical runs say nothing"
+    assert metrics.estimate([None]).mean is None
+
+
+def test_numbers() -> None:
+    found = [short(x) for x in (None, "a", 5e6, 0.98765, 12345.6, 0.00012346, 3, 99.99)]
+    assert found == ["–", "a", "5000000", "0.9877", "12346", "0.0001235", "3", "99.99"]
+    assert with_spread(metrics.estimate([1.0, 2.0, 3.0])) == "2 ±2.5"
+    assert with_spread(metrics.estimate([7.25])) == "7.25"
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.dictionaries(
+        TEXT,
+        st.recursive(
+            st.booleans()
+            | st.integers(-(2**63), 2**63 - 1)
+            | st.floats(allow_nan=False, allow_infinity=False)
+            | TEXT,
+            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+            max_leaves=8,
+        ),
+        max_size=4,
+    )
+)
+def test_tables_written_as_toml_read_back_the_same(table: dict[str, object]) -> None:
+    import tomllib
+
+    assert tomllib.loads(toml.dumps(table)) == table

@@ -1,0 +1,232 @@
+"""The command line: exit status, JSON, messages."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import SCENARIO, SWEEP, Tailback
+
+FLOW = {
+    "name": str,
+    "cc": str,
+    "throughput_mbit": float,
+    "rtt_ms": {"mean": float, "p50": float, "p99": float},
+    "srtt_ms_mean": float,
+    "retransmits": int,
+    "drops": int,
+    "marks": int,
+    "sce_marks": int,
+    "completion_s": (float, type(None)),
+}
+QUEUE = {
+    "delay_ms": dict.fromkeys(("mean", "p1", "p25", "p50", "p75", "p99", "max"), float),
+    "packets": int,
+    "drops": int,
+    "marks": int,
+    "sce_marks": int,
+    "utilisation": float,
+    "occupancy_bytes_mean": float,
+}
+
+
+def assert_shape(value: Any, shape: Any, at: str = "") -> None:
+    """Every field of the shape is there and has its type."""
+    if isinstance(shape, dict):
+        for key, inner in shape.items():
+            assert key in value, f"{at}.{key} is missing"
+            assert_shape(value[key], inner, f"{at}.{key}")
+    else:
+        assert isinstance(value, shape), f"{at} is {value!r}"
+
+
+def test_json_is_what_the_design_says_and_nothing_else(tailback: Tailback, scenario: Path) -> None:
+    done = tailback("run", scenario, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    data = json.loads(done.stdout)
+    assert_shape(data, {"engine": str, "version": str, "points": list})
+    assert data["engine"] == "sim"
+    [point] = data["points"]
+    assert_shape(
+        point,
+        {
+            "params": dict,
+            "seed": int,
+            "run_id": str,
+            "duration_s": float,
+            "flows": list,
+            "queue": QUEUE,
+            "queues": {"bottleneck": QUEUE},
+            "traffic": list,
+            "jain": float,
+        },
+    )
+    assert point["params"] == {}
+    assert (point["seed"], point["duration_s"]) == (1, 2.0)
+    assert [flow["name"] for flow in point["flows"]] == ["cubic", "dctcp"]
+    for flow in point["flows"]:
+        assert_shape(flow, FLOW)
+    # Two long flows fill the 10 Mbit/s between them.
+    total = sum(flow["throughput_mbit"] for flow in point["flows"])
+    assert 8.5 < total < 10
+    assert point["queue"] == point["queues"]["bottleneck"]
+
+
+def test_params_are_in_base_units_and_the_last_axis_is_fastest(
+    tailback: Tailback, sweep: Path
+) -> None:
+    data = json.loads(tailback("run", sweep, "--json", "--seeds", "1").stdout)
+    found = [
+        (p["params"]["bottleneck.rate"], p["params"]["flows.cubic.cc"]) for p in data["points"]
+    ]
+    assert found == [(rate * 1e6, cc) for rate in (5.0, 10.0, 20.0) for cc in ("cubic", "reno")]
+
+
+def test_set_takes_toml_and_bare_words(tailback: Tailback, scenario: Path) -> None:
+    done = tailback(
+        "run", scenario, "--json", "--set", "flows[0].cc=reno", "--set", 'duration="1s"',
+        "--set", "bottleneck.queue={ aqm = \"fifo\", limit = \"30p\" }",
+    )  # fmt: skip
+    [point] = json.loads(done.stdout)["points"]
+    assert point["duration_s"] == 1.0
+    assert point["flows"][0]["cc"] == "reno"
+    assert point["queue"]["marks"] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "1:1"),
+        (SCENARIO.replace('rate  = "10Mbit"', 'rate  = "10Mb"'), "7:9"),
+        (SCENARIO.replace("codel", "codle"), 'did you mean "codel"'),
+        (SCENARIO.replace("duration", "durration"), 'did you mean "duration"'),
+        (SCENARIO + '[sweep]\n"bottleneck.rat" = ["1Mbit"]\n', 'did you mean "rate"'),
+        (SCENARIO.replace("500ms", "5s"), "3:"),
+        ("\x00\x01", "1:1"),
+    ],
+)
+def test_bad_scenarios(tailback: Tailback, tmp_path: Path, text: str, expected: str) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_text(text, encoding="utf-8")
+    for command in ("run", "check"):
+        done = tailback(command, file)
+        assert done.returncode == 2, done.stderr
+        assert re.match(rf"{re.escape(str(file))}:\d+:\d+: ", done.stderr), done.stderr
+        assert expected in done.stderr
+        assert done.stdout == ""
+    assert not (tmp_path / "results").exists(), "bad input writes nothing"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("run", "nothing.toml"),
+        ("run", "."),
+        ("run", "{scenario}", "--set", "bottleneck.rate"),
+        ("run", "{scenario}", "--set", "bottleneck.rat=1Mbit"),
+        ("run", "{scenario}", "--seeds", "0"),
+        ("run", "{scenario}", "--jobs", "none"),
+        ("run", "{scenario}", "--nonsense"),
+        ("run",),
+        ("nonsense",),
+        ("reproduce", "nonsense"),
+        ("list", "nonsense"),
+        ("report", "nonsense"),
+    ],
+)
+def test_bad_arguments(
+    tailback: Tailback, scenario: Path, tmp_path: Path, args: tuple[str, ...]
+) -> None:
+    done = tailback(*(arg.format(scenario=scenario) for arg in args))
+    assert done.returncode == 2
+    assert done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "results").exists(), "bad input writes nothing"
+
+
+def test_the_kernel_engine_is_refused(tailback: Tailback, scenario: Path) -> None:
+    for command in (("run", scenario), ("reproduce", "dctcp-internet-2014")):
+        done = tailback(*command, "--engine", "kernel")
+        assert done.returncode == 2
+        assert "not built into this version" in done.stderr
+
+
+def test_an_assertion_that_does_not_hold_fails_the_run(tailback: Tailback, tmp_path: Path) -> None:
+    file = tmp_path / "assert.toml"
+    holds = '[[assert]]\nmetric = "utilisation"\nmin = 0.5\nmax = 1.01\n'
+    file.write_text(SCENARIO + holds, encoding="utf-8")
+    assert tailback("run", file).returncode == 0
+    broken = '[[assert]]\nmetric = "throughput_mbit"\nflow = "cubic"\nmin = 50\n'
+    file.write_text(SCENARIO + holds + broken, encoding="utf-8")
+    done = tailback("run", file, "--json")
+    assert done.returncode == 1
+    found = json.loads(done.stdout)["points"][0]["flows"][0]["throughput_mbit"]
+    assert f"throughput_mbit of flow cubic is {found:g}, expected at least 50" in done.stderr
+
+
+def test_check_says_how_many_runs(tailback: Tailback, sweep: Path, tmp_path: Path) -> None:
+    done = tailback("check", sweep)
+    assert (done.returncode, done.stdout) == (0, f"{sweep}: ok, 12 runs\n")
+    assert list(tmp_path.iterdir()) == [sweep]
+
+
+def test_the_table_groups_seeds(tailback: Tailback, sweep: Path) -> None:
+    done = tailback("run", sweep)
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines[0].strip() == "two flows"
+    # 6 points x 2 flows, title, head, and the line about seeds
+    assert len(lines) == 15
+    assert "±" in lines[2]
+    assert "2 seeds" in lines[-1]
+
+
+def test_lists_name_what_scenarios_may_use(tailback: Tailback) -> None:
+    assert "dctcp" in tailback("list", "cc").stdout
+    assert "codel" in tailback("list", "aqm").stdout
+    assert "cbr" in tailback("list", "traffic").stdout
+    assert "utilisation" in tailback("list", "metrics").stdout
+    options = tailback("list", "aqm", "--options")
+    assert "    target = 5ms" in options.stdout
+
+
+def test_every_metric_of_an_assertion_exists(tailback: Tailback, tmp_path: Path) -> None:
+    """The scenario's validator and the metrics agree on names."""
+    file = tmp_path / "all.toml"
+    file.write_text(SCENARIO + '[[assert]]\nmetric = "nonsense"\nmin = 0\n', encoding="utf-8")
+    message = tailback("check", file).stderr
+    names = re.findall(r"[a-z_0-9]+(?:\.[a-z_0-9]+)?", message.partition("expected")[2])
+    names = [name for name in names if name not in ("one", "of", "or")]
+    assert len(names) > 15, message
+    tables = "".join(
+        f'[[assert]]\nmetric = "{name}"\nmin = 0\n' for name in names if name != "completion_s"
+    )
+    file.write_text(SCENARIO + tables, encoding="utf-8")
+    done = tailback("run", file)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_seeds_are_the_same_at_every_point(tailback: Tailback, sweep: Path) -> None:
+    points = json.loads(tailback("run", sweep, "--json").stdout)["points"]
+    assert [p["seed"] for p in points] == [1, 2] * 6
+    assert len({p["run_id"] for p in points}) == 12
+    assert SWEEP.count("seeds = 2") == 1
+
+
+def test_a_sweep_has_a_report(tailback: Tailback, sweep: Path, tmp_path: Path) -> None:
+    assert tailback("run", sweep).returncode == 0
+    done = tailback("report", "results")
+    assert done.returncode == 0, done.stderr
+    page = tmp_path / done.stdout.strip()
+    assert page.name == "index.html"
+    text = (page.parent / "report.md").read_text(encoding="utf-8")
+    # n, seeds, duration, warm-up and engine stand with every figure and table.
+    for fact in ("12, 2 seeds per point", "2 s simulated", "the first 0.5 s", "sim 0."):
+        assert text.count(fact) >= 3, fact
+    assert "| 5000000 | cubic | cubic | cubic |" in text
+    assert sorted(p.name for p in page.parent.glob("figures/*.svg")) == ["cwnd.svg", "delay.svg"]

@@ -1,0 +1,157 @@
+"""The store: the same bytes whatever the number of threads, resumption, failures."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import COMMAND, SCENARIO, Tailback, contents
+
+LONG = SCENARIO.replace('"2s"', '"40s"').replace("10Mbit", "100Mbit") + "\n[sweep]\nseeds = 16\n"
+
+
+@pytest.fixture
+def long_sweep(tmp_path: Path) -> Path:
+    """16 runs of some tenths of a second each."""
+    path = tmp_path / "long.toml"
+    path.write_text(LONG, encoding="utf-8")
+    return path
+
+
+def folders(out: Path) -> dict[str, tuple[int, int]]:
+    """Inode and change time of each finished run: a run done again has others."""
+    return {
+        path.name: (path.stat().st_ino, (path / "timing.json").stat().st_mtime_ns)
+        for path in (out / "runs").glob("[!.]*")
+    }
+
+
+def wait_for_runs(out: Path, process: subprocess.Popen[bytes], count: int) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if (out / "runs").is_dir() and len(folders(out)) >= count:
+            return
+        assert process.poll() is None, "the sweep ended before it could be stopped"
+        time.sleep(0.01)
+    pytest.fail("no runs within a minute")
+
+
+def test_the_same_bytes_at_any_number_of_jobs(
+    tailback: Tailback, sweep: Path, tmp_path: Path
+) -> None:
+    first = tailback("run", sweep, "--json", "--jobs", "1", "--out", "one")
+    second = tailback("run", sweep, "--json", "--jobs", "4", "--out", "four")
+    assert first.returncode == second.returncode == 0
+    assert first.stdout == second.stdout
+    one, four = contents(tmp_path / "one"), contents(tmp_path / "four")
+    assert len(one) == 12 * 4
+    assert one == four
+    index = "sweeps/*/index.json"
+    [a], [b] = tmp_path.glob(f"one/{index}"), tmp_path.glob(f"four/{index}")
+    assert a.read_bytes() == b.read_bytes()
+
+
+def test_a_killed_sweep_resumes_and_nothing_runs_twice(
+    tailback: Tailback, long_sweep: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    process = subprocess.Popen([*COMMAND, "run", str(long_sweep), "--jobs", "2"], cwd=tmp_path)
+    wait_for_runs(out, process, 3)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = folders(out)
+    assert 3 <= len(before) < 16
+    assert list((out / "runs").glob(".writing-*")), "it was killed while it wrote"
+
+    done = tailback("run", long_sweep, "--json")
+    assert done.returncode == 0, done.stderr
+    after = folders(out)
+    assert len(after) == len(json.loads(done.stdout)["points"]) == 16
+    assert {name: after[name] for name in before} == before
+    assert not list((out / "runs").glob(".*")), "the leftovers are gone"
+
+    tailback("run", long_sweep)
+    assert folders(out) == after
+
+
+def test_two_processes_at_once(long_sweep: Path, tmp_path: Path, tailback: Tailback) -> None:
+    command = [*COMMAND, "run", str(long_sweep), "--json", "--jobs", "2"]
+    both = [
+        subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    outputs = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], outputs
+    assert outputs[0] == outputs[1]
+    alone = tailback("run", long_sweep, "--out", "alone")
+    assert alone.returncode == 0
+    assert contents(tmp_path / "results") == contents(tmp_path / "alone")
+    assert not list((tmp_path / "results" / "runs").glob(".*"))
+
+
+def test_ctrl_c_keeps_what_has_finished(long_sweep: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "run", str(long_sweep), "--jobs", "2"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    out = tmp_path / "results"
+    wait_for_runs(out, process, 2)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert stdout == b""
+    assert b"interrupted" in stderr
+    assert b"Traceback" not in stderr
+    assert 2 <= len(folders(out)) < 16
+    assert not list((out / "runs").glob(".*")), "nothing half-written is left"
+
+
+def test_an_unwritable_folder_is_a_clear_error(
+    tailback: Tailback, scenario: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    done = tailback("run", scenario, "--out", "file/below")
+    assert done.returncode == 1
+    assert "file/below" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission(tailback: Tailback, scenario: Path, tmp_path: Path) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o555)
+    done = tailback("run", scenario, "--out", "locked")
+    assert done.returncode == 1
+    assert "locked" in done.stderr
+
+
+def test_a_full_disk_is_a_clear_error_and_leaves_no_half_run(
+    scenario: Path, tmp_path: Path
+) -> None:
+    def full() -> None:
+        # Every write beyond 1 KiB fails: the manifest fits, the summary does not.
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1016, 1016))
+
+    done = subprocess.run(
+        [*COMMAND, "run", str(scenario)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        preexec_fn=full,
+        check=False,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert done.returncode == 1
+    assert "File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list((tmp_path / "results" / "runs").iterdir()) == []
