@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any
 
 import polars as pl
+
 from tailback.experiments.dctcp_internet_2014 import points as pts
 
 
@@ -38,7 +39,13 @@ def expand(scenario: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def run(
-    params: dict[str, Any], seed: int, *, ratio: float, utilisation: float, queue_bdp: float, dctcp: int = 1
+    params: dict[str, Any],
+    seed: int,
+    *,
+    ratio: float,
+    utilisation: float,
+    queue_bdp: float,
+    dctcp: int = 1,
 ) -> FakeRun:
     """A run of one Reno flow (two if `dctcp` is 0) and so many DCTCP flows."""
     total = 9.65 * utilisation
@@ -71,15 +78,35 @@ def respond(name: str, params: dict[str, Any], seed: int) -> FakeRun:
         equal = {0.125: 2.3, 0.25: 1.73, 0.5: 1.34, 0.70711: 1.26, 1.0: 1.16}[m]
         count = int(params.get("flows.dctcp.count", 1))
         ratio = math.exp(-1.4 * (k / m - equal) + noise)
-        return run(params, seed, ratio=ratio, utilisation=min(1.0, 0.95 + 0.03 * k / m), queue_bdp=0.8 * k, dctcp=count)
+        return run(
+            params,
+            seed,
+            ratio=ratio,
+            utilisation=min(1.0, 0.95 + 0.03 * k / m),
+            queue_bdp=0.8 * k,
+            dctcp=count,
+        )
     if f"{pts.ECN}.probability" in params and name != "bdp":
         low = pts.bdp_size(params.get(f"{pts.ECN}.min", "0.5bdp"))
         prob = float(params[f"{pts.ECN}.probability"])
         ideal = pts.formula3(min(low, 0.97))
-        return run(params, seed, ratio=math.exp(1.1 * math.log(prob / ideal) + noise), utilisation=0.999, queue_bdp=1.2 + 0.1 * low)
+        return run(
+            params,
+            seed,
+            ratio=math.exp(1.1 * math.log(prob / ideal) + noise),
+            utilisation=0.999,
+            queue_bdp=1.2 + 0.1 * low,
+        )
     if name == "two-reno":
         m = pts.bdp_size(params[f"{pts.CLASSIC}.min"])
-        return run(params, seed, ratio=1 + noise, utilisation=0.94 + 0.055 * m, queue_bdp=0.1 + 0.8 * m, dctcp=0)
+        return run(
+            params,
+            seed,
+            ratio=1 + noise,
+            utilisation=0.94 + 0.055 * m,
+            queue_bdp=0.1 + 0.8 * m,
+            dctcp=0,
+        )
     return run(params, seed, ratio=math.exp(noise), utilisation=0.99 + noise / 100, queue_bdp=0.5)
 
 
@@ -90,7 +117,14 @@ def sawtooth(flows: dict[str, tuple[float, float, float]], events: bool) -> pl.D
         t = 0.0
         while t < 60:
             phase = t % period / period
-            rows.append({"time_s": t, "flow": flow, "quantity": "cwnd", "value": float(round(low + (high - low) * phase))})
+            rows.append(
+                {
+                    "time_s": t,
+                    "flow": flow,
+                    "quantity": "cwnd",
+                    "value": float(round(low + (high - low) * phase)),
+                }
+            )
             t += 0.05
             if events and phase < 0.05 / period:
                 kind = "drop.aqm" if flow == "reno" else "mark.mark"
@@ -106,12 +140,16 @@ def measured(parts: tuple[str, ...], *, quick: bool = False, seeds: int = 3) -> 
     batches = pts.plan(parts, OPTIONS, quick=quick)
     frames = {
         name: pts.table(
-            respond(name, params, seed) for params in expand(b.scenario) for seed in range(1, seeds + 1)
+            respond(name, params, seed)
+            for params in expand(b.scenario)
+            for seed in range(1, seeds + 1)
         )
         for name, b in batches.items()
     }
     series = {
-        "fig1": [sawtooth({"flow": t}, False) for t in ((18, 30, 0.5), (24, 30, 0.4), (16, 36, 2.0))],
+        "fig1": [
+            sawtooth({"flow": t}, False) for t in ((18, 30, 0.5), (24, 30, 0.4), (16, 36, 2.0))
+        ],
         "fig2": [sawtooth({"reno": (16, 36, 2.1), "dctcp": (22, 30, 0.4)}, True)],
     }
     return Measured(

@@ -13,7 +13,9 @@ from tailback.figures.theme import WIDTH, colour_scale
 STEPS = 250
 
 
-def cumulative(lower: Sequence[float], upper: Sequence[float], count: Sequence[int]) -> pl.DataFrame:
+def cumulative(
+    lower: Sequence[float], upper: Sequence[float], count: Sequence[int]
+) -> pl.DataFrame:
     """The distribution function at the upper ends of a histogram's buckets, at most `STEPS` points,
     evenly spaced in probability (columns value, share)."""
     total = sum(count)

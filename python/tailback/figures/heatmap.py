@@ -28,12 +28,8 @@ def heatmap(
     `overlays` lists curves over the cells: name, frame with columns x (ascending) and y.
     """
     edges = frame.with_columns(*_edges(frame, x, "x"), *_edges(frame, y, "y"))
-    x_scale = alt.Scale(
-        domain=[edges["x_from"].min(), edges["x_to"].max()], nice=False, zero=False
-    )
-    y_scale = alt.Scale(
-        domain=[edges["y_from"].min(), edges["y_to"].max()], nice=False, zero=False
-    )
+    x_scale = alt.Scale(domain=[edges["x_from"].min(), edges["x_to"].max()], nice=False, zero=False)
+    y_scale = alt.Scale(domain=[edges["y_from"].min(), edges["y_to"].max()], nice=False, zero=False)
     cells = (
         alt.Chart(edges)
         .mark_rect(stroke=None)

@@ -75,7 +75,9 @@ def time_series(
     colour = alt.Color(
         f"{series}:N",
         scale=colour_scale(order),
-        legend=None if rows else alt.Legend(title=series_title, symbolType="stroke", symbolStrokeWidth=3),
+        legend=None
+        if rows
+        else alt.Legend(title=series_title, symbolType="stroke", symbolStrokeWidth=3),
     )
 
     def curves(data: pl.DataFrame, name: str | None) -> alt.LayerChart:

@@ -157,9 +157,7 @@ def _markdown_table(table: Table) -> list[str]:
 
     titles = [f"{c.title} ({c.unit})" if c.unit else c.title for c in table.columns]
     rule = ["---:" if c.align == "right" else "---" for c in table.columns]
-    rows = [
-        [show(v, c) for v, c in zip(row, table.columns, strict=True)] for row in table.rows
-    ]
+    rows = [[show(v, c) for v, c in zip(row, table.columns, strict=True)] for row in table.rows]
     return [line(titles), line(rule), *(line(r) for r in rows)]
 
 
