@@ -102,6 +102,12 @@ impl Link {
     /// Takes the next packet from the queue and finds the end of its slot.
     #[inline]
     fn begin(&mut self, now: Time) -> Result<(Packet, Time), Next> {
+        if let Some(until) = self.stopped_until(now) {
+            // What waits out a rate of 0 waits in the queue.
+            self.busy = true;
+            self.held = false;
+            return Err(Next::Wait(until));
+        }
         match self.queue.dequeue(now, &mut self.sink) {
             Dequeue::Packet(packet) => {
                 self.sink.forward(&packet, now);
@@ -125,6 +131,20 @@ impl Link {
                 Err(Next::Wait(time.max(now + Time(1))))
             }
         }
+    }
+
+    /// Where the rate is 0: until when (maybe for ever).
+    #[inline]
+    fn stopped_until(&self, now: Time) -> Option<Time> {
+        let RatePlan::Steps(steps) = &self.rate else {
+            return None;
+        };
+        let current = steps.partition_point(|s| s.0 <= now).saturating_sub(1);
+        if steps[current].1.0 > 0 {
+            return None;
+        }
+        let next = steps[current..].iter().find(|s| s.1.0 > 0);
+        Some(next.map_or(Time::NEVER, |s| s.0))
     }
 
     /// Bytes the rate is charged for a frame.
@@ -225,7 +245,7 @@ impl Link {
     /// Changes of the rate: the first after `now`, and the rate then.
     pub fn next_rate_change(&self, now: Time) -> Option<(Time, Rate)> {
         match &self.rate {
-            RatePlan::Steps(steps) => steps.iter().find(|s| s.0 > now).copied(),
+            RatePlan::Steps(steps) => steps.get(steps.partition_point(|s| s.0 <= now)).copied(),
             _ => None,
         }
     }

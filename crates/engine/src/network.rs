@@ -826,7 +826,7 @@ impl Network {
         let mut series = self.series;
         for (link, plan) in self.links.iter_mut().zip(&self.plan.links) {
             let sink = &mut link.sink;
-            sink.account(end);
+            sink.finish(end);
             series.append(sink.take_events());
             outcome.links.push(LinkOutcome {
                 name: plan.name.clone(),

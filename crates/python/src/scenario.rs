@@ -147,6 +147,14 @@ impl Point {
 
 #[pymethods]
 impl Point {
+    /// The swept keys and their values as they are written.
+    #[getter]
+    fn labels(&self) -> std::collections::BTreeMap<&str, &str> {
+        let point = self.point();
+        let keys = point.params.iter().map(|(path, _)| path.as_str());
+        keys.zip(point.labels.iter().map(String::as_str)).collect()
+    }
+
     /// Sweep parameters: a number in base units or a name, by path.
     #[getter]
     fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -111,6 +111,8 @@ pub enum Param {
 pub struct Point {
     /// The swept keys and their values here.
     pub params: Vec<(String, Param)>,
+    /// The same values as they are written, for people: "10Mbit", "0.5bdp".
+    pub labels: Vec<String>,
     /// The seed.
     pub seed: u64,
     /// Names the run: a hash of `canonical`, the seed and the engine's version.
@@ -336,6 +338,7 @@ fn expand(
             let seed = run.plan.seed + k;
             points.push(Point {
                 params: run.params.clone(),
+                labels: run.labels.clone(),
                 seed,
                 run_id: canonical::run_id(&canonical, seed),
                 canonical: canonical.clone(),
@@ -406,6 +409,7 @@ const MAX_PROBLEMS: usize = 1000;
 /// A point of the grid, before seeds.
 struct Run {
     params: Vec<(String, Param)>,
+    labels: Vec<String>,
     /// Position on each axis.
     at: Vec<usize>,
     plan: Plan,
@@ -520,8 +524,10 @@ fn run(
             )),
         );
     }
+    let (params, labels) = params(sweep, at, labels, reader);
     Run {
-        params: params(sweep, at, labels, reader),
+        params,
+        labels,
         at: at.to_vec(),
         plan,
     }
@@ -532,19 +538,25 @@ fn params(
     at: &[usize],
     labels: &[Vec<Vec<String>>],
     reader: &Reader<'_>,
-) -> Vec<(String, Param)> {
-    let mut params = Vec::new();
+) -> (Vec<(String, Param)>, Vec<String>) {
+    let (mut params, mut written) = (Vec::new(), Vec::new());
     for ((dimension, index), labels) in sweep.dimensions.iter().zip(at).zip(labels) {
         for (key, labels) in dimension.keys.iter().zip(labels) {
-            let span = key.values[*index].span;
-            let param = match reader.resolved.get(&span) {
-                Some(number) => Param::Number(*number),
-                None => Param::Name(labels[*index].clone()),
+            let value = &key.values[*index];
+            let (param, label) = match reader.resolved.get(&value.span) {
+                Some(number) => (
+                    Param::Number(*number),
+                    value
+                        .string()
+                        .map_or_else(|| value.inline(40), str::to_owned),
+                ),
+                None => (Param::Name(labels[*index].clone()), labels[*index].clone()),
             };
             params.push((key.text.clone(), param));
+            written.push(label);
         }
     }
-    params
+    (params, written)
 }
 
 fn axes(sweep: &Sweep, runs: &[Run]) -> Vec<Axis> {

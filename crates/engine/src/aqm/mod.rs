@@ -111,6 +111,8 @@ pub struct Sink {
     backlog_packets: u64,
     backlog_since: Time,
     backlog_byte_ns: u128,
+    /// Frame length of the packet in transmission and its slot (`count_in_service`).
+    service: Option<(u16, Time, Time)>,
     warmup: Time,
     events: Option<EventRows>,
 }
@@ -136,6 +138,7 @@ impl Sink {
             backlog_packets: 0,
             backlog_since: warmup,
             backlog_byte_ns: 0,
+            service: None,
             warmup,
             events: None,
         }
@@ -227,8 +230,22 @@ impl Sink {
 
     /// Adds a packet in transmission to the occupancy (`count_in_service`).
     pub fn occupy(&mut self, packet: &Packet, from: Time, to: Time) {
-        let time = to.since(from.max(self.warmup)).ns();
-        self.backlog_byte_ns += u128::from(packet.len) * u128::from(time);
+        self.end_service(Time::NEVER);
+        self.service = Some((packet.len, from, to));
+    }
+
+    /// Adds the slot of the last packet, as far as it lies before `now`.
+    fn end_service(&mut self, now: Time) {
+        if let Some((len, from, to)) = self.service.take() {
+            let time = to.min(now).since(from.max(self.warmup)).ns();
+            self.backlog_byte_ns += u128::from(len) * u128::from(time);
+        }
+    }
+
+    /// The run is over: completes the integral of the backlog.
+    pub fn finish(&mut self, end: Time) {
+        self.account(end);
+        self.end_service(end);
     }
 
     /// Adds the time since the last change to the integral.

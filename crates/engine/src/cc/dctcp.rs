@@ -148,7 +148,6 @@ pub const ENTRY: Entry<Build> = Entry {
             grow_in_cwr: options.bool("grow_in_cwr"),
             alpha: 0,
             next_seq: 0,
-            una: 0,
             old_delivered: 0,
             old_delivered_ce: 0,
             max_cwnd: 0,
@@ -284,9 +283,6 @@ pub struct Dctcp {
     /// The window of the next update ends when this segment is the first
     /// unacknowledged one.
     next_seq: u64,
-    /// First segment not acknowledged before the ACK at hand (kept where ACKs
-    /// are normalised).
-    una: u64,
     /// Segments delivered when the window of the next update began.
     old_delivered: u64,
     /// The same of segments delivered with ECN-Echo.
@@ -334,7 +330,6 @@ impl Dctcp {
 impl CongestionControl for Dctcp {
     fn init(&mut self, conn: &mut Conn) {
         self.alpha = self.alpha_init;
-        self.una = conn.snd_una;
         self.begin_window(conn);
     }
 
@@ -354,22 +349,20 @@ impl CongestionControl for Dctcp {
         cong_avoid(conn, acked);
     }
 
-    fn in_ack_event(&mut self, conn: &mut Conn, ack_seq: u64, ece: bool) {
+    fn in_ack_event(&mut self, conn: &mut Conn, acked: u32, ece: bool) {
         if self.per_ack {
             let full = if ece { 1 << self.bits } else { 0 };
             if self.normalise {
                 let in_flight = u64::from(conn.in_flight.max(1));
                 // A duplicate ACK stands for one segment.
-                let acked = ack_seq.saturating_sub(self.una).clamp(1, in_flight);
-                self.una = self.una.max(ack_seq);
+                let acked = u64::from(acked).clamp(1, in_flight);
                 let share = |of: u64| (of * acked / in_flight) >> self.shift_g;
                 self.average(share(self.alpha), share(full));
             } else {
                 self.average(self.alpha >> self.shift_g, full >> self.shift_g);
             }
-        } else if ack_seq >= self.next_seq {
-            // RFC 8257 section 3.3 steps 3 to 7. Linux, too, looks before this
-            // ACK is counted: it belongs to the next window.
+        } else if conn.snd_una >= self.next_seq {
+            // RFC 8257 section 3.3 steps 3 to 7; this ACK is counted already.
             let delivered = conn.delivered - self.old_delivered;
             let marked = conn.delivered_ce - self.old_delivered_ce;
             let rise = (marked << (self.bits - self.shift_g)) / delivered.max(1);
@@ -459,8 +452,7 @@ mod tests {
             conn.delivered_ce += marked;
             conn.snd_una = conn.snd_nxt;
             conn.snd_nxt += delivered;
-            let una = conn.snd_una;
-            cc.in_ack_event(&mut conn, una, *marked > 0);
+            cc.in_ack_event(&mut conn, *delivered as u32, *marked > 0);
             alphas.push(alpha(&*cc, bits));
         }
         alphas
@@ -484,15 +476,18 @@ mod tests {
             ..Conn::default()
         };
         cc.init(&mut conn);
-        for ack in 1..10 {
-            cc.in_ack_event(&mut conn, ack, true);
+        let mut ack = |una: u64, nxt: u64, ece: bool| {
+            conn.delivered += una - conn.snd_una;
+            (conn.snd_una, conn.snd_nxt) = (una, nxt);
+            cc.in_ack_event(&mut conn, 1, ece);
+            alpha(&*cc, 10)
+        };
+        for una in 1..10 {
+            assert_eq!(ack(una, 10, false), 1024);
         }
-        assert_eq!(alpha(&*cc, 10), 1024);
-        conn.snd_nxt = 20;
-        cc.in_ack_event(&mut conn, 10, true);
-        assert_eq!(alpha(&*cc, 10), 960);
-        cc.in_ack_event(&mut conn, 19, true);
-        assert_eq!(alpha(&*cc, 10), 960);
+        assert_eq!(ack(10, 20, false), 960);
+        assert_eq!(ack(19, 20, false), 960);
+        assert_eq!(ack(20, 30, false), 900);
     }
 
     /// The last of many windows without a mark.
@@ -583,13 +578,12 @@ mod tests {
         conn.in_flight = 20;
         // Two of 20 segments at g = 1/16: (2^20 * 2 / 20) >> 4; less
         // (6553 * 2 / 20) >> 4; a duplicate ACK counts for one segment.
-        for (ack, ece, expected) in [
+        for (acked, ece, expected) in [
             (2, true, 6_553),
-            (4, false, 6_513),
-            (4, true, 6_513 - 20 + 3_276),
+            (2, false, 6_513),
+            (0, true, 6_513 - 20 + 3_276),
         ] {
-            conn.snd_una = ack;
-            cc.in_ack_event(&mut conn, ack, ece);
+            cc.in_ack_event(&mut conn, acked, ece);
             assert_eq!(alpha(&*cc, 20), expected);
         }
     }
@@ -666,14 +660,15 @@ mod tests {
             let mut host = Host::new(build(&set), 20, Time::from_ms(20));
             host.conn.growth = Growth::Acks;
             host.conn.ssthresh = 10;
-            // alpha is 480/1024 on the first ACK: 20 - 4. The round of the reduction, then the first ACK after it.
+            // The first ACK, marked, takes alpha to 512 - 32 + 64 = 544: 20 - 5.
+            // The round of the reduction, then the first ACK after it.
             host.marked_round(1);
             let held = host.conn.cwnd;
             host.ack(1);
             (held, host.conn.cwnd, host.conn.ssthresh)
         };
-        assert_eq!(after("cwnd"), (16, 17, 16));
-        assert_eq!(after("cwnd-1"), (16, 16, 15));
+        assert_eq!(after("cwnd"), (15, 16, 15));
+        assert_eq!(after("cwnd-1"), (15, 15, 14));
     }
 
     #[test]

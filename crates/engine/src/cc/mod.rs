@@ -87,10 +87,10 @@ pub trait CongestionControl: Send {
         false
     }
 
-    /// For each ACK, once `conn.snd_una` has been moved to its `ack_seq` and
-    /// before anything else is done with it: `in_flight`, `delivered` and
-    /// `delivered_ce` are those before it.
-    fn in_ack_event(&mut self, _conn: &mut Conn, _ack_seq: u64, _ece: bool) {}
+    /// For each ACK, once it is counted in `conn.snd_una`, `delivered` and
+    /// `delivered_ce` (Linux since 6.16), while `conn.in_flight` is still that
+    /// before it; `acked` segments were newly acknowledged cumulatively.
+    fn in_ack_event(&mut self, _conn: &mut Conn, _acked: u32, _ece: bool) {}
 
     /// After the scoreboard was updated with an ACK that delivered something,
     /// before the window changes.

@@ -153,12 +153,11 @@ impl Host {
             ..Ack::default()
         };
         conn.snd_una += u64::from(n);
-        let una = conn.snd_una;
-        cc.in_ack_event(conn, una, ece);
-        conn.in_flight -= n;
-        conn.packets_out = conn.in_flight;
         conn.delivered += u64::from(n);
         conn.delivered_ce += if ece { u64::from(n) } else { 0 };
+        cc.in_ack_event(conn, n, ece);
+        conn.in_flight -= n;
+        conn.packets_out = conn.in_flight;
         cc.pkts_acked(conn, &ack);
 
         // CWR lasts until its bit must have reached the receiver: until

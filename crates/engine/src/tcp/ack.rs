@@ -20,6 +20,11 @@ pub(super) struct Event {
     pub ece: bool,
     /// A D-SACK came with it.
     pub dsack: bool,
+    /// That D-SACK is the answer to a tail loss probe (`FLAG_DSACK_TLP`).
+    pub dsack_of_probe: bool,
+    /// The probe or retransmission timer is to be armed, unless RACK arms its
+    /// own (`FLAG_SET_XMIT_TIMER`).
+    pub rearm: bool,
     /// Nothing new at all: a duplicate ACK.
     pub duplicate: bool,
     /// Data below the recovery point that was never retransmitted got through.
@@ -68,7 +73,7 @@ impl Sender {
         }
         let prior_in_flight = self.board.in_flight();
         let prior_out = self.board.packets_out();
-        let prior_lost = self.board.lost_out;
+        let prior_lost = self.board.lost_marks;
         let ece = packet.has(flags::ECE) && self.ecn;
         let mut event = Event {
             advanced: ack > prior_una,
@@ -81,22 +86,19 @@ impl Sender {
             self.conn.snd_una = ack;
             self.retransmits = 0;
         }
-        self.cc.in_ack_event(&mut self.conn, ack, ece);
-        if prior_out == 0 {
-            return;
-        }
-
         let prior_highest = self.board.highest_sacked();
         let mut covered = Covered::default();
         if packet.sack[0].len > 0 {
-            self.take_sacks(packet, &mut covered);
-            event.sacked = covered.delivered;
+            self.take_sacks(packet, &mut covered, &mut event);
+        }
+        if prior_out == 0 {
+            return self.on_ack_of_nothing(&mut event, port);
         }
         while self.board.una < ack {
             let seq = self.board.una;
             let segment = self.board.pop();
             covered.acked += 1;
-            self.cover(seq, &segment, &mut covered);
+            self.cover(seq, &segment, event.echo, &mut covered);
         }
         if event.advanced {
             self.board.popped();
@@ -116,19 +118,17 @@ impl Sender {
             self.rack.reordering_seen = true;
         }
 
+        // Before `in_flight` changes: it tells of how much an ACK is a share.
+        self.cc.in_ack_event(&mut self.conn, covered.acked, ece);
+
         let sample = self.measure_rtt(&covered, &event);
-        let mut rearm = false;
-        if covered.acked > 0 || (sample.is_some() && event.sacked > 0) {
-            // Linux re-arms on progress, not while only segments sent before the
-            // head's last transmission arrive.
-            let head_younger = self.board.packets_out() > 0 && covered.acked == 0 && {
-                let head = self.board.get(self.board.una).sent;
-                sample.is_some_and(|rtt| now - rtt <= head)
-            };
-            if !head_younger {
-                rearm = true;
-            }
-        }
+        // SACKs of what was sent after the head's last transmission say nothing
+        // of the head: its timeout must not move on with them.
+        event.rearm = covered.acked > 0
+            || (self.board.packets_out() > 0
+                && covered
+                    .sacked_once
+                    .is_some_and(|(first, _)| first < self.board.get(self.board.una).sent));
         self.conn.in_flight = self.board.in_flight();
         let mut news = Ack {
             delivered: covered.delivered,
@@ -143,13 +143,10 @@ impl Sender {
             self.cc.pkts_acked(&mut self.conn, &news);
         }
         if event.advanced || event.dsack {
-            self.adapt_reordering_window(event.dsack);
+            self.adapt_reordering_window(event.dsack && !event.dsack_of_probe);
         }
         if self.tlp_high_seq != 0 {
             self.process_tlp_ack(ack, &event);
-        }
-        if rearm {
-            self.set_xmit_timer();
         }
 
         let dubious = !event.advanced
@@ -158,18 +155,38 @@ impl Sender {
             || event.dsack
             || self.conn.ca_state != CaState::Open;
         let resend = if dubious {
-            self.fast_retransmit_alert(&event)
+            self.fast_retransmit_alert(&mut event)
         } else {
             Resend::None
         };
+        // Now, that the state is known: a probe belongs to Open and CWR.
+        if event.rearm {
+            self.set_xmit_timer();
+        }
 
-        news.losses = self.board.lost_out.saturating_sub(prior_lost);
+        news.losses = (self.board.lost_marks - prior_lost) as u32;
         self.conn.in_flight = self.board.in_flight();
         self.control(&news, event.advanced);
         self.update_pacing_rate();
         self.resend(resend, port);
         self.transmit(port);
         self.note_if_done();
+    }
+
+    /// Nothing was outstanding: a D-SACK may still undo a reduction, and
+    /// answer a probe.
+    #[cold]
+    fn on_ack_of_nothing(&mut self, event: &mut Event, port: &mut impl Port) {
+        self.cc.in_ack_event(&mut self.conn, 0, event.ece);
+        if event.dsack {
+            self.conn.delivered += 1;
+            self.adapt_reordering_window(!event.dsack_of_probe);
+            self.fast_retransmit_alert(event);
+        }
+        if self.tlp_high_seq != 0 {
+            self.process_tlp_ack(self.conn.snd_una, event);
+        }
+        self.transmit(port);
     }
 
     /// Linux `tcp_cong_control`.
@@ -191,7 +208,7 @@ impl Sender {
         }
     }
 
-    fn take_sacks(&mut self, packet: &Packet, covered: &mut Covered) {
+    fn take_sacks(&mut self, packet: &Packet, covered: &mut Covered, event: &mut Event) {
         let mut blocks = packet.sack;
         if packet.has(flags::DSACK) {
             // RFC 2883: the first block reports a duplicate.
@@ -204,6 +221,9 @@ impl Sender {
             {
                 self.undo.retrans = Some(left - 1);
             }
+            event.dsack_of_probe = self.tlp_high_seq == seq + 1;
+            // A needless retransmission is a delivery, too (it left the network).
+            covered.delivered += 1;
             blocks[0] = Sack::default();
         }
         for block in blocks.into_iter().filter(|b| b.len > 0) {
@@ -217,6 +237,7 @@ impl Sender {
             } = self;
             board.sack(start, start + u64::from(block.len), |seq, before| {
                 covered.delivered += 1;
+                event.sacked += 1;
                 if before.flags & state::EVER_RETRANS == 0 {
                     widen(&mut covered.sacked_once, before.sent);
                     covered.lowest_original = Some(
@@ -233,29 +254,34 @@ impl Sender {
 
     /// A segment was acknowledged cumulatively.
     #[inline]
-    fn cover(&mut self, seq: u64, segment: &Segment, covered: &mut Covered) {
+    fn cover(&mut self, seq: u64, segment: &Segment, echo: Time, covered: &mut Covered) {
         let sacked = segment.flags & state::SACKED != 0;
-        if segment.flags & state::EVER_RETRANS != 0 {
-            covered.retransmitted |= !sacked;
+        let again = segment.flags & state::EVER_RETRANS != 0;
+        if again {
+            covered.retransmitted = true;
         } else if !sacked {
             widen(&mut covered.acked_once, segment.sent);
-            covered.lowest_original.get_or_insert(seq);
+            if covered.lowest_original.is_none_or(|lowest| seq < lowest) {
+                covered.lowest_original = Some(seq);
+            }
             covered.original_delivered |= seq < self.high_seq;
         }
         if !sacked {
             covered.delivered += 1;
-            self.rack.advance(seq, segment, &self.conn);
+            // An older timestamp than the retransmission's: the original was
+            // delivered (Linux `tcp_skb_spurious_retrans`).
+            if !(again && self.timestamps && echo < segment.sent) {
+                self.rack.advance(seq, segment, &self.conn);
+            }
         }
     }
 
     /// Linux `tcp_ack_update_rtt`; returns the RTT of the newest segment covered.
     fn measure_rtt(&mut self, covered: &Covered, event: &Event) -> Option<Time> {
         let now = self.conn.now;
-        let span = covered
-            .acked_once
-            .filter(|_| !covered.retransmitted)
-            .or(covered.sacked_once);
-        if let Some((first, last)) = span {
+        let acked = covered.acked_once.filter(|_| !covered.retransmitted);
+        let sacked = covered.sacked_once;
+        if let (Some((first, _)), Some((_, last))) = (acked.or(sacked), sacked.or(acked)) {
             self.take_rtt_sample(now - first, now - last);
             self.stats.rtt.record((now - last).ns());
             return Some(now - last);
@@ -264,6 +290,7 @@ impl Sender {
         if covered.acked > 0 && event.advanced && self.timestamps && event.echo > Time::ZERO {
             let rtt = now.since(event.echo);
             self.take_rtt_sample(rtt, rtt);
+            return Some(rtt);
         }
         None
     }

@@ -83,9 +83,19 @@ impl Conn {
     }
 
     /// Linux `tcp_cong_avoid_ai`: one segment more for every `w` acknowledged;
-    /// credit left over from a larger `w` is applied first, gently.
+    /// credit left over from a larger `w` is applied first, gently. Linux 3.2
+    /// spent an ACK of its own on the increase: one segment more for `w + 1` ACKs.
     #[inline]
     pub fn cong_avoid_ai(&mut self, w: u32, acked: u32) {
+        if self.growth == Growth::Acks {
+            if self.cwnd_cnt >= w {
+                self.cwnd = (self.cwnd + 1).min(self.cwnd_clamp);
+                self.cwnd_cnt = 0;
+            } else {
+                self.cwnd_cnt += 1;
+            }
+            return;
+        }
         if self.cwnd_cnt >= w {
             self.cwnd_cnt = 0;
             self.cwnd += 1;
@@ -126,5 +136,30 @@ impl Default for Conn {
             pacing_rate: 0,
             last_sent: Time::ZERO,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Linux 3.2 `tcp_cong_avoid_ai`: the ACK that raises the window counts for nothing else.
+    #[test]
+    fn counting_acks_takes_one_more_than_the_window() {
+        let mut conn = Conn {
+            cwnd: 10,
+            ssthresh: 5,
+            growth: Growth::Acks,
+            ..Conn::default()
+        };
+        let mut acks = Vec::new();
+        for i in 1..=23 {
+            let before = conn.cwnd;
+            conn.cong_avoid_ai(conn.cwnd, 1);
+            if conn.cwnd > before {
+                acks.push(i);
+            }
+        }
+        assert_eq!(acks, [11, 23]);
     }
 }

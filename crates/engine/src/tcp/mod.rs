@@ -18,6 +18,12 @@
 //! - Timers fire at their time in ns; Linux rounds them to jiffies and batches wheel levels.
 //! - Offloads are off: no TSO autosizing, no GRO; no TCP small queues.
 //! - The receive window is constant: the receiving application reads at once.
+//! - A connection never gives up (Linux: after 15 timeouts of data, 10 of a SYN), and keeps ECN
+//!   when its SYN is lost (Linux then connects without).
+//! - A window that the application, not the network, limits does not decay
+//!   (`tcp_cwnd_application_limited`); that of an idle sender does.
+//! - Without timestamps an ACK has room for four SACK blocks; here it carries three.
+//! - A lost probe that RACK or a timeout finds is simply lost; what Linux leaks there is not copied.
 //! - Reordering is only noted (RACK's window), its degree is not estimated.
 //! - Timestamps compare send times in ns, where Linux has ms: spurious retransmissions
 //!   within one ms are told apart here.
@@ -30,6 +36,8 @@ mod recovery;
 pub mod rtt;
 pub mod scoreboard;
 pub mod sender;
+#[cfg(test)]
+mod tests;
 
 use crate::packet::Packet;
 

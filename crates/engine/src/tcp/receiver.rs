@@ -142,7 +142,7 @@ impl Receiver {
             self.send_ack(self.rcv_nxt, port);
         } else if self.delack <= now {
             // The delayed ACK was missed: more patience next time.
-            self.ato = (self.ato + self.ato).min(DELACK_MAX);
+            self.ato = (self.ato + self.ato).min(self.rto());
             self.send_ack(self.rcv_nxt, port);
         }
     }
@@ -165,15 +165,15 @@ impl Receiver {
         if let Some(sent) = self.syn_ack_sent.take() {
             self.rtt = now.since(sent);
         }
-        if packet.has(flags::CWR) && self.echo == EcnEcho::Sticky {
+        if packet.has(flags::CWR) && self.echo != EcnEcho::None {
             // RFC 3168 section 6.1.3; the window may be a single segment now, so no delay.
             self.demand_cwr = false;
             self.ack_now = true;
         }
         if seq <= self.acked {
-            self.ts_recent = packet.sent;
+            self.ts_recent = self.ts_recent.max(packet.sent);
         }
-        if seq < self.rcv_nxt || self.out_of_order.containing(seq).is_some() {
+        if seq < self.rcv_nxt {
             // A duplicate: report it, and ACK at once for a while.
             self.dsack = Some(seq);
             self.enter_quickack(MAX_QUICKACKS);
@@ -190,14 +190,26 @@ impl Receiver {
                 self.ack_now |= self.out_of_order.is_empty();
             }
         } else {
+            if self.echo != EcnEcho::None {
+                self.note_ecn(packet.ecn, port);
+            }
+            // RFC 2883 section 4: the block that holds a duplicate comes second.
+            if self.out_of_order.containing(seq).is_some() {
+                self.dsack = Some(seq);
+            }
             let merged = self.out_of_order.insert(seq, seq + 1, |_, _| {});
             self.put_recent(merged);
-            self.note_arrival(packet, now, port);
         }
         self.acknowledge(now, port);
     }
 
-    /// Linux `tcp_event_data_recv`.
+    /// This end's retransmission timeout, known from the handshake only: the
+    /// measure of a long silence.
+    fn rto(&self) -> Time {
+        self.rtt + Time(2 * self.rtt.ns()).max(DELACK_MAX)
+    }
+
+    /// Data in order (Linux `tcp_event_data_recv`).
     fn note_arrival(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         if self.ato == Time::ZERO {
             self.quick = MAX_QUICKACKS;
@@ -208,7 +220,10 @@ impl Receiver {
             if gap <= Time(DELACK_MIN.ns() / 2) {
                 self.ato = half + Time(DELACK_MIN.ns() / 2);
             } else if gap < self.ato {
-                self.ato = half + gap;
+                self.ato = (half + gap).min(self.rto());
+            } else if gap > self.rto() {
+                // The sender may have restarted with a small window.
+                self.quick = self.quick.max(MAX_QUICKACKS);
             }
         }
         self.last_data = now;
@@ -349,7 +364,12 @@ impl Receiver {
         if self.recent_len > 0 || self.dsack.is_some() {
             self.add_sack_blocks(&mut ack);
         }
-        self.quick = self.quick.saturating_sub(1);
+        if up_to == self.rcv_nxt && self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.ato = DELACK_MIN;
+            }
+        }
         self.ack_now = false;
         self.delack = Time::NEVER;
         self.compress = Time::NEVER;
@@ -406,5 +426,115 @@ impl Receiver {
             }
         }
         self.recent_len = n;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Wire(Vec<Packet>);
+
+    impl Port for Wire {
+        fn send(&mut self, packet: Packet) {
+            self.0.push(packet);
+        }
+    }
+
+    fn ms(n: u64) -> Time {
+        Time::from_ms(n)
+    }
+
+    struct End {
+        receiver: Receiver,
+        wire: Wire,
+    }
+
+    impl End {
+        fn new(echo: EcnEcho) -> End {
+            let plan = TcpPlan {
+                quickack: false,
+                ..TcpPlan::default()
+            };
+            End {
+                receiver: Receiver::new(0, &plan, echo),
+                wire: Wire::default(),
+            }
+        }
+
+        /// A segment arrives; the ACKs it brings about.
+        fn data(&mut self, seq: u64, at: Time, ecn: Ecn, set: u16) -> Vec<Packet> {
+            let mut packet = Packet::new(0, 1514, ecn);
+            packet.seq = seq;
+            packet.sent = at;
+            packet.flags = set;
+            self.receiver.on_packet(&packet, at, &mut self.wire);
+            std::mem::take(&mut self.wire.0)
+        }
+    }
+
+    /// Linux `tcp_ecn_accept_cwr`, whoever echoes.
+    #[test]
+    fn cwr_is_acknowledged_at_once() {
+        for echo in [EcnEcho::Sticky, EcnEcho::PerPacket] {
+            let mut end = End::new(echo);
+            assert!(end.data(0, ms(1), Ecn::Ect0, 0).is_empty());
+            assert_eq!(end.data(1, ms(2), Ecn::Ect0, 0).len(), 1);
+            assert_eq!(
+                end.data(2, ms(3), Ecn::Ect0, flags::CWR).len(),
+                1,
+                "{echo:?}"
+            );
+        }
+    }
+
+    /// RFC 8257 section 3.2: what is delayed is acknowledged with the old state,
+    /// the changed state at once.
+    #[test]
+    fn a_change_of_ce_is_told_by_two_acks() {
+        let mut end = End::new(EcnEcho::PerPacket);
+        assert!(end.data(0, ms(1), Ecn::Ect0, 0).is_empty());
+        let acks = end.data(1, ms(2), Ecn::Ce, 0);
+        let told: Vec<_> = acks.iter().map(|a| (a.seq, a.has(flags::ECE))).collect();
+        assert_eq!(told, [(1, false), (2, true)]);
+    }
+
+    /// RFC 2883 section 4: the duplicate, then the block that holds it.
+    #[test]
+    fn a_duplicate_out_of_order_is_reported_with_its_block() {
+        let mut end = End::new(EcnEcho::None);
+        end.data(0, ms(1), Ecn::NotEct, 0);
+        end.data(2, ms(2), Ecn::NotEct, 0);
+        end.data(3, ms(3), Ecn::NotEct, 0);
+        end.data(5, ms(4), Ecn::NotEct, 0);
+        let acks = end.data(2, ms(5), Ecn::NotEct, 0);
+        // The fourth duplicate ACK is compressed: it comes with the timer.
+        assert!(acks.is_empty());
+        let at = end.receiver.deadline();
+        end.receiver.on_timer(at, &mut end.wire);
+        let last = end.wire.0[0];
+        assert!(last.has(flags::DSACK));
+        let blocks: Vec<_> = last
+            .sack
+            .iter()
+            .map(|b| (last.seq + u64::from(b.offset), b.len))
+            .collect();
+        assert_eq!(blocks, [(2, 1), (2, 2), (5, 1)]);
+    }
+
+    /// Linux `tcp_event_data_recv`: after a silence longer than the timeout the
+    /// sender may have restarted from a small window.
+    #[test]
+    fn a_long_silence_brings_quick_acks() {
+        let mut end = End::new(EcnEcho::None);
+        for i in 0..4 {
+            end.data(i, ms(i), Ecn::NotEct, 0);
+        }
+        let counts: Vec<usize> = (0..18)
+            .map(|i| end.data(4 + i, ms(300 + i), Ecn::NotEct, 0).len())
+            .collect();
+        assert_eq!(counts[..16], [1; 16]);
+        assert_eq!(counts[16..], [0, 1]);
     }
 }

@@ -112,6 +112,9 @@ impl Sender {
 
     /// Linux `tcp_enter_recovery`.
     fn enter_recovery(&mut self, ece: bool) {
+        if !self.any_retransmission_out() {
+            self.undo.retrans_stamp = None;
+        }
         self.undo.prior_ssthresh = 0;
         self.init_undo();
         if !self.in_reduction() {
@@ -212,13 +215,14 @@ impl Sender {
     }
 
     /// Linux `tcp_identify_packet_loss`: returns whether a retransmission was found lost.
-    fn identify_losses(&mut self) -> bool {
+    fn identify_losses(&mut self, event: &mut Event) -> bool {
         if !std::mem::take(&mut self.rack.advanced) {
             return false;
         }
         let retransmissions = self.board.retrans_out;
         if let Some(wait) = self.detect_loss() {
             self.set_timer(TimerKind::Reorder, wait + TIMEOUT_MIN);
+            event.rearm = false;
         }
         self.board.retrans_out < retransmissions
     }
@@ -228,7 +232,7 @@ impl Sender {
         let prior = self.board.in_flight();
         // Marks the kind so that the timeout armed below counts from the segment.
         self.timer_kind = TimerKind::Reorder;
-        let wait = self.detect_loss();
+        self.detect_loss();
         if prior != self.board.in_flight() {
             if self.conn.ca_state != CaState::Recovery {
                 self.enter_recovery(false);
@@ -236,16 +240,16 @@ impl Sender {
             }
             self.retransmit_lost(port);
         }
-        match wait {
-            Some(wait) => self.set_timer(TimerKind::Reorder, wait + TIMEOUT_MIN),
-            None if self.timer_kind != TimerKind::Retransmit => self.rearm_rto(),
-            None => {}
+        // What is still undecided waits for the next ACK or the timeout.
+        if self.timer_kind != TimerKind::Retransmit {
+            self.rearm_rto();
         }
     }
 
     /// RFC 8985 section 6.2 step 4, the adaptation; Linux `tcp_rack_update_reo_wnd`.
+    /// `dsack`: a retransmission was needless, and no probe.
     pub(super) fn adapt_reordering_window(&mut self, dsack: bool) {
-        if dsack && self.conn.snd_una > self.rack.dsack_round {
+        if dsack && self.rack.reordering_seen && self.conn.snd_una > self.rack.dsack_round {
             self.rack.steps = (self.rack.steps + 1).min(255);
             self.rack.dsack_round = self.conn.snd_nxt;
             self.rack.persist = RACK_PERSIST;
@@ -277,8 +281,13 @@ impl Sender {
         self.conn.cwnd = (i64::from(in_flight) + send).max(1) as u32;
     }
 
+    /// The original of what was thought lost has arrived: its timestamp is older
+    /// than the first retransmission, or nothing was retransmitted yet.
     fn packet_was_delayed(&self, echo: Time) -> bool {
-        self.timestamps && self.undo.retrans_stamp.is_some_and(|stamp| echo < stamp)
+        match self.undo.retrans_stamp {
+            Some(stamp) => self.timestamps && echo < stamp,
+            None => true,
+        }
     }
 
     /// Linux `tcp_may_undo`.
@@ -306,9 +315,20 @@ impl Sender {
     fn try_undo_recovery(&mut self, echo: Time) {
         if self.may_undo(echo) {
             self.undo_reduction(false);
+        } else {
+            self.rack.persist = self.rack.persist.saturating_sub(1);
         }
-        self.rack.persist = self.rack.persist.saturating_sub(1);
         self.set_ca_state(CaState::Open);
+    }
+
+    /// Every retransmission was reported as a duplicate (Linux `tcp_try_undo_dsack`).
+    fn try_undo_dsack(&mut self) -> bool {
+        let all = self.undo.marker.is_some() && self.undo.retrans == Some(0);
+        if all {
+            self.rack.persist = (self.rack.persist + 1).min(RACK_PERSIST);
+            self.undo_reduction(false);
+        }
+        all
     }
 
     fn try_undo_loss(&mut self, frto: bool, echo: Time) -> bool {
@@ -360,12 +380,11 @@ impl Sender {
         if ack < self.tlp_high_seq {
             return;
         }
-        if !self.tlp_retrans || event.dsack {
+        if !self.tlp_retrans || event.dsack_of_probe {
             // New data was acknowledged, or original and probe both arrived: no loss.
             self.tlp_high_seq = 0;
         } else if ack > self.tlp_high_seq {
             // The probe repaired a loss: one reduction.
-            self.undo.prior_ssthresh = 0;
             self.begin_reduction(false);
             self.set_ca_state(CaState::Cwr);
             self.conn.cwnd = self.conn.ssthresh;
@@ -377,7 +396,7 @@ impl Sender {
     }
 
     /// The congestion states (Linux `tcp_fastretrans_alert`).
-    pub(super) fn fast_retransmit_alert(&mut self, event: &Event) -> Resend {
+    pub(super) fn fast_retransmit_alert(&mut self, event: &mut Event) -> Resend {
         if event.ece {
             self.undo.prior_ssthresh = 0;
         }
@@ -392,15 +411,8 @@ impl Sender {
                     self.set_ca_state(CaState::Open);
                 }
                 CaState::Recovery => {
-                    if self.may_undo(event.echo) {
-                        self.undo_reduction(false);
-                    }
-                    self.rack.persist = self.rack.persist.saturating_sub(1);
-                    if self.undo.marker.is_some() {
-                        self.conn.cwnd = self.conn.ssthresh;
-                    }
-                    self.cc.cwnd_event(&mut self.conn, CwndEvent::CompleteCwr);
-                    self.set_ca_state(CaState::Open);
+                    self.try_undo_recovery(event.echo);
+                    self.end_reduction();
                 }
                 _ => {}
             }
@@ -411,9 +423,12 @@ impl Sender {
                     && self.undo.marker.is_some()
                     && self.packet_was_delayed(event.echo)
                 {
-                    // The hole was filled by the original, not by the retransmission.
+                    // The hole was filled by the original, not by the retransmission:
+                    // the path reorders. While retransmissions are out, nothing more
+                    // is decided lost or sent again.
+                    self.rack.reordering_seen = true;
                     if self.board.retrans_out > 0 {
-                        return Resend::Lost;
+                        return Resend::None;
                     }
                     if !self.any_retransmission_out() {
                         self.undo.retrans_stamp = None;
@@ -421,13 +436,10 @@ impl Sender {
                     self.undo_reduction(true);
                     self.keep_open();
                 }
-                if self.undo.marker.is_some() && self.undo.retrans == Some(0) {
-                    // Every retransmission was reported as a duplicate.
-                    self.rack.persist = RACK_PERSIST;
-                    self.undo_reduction(false);
+                if self.try_undo_dsack() {
                     self.try_to_open(event);
                 }
-                self.identify_losses();
+                self.identify_losses(event);
                 if self.conn.ca_state != CaState::Recovery {
                     if self.board.lost_out == 0 {
                         return Resend::None;
@@ -437,7 +449,7 @@ impl Sender {
             }
             CaState::Loss => {
                 let resend = self.process_loss(event);
-                let lost_again = self.identify_losses();
+                let lost_again = self.identify_losses(event);
                 if let Some(resend) = resend
                     && !lost_again
                 {
@@ -450,13 +462,10 @@ impl Sender {
                 self.enter_recovery(event.ece);
             }
             CaState::Open | CaState::Disorder | CaState::Cwr => {
-                if self.conn.ca_state <= CaState::Disorder
-                    && self.undo.marker.is_some()
-                    && self.undo.retrans == Some(0)
-                {
-                    self.undo_reduction(false);
+                if self.conn.ca_state <= CaState::Disorder {
+                    self.try_undo_dsack();
                 }
-                self.identify_losses();
+                self.identify_losses(event);
                 if self.board.lost_out == 0 {
                     self.try_to_open(event);
                     return Resend::None;

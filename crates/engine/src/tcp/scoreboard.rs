@@ -64,6 +64,8 @@ pub struct Scoreboard {
     pub retrans_out: u32,
     /// Lost segments without a retransmission in flight.
     pub lost_pending: u32,
+    /// Loss decisions so far, lost retransmissions included (Linux `lost`).
+    pub lost_marks: u64,
     /// No lost segment without retransmission lies below this.
     retransmit_from: u64,
     sacked: Ranges,
@@ -82,6 +84,7 @@ impl Default for Scoreboard {
             lost_out: 0,
             retrans_out: 0,
             lost_pending: 0,
+            lost_marks: 0,
             retransmit_from: 0,
             sacked: Ranges::default(),
             head: NIL,
@@ -260,8 +263,10 @@ impl Scoreboard {
         if segment.flags & state::LOST == 0 {
             self.lost_out += 1;
             self.lost_pending += 1;
+            self.lost_marks += 1;
         } else if segment.flags & state::RETRANS != 0 {
             self.lost_pending += 1;
+            self.lost_marks += 1;
         }
         if segment.flags & state::RETRANS != 0 {
             self.retrans_out -= 1;
@@ -310,6 +315,18 @@ impl Scoreboard {
             }
         }
         self.link_last(seq as u32);
+    }
+
+    /// Notes that a segment is sent again now as a probe: not a repair, so
+    /// that nothing more is counted in flight (Linux `__tcp_retransmit_skb`).
+    pub fn probed(&mut self, seq: u64, now: Time) {
+        self.unlink(seq as u32);
+        let segment = self.slot(seq as u32);
+        segment.sent = now;
+        segment.flags |= state::EVER_RETRANS;
+        if segment.flags & state::SACKED == 0 {
+            self.link_last(seq as u32);
+        }
     }
 
     /// Walks the transmissions in order, oldest first; `visit` says what to do with each.
@@ -381,7 +398,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counters_hold_under_any_sequence(ops in prop::collection::vec((0u8..6, any::<u16>(), 1u64..6), 1..400)) {
+        fn counters_hold_under_any_sequence(ops in prop::collection::vec((0u8..7, any::<u16>(), 1u64..6), 1..400)) {
             let mut board = Scoreboard::default();
             let mut now = Time::ZERO;
             for (op, pick, n) in ops {
@@ -408,6 +425,7 @@ mod tests {
                     5 => if let Some(seq) = board.next_to_retransmit() {
                         board.retransmitted(seq, now);
                     },
+                    6 if span > 0 => board.probed(board.nxt - 1, now),
                     _ => {}
                 }
                 board.check();

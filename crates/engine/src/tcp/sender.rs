@@ -14,6 +14,11 @@ use crate::units::{Rate, Time};
 /// Linux `TCP_TIMEOUT_MIN`, two jiffies at HZ 1000.
 pub(super) const TIMEOUT_MIN: Time = Time::from_ms(2);
 
+/// Linux `tcp_syn_linear_timeouts`.
+const SYN_LINEAR_TIMEOUTS: u32 = 4;
+/// Data segments of a connection that are not paced (`fq`'s initial quantum, in segments).
+const UNPACED: u64 = 10;
+
 /// Which timer the one deadline of a sender stands for (Linux `icsk_pending`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimerKind {
@@ -78,6 +83,8 @@ pub struct Sender {
     rwnd: u64,
     phase: Phase,
     syn_retransmits: u32,
+    /// When the first SYN was sent.
+    syn_sent: Time,
     pacing: Pacing,
     /// No packet before this (pacing).
     pace_until: Time,
@@ -190,6 +197,7 @@ impl Sender {
             rwnd: (plan.rwnd.0 / u64::from(plan.mss)).max(1),
             phase: Phase::Waiting,
             syn_retransmits: 0,
+            syn_sent: Time::ZERO,
             pacing: plan.pacing,
             pace_until: Time::ZERO,
             timestamps: plan.timestamps,
@@ -243,8 +251,9 @@ impl Sender {
     /// No new data from now on.
     pub fn stop(&mut self) {
         self.unsent = Some(0);
-        if self.board.packets_out() == 0 && self.phase == Phase::Established {
+        if self.board.packets_out() == 0 {
             self.phase = Phase::Done;
+            self.clear_timer();
         }
     }
 
@@ -256,6 +265,7 @@ impl Sender {
     /// Connects.
     pub fn start(&mut self, now: Time, port: &mut impl Port) {
         self.conn.now = now;
+        self.syn_sent = now;
         self.phase = Phase::SynSent;
         self.send_syn(port);
     }
@@ -273,7 +283,9 @@ impl Sender {
         syn.flags = flags::SYN;
         syn.sent = now;
         port.send(syn);
-        let timeout = Time(INITIAL_RTO.ns() << self.syn_retransmits.min(6));
+        // The first timeouts of a SYN do not double (Linux `tcp_syn_linear_timeouts`, since 6.5).
+        let doublings = self.syn_retransmits.saturating_sub(SYN_LINEAR_TIMEOUTS);
+        let timeout = Time(INITIAL_RTO.ns() << doublings.min(7)).min(MAX_RTO);
         self.set_timer(TimerKind::Retransmit, timeout);
     }
 
@@ -285,12 +297,17 @@ impl Sender {
         }
         self.phase = Phase::Established;
         self.clear_timer();
-        if self.syn_retransmits == 0 {
+        if self.syn_retransmits == 0 || self.timestamps {
             self.take_rtt_sample(now - packet.sent, now - packet.sent);
         } else {
             // RFC 6298 section 5.7: nothing was learned of the path but that it is slow.
             self.rtt.sample(Time::from_secs(1), 0, 0);
             self.conn.srtt = self.rtt.srtt();
+        }
+        // RFC 5681 section 3.1, relaxed to more than one (Linux `tcp_init_transfer`):
+        // unless the answer is to the first SYN, which then was not lost.
+        if self.syn_retransmits > 1 && !(self.timestamps && packet.sent == self.syn_sent) {
+            self.conn.cwnd = 1;
         }
         self.conn.last_sent = now;
         self.cc.init(&mut self.conn);
@@ -353,17 +370,17 @@ impl Sender {
 
     /// Linux `tcp_set_xmit_timer`.
     pub(super) fn set_xmit_timer(&mut self) {
-        if !self.schedule_probe() {
+        if !self.schedule_probe(true) {
             self.rearm_rto();
         }
     }
 
     /// Schedules a tail loss probe (RFC 8985 section 7.2; Linux `tcp_schedule_loss_probe`).
-    pub(super) fn schedule_probe(&mut self) -> bool {
+    /// `progress`: an ACK has just let the timeout start anew.
+    pub(super) fn schedule_probe(&mut self, progress: bool) -> bool {
         let open = matches!(self.conn.ca_state, CaState::Open | CaState::Cwr);
         let out = self.board.packets_out();
-        // Linux does not probe while segments are sacked: recovery will see to it.
-        if out == 0 || !open || self.board.sacked_out > 0 {
+        if out == 0 || !open {
             return false;
         }
         let mut after = if self.conn.srtt > Time::ZERO {
@@ -376,7 +393,11 @@ impl Sender {
         } else {
             INITIAL_RTO
         };
-        let until_rto = self.until_rto();
+        let until_rto = if progress {
+            self.rto()
+        } else {
+            self.until_rto()
+        };
         if until_rto > Time::ZERO {
             after = after.min(until_rto);
         }
@@ -402,7 +423,8 @@ impl Sender {
                 (_, TimerKind::None) => self.timer = Time::NEVER,
             }
         }
-        if self.phase == Phase::Established && self.pace_until <= now {
+        // A deadline of pacing: go on where it stopped. Without pacing nothing waits here.
+        if self.phase == Phase::Established && self.is_paced() && self.pace_until <= now {
             self.retransmit_lost(port);
             self.transmit(port);
         }
@@ -415,12 +437,17 @@ impl Sender {
             if self.unsent != Some(0) && !self.rwnd_limited() {
                 self.tlp_retrans = false;
                 self.send_new(port);
-                self.note_window_use(false);
+                self.note_window_use(self.board.in_flight() >= self.conn.cwnd);
             } else {
                 self.tlp_retrans = true;
-                self.retransmit(self.board.nxt - 1, port);
+                let last = self.board.nxt - 1;
+                self.board.probed(last, self.conn.now);
+                self.emit_again(last, port);
             }
             self.tlp_high_seq = self.conn.snd_nxt;
+            self.conn.in_flight = self.board.in_flight();
+            // The timeout counts from the probe.
+            self.timer_kind = TimerKind::None;
         }
         self.rearm_rto();
     }
@@ -443,9 +470,12 @@ impl Sender {
             self.send_new(port);
             in_flight += 1;
         }
+        let limited = in_flight >= self.conn.cwnd;
+        if self.conn.snd_nxt > before || limited {
+            self.note_window_use(limited);
+        }
         if self.conn.snd_nxt > before {
-            self.note_window_use(in_flight >= self.conn.cwnd);
-            self.schedule_probe();
+            self.schedule_probe(false);
         }
         self.conn.in_flight = in_flight;
     }
@@ -515,6 +545,10 @@ impl Sender {
         self.board.retransmitted(seq, now);
         self.undo.retrans_stamp.get_or_insert(now);
         self.undo.retrans = Some(self.undo.retrans.unwrap_or(0) + 1);
+        self.emit_again(seq, port);
+    }
+
+    fn emit_again(&mut self, seq: u64, port: &mut impl Port) {
         let mut packet = self.data_packet(seq, self.board.get(seq).len);
         packet.flags |= flags::RETRANSMIT;
         // RFC 3168 section 6.1.5: retransmissions are not ECN-capable.
@@ -536,7 +570,8 @@ impl Sender {
     fn emit(&mut self, packet: Packet, port: &mut impl Port) {
         self.conn.last_sent = self.conn.now;
         self.stats.packets += 1;
-        if self.is_paced() && self.conn.pacing_rate > 0 {
+        // As fq, the first window goes out at once.
+        if self.is_paced() && self.conn.pacing_rate > 0 && self.conn.snd_nxt > UNPACED {
             let gap = Rate(self.conn.pacing_rate.saturating_mul(8)).time_for(u64::from(packet.len));
             self.pace_until = self.conn.now.max(self.pace_until) + gap;
         }

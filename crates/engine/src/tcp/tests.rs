@@ -1,0 +1,222 @@
+//! The sender, ACK by ACK, on hand-made packets.
+
+use super::Port;
+use super::sender::{Sender, TimerKind};
+use crate::cc::{self, CaState};
+use crate::packet::{Ecn, Packet, Sack, flags};
+use crate::plan::{Pacing, TcpPlan};
+use crate::registry::{complete_defaults, find};
+use crate::units::{Bytes, Time};
+
+#[derive(Default)]
+struct Wire(Vec<Packet>);
+
+impl Port for Wire {
+    fn send(&mut self, packet: Packet) {
+        self.0.push(packet);
+    }
+}
+
+impl Wire {
+    /// What was sent since the last call: segment, and whether again.
+    fn take(&mut self) -> Vec<(u64, bool)> {
+        let sent = std::mem::take(&mut self.0);
+        sent.iter()
+            .map(|p| (p.seq, p.has(flags::RETRANSMIT)))
+            .collect()
+    }
+}
+
+fn ms(n: u64) -> Time {
+    Time::from_ms(n)
+}
+
+fn sender(plan: &TcpPlan) -> Sender {
+    let entry = find(cc::ENTRIES, "reno").expect("registered");
+    let cc = (entry.build)(&complete_defaults(entry));
+    Sender::new(0, plan, cc, false, None)
+}
+
+/// Connected: the first window left at `rtt`.
+fn established(plan: &TcpPlan, rtt: Time, wire: &mut Wire) -> Sender {
+    let mut s = sender(plan);
+    s.start(Time::ZERO, wire);
+    let mut answer = wire.0.pop().expect("a SYN");
+    answer.flags |= flags::ACK;
+    s.on_syn_ack(&answer, rtt, wire);
+    s
+}
+
+/// An ACK with SACK blocks (first, one past the last), that echoes `echo`.
+fn ack(seq: u64, blocks: &[(u64, u64)], echo: Time) -> Packet {
+    let mut packet = Packet::new(0, 66, Ecn::NotEct);
+    packet.flags = flags::ACK;
+    packet.seq = seq;
+    packet.sent = echo;
+    for (slot, (from, to)) in packet.sack.iter_mut().zip(blocks) {
+        *slot = Sack {
+            offset: from.wrapping_sub(seq) as u32,
+            len: (to - from) as u32,
+        };
+    }
+    packet
+}
+
+fn rwnd(segments: u64) -> TcpPlan {
+    TcpPlan {
+        rwnd: Bytes(segments * 1448),
+        ..TcpPlan::default()
+    }
+}
+
+/// Linux `tcp_clean_rtx_queue`: SACKs of data older than the head's last
+/// transmission are progress.
+#[test]
+fn the_timeout_moves_with_sacks_of_what_was_sent_before_the_retransmission() {
+    let mut wire = Wire::default();
+    let mut s = established(&TcpPlan::default(), ms(100), &mut wire);
+    wire.take();
+    s.on_ack(&ack(0, &[(1, 5)], ms(100)), ms(200), &mut wire);
+    assert_eq!(wire.take()[0], (0, true));
+    assert_eq!(
+        (s.timer_kind, s.timer),
+        (TimerKind::Retransmit, ms(200) + s.rto())
+    );
+    s.on_ack(&ack(0, &[(1, 6)], ms(100)), ms(210), &mut wire);
+    assert_eq!(
+        (s.timer_kind, s.timer),
+        (TimerKind::Retransmit, ms(210) + s.rto())
+    );
+}
+
+/// Linux `tcp_schedule_loss_probe`: an ACK lets the timeout start anew, so it
+/// does not cut the probe short.
+#[test]
+fn a_probe_comes_two_round_trips_after_an_ack() {
+    let mut wire = Wire::default();
+    let mut s = established(&rwnd(10), ms(250), &mut wire);
+    s.on_ack(&ack(2, &[], ms(250)), ms(500), &mut wire);
+    // The last segments were sent now; the head at 250 ms would time out at 1000 ms.
+    s.timer_kind = TimerKind::None;
+    s.set_xmit_timer();
+    assert_eq!(
+        (s.timer_kind, s.timer),
+        (TimerKind::Probe, ms(500) + ms(2 * 250 + 2))
+    );
+}
+
+/// Linux `tcp_send_loss_probe` with `__tcp_retransmit_skb`.
+#[test]
+fn a_probe_is_no_repair_and_restarts_the_timeout() {
+    let mut wire = Wire::default();
+    let mut s = established(&rwnd(5), ms(100), &mut wire);
+    assert_eq!(wire.take().len(), 5);
+    assert_eq!(s.deadline(), ms(100 + 202));
+    s.on_timer(ms(302), &mut wire);
+    assert_eq!(wire.take(), [(4, true)]);
+    assert_eq!((s.board.in_flight(), s.board.retrans_out), (5, 0));
+    assert_eq!(s.undo.retrans, None);
+    assert_eq!(
+        (s.timer_kind, s.timer),
+        (TimerKind::Retransmit, ms(302) + s.rto())
+    );
+
+    // The originals were only late; then the probe arrives as well.
+    let window = s.conn.cwnd;
+    s.on_ack(&ack(5, &[], ms(100)), ms(310), &mut wire);
+    assert_eq!(s.tlp_high_seq, 5);
+    let mut duplicate = ack(5, &[(4, 5)], ms(302));
+    duplicate.flags |= flags::DSACK;
+    s.rack.reordering_seen = true;
+    s.on_ack(&duplicate, ms(402), &mut wire);
+    assert_eq!(s.tlp_high_seq, 0);
+    assert_eq!((s.conn.ca_state, s.rack.steps), (CaState::Open, 1));
+    assert!(s.conn.cwnd >= window);
+}
+
+/// A probe that repaired a loss costs one reduction (RFC 8985 section 7.4).
+#[test]
+fn a_probe_that_was_needed_halves_the_window() {
+    let mut wire = Wire::default();
+    let mut s = established(&rwnd(5), ms(100), &mut wire);
+    s.on_timer(ms(302), &mut wire);
+    s.on_ack(&ack(5, &[], ms(302)), ms(402), &mut wire);
+    s.on_ack(&ack(7, &[], ms(402)), ms(502), &mut wire);
+    assert_eq!((s.conn.ca_state, s.tlp_high_seq), (CaState::Open, 0));
+    assert_eq!((s.conn.ssthresh, s.conn.cwnd), (5, 5));
+}
+
+/// A D-SACK of a needless retransmission widens RACK's window, but only on a
+/// path that was seen to reorder.
+#[test]
+fn duplicates_widen_the_window_where_reordering_was_seen() {
+    for (seen, steps) in [(false, 1), (true, 2)] {
+        let mut wire = Wire::default();
+        let mut s = established(&rwnd(10), ms(100), &mut wire);
+        s.on_ack(&ack(1, &[], ms(100)), ms(200), &mut wire);
+        s.rack.reordering_seen = seen;
+        let mut duplicate = ack(1, &[(0, 1)], ms(100));
+        duplicate.flags |= flags::DSACK;
+        s.on_ack(&duplicate, ms(201), &mut wire);
+        assert_eq!(s.rack.steps, steps);
+    }
+}
+
+/// Linux `tcp_try_undo_partial`: the original fills the hole while
+/// retransmissions are out: nothing more is sent again.
+#[test]
+fn a_late_original_stops_retransmission() {
+    let mut wire = Wire::default();
+    let mut s = established(&TcpPlan::default(), ms(100), &mut wire);
+    wire.take();
+    // Seven holes, three delivered: PRR lets three out.
+    s.on_ack(&ack(0, &[(7, 10)], ms(100)), ms(200), &mut wire);
+    assert_eq!(wire.take(), [(0, true), (1, true), (2, true)]);
+    s.on_ack(&ack(1, &[(7, 10)], ms(100)), ms(205), &mut wire);
+    assert!(s.rack.reordering_seen);
+    assert!(wire.take().iter().all(|(_, again)| !again));
+    // When no retransmission is out any more, the reduction is taken back.
+    s.on_ack(&ack(3, &[(7, 10)], ms(100)), ms(206), &mut wire);
+    s.on_ack(&ack(4, &[(7, 10)], ms(100)), ms(207), &mut wire);
+    assert_eq!(s.undo.marker, None);
+    assert!(s.conn.cwnd >= 10 && s.conn.ca_state == CaState::Disorder);
+}
+
+/// Linux `tcp_syn_linear_timeouts` and `tcp_init_transfer`.
+#[test]
+fn a_syn_is_repeated_every_second_at_first() {
+    let mut wire = Wire::default();
+    let mut s = sender(&TcpPlan::default());
+    s.start(Time::ZERO, &mut wire);
+    let times: Vec<u64> = (0..8)
+        .map(|_| {
+            let at = s.deadline();
+            s.on_timer(at, &mut wire);
+            at.ns() / 1_000_000_000
+        })
+        .collect();
+    assert_eq!(times, [1, 2, 3, 4, 5, 7, 11, 19]);
+    let mut answer = *wire.0.last().expect("a SYN");
+    answer.flags |= flags::ACK;
+    wire.take();
+    s.on_syn_ack(&answer, Time::from_secs(19) + ms(30), &mut wire);
+    // The timestamp tells the RTT; a window of one after two lost SYNs.
+    assert_eq!(s.conn.srtt, ms(30));
+    assert_eq!(wire.take(), [(0, false)]);
+}
+
+/// fq lets the first ten segments go at once.
+#[test]
+fn pacing_begins_after_the_first_window() {
+    let mut wire = Wire::default();
+    let plan = TcpPlan {
+        pacing: Pacing::Fq,
+        initial_cwnd: 12,
+        ..TcpPlan::default()
+    };
+    let s = established(&plan, ms(100), &mut wire);
+    // The eleventh opens the gap.
+    assert_eq!(wire.take().len(), 11);
+    // 1514 bytes at twice 12 x 1448 bytes in 100 ms.
+    assert_eq!((s.deadline() - ms(100)).ns(), 4_356_584);
+}

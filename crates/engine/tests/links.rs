@@ -1,0 +1,446 @@
+//! Links, routes and sources: what leaves when, and what is counted of it.
+
+mod common;
+
+use common::*;
+use proptest::prelude::*;
+use tailback_engine::network::Network;
+use tailback_engine::plan::*;
+use tailback_engine::registry::Value;
+use tailback_engine::traffic;
+use tailback_engine::units::{Bytes, Rate, Time};
+
+/// A link so fast that it does not matter.
+const FAST: u64 = 100_000_000_000;
+
+/// Constant bit rate over link 0 from time 0 on, without any delay before it.
+fn cbr(name: &str, rate: u64, size: i64) -> TrafficPlan {
+    let entry = traffic::cbr::ENTRY;
+    let mut options = tailback_engine::registry::defaults(entry.options);
+    options.set("rate", Value::Rate(Rate(rate)));
+    options.set("packet_size", Value::Int(size));
+    TrafficPlan {
+        name: name.into(),
+        kind: entry.name,
+        options,
+        start: Time::ZERO,
+        stop: None,
+        rtt: Time::ZERO,
+        route: vec![0],
+    }
+}
+
+fn with_traffic(until: Time, links: Vec<LinkPlan>, traffic: Vec<TrafficPlan>) -> Plan {
+    let mut p = plan(until, links, vec![]);
+    p.traffic = traffic;
+    p
+}
+
+#[test]
+fn cbr_sends_at_its_rate_exactly() {
+    let (rate, size, seconds) = (1_700_000, 977, 100);
+    let p = with_traffic(
+        Time::from_secs(seconds),
+        vec![link(FAST, "fifo", &[])],
+        vec![cbr("c", rate, size)],
+    );
+    let outcome = run(Network::new(&p));
+    // Packet k leaves once its k predecessors took their time at the rate.
+    let expected = (seconds * rate).div_ceil(8 * size as u64);
+    assert_eq!(outcome.traffic[0].sent_packets, expected);
+    assert_eq!(
+        outcome.traffic[0].received_bytes,
+        outcome.traffic[0].received_packets * size as u64
+    );
+}
+
+/// 1250 bytes every 2 ms over 10 Mbit/s, nothing from 1 s to 3 s.
+fn outage(until: Time, resumes: bool) -> Plan {
+    let mut l = link(0, "fifo", &[("limit", Value::Packets(5_000))]);
+    let mut steps = vec![
+        (Time::ZERO, Rate(10_000_000)),
+        (Time::from_secs(1), Rate(0)),
+    ];
+    if resumes {
+        steps.push((Time::from_secs(3), Rate(10_000_000)));
+    }
+    l.rate = RatePlan::Steps(steps);
+    with_traffic(until, vec![l], vec![cbr("c", 5_000_000, 1250)])
+}
+
+#[test]
+fn nothing_leaves_while_the_rate_is_zero() {
+    for mode in [LinkMode::Shaper, LinkMode::Wire] {
+        let mut p = outage(Time::from_ms(2_500), true);
+        p.links[0].mode = mode;
+        let outcome = run(Network::new(&p));
+        assert_eq!(outcome.traffic[0].received_packets, 500, "{mode:?}");
+        assert_eq!(outcome.links[0].capacity_bytes, 1.25e6);
+    }
+}
+
+#[test]
+fn a_link_wakes_when_its_rate_comes_back() {
+    for mode in [LinkMode::Shaper, LinkMode::Wire] {
+        let mut p = outage(Time::from_secs(10), true);
+        p.links[0].mode = mode;
+        let outcome = run(Network::new(&p));
+        // 1000 packets waited; at 1 ms each, less 1 every 2 ms that comes, they
+        // are gone at 5 s, and nothing was lost.
+        assert_eq!(outcome.links[0].packets, 5_000, "{mode:?}");
+        assert_eq!(outcome.links[0].counts.drops(), 0);
+        // The packet of 1 s waited 2 s.
+        assert_eq!(outcome.links[0].delay.max(), Some(2_000_000_000));
+    }
+}
+
+#[test]
+fn a_link_that_stops_for_good_has_a_finite_occupancy() {
+    let mut p = outage(Time::from_secs(3), false);
+    p.links[0].mode = LinkMode::Wire;
+    p.links[0].count_in_service = true;
+    let outcome = run(Network::new(&p));
+    // In service half of the first second; then 0 to 1000 packets queue up in 2 s.
+    let byte_s = outcome.links[0].backlog_byte_ns as f64 / 1e9;
+    let expected = 1250.0 * 0.5 + 1250.0 * 500.0 * 2.0;
+    assert!((byte_s / expected - 1.0).abs() < 0.002, "{byte_s}");
+}
+
+#[test]
+fn a_slot_of_the_last_packet_counts_up_to_the_end() {
+    // One packet of 1250 bytes at 10 kbit/s is in service for 1 s; the run ends at 0.5 s.
+    let mut l = link(10_000, "fifo", &[]);
+    l.count_in_service = true;
+    let p = with_traffic(Time::from_ms(500), vec![l], vec![cbr("c", 10_000, 1250)]);
+    let outcome = run(Network::new(&p));
+    assert_eq!(outcome.links[0].backlog_byte_ns, 1250 * 500_000_000);
+}
+
+#[test]
+fn a_saturated_trace_is_used_to_the_byte() {
+    // 4 opportunities of 1504 bytes in 5 ms, twice two at the same time.
+    let times: Vec<Time> = [1, 1, 5, 5].map(Time::from_ms).to_vec();
+    for size in [100, 1504, 1514, 9000] {
+        let mut l = link(0, "fifo", &[("limit", Value::Packets(100))]);
+        l.rate = RatePlan::Trace(times.clone());
+        let p = with_traffic(
+            Time::from_secs(10),
+            vec![l],
+            vec![cbr("c", 100_000_000, size)],
+        );
+        let outcome = run(Network::new(&p));
+        let link = &outcome.links[0];
+        // 2000 periods; the run ends just before the last two opportunities.
+        assert_eq!(link.capacity_bytes, 8_000.0 * 1504.0);
+        let sent = link.bytes as f64 + 2.0 * 1504.0;
+        assert!(
+            (sent - link.capacity_bytes).abs() <= size as f64,
+            "{size}: {sent} of {}",
+            link.capacity_bytes
+        );
+    }
+}
+
+#[test]
+fn a_packet_leaves_a_shaper_first_and_a_wire_last() {
+    // Two packets of 1250 bytes at the same time, 10 ms each.
+    for (mode, delivered_by_15_ms) in [(LinkMode::Shaper, 2), (LinkMode::Wire, 1)] {
+        let run_until = |until| {
+            let mut l = link(1_000_000, "fifo", &[]);
+            l.mode = mode;
+            let mut sources = vec![cbr("a", 1_000_000, 1250), cbr("b", 1_000_000, 1250)];
+            sources
+                .iter_mut()
+                .for_each(|s| s.stop = Some(Time::from_ms(5)));
+            run(Network::new(&with_traffic(until, vec![l], sources)))
+        };
+        let early = run_until(Time::from_ms(15));
+        let received: u64 = early.traffic.iter().map(|t| t.received_packets).sum();
+        assert_eq!(received, delivered_by_15_ms, "{mode:?}");
+        // Without its own serialisation: 0 for the first, 10 ms for the second.
+        let late = run_until(Time::from_ms(100));
+        assert_eq!(late.links[0].delay.count(), 2);
+        assert_eq!(late.links[0].delay.max(), Some(10_000_000));
+        assert_eq!(late.links[0].delay.mean(), Some(5_000_000.0));
+    }
+}
+
+#[test]
+fn a_parking_lot_has_two_bottlenecks() {
+    let rtt = Time::from_ms(20);
+    let links = ["a", "b"]
+        .map(|name| {
+            let mut l = link(10_000_000, "fifo", &[("limit", Value::Packets(50))]);
+            l.name = name.into();
+            l
+        })
+        .to_vec();
+    let mut flows = vec![
+        flow("long", "reno", rtt, &[]),
+        flow("first", "reno", rtt, &[]),
+        flow("second", "reno", rtt, &[]),
+    ];
+    flows[0].route = vec![0, 1];
+    flows[2].route = vec![1];
+    let mut p = plan(Time::from_secs(120), links, flows);
+    p.warmup = Time::from_secs(10);
+    p.start_jitter = rtt;
+    p.host_jitter = Time::from_us(500);
+    let outcome = run(Network::new(&p));
+    for link in &outcome.links {
+        let utilisation = link.bytes as f64 / link.capacity_bytes;
+        assert!(utilisation > 0.98, "{}: {utilisation}", link.name);
+    }
+    let share = |i: usize| outcome.flows[i].delivered_bytes as f64;
+    // Twice the marks and twice the queue: less than either of the others has.
+    assert!(share(0) < 0.7 * share(1) && share(0) < 0.7 * share(2));
+    // Both links carry the same sum.
+    let sums = (share(0) + share(1), share(0) + share(2));
+    assert!((sums.0 / sums.1 - 1.0).abs() < 0.02, "{sums:?}");
+}
+
+#[test]
+fn the_way_back_can_be_the_bottleneck() {
+    let mut back = link(113_000, "fifo", &[("limit", Value::Packets(1000))]);
+    back.name = "back".into();
+    let mut f = flow("f", "reno", Time::from_ms(20), &[]);
+    f.back = vec![1];
+    // Otherwise the window grows until ACKs are lost.
+    f.tcp.rwnd = Bytes(100 * 1448);
+    f.tcp.quickack = false;
+    let mut p = plan(
+        Time::from_secs(60),
+        vec![link(10_000_000, "fifo", &[]), back],
+        vec![f],
+    );
+    p.warmup = Time::from_secs(10);
+    let outcome = run(Network::new(&p));
+    // An ACK of 66 bytes for two segments.
+    let acks = 113_000.0 / (66.0 * 8.0) * 50.0;
+    let segments = outcome.flows[0].delivered_bytes as f64 / 1448.0;
+    assert!(
+        (segments / (2.0 * acks) - 1.0).abs() < 0.01,
+        "{segments} {acks}"
+    );
+    assert_eq!(outcome.flows[0].retransmits, 0);
+    assert!(outcome.links[1].bytes as f64 > 0.999 * outcome.links[1].capacity_bytes);
+}
+
+#[test]
+fn every_flow_has_its_own_rtt() {
+    let flows = [10, 50, 130]
+        .map(|ms| {
+            let mut f = flow(&format!("f{ms}"), "reno", Time::from_ms(ms), &[]);
+            f.bytes = Some(Bytes(300 * 1448));
+            f.tcp.delack = false;
+            f
+        })
+        .to_vec();
+    let outcome = run(Network::new(&plan(
+        Time::from_secs(10),
+        vec![link(FAST, "fifo", &[])],
+        flows,
+    )));
+    for (f, ms) in outcome.flows.iter().zip([10.0, 50.0, 130.0]) {
+        // A burst of 150 packets takes 18 us.
+        let above = f.rtt.mean().expect("samples") / 1e6 - ms;
+        assert!((0.0..0.02).contains(&above), "{ms} ms + {above}");
+    }
+}
+
+#[test]
+fn host_jitter_keeps_the_order() {
+    let mut f = flow("f", "reno", Time::from_ms(20), &[]);
+    f.tcp.rwnd = Bytes(200 * 1448);
+    let mut p = plan(
+        Time::from_secs(20),
+        vec![link(1_000_000_000, "fifo", &[])],
+        vec![f],
+    );
+    // Forty packet times.
+    p.host_jitter = Time::from_us(500);
+    let outcome = run(Network::new(&p));
+    assert!(outcome.flows[0].packets > 100_000);
+    assert_eq!(outcome.flows[0].retransmits, 0);
+    // 0 to 0.5 ms at each end, the later the more packets are held up together.
+    let rtt = outcome.flows[0].rtt.mean().expect("samples") / 1e6;
+    assert!((20.5..21.5).contains(&rtt), "{rtt} ms");
+}
+
+#[test]
+fn a_stopped_flow_sends_nothing_new() {
+    let mut f = flow("f", "reno", Time::from_ms(20), &[]);
+    f.stop = Some(Time::from_secs(5));
+    let l = link(10_000_000, "fifo", &[("limit", Value::Packets(40))]);
+    let mut network = Network::new(&plan(Time::from_secs(20), vec![l], vec![f]));
+    while network.now() < Time::from_secs(5) {
+        network.advance(1);
+    }
+    let at_stop = network.sender(0).conn.snd_nxt;
+    assert!(at_stop > 3_000);
+    while network.advance(1 << 20) {}
+    assert_eq!(network.sender(0).conn.snd_nxt, at_stop);
+    assert!(network.sender(0).is_done());
+    let outcome = network.finish();
+    assert_eq!(outcome.flows[0].to_ns, 5_000_000_000);
+    let rate = outcome.flows[0].delivered_bytes as f64 * 8.0 / 5.0;
+    assert!((9.0e6..9.6e6).contains(&rate), "{rate}");
+}
+
+#[test]
+fn a_flow_stopped_before_it_connects_sends_nothing() {
+    let mut before = flow("before", "reno", Time::from_ms(20), &[]);
+    before.start = Time::from_secs(2);
+    before.stop = Some(Time::from_secs(1));
+    let mut meanwhile = flow("meanwhile", "reno", Time::from_ms(20), &[]);
+    meanwhile.stop = Some(Time::from_ms(10));
+    let mut network = Network::new(&plan(
+        Time::from_secs(20),
+        vec![link(10_000_000, "fifo", &[])],
+        vec![before, meanwhile],
+    ));
+    while network.advance(1 << 20) {}
+    // A SYN and its answer.
+    assert_eq!(network.census().entered, 2);
+    assert!(network.sender(0).is_done() && network.sender(1).is_done());
+}
+
+fn any_tcp() -> impl Strategy<Value = TcpPlan> {
+    (any::<[bool; 4]>(), 1u32..20, 1u64..200, 0u8..2).prop_map(
+        |([delack, timestamps, acks, quickack], iw, rwnd, paced)| TcpPlan {
+            delack,
+            timestamps,
+            quickack,
+            initial_cwnd: iw,
+            rwnd: Bytes(rwnd * 1448),
+            growth: if acks { Growth::Acks } else { Growth::Segments },
+            pacing: if paced == 1 { Pacing::Fq } else { Pacing::Auto },
+            ..TcpPlan::default()
+        },
+    )
+}
+
+fn any_flow(links: usize) -> impl Strategy<Value = FlowPlan> {
+    let route = move || prop::collection::vec(0..links as u32, 1..4);
+    (
+        0..tailback_engine::cc::ENTRIES.len(),
+        any::<bool>(),
+        0u64..300_000,
+        0u64..200,
+        (route(), route()),
+        any_tcp(),
+    )
+        .prop_map(|(cc, ecn, bytes, rtt, (route, back), tcp)| {
+            let name = tailback_engine::cc::ENTRIES[cc].name;
+            let mut f = flow("f", name, Time::from_ms(rtt), &[]);
+            f.ecn |= ecn;
+            f.bytes = Some(Bytes(bytes));
+            (f.route, f.back, f.tcp) = (route, back, tcp);
+            f
+        })
+}
+
+fn any_link() -> impl Strategy<Value = LinkPlan> {
+    (
+        0..tailback_engine::aqm::ENTRIES.len(),
+        0u8..4,
+        100_000u64..100_000_000,
+        0u64..50,
+        0u64..3_000,
+        prop_oneof![Just(0.0), 0.0..0.1],
+        any::<[bool; 2]>(),
+    )
+        .prop_map(|(queue, kind, rate, delay, jitter, loss, [wire, count])| {
+            let name = tailback_engine::aqm::ENTRIES[queue].name;
+            let mut l = link(rate, name, &[]);
+            l.rate = match kind {
+                0 => RatePlan::Steps(vec![
+                    (Time::ZERO, Rate(rate)),
+                    (Time::from_ms(300), Rate(0)),
+                    (Time::from_ms(1_500), Rate(rate / 7)),
+                    (Time::from_secs(4), Rate(rate)),
+                ]),
+                1 => RatePlan::Trace([3, 3, 8, 40].map(Time::from_ms).to_vec()),
+                _ => RatePlan::Constant(Rate(rate)),
+            };
+            l.mode = if wire {
+                LinkMode::Wire
+            } else {
+                LinkMode::Shaper
+            };
+            l.count_in_service = count;
+            (l.delay, l.jitter, l.loss) = (Time::from_ms(delay), Time::from_us(jitter), loss);
+            l
+        })
+}
+
+/// Runs to the end, with the census taken now and then.
+fn conserved(mut network: Network) -> Network {
+    loop {
+        let more = network.advance(499);
+        let c = network.census();
+        assert_eq!(c.entered, c.ended + c.inside + c.dropped);
+        if !more {
+            return network;
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// A transfer ends, whatever is lost on either way.
+    #[test]
+    fn loss_delays_a_transfer_and_does_not_end_it(
+        mut f in any_flow(1), seed in any::<u64>(), there in 0.0..0.1, back in 0.0..0.1,
+    ) {
+        let lossy = |name: &str, loss| {
+            let mut l = link(10_000_000, "fifo", &[]);
+            (l.name, l.loss) = (name.into(), loss);
+            l
+        };
+        (f.route, f.back) = (vec![0], vec![1]);
+        let mut p = plan(Time::from_secs(7_200), vec![lossy("there", there), lossy("back", back)], vec![f]);
+        p.seed = seed;
+        p.record.interval = Time::from_secs(1);
+        let network = conserved(Network::new(&p));
+        prop_assert!(network.sender(0).is_done());
+        let bytes = p.flows[0].bytes.unwrap().0;
+        let outcome = network.finish();
+        prop_assert_eq!(outcome.flows[0].delivered_bytes, bytes);
+        prop_assert!(outcome.flows[0].completion_ns.is_some());
+    }
+
+    /// Any network conserves packets, and every transfer in it ends.
+    #[test]
+    fn any_network_conserves_packets_and_completes(
+        (links, flows) in (1usize..4).prop_flat_map(|n| (
+            prop::collection::vec(any_link(), n),
+            prop::collection::vec(any_flow(n), 1..4),
+        )),
+        seed in any::<u64>(), start_jitter in 0u64..100, host_jitter in 0u64..2_000,
+        cbr_rate in 1_000u64..50_000,
+    ) {
+        let mut p = plan(Time::from_secs(7_200), links, flows);
+        for (i, l) in p.links.iter_mut().enumerate() {
+            l.name = format!("link{i}");
+        }
+        for (i, f) in p.flows.iter_mut().enumerate() {
+            f.name = format!("f{i}");
+        }
+        p.seed = seed;
+        (p.start_jitter, p.host_jitter) = (Time::from_ms(start_jitter), Time::from_us(host_jitter));
+        p.record.interval = Time::from_secs(10);
+        let mut source = cbr("c", cbr_rate, 500);
+        source.stop = Some(Time::from_secs(60));
+        p.traffic = vec![source];
+        let network = conserved(Network::new(&p));
+        for i in 0..p.flows.len() {
+            prop_assert!(network.sender(i).is_done(), "flow {}: {:?}", i, network.sender(i).conn);
+        }
+        let outcome = network.finish();
+        for (f, planned) in outcome.flows.iter().zip(&p.flows) {
+            prop_assert_eq!(f.delivered_bytes, planned.bytes.unwrap().0);
+        }
+    }
+}
