@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tailback.errors import InputError
 from tailback.experiments import ReproduceResult
@@ -44,7 +44,10 @@ class DctcpInternet2014:
         "Using Data Center TCP (DCTCP) in the Internet: "
         "Kühlewind, Wagner, Reyes Espinosa, Briscoe, 2014"
     )
-    doc = "Reno and DCTCP share one queue that drops the one and marks the other: when do they get the same?"
+    doc = (
+        "Reno and DCTCP share one queue that drops the one and marks the other: "
+        "when do they get the same?"
+    )
     parts = PARTS
 
     def run(

@@ -51,7 +51,8 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "RED: idle time",
         "the average decays by one factor (1 \u2212 w) per 40 B of idle time",
         "inferred",
-        "RED's authors count \u201csmall packets\u201d, Linux average ones (1000 B); it decides the queue at small thresholds",
+        "RED's authors count \u201csmall packets\u201d, Linux average ones (1000 B); it decides "
+        "the queue at small thresholds",
     ),
     (
         "RED: average updated by",
@@ -98,8 +99,8 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
     ("fraction F of one ACK", "0 or 1", "default", "the paper updates alpha on every ACK"),
 )
 
-#: Combinations of the open options that are scored against all of Table I and formula (3). The first
-#: is the one of the figures; those with `True` are part of a quick run.
+#: Combinations of the open options that are scored against all of Table I and formula (3). The
+#: first is the one of the figures; those with `True` are part of a quick run.
 READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
     ("taken", "the reading of this report", {}, True),
     (
@@ -136,7 +137,8 @@ READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
     ),
     (
         "linux-red-in-service",
-        "RED as in Linux, arriving packet counts for the marks, packet in transmission in the queue",
+        "RED as in Linux, arriving packet counts for the marks, packet in transmission in the "
+        "queue",
         {**_LINUX_RED, **_AVPKT, **_ECN_ARRIVING, **_IN_SERVICE},
         False,
     ),
