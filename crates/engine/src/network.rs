@@ -401,6 +401,11 @@ impl Network {
         &self.flows[flow].sender
     }
 
+    /// What is queued before a link.
+    pub fn backlog(&self, link: usize) -> aqm::Backlog {
+        self.links[link].queue.backlog()
+    }
+
     /// The time of the event handled last.
     pub fn now(&self) -> Time {
         self.now
