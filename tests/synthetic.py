@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any
 
 import polars as pl
+
 from tailback.experiments.dctcp_internet_2014 import points as pts
 
 
@@ -73,7 +74,7 @@ def respond(name: str, params: dict[str, Any], seed: int) -> FakeRun:
     if "ecn.min" in str(params) and ("step" in name or name == "fig6"):
         k = pts.bdp_size(params[f"{pts.ECN}.min"])
         tag = name.removeprefix("step-").rpartition("step-")[2]
-        m = {t: v for t, v in pts.ROWS}.get(tag, 0.125)
+        m = dict(pts.ROWS).get(tag, 0.125)
         equal = {0.125: 2.3, 0.25: 1.73, 0.5: 1.34, 0.70711: 1.26, 1.0: 1.16}[m]
         count = int(params.get("flows.dctcp.count", 1))
         ratio = math.exp(-1.4 * (k / m - equal) + noise)
@@ -134,9 +135,10 @@ def sawtooth(flows: dict[str, tuple[float, float, float]], events: bool) -> pl.D
 def measured(parts: tuple[str, ...], *, quick: bool = False, seeds: int = 3) -> Any:
     """What a call with these parts might have measured."""
     from tailback.experiments.dctcp_internet_2014.figures import Measured
-    from tailback.experiments.dctcp_internet_2014.options import OPTIONS
+    from tailback.experiments.dctcp_internet_2014.options import OPTIONS, READINGS
 
-    batches = pts.plan(parts, OPTIONS, quick=quick)
+    readings = [(name, changes) for name, _, changes, _ in READINGS]
+    batches = pts.plan(parts, OPTIONS, readings, quick=quick)
     frames = {
         name: pts.table(
             respond(name, params, seed)

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import polars as pl
 
-from tailback.figures.theme import WIDTH, colour_scale
+from tailback.figures.theme import WIDTH, Chart, colour_scale
 
 #: Points drawn of each distribution.
 STEPS = 250
 
 
-def cumulative(lower: Sequence[float], upper: Sequence[float], count: Sequence[int]) -> pl.DataFrame:
+def cumulative(
+    lower: Sequence[float], upper: Sequence[float], count: Sequence[int]
+) -> pl.DataFrame:
     """The distribution function at the upper ends of a histogram's buckets, at most `STEPS` points,
     evenly spaced in probability (columns value, share)."""
     total = sum(count)
@@ -42,7 +44,7 @@ def cdf(
     ordered: bool = False,
     width: int = WIDTH,
     height: int = 260,
-) -> alt.Chart:
+) -> Chart:
     """One curve for each distribution (as from `cumulative`)."""
     frame = pl.concat(
         [d.with_columns(pl.lit(name).alias("series")) for name, d in distributions.items()]

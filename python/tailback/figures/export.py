@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -45,17 +46,18 @@ def pdf(made: dict[str, Any]) -> bytes:
 
 @cache
 def javascript() -> str:
-    """Vega, Vega-Lite and vega-embed in one script without anything to download; it defines `vegaEmbed`.
+    """Vega, Vega-Lite and vega-embed in one script that downloads nothing; defines `vegaEmbed`.
 
     Making it takes seconds, so it is kept in the user's cache folder where that can be written.
     """
-    kept = _cache_folder() / f"vega-embed-{vl_convert.__version__}-vl{_VL}.js"
+    kept = _cache_folder() / f"vega-embed-{version('vl-convert-python')}-vl{_VL}.js"
     try:
         return kept.read_text(encoding="utf-8")
     except OSError:
         pass
     # Inside <script> the parser ends at the first "</script", wherever it stands.
-    bundle = str(vl_convert.javascript_bundle(vl_version=_VL)).replace("</script", "<\\/script")
+    made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=_VL)
+    bundle = str(made).replace("</script", "<\\/script")
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         part = kept.with_name(f".{kept.name}.{os.getpid()}")
@@ -69,4 +71,4 @@ def javascript() -> str:
 def _cache_folder() -> Path:
     """Where a program may keep what it can make again (XDG)."""
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "tailback"
+    return (Path(base) if base else Path("~/.cache").expanduser()) / "tailback"

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Literal
 
 import altair as alt
 import polars as pl
+
+from tailback.figures.theme import Chart
 
 
 def heatmap(
@@ -18,22 +22,20 @@ def heatmap(
     y_title: str,
     value_title: str,
     domain: tuple[float, float],
-    scheme: str = "viridis",
+    scheme: Literal["viridis", "cividis", "magma"] = "viridis",
     overlays: Sequence[tuple[str, pl.DataFrame]] | None = None,
     width: int = 560,
     height: int = 380,
-) -> alt.LayerChart:
+) -> Chart:
     """Cells centred on the grid of (`x`, `y`); their edges lie half-way between grid values.
 
     `overlays` lists curves over the cells: name, frame with columns x (ascending) and y.
     """
     edges = frame.with_columns(*_edges(frame, x, "x"), *_edges(frame, y, "y"))
-    x_scale = alt.Scale(
-        domain=[edges["x_from"].min(), edges["x_to"].max()], nice=False, zero=False
-    )
-    y_scale = alt.Scale(
-        domain=[edges["y_from"].min(), edges["y_to"].max()], nice=False, zero=False
-    )
+    x_range = [min(edges["x_from"].to_list()), max(edges["x_to"].to_list())]
+    y_range = [min(edges["y_from"].to_list()), max(edges["y_to"].to_list())]
+    x_scale = alt.Scale(domain=x_range, nice=False, zero=False)
+    y_scale = alt.Scale(domain=y_range, nice=False, zero=False)
     cells = (
         alt.Chart(edges)
         .mark_rect(stroke=None)
@@ -65,14 +67,19 @@ def heatmap(
         # Black on white is seen on every colour of the scale.
         layers.append(line.mark_line(strokeWidth=5, color="white", clip=True))
         layers.append(line.mark_line(strokeWidth=2, color="black", clip=True))
-        end = curve.filter(
-            pl.col("x").is_between(edges["x_from"].min(), edges["x_to"].max()),
-            pl.col("y").is_between(edges["y_from"].min(), edges["y_to"].max()),
-        ).tail(1)
+        end = curve.filter(pl.col("x").is_between(*x_range), pl.col("y").is_between(*y_range)).tail(
+            1
+        )
         label = alt.Chart(end).encode(
             x=alt.X("x:Q", scale=x_scale), y=alt.Y("y:Q", scale=y_scale), text=alt.value(name)
         )
-        place = {"align": "right", "baseline": "top", "dx": -8, "dy": 6, "fontSize": 12}
+        place: dict[str, Any] = {
+            "align": "right",
+            "baseline": "top",
+            "dx": -8,
+            "dy": 6,
+            "fontSize": 12,
+        }
         layers.append(label.mark_text(**place, stroke="white", strokeWidth=4, strokeJoin="round"))
         layers.append(label.mark_text(**place, color="black"))
     return alt.layer(*layers).properties(width=width, height=height)
@@ -84,7 +91,7 @@ def _edges(frame: pl.DataFrame, column: str, name: str) -> tuple[pl.Expr, pl.Exp
     if len(grid) == 1:
         bounds = [grid[0] - 0.5, grid[0] + 0.5]
     else:
-        middle = [(a + b) / 2 for a, b in zip(grid, grid[1:], strict=False)]
+        middle = [(a + b) / 2 for a, b in pairwise(grid)]
         bounds = [2 * grid[0] - middle[0], *middle, 2 * grid[-1] - middle[-1]]
     keys = pl.Series(grid, dtype=pl.Float64)
     lower = pl.Series(bounds[:-1], dtype=pl.Float64)

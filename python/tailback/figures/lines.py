@@ -1,4 +1,4 @@
-"""Curves over a parameter: one line for each series, its confidence band, published points beside it.
+"""Curves over a parameter: a line for each series, its confidence band, published points.
 
 Several quantities over the same axis become panels under one another (`panels`).
 """
@@ -13,7 +13,7 @@ from typing import Any, Literal
 import altair as alt
 import polars as pl
 
-from tailback.figures.theme import WIDTH, colour_scale, shape_scale
+from tailback.figures.theme import WIDTH, Chart, colour_scale, shape_scale
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,12 @@ def panel(
     ordered: bool = False,
     x_domain: tuple[float, float] | None = None,
     x_scale: Literal["linear", "log"] = "linear",
+    x_ticks: Sequence[float] | None = None,
     interpolate: Literal["linear", "step-after"] = "linear",
     points: bool = True,
     width: int = WIDTH,
     show_x_title: bool = True,
-) -> alt.LayerChart:
+) -> Chart:
     """One panel of curves.
 
     `order` lists the series as they appear in the legend; `ordered` colours them as values of a
@@ -78,7 +79,9 @@ def panel(
             nice=False,
             **({"domain": list(x_domain)} if x_domain else {"zero": False}),
         ),
-        axis=alt.Axis(tickCount=12, labelOverlap=True),
+        axis=alt.Axis(values=list(x_ticks), format=".3~g")
+        if x_ticks
+        else alt.Axis(tickCount=12, labelOverlap=True),
     )
     many = len(order) > 1
     legend = _legend(series_title, points) if many else None
@@ -158,7 +161,7 @@ def _log_axis(rows: pl.DataFrame, spec: Panel) -> tuple[dict[str, Any], list[flo
     return {"domain": [low, high]}, [t for t in ticks if low <= t <= high]
 
 
-def panels(frame: pl.DataFrame, specs: Sequence[Panel], **common: Any) -> alt.VConcatChart:
+def panels(frame: pl.DataFrame, specs: Sequence[Panel], **common: Any) -> Chart:
     """Several panels over one axis; `common` as for `panel`."""
     last = len(specs) - 1
     charts = [

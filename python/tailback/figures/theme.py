@@ -1,10 +1,15 @@
-"""House style of every figure: fonts, sizes and a palette that colour-blind readers can tell apart."""
+"""House style of every figure: fonts, sizes, colours that colour-blind readers tell apart."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import altair as alt
+
+#: Any of Altair's charts. Its own annotations are unions that differ between releases and that its
+#: methods do not accept, so a chart is not checked further.
+Chart: TypeAlias = Any
 
 #: Okabe and Ito's palette without its yellow, which is too light on white.
 CATEGORIES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
@@ -19,7 +24,7 @@ MUTED = "#52606d"
 GRID = "#e4e7eb"
 WIDTH = 620
 HEIGHT = 240
-#: Altair refuses more rows than this; a figure with more must bin by a rule that its caption states.
+#: Altair refuses more rows than this; a figure with more bins by a rule its caption states.
 MAX_ROWS = 5000
 
 

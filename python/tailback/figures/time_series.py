@@ -7,16 +7,19 @@ A series is drawn as steps: a congestion window holds until it changes. Long ser
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 import polars as pl
 
-from tailback.figures.theme import WIDTH, colour_scale
+from tailback.figures.theme import WIDTH, Chart, colour_scale
 
 
 def thin(frame: pl.DataFrame, *, by: Sequence[str], limit: int) -> tuple[pl.DataFrame, str | None]:
     """At most about `limit` rows: of each of equally long time bins the first row, the smallest and
-    the largest value are kept. Returns the rows and the sentence for the caption, if any were left out.
+    the largest value are kept.
+
+    Returns the rows and, if any were left out, the sentence that says so in the caption.
 
     `frame` has the columns time_s and value.
     """
@@ -24,8 +27,8 @@ def thin(frame: pl.DataFrame, *, by: Sequence[str], limit: int) -> tuple[pl.Data
         return frame, None
     groups = max(1, frame.select(list(by)).n_unique())
     bins = max(1, limit // (3 * groups))
-    start, end = frame["time_s"].min(), frame["time_s"].max()
-    assert isinstance(start, float) and isinstance(end, float)
+    start = float(frame.select(pl.col("time_s").min()).item())
+    end = float(frame.select(pl.col("time_s").max()).item())
     width = (end - start) / bins or 1.0
     binned = frame.with_row_index("row").with_columns(
         ((pl.col("time_s") - start) / width).floor().clip(0, bins - 1).cast(pl.Int64).alias("bin")
@@ -40,7 +43,8 @@ def thin(frame: pl.DataFrame, *, by: Sequence[str], limit: int) -> tuple[pl.Data
     ).unique()
     kept = binned.join(keep, on="row", how="semi").sort("row").drop("row", "bin")
     rule = (
-        f"thinned from {frame.height} to {kept.height} samples: of every {width * 1e3:.3g} ms the first, "
+        f"thinned from {frame.height} to {kept.height} samples: of every {width * 1e3:.3g} ms the "
+        f"first, "
         "the smallest and the largest are drawn"
     )
     return kept, rule
@@ -61,13 +65,13 @@ def time_series(
     x_domain: tuple[float, float] | None = None,
     rules: Sequence[tuple[float, str]] = (),
     zero: bool = True,
-) -> alt.TopLevelMixin:
+) -> Chart:
     """Values over time in seconds: columns time_s, value and `series`.
 
     `events` has time_s and `series`, one row for each drop or mark, drawn as ticks under the curves
     in the order `event_order`. `rows` gives every series a panel of its own.
     """
-    domain = {"domain": list(x_domain)} if x_domain else {}
+    domain: dict[str, Any] = {"domain": list(x_domain)} if x_domain else {}
     x = alt.X("time_s:Q", title="time in s", scale=alt.Scale(nice=False, zero=False, **domain))
     top = frame["value"].max() if frame.height else 1.0
     y_scale = alt.Scale(zero=zero, domainMax=float(top) * 1.06)  # type: ignore[arg-type]
@@ -75,10 +79,12 @@ def time_series(
     colour = alt.Color(
         f"{series}:N",
         scale=colour_scale(order),
-        legend=None if rows else alt.Legend(title=series_title, symbolType="stroke", symbolStrokeWidth=3),
+        legend=None
+        if rows
+        else alt.Legend(title=series_title, symbolType="stroke", symbolStrokeWidth=3),
     )
 
-    def curves(data: pl.DataFrame, name: str | None) -> alt.LayerChart:
+    def curves(data: pl.DataFrame, name: str | None) -> Chart:
         layers: list[alt.Chart] = []
         for value, says in rules:
             at = pl.DataFrame({"at": [float(value)], "says": [says]})
@@ -101,9 +107,13 @@ def time_series(
         return chart.properties(title=name) if name else chart
 
     if rows:
-        return alt.vconcat(
-            *(curves(frame.filter(pl.col(series) == name), name) for name in order), spacing=14
-        ).resolve_scale(x="shared", y="shared")
+        # The axis is titled once, under the last one.
+        bottom, x = x, x.title(None)
+        charts = []
+        for name in order:
+            x = bottom if name == order[-1] else x
+            charts.append(curves(frame.filter(pl.col(series) == name), name))
+        return alt.vconcat(*charts, spacing=14).resolve_scale(x="shared", y="shared")
     if events is None or events.is_empty():
         return curves(frame, None)
     # The axis is titled once, under the ticks.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import altair as alt
+from tailback.figures.theme import Chart
 
 #: How a measured value stands to the published one.
 Status = Literal["pass", "miss", "info"]
@@ -64,7 +64,7 @@ class Figure:
     #: Names the file; letters, digits, dashes.
     id: str
     title: str
-    chart: alt.TopLevelMixin
+    chart: Chart
     caption: str
     facts: Facts = field(default_factory=Facts)
 
@@ -115,7 +115,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of the source, published and measured; a row of cells.csv and of `reproduce --json`."""
+    """A number of the source, published and measured; a row of cells.csv and of `--json`."""
 
     #: Names table, row and column as the source does.
     id: str

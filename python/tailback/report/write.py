@@ -47,8 +47,11 @@ def write(report: Report, folder: Path) -> Path:
 
 
 def _replace(new: Path, folder: Path) -> None:
-    """Moves `new` to `folder`. A folder cannot be replaced in one step, so the old one is first moved
-    aside; a reader finds the old report, for a moment none, then the new one."""
+    """Moves `new` to `folder`.
+
+    A folder cannot be replaced in one step, so the old one is first moved aside: a reader finds
+    the old report, for a moment none, then the new one.
+    """
     if folder.exists():
         old = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
         os.replace(folder, old / "report")
@@ -157,9 +160,7 @@ def _markdown_table(table: Table) -> list[str]:
 
     titles = [f"{c.title} ({c.unit})" if c.unit else c.title for c in table.columns]
     rule = ["---:" if c.align == "right" else "---" for c in table.columns]
-    rows = [
-        [show(v, c) for v, c in zip(row, table.columns, strict=True)] for row in table.rows
-    ]
+    rows = [[show(v, c) for v, c in zip(row, table.columns, strict=True)] for row in table.rows]
     return [line(titles), line(rule), *(line(r) for r in rows)]
 
 
@@ -168,8 +169,19 @@ def to_csv(cells: tuple[Cell, ...] | list[Cell] | Any) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(
-        ["id", "quantity", "unit", "published", "measured", "error", "n", "ci95", "tolerance"]
-        + ["status", "note"]
+        [
+            "id",
+            "quantity",
+            "unit",
+            "published",
+            "measured",
+            "error",
+            "n",
+            "ci95",
+            "tolerance",
+            "status",
+            "note",
+        ]
     )
     for c in cells:
         numbers = [c.published, c.measured, c.error, c.n, c.ci95, c.tolerance]

@@ -1,10 +1,10 @@
-""""Using Data Center TCP (DCTCP) in the Internet" (Kühlewind et al. 2014), run again."""
+""" "Using Data Center TCP (DCTCP) in the Internet" (Kühlewind et al. 2014), run again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tailback.errors import InputError
 from tailback.experiments import ReproduceResult
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tailback.results import Results
 
-#: As `points.PARTS`, which would import Polars.
+#: Every figure and table of the paper, and three beyond it.
 PARTS: tuple[str, ...] = (
     "fig1",
     "fig2",
@@ -27,6 +27,7 @@ PARTS: tuple[str, ...] = (
     "fig8",
     "fig9",
     "fig10",
+    "readings",
     "bdp",
     "ablation",
 )
@@ -43,7 +44,10 @@ class DctcpInternet2014:
         "Using Data Center TCP (DCTCP) in the Internet: "
         "Kühlewind, Wagner, Reyes Espinosa, Briscoe, 2014"
     )
-    doc = "Reno and DCTCP share one queue that drops the one and marks the other: when do they get the same?"
+    doc = (
+        "Reno and DCTCP share one queue that drops the one and marks the other: "
+        "when do they get the same?"
+    )
     parts = PARTS
 
     def run(
@@ -63,21 +67,19 @@ class DctcpInternet2014:
                 raise InputError(unknown("part", part, PARTS))
         from tailback import Job, run_many
         from tailback.experiments.dctcp_internet_2014 import figures, points
-        from tailback.experiments.dctcp_internet_2014.options import OPTIONS
+        from tailback.experiments.dctcp_internet_2014.options import OPTIONS, READINGS
         from tailback.report import summarise, write
 
         chosen = tuple(p for p in PARTS if not parts or p in parts)
-        batches = points.plan(chosen, OPTIONS, quick=quick)
+        readings = [(name, changes) for name, _, changes, brief in READINGS if brief or not quick]
+        batches = points.plan(chosen, OPTIONS, readings, quick=quick)
         every = seeds if seeds is not None else QUICK_SEEDS if quick else SEEDS
-        work = [
-            Job(b.scenario, b.set, 1 if b.single and seeds is None else every)
-            for b in batches.values()
-        ]
+        work = [Job(b.scenario, b.set, min(every, b.most_seeds or every)) for b in batches.values()]
         results = run_many(work, jobs=jobs, out=out, progress=progress, engine=engine)
         found = dict(zip(batches, results, strict=True))
         measured = figures.Measured(
             frames={name: points.table(result.points) for name, result in found.items()},
-            series={name: _series(r) for name, r in found.items() if batches[name].single},
+            series={name: _series(r) for name, r in found.items() if name in points.DRAWN},
             lengths={name: points.lengths(b) for name, b in batches.items()},
             engine=engine,
             version=next((r.version for r in results), ""),

@@ -1,14 +1,23 @@
-"""What the paper leaves open, the default declared for it, and what is tried instead."""
+"""What the paper leaves open: the reading taken here, and what is tried instead."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from tailback.experiments.dctcp_internet_2014.points import Option
+from tailback.experiments.dctcp_internet_2014.points import CLASSIC, ECN, Option
 
-_E = "bottleneck.queue.ecn"
-_C = "bottleneck.queue.classic"
 _SLOPE = ("slope-0.5",)
+_QUEUE = "bottleneck.queue"
+
+_LINUX_RED = {f"{CLASSIC}.uniformise": "linux", f"{ECN}.uniformise": "linux"}
+_WAIT = {f"{CLASSIC}.uniformise": "wait", f"{ECN}.uniformise": "wait"}
+_AVPKT = {f"{_QUEUE}.avpkt": "1000b"}
+_ECN_ARRIVING = {f"{ECN}.include_arriving": True}
+_ARRIVING = {**_ECN_ARRIVING, f"{CLASSIC}.include_arriving": True}
+_IN_SERVICE = {"bottleneck.count_in_service": True}
+_NO_DELACK = {"tcp.delack": False}
+_SEGMENTS = {"tcp.growth": "segments"}
+_PER_CLASS = {f"{_QUEUE}.average": "class"}
 
 
 def _dctcp(**options: Any) -> dict[str, Any]:
@@ -21,58 +30,174 @@ def _patch(**options: Any) -> dict[str, Any]:
     return {"flows.dctcp.cc": {"name": "dctcp", "version": "patch-2012", **options}}
 
 
-#: Option, default, why. Declared before the results were compared.
-DECLARED: tuple[tuple[str, str, str], ...] = (
-    ("RED: gaps between drops or marks", "uniformised as in Linux", "formula (3) follows from uniformised RED and fails without"),
-    ("RED: arriving packet in the sampled queue", "included", "the paper says that 7812 to 8203 B hold 5 packets: the sixth is marked"),
-    ("RED: average updated by", "every arrival of either class", "both instances look at the one queue"),
-    ("RED: idle time", "average decays", "as Floyd and Jacobson and Linux have it"),
-    ("thresholds", "in bytes", "they are given in bytes"),
-    ("physical buffer", "1000 frames, never full", "the paper reports only AQM drops"),
-    ("duration, not counted", "210 s, the first 10 s (slopes: 110 s)", "1/w is 500 arrivals, 0.6 s"),
-    ("delayed ACKs", "on, two segments, quick ACKs at the start", "Linux's default"),
-    ("growth", "counts ACKs", "Linux 3.2 does"),
-    ("frames", "1500 B: 1448 B payload, 52 B IP and TCP with timestamps", "the paper's BDP is 20.83 packets of 1500 B"),
-    ("link", "a packet leaves at the start of its slot", "so that base RTT is 25 ms and the pipe holds the paper's BDP"),
-    ("mean queue", "over time, without the packet in transmission", "tailback's definition; the paper gives none"),
-    ("DCTCP", "all of the paper's modifications, alpha from 0, g = 2^-8 per ACK", "the paper uses the modified sender from Figure 2 on"),
-    ("fraction F of one ACK", "0 or 1", "the paper updates alpha on every ACK"),
-    ("initial window", "10", "Linux 3.2"),
+Basis = Literal["stated", "kernel", "default", "inferred"]
+#: How a basis is put into words.
+BASES: dict[Basis, str] = {
+    "stated": "stated in the paper",
+    "kernel": "Linux 3.2, which the paper ran",
+    "default": "tailback's default",
+    "inferred": "inferred from the paper's numbers",
+}
+
+#: Option, value, basis, remark.
+DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
+    (
+        "RED: gaps between drops or marks",
+        "not uniformised",
+        "inferred",
+        "with Linux 3.2's growth, formula (3) holds only so; see the readings",
+    ),
+    (
+        "RED: idle time",
+        "the average decays by one factor (1 \u2212 w) per 40 B of idle time",
+        "inferred",
+        "RED's authors count \u201csmall packets\u201d, Linux average ones (1000 B); it decides "
+        "the queue at small thresholds",
+    ),
+    (
+        "RED: average updated by",
+        "every arrival of either class",
+        "default",
+        "both instances look at the one queue",
+    ),
+    (
+        "RED: arriving packet in the sampled queue",
+        "not included",
+        "default",
+        "as in Linux and ns-2",
+    ),
+    ("thresholds", "in bytes", "stated", ""),
+    ("physical buffer", "1000 frames, never full", "default", "the paper speaks of AQM drops only"),
+    (
+        "duration, not counted",
+        "210 s, the first 10 s (Figures 7 to 9 and the readings: 110 s)",
+        "default",
+        "1/w is 500 arrivals, 0.6 s",
+    ),
+    ("delayed ACKs", "on", "kernel", ""),
+    ("growth", "counts ACKs: half a packet per RTT with delayed ACKs", "kernel", ""),
+    ("initial window", "10", "kernel", ""),
+    (
+        "frames",
+        "1500 B: 1448 B payload, 52 B of IP and TCP with timestamps",
+        "stated",
+        "from the paper's BDP of 20.83 packets",
+    ),
+    (
+        "link",
+        "a packet leaves at the start of its slot",
+        "default",
+        "base RTT is then 25 ms and the pipe holds the paper's BDP",
+    ),
+    ("mean queue", "over time, without the packet in transmission", "default", ""),
+    (
+        "DCTCP",
+        "all of the paper's modifications; alpha from 0, g = 2^-8 per ACK",
+        "stated",
+        "used from Figure 2 on",
+    ),
+    ("fraction F of one ACK", "0 or 1", "default", "the paper updates alpha on every ACK"),
 )
 
-#: Every entry is run against the declared defaults on rows of Table I and on formula (3).
+#: Combinations of the open options that are scored against all of Table I and formula (3). The
+#: first is the one of the figures; those with `True` are part of a quick run.
+READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
+    ("taken", "the reading of this report", {}, True),
+    (
+        "linux-red",
+        "RED as in Linux: uniformised, idle time in packets of 1000 B",
+        {**_LINUX_RED, **_AVPKT},
+        True,
+    ),
+    ("avpkt", "idle time in packets of 1000 B", _AVPKT, True),
+    ("uniformised", "uniformised as in Linux", _LINUX_RED, True),
+    (
+        "uniformised-no-delack",
+        "uniformised as in Linux, no delayed ACKs",
+        {**_LINUX_RED, **_NO_DELACK},
+        True,
+    ),
+    (
+        "uniformised-segments",
+        "uniformised as in Linux, growth counts segments",
+        {**_LINUX_RED, **_SEGMENTS},
+        False,
+    ),
+    (
+        "uniformised-class",
+        "uniformised as in Linux, average by class",
+        {**_LINUX_RED, **_PER_CLASS},
+        False,
+    ),
+    (
+        "uniformised-arriving",
+        "uniformised as in Linux, arriving packet counts for the marks",
+        {**_LINUX_RED, **_ECN_ARRIVING},
+        False,
+    ),
+    (
+        "linux-red-in-service",
+        "RED as in Linux, arriving packet counts for the marks, packet in transmission in the "
+        "queue",
+        {**_LINUX_RED, **_AVPKT, **_ECN_ARRIVING, **_IN_SERVICE},
+        False,
+    ),
+    ("wait", "gaps as ns-2's wait", _WAIT, False),
+    ("no-delack", "no delayed ACKs", _NO_DELACK, False),
+    ("segments", "growth counts segments", _SEGMENTS, False),
+    ("class", "average by class", _PER_CLASS, False),
+    ("ecn-arriving", "arriving packet counts for the marks", _ECN_ARRIVING, False),
+    ("arriving", "arriving packet counts for marks and drops", _ARRIVING, False),
+    ("in-service", "packet in transmission in the queue", _IN_SERVICE, False),
+)
+
+#: Every entry is run against the reading taken, on two rows of Table I and on a slope.
 OPTIONS: tuple[Option, ...] = (
-    Option("uniformise-wait", "RED gaps as ns-2's wait", {f"{_C}.uniformise": "wait", f"{_E}.uniformise": "wait"}),
-    Option("uniformise-none", "RED gaps not uniformised", {f"{_C}.uniformise": "none", f"{_E}.uniformise": "none"}),
-    Option("arriving", "arriving packet not in the sampled queue", {"bottleneck.queue.include_arriving": False}),
-    Option("average-class", "average updated by a class's own arrivals", {"bottleneck.queue.average": "class"}),
-    Option("idle-hold", "average held over idle times", {"bottleneck.queue.idle": "hold"}),
-    Option("buffer-100", "buffer of 100 frames", {"bottleneck.queue.limit": "100p"}),
-    Option("buffer-2bdp", "buffer of 2 BDP", {"bottleneck.queue.limit": "62500b"}),
-    Option("long", "four times as long", {"duration": "810s"}),
-    Option("warmup", "the first 60 s not counted", {"duration": "260s", "warmup": "60s"}),
-    Option("delack", "no delayed ACKs", {"tcp.delack": False}),
-    Option("growth", "growth counts segments", {"tcp.growth": "segments"}),
+    Option("uniformised", "RED gaps uniformised as in Linux", _LINUX_RED),
+    Option("wait", "RED gaps as ns-2's wait", _WAIT),
+    Option("avpkt", "idle time in packets of 1000 B (Linux)", _AVPKT),
+    Option("idle-hold", "average held over idle times", {f"{_QUEUE}.idle": "hold"}),
+    Option("average-class", "average updated by a class's own arrivals", _PER_CLASS),
+    Option("ecn-arriving", "arriving packet counts for the marks", _ECN_ARRIVING),
+    Option("arriving", "arriving packet counts for marks and drops", _ARRIVING),
+    Option("buffer-100", "buffer of 100 frames", {f"{_QUEUE}.limit": "100p"}),
+    Option("buffer-2bdp", "buffer of 2 BDP", {f"{_QUEUE}.limit": "62500b"}),
+    Option("long", "four times as long", {"duration": "410s"}),
+    Option("warmup", "the first 60 s not counted", {"duration": "160s", "warmup": "60s"}),
+    Option("delack", "no delayed ACKs", _NO_DELACK),
+    Option("growth", "growth counts segments", _SEGMENTS),
+    Option("initial-window", "initial window of 3", {"tcp.initial_cwnd": 3}),
     Option("header", "frames of 1514 B, Ethernet counted", {"tcp.header": 66}),
     Option("wire", "packet leaves at the end of its slot", {"bottleneck.link": "wire"}),
-    Option("in-service", "packet in transmission counted in the mean queue", {"bottleneck.link": "wire", "bottleneck.count_in_service": True}),
-    Option("initial-window", "initial window of 3", {"tcp.initial_cwnd": 3}),
-    Option("w-fast", "w_DCTCP = 0.02", {f"{_E}.weight": 0.02}, _SLOPE),
-    Option("w-instant", "w_DCTCP = 1: the queue itself", {f"{_E}.weight": 1}, _SLOPE),
-    Option("w-slow", "w_DCTCP = 0.0005", {f"{_E}.weight": 0.0005}, _SLOPE),
+    Option("in-service", "packet in transmission counted in the queue", _IN_SERVICE),
+    Option("w-slow", "w_DCTCP = 0.0005", {f"{ECN}.weight": 0.0005}, _SLOPE),
+    Option("w-fast", "w_DCTCP = 0.02", {f"{ECN}.weight": 0.02}, _SLOPE),
+    Option("w-instant", "w_DCTCP = 1: the queue itself", {f"{ECN}.weight": 1}, _SLOPE),
     Option("dctcp-patch", "DCTCP as first published", _patch()),
-    Option("dctcp-linux", "DCTCP of today's Linux", {"flows.dctcp.cc": {"name": "dctcp", "version": "linux-7.3"}}),
+    Option("dctcp-linux", "DCTCP of today's Linux", {"flows.dctcp.cc": "dctcp"}),
     Option("patch-a", "as first published, with (a): alpha of 20 bits", _patch(alpha_bits=20)),
-    Option("patch-ssthresh", "as first published, with ssthresh = cwnd \u2212 1", _patch(ssthresh="cwnd-1")),
+    Option(
+        "patch-ssthresh",
+        "as first published, with ssthresh = cwnd \u2212 1",
+        _patch(ssthresh="cwnd-1"),
+    ),
     Option("patch-b", "as first published, with (b): growth in CWR", _patch(grow_in_cwr=True)),
     Option("patch-c", "as first published, with (c): alpha on every ACK", _patch(update="ack")),
-    Option("patch-d", "as first published, with (d): progressive reduction", _patch(reduction="progressive")),
+    Option(
+        "patch-d",
+        "as first published, with (d): progressive reduction",
+        _patch(reduction="progressive"),
+    ),
     Option("without-a", "modified without (a): alpha of 10 bits", _dctcp(alpha_bits=10)),
     Option("without-ssthresh", "modified with ssthresh = cwnd", _dctcp(ssthresh="cwnd")),
     Option("without-b", "modified without (b): no growth in CWR", _dctcp(grow_in_cwr=False)),
     Option("without-c", "modified without (c): alpha once per window", _dctcp(update="window")),
     Option("without-d", "modified without (d): reduced at once", _dctcp(reduction="immediate")),
-    Option("prr", "modified, reduced by PRR", _dctcp(reduction="prr", ssthresh="cwnd", grow_in_cwr=False)),
+    Option(
+        "prr",
+        "modified, reduced by PRR",
+        _dctcp(reduction="prr", ssthresh="cwnd", grow_in_cwr=False),
+    ),
     Option("normalise", "F normalised by the packets in flight", _dctcp(normalise=True)),
     Option("g", "g = 2^-4 per ACK", _dctcp(g=0.0625)),
 )

@@ -32,6 +32,9 @@ ROWS: tuple[tuple[str, float], ...] = (
     ("0.707", 0.70711),
     ("1", 1.0),
 )
+#: Batches of which single runs are drawn over time.
+DRAWN = ("fig1", "fig2")
+
 ECN = "bottleneck.queue.ecn"
 CLASSIC = "bottleneck.queue.classic"
 
@@ -49,11 +52,8 @@ class Batch:
     name: str
     scenario: dict[str, Any]
     set: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def single(self) -> bool:
-        """Whether it is about the course of single runs, not about means over seeds."""
-        return bool(self.scenario["record"].get("series") == "changes")
+    #: Fewer seeds than asked for are enough.
+    most_seeds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -101,25 +101,33 @@ def bdp_size(value: Any, bdp: float = BDP) -> float:
 
 
 def plan(
-    parts: Iterable[str], options: Sequence[Option], *, quick: bool
+    parts: Iterable[str],
+    options: Sequence[Option],
+    readings: Sequence[tuple[str, dict[str, Any]]],
+    *,
+    quick: bool,
 ) -> dict[str, Batch]:
     """The batches that these parts need, by name."""
     wanted = set(parts)
     out: dict[str, Batch] = {}
 
-    def add(name: str, made: dict[str, Any], changes: Mapping[str, Any] | None = None) -> None:
-        out[name] = Batch(name, made, {**(_quick(made) if quick else {}), **(changes or {})})
+    def add(
+        name: str,
+        made: dict[str, Any],
+        changes: Mapping[str, Any] | None = None,
+        most_seeds: int | None = None,
+    ) -> None:
+        shorter = _quick(made) if quick else {}
+        out[name] = Batch(name, made, {**shorter, **(changes or {})}, most_seeds)
 
     if "fig1" in wanted:
-        add("fig1", scenario("fig1"))
+        add("fig1", scenario("fig1"), most_seeds=1)
     if "fig2" in wanted:
-        add("fig2", scenario("fig2"))
+        add("fig2", scenario("fig2"), most_seeds=1)
     if wanted & {"fig5", "table1"}:
         for tag, m in ROWS:
             made = scenario(f"fig5-m{tag}")
-            if quick:
-                made = _near_equal_share(made, m)
-            add(f"step-{tag}", made)
+            add(f"step-{tag}", near_equal_share(made, m, 8) if quick else made)
     if "table1" in wanted:
         add("two-reno", scenario("table1-two-reno"))
     if "fig6" in wanted:
@@ -134,6 +142,10 @@ def plan(
             key = f"{ECN}.probability"
             made["sweep"][key] = made["sweep"][key][1::3]
         add("slope", made)
+    if "fig9" in wanted:
+        made = scenario("formula3")
+        # Not shortened: Jain's index of a short run is below 1 by noise alone.
+        out["formula3"] = Batch("formula3", every(made, 3) if quick else made)
     if "fig10" in wanted:
         for width in ("bdp", "min"):
             made = scenario(f"fig10-width-{width}")
@@ -143,14 +155,40 @@ def plan(
         if quick:
             made["sweep"]["bottleneck.rate"] = ["2.5Mbit", "10Mbit", "40Mbit"]
         add("bdp", made)
+    short = {"duration": "45s", "warmup": "5s"} if quick else {"duration": "110s"}
+    most = 1 if quick else None
+    if "readings" in wanted:
+        for name, changes in readings:
+            for batch, made in _reading().items():
+                add(f"readings/{name}/{batch}", made, {**short, **changes}, most or 2)
     if "ablation" in wanted:
         bases = _ablation_bases(quick=quick)
         for row, made in bases.items():
-            add(f"ablation/baseline/{row}", made)
+            add(f"ablation/baseline/{row}", made, short, most)
         for option in options:
             for row in option.rows:
-                add(f"ablation/{option.id}/{row}", bases[row], option.set)
+                add(f"ablation/{option.id}/{row}", bases[row], {**short, **option.set}, most)
     return out
+
+
+def _reading() -> dict[str, dict[str, Any]]:
+    """What a reading of the open options is scored by: Table I near equal sharing, formula (3)."""
+    out: dict[str, dict[str, Any]] = {}
+    for tag, m in ROWS:
+        made = scenario(f"fig5-m{tag}")
+        made["sweep"]["zip"] = [steps(range(3, 10))] if m < 0.2 else made["sweep"]["zip"]
+        out[f"step-{tag}"] = made if m < 0.2 else near_equal_share(made, m, 9)
+    out["two-reno"] = scenario("table1-two-reno")
+    out["formula3"] = thin(
+        scenario("formula3"), lambda row: row[f"{ECN}.min"] in ("0.125bdp", "0.25bdp", "0.5bdp")
+    )
+    return out
+
+
+def steps(frames: Iterable[int]) -> dict[str, list[str]]:
+    """A zipped axis of step thresholds, each in the middle of the step of so many frames."""
+    sizes = [f"{FRAME * n - FRAME // 2}b" for n in frames]
+    return {f"{ECN}.min": sizes, f"{ECN}.max": sizes}
 
 
 def lengths(batch: Batch) -> tuple[str, str]:
@@ -167,32 +205,26 @@ def _quick(made: Mapping[str, Any]) -> dict[str, Any]:
     return {"duration": "45s", "warmup": "5s"}
 
 
-def _near_equal_share(made: dict[str, Any], m: float) -> dict[str, Any]:
-    """The part of a staircase in which equal sharing is looked for, for quick runs: at most
-    eight steps between Min_Thresh_Reno and 2.4 (M = BDP/8) or 1.6 (M = BDP) times that."""
+def near_equal_share(made: dict[str, Any], m: float, most: int) -> dict[str, Any]:
+    """The part of a staircase in which equal sharing is looked for: at most so many steps from
+    Min_Thresh_Reno to 2.4 (Min_Thresh_Reno = BDP/8) or 1.6 times (BDP) that."""
     top = 1.6 + 0.9 * (1.0 - m)
-    steps = [k for k in made["sweep"]["zip"][0][f"{ECN}.min"] if k <= top * m * BDP + FRAME]
-    stride = math.ceil(len(steps) / 8)
-    chosen = set(steps[::stride])
+    values = made["sweep"]["zip"][0][f"{ECN}.min"]
+    near = [k for k in values if bdp_size(k) <= top * m + FRAME / BDP]
+    chosen = set(near[:: math.ceil(len(near) / most)])
     return thin(made, lambda row: row[f"{ECN}.min"] in chosen)
 
 
 def _ablation_bases(*, quick: bool) -> dict[str, dict[str, Any]]:
-    """The three rows of the ablation table: two rows of Table I with the part of the staircase around
-    equal sharing, and one on formula (3)."""
+    """The three rows of the ablation table: two rows of Table I with the part of the staircase
+    around equal sharing, and a slope with Min_Thresh_DCTCP = BDP/2."""
     small = scenario("fig5-m0.125")
     large = scenario("fig5-m1")
-    steps = [FRAME * n - FRAME // 2 for n in range(2, 10)]
-    small["sweep"]["zip"] = [{f"{ECN}.min": steps, f"{ECN}.max": steps}]
-    steps = [FRAME * n - FRAME // 2 for n in range(17, 34, 3)]
-    large["sweep"]["zip"] = [{f"{ECN}.min": steps, f"{ECN}.max": steps}]
-    slope = scenario("slope")
-    slope = thin(slope, lambda row: row[f"{ECN}.min"] == "0.5bdp")
-    slope["sweep"][f"{ECN}.probability"] = [0.08, 0.12, 0.16, 0.2, 0.26, 0.35]
-    if quick:
-        small["sweep"]["zip"] = [{k: v[1::2] for k, v in small["sweep"]["zip"][0].items()}]
-        large["sweep"]["zip"] = [{k: v[::2] for k, v in large["sweep"]["zip"][0].items()}]
-        slope["sweep"][f"{ECN}.probability"] = [0.12, 0.2, 0.35]
+    small["sweep"]["zip"] = [steps(range(3, 10, 2) if quick else range(3, 10))]
+    large["sweep"]["zip"] = [steps(range(17, 34, 8) if quick else range(17, 34, 3))]
+    slope = thin(scenario("slope"), lambda row: row[f"{ECN}.min"] == "0.5bdp")
+    probabilities = [0.08, 0.2, 0.5] if quick else [0.06, 0.1, 0.15, 0.2, 0.3, 0.45]
+    slope["sweep"][f"{ECN}.probability"] = probabilities
     return {"step-0.125": small, "step-1": large, "slope-0.5": slope}
 
 
@@ -215,8 +247,9 @@ def table(points: Iterable[Any]) -> pl.DataFrame:
         if classic and not scalable:
             classic, scalable = classic[:1], classic[1:]
         ratio = None
-        if classic and scalable and sum(scalable) > 0:
-            ratio = sum(classic) / len(classic) / (sum(scalable) / len(scalable))
+        if classic and scalable:
+            ours, theirs = sum(classic) / len(classic), sum(scalable) / len(scalable)
+            ratio = ours / theirs if theirs > 0 else 1 / STARVED if ours > 0 else None
         queue = summary["queue"]
         row |= {
             "seed": run.seed,
@@ -258,15 +291,17 @@ def aggregate(frame: pl.DataFrame, by: Sequence[str], bdp: float = BDP) -> pl.Da
             row[label] = None if value.mean is None else value.mean * scale
             row[f"{label}_low"] = None if low is None else low * scale
             row[f"{label}_high"] = None if high is None else high * scale
-        logs = estimate(_logs(group["ratio"].to_list()))
-        low, high = logs.ci95 or (None, None)
-        row["ratio"] = None if logs.mean is None else math.exp(logs.mean)
+        mean = estimate(logs(group["ratio"].to_list()))
+        low, high = mean.ci95 or (None, None)
+        row["ratio"] = None if mean.mean is None else math.exp(mean.mean)
         row["ratio_low"] = None if low is None else math.exp(low)
         row["ratio_high"] = None if high is None else math.exp(high)
         rows.append(row)
     # Whether an interval exists depends on the data: the columns must not.
     floats = [f"{q}{end}" for q in AVERAGED for end in ("", "_low", "_high")]
-    return pl.DataFrame(rows, infer_schema_length=None).with_columns(pl.col(floats).cast(pl.Float64))
+    return pl.DataFrame(rows, infer_schema_length=None).with_columns(
+        pl.col(floats).cast(pl.Float64)
+    )
 
 
 # --- equal sharing -----------------------------------------------------------------------------
@@ -293,22 +328,24 @@ class EqualShare:
 def equal_share(
     frame: pl.DataFrame, x: str, *, falling: bool, bdp: float = BDP
 ) -> EqualShare | None:
-    """Where log(ratio) crosses 0 along column `x`: the crossing of the means over seeds; the interval
-    comes from the crossings of the single seeds. None if there is none within the grid."""
+    """Where log(ratio) crosses 0 along column `x`: the crossing of the means over seeds.
+
+    The interval comes from the crossings of the single seeds. None if there is none in the grid.
+    """
     xs = sorted(float(v) for v in frame[x].unique())
     means: list[float] = []
     for value in xs:
-        logs = estimate(_logs(frame.filter(pl.col(x) == value)["ratio"].to_list()))
-        if logs.mean is None:
+        mean = estimate(logs(frame.filter(pl.col(x) == value)["ratio"].to_list())).mean
+        if mean is None:
             return None
-        means.append(logs.mean)
+        means.append(mean)
     whole = crossing(xs, means, falling=falling)
     if whole is None:
         return None
     singles: list[tuple[float, float, float]] = []
     for _, group in frame.group_by("seed", maintain_order=True):
         ordered = group.sort(x)
-        logs_one = _logs(ordered["ratio"].to_list())
+        logs_one = logs(ordered["ratio"].to_list())
         if ordered.height != len(xs) or len(logs_one) != len(xs):
             continue
         one = crossing(xs, logs_one, falling=falling)
@@ -333,8 +370,13 @@ def equal_share(
     )
 
 
-def _logs(ratios: Sequence[float | None]) -> list[float]:
-    return [math.log(r) for r in ratios if r is not None and r > 0]
+#: A flow that gets less than this share of the other counts as getting this much: the logarithm of
+#: nothing would be infinite.
+STARVED = 1e-3
+
+
+def logs(ratios: Sequence[float | None]) -> list[float]:
+    return [math.log(min(max(r, STARVED), 1 / STARVED)) for r in ratios if r is not None]
 
 
 def _mean_at(
@@ -362,3 +404,9 @@ def formula3(min_ratio: float, max_prob_reno: float = 0.1) -> float:
     if not 0 <= min_ratio < 1:
         raise ValueError("formula (3) holds for 0 <= Min_Thresh_DCTCP/Min_Thresh_Reno < 1")
     return max_prob_reno / (1 - min_ratio)
+
+
+def half(row: Mapping[str, Any], name: str) -> float | None:
+    """Half width of an interval of `aggregate`."""
+    high = row.get(f"{name}_high")
+    return None if high is None else float(high) - float(row[name])
