@@ -152,7 +152,8 @@ class Results:
 
     def _repr_html_(self) -> str:
         """For notebooks: the flows of every run, cut after 50 rows."""
-        columns, rows = _columns(_rows(self, lambda summary: summary["flows"], "flow"))
+        rows = _rows(self, lambda summary: summary["flows"], "flow")
+        columns = _columns(rows)
         cells = "".join(
             "<tr>" + "".join(f"<td>{_cell(row.get(c))}</td>" for c in columns) + "</tr>"
             for row in rows[:50]
@@ -219,17 +220,17 @@ def _flat(part: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _columns(rows: Sequence[dict[str, Any]]) -> tuple[list[str], Sequence[dict[str, Any]]]:
-    return list(dict.fromkeys(column for row in rows for column in row)), rows
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(column for row in rows for column in row))
 
 
 def _frame(results: Results, parts: Any, name: str) -> pl.DataFrame:
     import polars as pl
 
-    columns, rows = _columns(_rows(results, parts, name))
+    rows = _rows(results, parts, name)
     # By column, with None where a row lacks it; inferring from every row,
     # since a column may be null for long before its first number.
-    data = {column: [row.get(column) for row in rows] for column in columns}
+    data = {column: [row.get(column) for row in rows] for column in _columns(rows)}
     return pl.DataFrame(data, strict=False, infer_schema_length=None)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tailback import _native, engines, machine, store, toml
 from tailback.assertions import Assertion
-from tailback.errors import EnginePanic, InputError, RunsFailed, TailbackError
+from tailback.errors import EnginePanic, InputError, RunsFailed
 from tailback.numbers import short
 from tailback.progress import Progress
 from tailback.results import Results, Run
@@ -267,6 +267,3 @@ def _results(scenario: _native.Scenario, runner: engines.Engine, root: Path) -> 
             if (path := store.run_path(root, ref.run_id)).is_dir()
         ],
     )
-
-
-__all__ = ["Job", "Source", "TailbackError", "check", "run", "run_many"]
