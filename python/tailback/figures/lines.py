@@ -79,7 +79,7 @@ def panel(
             nice=False,
             **({"domain": list(x_domain)} if x_domain else {"zero": False}),
         ),
-        axis=alt.Axis(values=list(x_ticks), format=".3~g")
+        axis=alt.Axis(values=list(x_ticks), format=".3~g", labelOverlap=False)
         if x_ticks
         else alt.Axis(tickCount=12, labelOverlap=True),
     )

@@ -946,7 +946,7 @@ class Builder:
         meta = [
             ("source", SOURCE),
             ("engine", f"{self.measured.engine}, version {self.measured.version}"),
-            ("runs", f"{runs} with {seeds} seed{'s' if seeds != 1 else ''} per point"),
+            ("runs", f"{runs}, up to {seeds} seed{'s' if seeds != 1 else ''} per point"),
             (
                 "bottleneck",
                 "10 Mbit/s, base RTT 25 ms, BDP 31,250 B = 20.83 frames of 1500 B, one queue",

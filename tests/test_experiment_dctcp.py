@@ -1,0 +1,263 @@
+"""The experiment of 2014: what is done with runs, on runs made up and on a few real ones."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+import tailback
+from synthetic import FakeRun, expand, measured, run
+from tailback.experiments import get
+from tailback.experiments.dctcp_internet_2014 import PARTS, QUICK_SEEDS, SEEDS, figures, table1
+from tailback.experiments.dctcp_internet_2014 import points as pts
+from tailback.experiments.dctcp_internet_2014.charts import fixed_point
+from tailback.experiments.dctcp_internet_2014.options import DECLARED, OPTIONS, READINGS
+from tailback.figures import export
+from tailback.metrics.crossing import crossing, monotone
+
+SCENARIOS = sorted((Path(pts.__file__).parent / "scenarios").glob("*.toml"))
+
+
+# --- crossings -----------------------------------------------------------------------------------
+
+
+def test_a_crossing_of_a_staircase_lies_between_its_steps() -> None:
+    found = crossing([1.0, 2.0, 3.0, 4.0], [2.0, 1.5, -0.5, -3.0], falling=True)
+    assert found
+    assert (found.left, found.right) == (1, 2)
+    assert found.x == pytest.approx(2.75)
+    assert found.at([0.0, 10.0, 20.0, 30.0]) == pytest.approx(17.5)
+
+
+def test_noise_on_a_flat_part_makes_one_crossing() -> None:
+    # Falls below 0 and rises above it again: pooled, the two middle values are 0.05.
+    found = crossing([1.0, 2.0, 3.0, 4.0], [1.0, -0.1, 0.2, -1.0], falling=True)
+    assert found
+    assert found.x == pytest.approx(3.0 + 0.05 / 1.05)
+
+
+def test_values_on_the_level_count_with_their_middle() -> None:
+    found = crossing([1.0, 2.0, 3.0, 4.0], [1.0, 0.0, 0.0, -1.0], falling=True)
+    assert found
+    assert found.x == 2.5
+
+
+def test_there_is_no_crossing_on_one_side_of_the_level() -> None:
+    assert crossing([1.0, 2.0], [1.0, 0.5], falling=True) is None
+    assert crossing([1.0, 2.0], [-0.5, -1.0], falling=True) is None
+
+
+def test_monotone_is_the_least_squares_fit() -> None:
+    assert monotone([1.0, 3.0, 2.0, 4.0], falling=False) == [1.0, 2.5, 2.5, 4.0]
+    assert monotone([1.0, 2.0, 3.0], falling=True) == [2.0, 2.0, 2.0]
+
+
+# --- equal sharing -------------------------------------------------------------------------------
+
+
+def staircase_runs(equal_frames: float, seeds: int = 3) -> list[FakeRun]:
+    """Runs of one row of Table I with equal sharing at so many frames."""
+    return [
+        run(
+            {f"{pts.ECN}.min": f"{pts.FRAME * n - pts.FRAME // 2}b"},
+            seed,
+            ratio=math.exp(equal_frames + 0.5 - n + 0.01 * (seed - 2)),
+            utilisation=0.9 + 0.01 * n,
+            queue_bdp=0.1 * n,
+        )
+        for n in range(3, 9)
+        for seed in range(1, seeds + 1)
+    ]
+
+
+def test_equal_share_of_a_staircase() -> None:
+    m = 0.125
+    found = table1.share(pts.table(staircase_runs(5.25)), m)
+    assert found
+    # Between the middles of the steps of 5 and 6 frames, three quarters of the way.
+    assert found.x == pytest.approx(5.25 * pts.FRAME / (m * pts.BDP))
+    assert found.utilisation == pytest.approx(0.9 + 0.01 * 5.75)
+    assert found.occupancy == pytest.approx(0.1 * 5.75)
+    assert found.n == 3
+    # Seeds move it by 0.01 frames either way: t = 4.303 for 2 degrees of freedom.
+    frames = found.ci95 / (pts.FRAME / (m * pts.BDP)) if found.ci95 else 0.0
+    assert frames == pytest.approx(4.302653 * 0.01 / math.sqrt(3), rel=1e-6)
+
+
+def test_a_starved_flow_does_not_hide_the_crossing() -> None:
+    runs = staircase_runs(5.25)
+    runs[-1].summary["flows"][0]["throughput_mbit"] = 0.0
+    found = table1.share(pts.table(runs), 0.125)
+    assert found
+    assert found.n == 3
+    assert found.x == pytest.approx(5.25 * pts.FRAME / (0.125 * pts.BDP))
+
+
+def test_steps_are_whole_frames() -> None:
+    low, high = pts.staircase(6750, 0.125)
+    assert (low, high) == (6000 / 3906.25, 7500 / 3906.25)
+    # The paper's K/M of 2.3 at BDP/8 is 5.99 frames: the edge between two steps.
+    assert pts.staircase(2.304 * 0.125 * pts.BDP, 0.125)[1] == pytest.approx(2.304)
+
+
+def test_formula_3() -> None:
+    assert pts.formula3(0.5) == pytest.approx(0.2)
+    for r in (1.5, 2.0, 5.0):
+        assert pts.formula3((r - 1) / r) == pytest.approx(0.1 * r)
+    with pytest.raises(ValueError, match="formula"):
+        pts.formula3(1.0)
+
+
+def test_half_the_growth_and_half_the_marks_have_nearly_the_same_fixed_point() -> None:
+    # W = 2/p and 1.22/sqrt(p) with uniformised RED give these.
+    for min_ratio, expected in ((0.125, 0.109), (0.25, 0.127), (0.5, 0.186), (0.75, 0.350)):
+        assert fixed_point(min_ratio) == pytest.approx(expected, rel=0.08)
+
+
+# --- scenario files and plan ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda p: p.stem)
+def test_scenario_files_are_valid(path: Path) -> None:
+    assert tailback.check(path).points
+
+
+def test_every_change_of_the_options_is_valid() -> None:
+    readings = [(name, changes) for name, _, changes, _ in READINGS]
+    for quick in (False, True):
+        batches = pts.plan(PARTS, OPTIONS, readings, quick=quick)
+        for batch in batches.values():
+            tailback.check(batch.scenario, set=batch.set)
+
+
+def test_table_1_runs_on_a_complete_staircase() -> None:
+    for tag, m in pts.ROWS:
+        steps = pts.scenario(f"fig5-m{tag}")["sweep"]["zip"][0][f"{pts.ECN}.min"]
+        frames = [math.ceil(float(k.removesuffix("b")) / pts.FRAME) for k in steps]
+        assert frames == list(range(frames[0], frames[-1] + 1))
+        assert (frames[0] - 1) * pts.FRAME <= m * pts.BDP <= frames[0] * pts.FRAME
+        assert frames[-1] * pts.FRAME >= 3 * m * pts.BDP
+
+
+def test_figure_10_scales_as_the_paper_says() -> None:
+    for name, width in (("fig10-width-bdp", lambda _m: 2.0), ("fig10-width-min", lambda m: 2 * m)):
+        (zipped,) = pts.scenario(name)["sweep"]["zip"]
+        for row in zip(*zipped.values(), strict=True):
+            low, high, prob, ecn_low, ecn_high, ecn_prob = row
+            m = pts.bdp_size(low)
+            assert pts.bdp_size(high) == pytest.approx(3 * m)
+            assert prob == pytest.approx(min(1, 0.1 / m), abs=1e-5)
+            assert pts.bdp_size(ecn_low) == pytest.approx(m / 2)
+            slope = ecn_prob / (pts.bdp_size(ecn_high) - pts.bdp_size(ecn_low))
+            assert slope == pytest.approx(0.2 / m / width(m), rel=1e-3)
+
+
+def test_quick_has_the_same_parts_and_fewer_runs() -> None:
+    readings = [(name, changes) for name, _, changes, _ in READINGS]
+    full = pts.plan(PARTS, OPTIONS, readings, quick=False)
+    short = [(name, changes) for name, _, changes, brief in READINGS if brief]
+    quick = pts.plan(PARTS, OPTIONS, short, quick=True)
+    brief = {f"readings/{name}/" for name, _, _, short in READINGS if short}
+    kept = {b for b in full if not b.startswith("readings/") or b.rpartition("/")[0] + "/" in brief}
+    assert set(quick) == kept
+
+    def simulated(batches: dict[str, pts.Batch], seeds: int) -> float:
+        return sum(
+            len(list(expand(b.scenario)))
+            * min(seeds, b.most_seeds or seeds)
+            * float(pts.lengths(b)[0].removesuffix("s"))
+            for b in batches.values()
+        )
+
+    assert simulated(quick, QUICK_SEEDS) < simulated(full, SEEDS) / 10
+
+
+def test_the_reading_taken_is_the_one_without_changes() -> None:
+    name, _, changes, quick = READINGS[0]
+    assert (name, changes, quick) == ("taken", {}, True)
+    assert sum(basis == "inferred" for _, _, basis, _ in DECLARED) == 2
+
+
+# --- the report ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def built() -> tuple[figures.Builder, object]:
+    builder = figures.Builder(measured(PARTS))
+    return builder, builder.report(PARTS)
+
+
+def test_every_part_has_its_section(built: tuple[figures.Builder, object]) -> None:
+    ids = [section.id for section in built[1].sections]  # type: ignore[attr-defined]
+    assert set(PARTS) <= set(ids)
+    assert ids[:3] == ["result", "table1", "readings"]
+
+
+def test_figures_have_no_more_rows_than_altair_takes(
+    built: tuple[figures.Builder, object],
+) -> None:
+    for figure in built[1].figures():  # type: ignore[attr-defined]
+        made = export.spec(figure.chart)
+        for rows in made.get("datasets", {}).values():
+            assert len(rows) <= 5000
+
+
+def test_cells_of_table_1(built: tuple[figures.Builder, object]) -> None:
+    cells = {cell.id: cell for cell in built[0].cells}
+    table = [c for c in cells.values() if c.id.startswith("Table I/")]
+    assert len(table) == 25
+    k = cells["Table I/M=0.125/K over M"]
+    assert (k.quantity, k.unit, k.published, k.n) == ("k_over_m", "1", 2.3, 3)
+    assert k.tolerance == pytest.approx(0.384)
+    assert cells["Table I/M=1/K over M"].tolerance == pytest.approx(0.1)
+    assert cells["Table I/M=1/Reno and DCTCP/occupancy"].tolerance == pytest.approx(0.0792)
+    for cell in table:
+        assert set(cell.json()) == {
+            "id",
+            "quantity",
+            "unit",
+            "published",
+            "measured",
+            "n",
+            "ci95",
+        }
+    # The made-up runs share equally where the paper has it.
+    assert all(c.status == "pass" for c in table if c.quantity == "k_over_m")
+
+
+def test_one_part_alone_makes_a_report() -> None:
+    for part in PARTS:
+        report = figures.Builder(measured((part,))).report((part,))
+        assert part in [section.id for section in report.sections]
+
+
+# --- real runs -----------------------------------------------------------------------------------
+
+
+def test_thresholds_between_two_frames_are_the_same_queue(tmp_path: Path) -> None:
+    scenario = pts.scenario("fig5-m0.25")
+    scenario["duration"], scenario["warmup"] = "20s", "2s"
+    thresholds = ["7812b", "8203b", "9000b", "9001b"]
+    scenario["sweep"] = {"zip": [{f"{pts.ECN}.min": thresholds, f"{pts.ECN}.max": thresholds}]}
+    frame = pts.table(tailback.run(scenario, out=tmp_path, progress=False).points)
+    ratios = frame["ratio"].to_list()
+    assert ratios[0] == ratios[1] == ratios[2]
+    assert ratios[3] != ratios[0]
+
+
+def test_reproduce_writes_report_and_cells(tmp_path: Path) -> None:
+    result = get("dctcp-internet-2014").run(
+        ["table1"], quick=True, seeds=1, jobs=2, out=tmp_path, progress=False, engine="sim"
+    )
+    assert result.report_dir == tmp_path / "reports" / "dctcp-internet-2014"
+    assert (result.report_dir / "index.html").is_file()
+    assert json.loads(json.dumps(result.to_dict()))["experiment"] == "dctcp-internet-2014"
+    cells = {cell["id"]: cell for cell in result.cells}
+    assert len(cells) == 25
+    k = [cells[f"Table I/M={m}/K over M"]["measured"] for m in ("0.125", "0.25", "0.5", "1")]
+    # The larger Reno's threshold, the closer to it the step of equal sharing.
+    assert k == sorted(k, reverse=True)
+    assert {row["quantity"] for row in result.summary} >= {"k_over_m", "occupancy_bdp"}

@@ -1,0 +1,192 @@
+"""Reports: what a file holds, whatever it is about."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import polars as pl
+import pytest
+
+from tailback.figures import cumulative, export, thin
+from tailback.report import (
+    Cell,
+    Column,
+    Facts,
+    Figure,
+    Mark,
+    Report,
+    Section,
+    Table,
+    Text,
+    Value,
+    summarise,
+    to_csv,
+    to_html,
+    to_markdown,
+    write,
+)
+
+
+def chart(rows: int = 3) -> Any:
+    frame = pl.DataFrame({"x": list(range(rows)), "y": [v * v for v in range(rows)]})
+    return alt.Chart(frame).mark_line().encode(x="x:Q", y="y:Q")
+
+
+def report(*blocks: Text | Figure | Table, cells: tuple[Cell, ...] = ()) -> Report:
+    section = Section("one", "Section one", blocks or [Text("nothing")])
+    return Report("name", "Title <1>", "Lead", [("engine", "sim 0")], [section], cells)
+
+
+CELLS = (
+    Cell("T/row 1/a", "a", "1", 2.0, 2.1, 3, 0.05, tolerance=0.1),
+    Cell("T/row 2/a", "a", "1", 4.0, 4.8, 3, 0.05, tolerance=0.1),
+    Cell("T/row 3/a", "a", "1", 1.0, None, 0, None, tolerance=0.1),
+    Cell("T/row 1/b", "b", "BDP", None, 0.5, 1, None),
+)
+
+
+def test_a_page_needs_nothing_from_the_network() -> None:
+    page = to_html(report(Figure("f", "Figure", chart(), "caption")))
+    # What scripts contain is text: only elements load something.
+    elements = re.sub(r"(<script[^>]*>).*?</script>", r"\1", page, flags=re.DOTALL)
+    assert elements.count("<script") == 3
+    assert re.findall(r"<(?:script|link|img|iframe)[^>]*(?:src|href)\s*=", elements) == []
+    assert "@import" not in page
+    assert "window.vegaEmbed" in page
+    # One script each for the library, the figures and what draws them: nothing ends one early.
+    assert page.count("</script") == 3
+
+
+def test_a_page_without_figures_carries_no_javascript() -> None:
+    assert "<script" not in to_html(report())
+
+
+def test_the_figures_of_a_page_can_be_read_back() -> None:
+    figure = Figure("f", "Figure", chart().properties(title="</script><b>"), "caption")
+    page = to_html(report(figure))
+    found = re.search(r'<script id="figures"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert found
+    specs = json.loads(found.group(1))
+    assert specs["f"]["title"] == "</script><b>"
+    assert specs["f"]["config"]["title"]["anchor"] == "start", "the house style"
+
+
+def test_text_is_escaped_and_marked_up() -> None:
+    page = to_html(report(Text("a < b, `x<y`, **bold**\n\n[link](https://example.org)")))
+    assert "<p>a &lt; b, <code>x&lt;y</code>, <strong>bold</strong></p>" in page
+    assert '<a href="https://example.org">link</a>' in page
+    assert "Title &lt;1&gt;" in page
+
+
+def test_a_figure_states_what_it_rests_on() -> None:
+    facts = Facts(12, 3, "60 s simulated", "5 s", "sim 0.1", ("w = 1",), ("no VM",))
+    page = to_markdown(report(Figure("f", "Figure", chart(), "caption", facts)))
+    for said in ("12, 3 seeds", "60 s", "the first 5 s", "sim 0.1", "w = 1", "no VM"):
+        assert said in page
+    assert "![Figure](figures/f.svg)" in page
+
+
+def test_a_table_shows_verdicts_and_what_is_missing() -> None:
+    columns = [Column("name", align="left"), Column("value", ".2f", unit="BDP"), Column("error")]
+    rows: list[list[Value]] = [["a|b", 1.234, Mark("+0.1", "miss")], ["c", None, None]]
+    table = Table("t", "Table", columns, rows)
+    text = to_markdown(report(table))
+    assert "| name | value (BDP) | error |" in text
+    assert "| --- | ---: | ---: |" in text
+    assert "| a\\|b | 1.23 | +0.1 |" in text
+    assert "| c | — | — |" in text
+    assert '<span class="status miss">+0.1</span>' in to_html(report(table))
+
+
+def test_cells_as_csv_keep_every_digit() -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv(CELLS))))
+    assert [row["status"] for row in rows] == ["pass", "miss", "miss", "info"]
+    assert float(rows[1]["error"]) == 4.8 - 4.0
+    assert (rows[2]["measured"], rows[2]["error"], rows[3]["published"]) == ("", "", "")
+
+
+def test_an_error_equal_to_the_tolerance_agrees() -> None:
+    assert Cell("x", "x", "1", 2.0, 2.1, 1, None, tolerance=0.1).status == "pass"
+    assert Cell("x", "x", "1", 2.0, 2.1001, 1, None, tolerance=0.1).status == "miss"
+
+
+def test_summary_counts_cells_with_both_numbers() -> None:
+    (only,) = summarise(CELLS)
+    assert only["quantity"] == "a"
+    assert only["cells"] == 2
+    assert only["median_rel_error"] == pytest.approx((0.05 + 0.2) / 2)
+    assert only["median_abs_error"] == pytest.approx((0.1 + 0.8) / 2)
+    assert only["p90_abs_error"] == pytest.approx(0.8)
+
+
+def test_nearest_rank_of_ten_values() -> None:
+    cells = [Cell(f"{i}", "q", "1", 10.0, 10.0 + i, 1, None) for i in range(1, 11)]
+    (only,) = summarise(cells)
+    assert only["p90_abs_error"] == 9.0
+
+
+def test_writing_replaces_all_of_an_older_report(tmp_path: Path) -> None:
+    folder = tmp_path / "reports" / "name"
+    write(report(Figure("old", "Old", chart(), ""), cells=CELLS), folder)
+    index = write(report(Figure("new", "New", chart(), ""), cells=CELLS), folder)
+    assert index == folder / "index.html"
+    files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    assert files == [
+        "cells.csv",
+        "figures/new.svg",
+        "figures/new.vl.json",
+        "index.html",
+        "report.md",
+    ]
+    assert [p.name for p in folder.parent.iterdir()] == ["name"], "nothing is left beside it"
+    assert (folder / "figures/new.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_a_report_that_cannot_be_made_leaves_the_old_one(tmp_path: Path) -> None:
+    folder = tmp_path / "name"
+    write(report(), folder)
+    before = (folder / "index.html").read_bytes()
+    with pytest.raises(alt.MaxRowsError):
+        write(report(Figure("f", "Figure", chart(5001), "")), folder)
+    assert (folder / "index.html").read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["name"]
+
+
+def test_thinning_keeps_extremes_and_says_so() -> None:
+    n = 30_000
+    values = [float(i % 97) for i in range(n)]
+    values[12_345] = 1e6
+    frame = pl.DataFrame({"time_s": [i / 100 for i in range(n)], "flow": "a", "value": values})
+    kept, rule = thin(frame, by=["flow"], limit=3000)
+    assert kept.height <= 3000
+    assert kept["value"].max() == 1e6
+    assert kept["value"].min() == 0.0
+    assert kept["time_s"].is_sorted()
+    assert rule
+    assert "30000" in rule
+    short = frame.head(100)
+    assert thin(short, by=["flow"], limit=3000) == (short, None)
+
+
+def test_cumulative_distribution_of_buckets() -> None:
+    frame = cumulative([0.0, 1.0, 3.0], [1.0, 2.0, 4.0], [1, 2, 1])
+    assert frame.rows() == [(0.0, 0.0), (1.0, 0.25), (2.0, 0.75), (4.0, 1.0)]
+    assert cumulative([], [], []).is_empty()
+
+
+def test_javascript_is_kept_in_the_cache_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    export.javascript.cache_clear()
+    made = export.javascript()
+    (kept,) = (tmp_path / "tailback").iterdir()
+    assert kept.read_text(encoding="utf-8") == made
+    assert "</script" not in made
+    export.javascript.cache_clear()
