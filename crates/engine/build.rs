@@ -1,5 +1,6 @@
-//! Hashes the sources of the engine and of the measurements into the engine's
-//! version, so that a stored result never outlives the code it came from.
+//! Hashes the sources of the engine and of the measurements, and the versions
+//! of the libraries that numbers come from, into the engine's version, so that
+//! a stored result never outlives the code it came from.
 
 #![allow(
     clippy::disallowed_methods,
@@ -8,6 +9,14 @@
 
 use std::path::{Path, PathBuf};
 
+/// What the workspace builds with, wherever it is built from: a checkout and
+/// maturin's source distribution both have it.
+const LOCK: &str = "../../Cargo.lock";
+
+/// Another release of these may give other numbers: the elementary functions
+/// and the random generator.
+const NUMERIC: [&str; 2] = ["libm", "rand_pcg"];
+
 fn main() {
     let mut files = Vec::new();
     for dir in ["src", "../record/src"] {
@@ -15,16 +24,31 @@ fn main() {
         collect(Path::new(dir), &mut files);
     }
     files.sort();
-    // FNV-1a, 64 bits: an accidental collision between two states of the
-    // sources is out of reach, and nothing here is adversarial.
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut hash = Fnv::default();
     for file in files {
-        for byte in std::fs::read(&file).expect("a source file that was just listed") {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+        hash.update(&std::fs::read(&file).expect("a source file that was just listed"));
+    }
+    println!("cargo:rerun-if-changed={LOCK}");
+    let lock = std::fs::read_to_string(LOCK)
+        .unwrap_or_else(|e| panic!("{LOCK} is part of the engine's version: {e}"));
+    for name in NUMERIC {
+        let lines = locked(&lock, name);
+        assert!(!lines.is_empty(), "{LOCK} has no package {name}");
+        lines.iter().for_each(|line| hash.update(line.as_bytes()));
     }
     let release = std::env::var("CARGO_PKG_VERSION").expect("set by cargo");
+    let hash = hash.0;
     println!("cargo:rustc-env=TAILBACK_ENGINE_VERSION={release}+{hash:016x}");
+}
+
+/// What a lock file says of a package: name, version, origin and checksum.
+fn locked<'l>(lock: &'l str, name: &str) -> Vec<&'l str> {
+    let head = format!("name = \"{name}\"");
+    lock.split("[[package]]")
+        .map(|entry| entry.trim().lines())
+        .filter(|lines| lines.clone().next() == Some(&head))
+        .flat_map(|lines| lines.take_while(|line| !line.starts_with("dependencies")))
+        .collect()
 }
 
 fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
@@ -34,6 +58,24 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
             collect(&path, files);
         } else if path.extension().is_some_and(|e| e == "rs") {
             files.push(path);
+        }
+    }
+}
+
+/// FNV-1a, 64 bits: an accidental collision between two states of the sources
+/// is out of reach, and nothing here is adversarial.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Fnv {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn update(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
     }
 }

@@ -172,8 +172,9 @@ pub struct TcpPlan {
     pub min_rto: Time,
     /// Whether ACKs are delayed (2 segments or the timer).
     pub delack: bool,
-    /// Whether the timestamp option is in use: spurious retransmissions are
-    /// told apart by it, and 3 SACK blocks fit instead of 4.
+    /// Whether the timestamp option is in use: by it RTT samples are taken of
+    /// retransmitted data, and spurious retransmissions are told apart. What
+    /// it costs on the wire stands in `header`.
     pub timestamps: bool,
     /// Receive window, bytes.
     pub rwnd: Bytes,
