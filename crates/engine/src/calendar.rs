@@ -65,8 +65,9 @@ impl Calendar {
         }
     }
 
-    /// When a component is due, if it has an entry.
-    pub fn due(&self, component: Component) -> Option<Time> {
+    /// When a component is due, if it has an entry; for tests.
+    #[cfg(test)]
+    fn due(&self, component: Component) -> Option<Time> {
         if let Some(due) = self.scanned.get(component as usize) {
             return (*due < u64::MAX).then_some(Time(*due));
         }

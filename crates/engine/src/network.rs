@@ -1,9 +1,11 @@
-//! Puts the parts of a plan together and runs them.
+//! Runs the parts of a plan together; `build` makes them.
 //!
 //! A data packet goes sender -> pipe (half the RTT) -> links of its route ->
 //! receiver; an ACK goes receiver -> pipe (the other half) -> links of the way
 //! back -> sender. Packets wait in the FIFOs of pipes and queues; the calendar
 //! holds one entry for each pipe, link and end point.
+
+mod build;
 
 use std::collections::VecDeque;
 
@@ -11,18 +13,17 @@ use tailback_record::{
     Counts, FlowOutcome, Histogram, LinkOutcome, Outcome, Series, SeriesId, TrafficOutcome,
 };
 
-use crate::aqm::{self, Queue, QueueContext, Sink};
+use crate::aqm::{self, Queue};
 use crate::calendar::{Calendar, Component};
 use crate::cc;
 use crate::link::{Link, Next};
 use crate::packet::{Packet, flags};
-use crate::plan::{LinkPlan, Plan, SeriesMode};
-use crate::registry::find;
+use crate::plan::{Plan, SeriesMode};
 use crate::rng::Stream;
 use crate::tcp::Port;
-use crate::tcp::receiver::{EcnEcho, Receiver};
+use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
-use crate::traffic::{self, Source, Step};
+use crate::traffic::{Source, Step};
 use crate::units::Time;
 
 /// A constant delay: what goes in comes out in order.
@@ -194,182 +195,7 @@ pub struct Network {
     every_change: bool,
 }
 
-/// Finds or makes the pipe of a constant delay.
-fn pipe_of(pipes: &mut Vec<Pipe>, delay: Time) -> u32 {
-    let found = pipes
-        .iter()
-        .position(|p| p.jitter.is_none() && p.delay == delay);
-    found.unwrap_or_else(|| {
-        pipes.push(Pipe::new(delay, None));
-        pipes.len() - 1
-    }) as u32
-}
-
 impl Network {
-    /// Builds the network of a plan.
-    ///
-    /// # Panics
-    /// When the plan names an algorithm that is not registered or options that
-    /// are not complete: a plan made from a validated scenario does neither.
-    pub fn new(plan: &Plan) -> Network {
-        let plan = plan.clone();
-        let names: Vec<&str> = plan
-            .flows
-            .iter()
-            .map(|f| f.name.as_str())
-            .chain(plan.traffic.iter().map(|t| t.name.as_str()))
-            .collect();
-        let mut pipes = Vec::new();
-        let mut paths = Vec::new();
-        for flow in &plan.flows {
-            let half = Time(flow.rtt.ns() / 2);
-            let (access, returning) = if plan.host_jitter > Time::ZERO {
-                // Its own pipes: jitter keeps the order of one host's packets only.
-                let mut own = |delay: Time, purpose| {
-                    let stream = Stream::new(plan.seed, &flow.name, purpose);
-                    pipes.push(Pipe::new(delay, Some((plan.host_jitter, stream))));
-                    (pipes.len() - 1) as u32
-                };
-                (
-                    own(half, "sender jitter"),
-                    own(flow.rtt - half, "receiver jitter"),
-                )
-            } else {
-                (
-                    pipe_of(&mut pipes, half),
-                    pipe_of(&mut pipes, flow.rtt - half),
-                )
-            };
-            paths.push(Path {
-                route: flow.route.clone().into(),
-                back: flow.back.clone().into(),
-                access,
-                returning,
-            });
-        }
-        for source in &plan.traffic {
-            let access = pipe_of(&mut pipes, Time(source.rtt.ns() / 2));
-            paths.push(Path {
-                route: source.route.clone().into(),
-                back: [].into(),
-                access,
-                returning: access,
-            });
-        }
-        let link_pipes: Vec<Option<u32>> = plan
-            .links
-            .iter()
-            .map(|link| {
-                if link.jitter > Time::ZERO {
-                    let stream = Stream::new(plan.seed, &link.name, "jitter");
-                    pipes.push(Pipe::new(link.delay, Some((link.jitter, stream))));
-                    Some((pipes.len() - 1) as u32)
-                } else {
-                    (link.delay > Time::ZERO).then(|| pipe_of(&mut pipes, link.delay))
-                }
-            })
-            .collect();
-
-        let mut series = Series::default();
-        let links: Vec<Link> = plan
-            .links
-            .iter()
-            .map(|l| build_link(l, &plan, &names))
-            .collect();
-        let link_series = plan
-            .links
-            .iter()
-            .zip(&links)
-            .map(|(p, l)| declare_link(&mut series, p, l));
-        let link_series = link_series.collect();
-        let recording = plan.record.series != SeriesMode::Off;
-        let flows = plan
-            .flows
-            .iter()
-            .enumerate()
-            .map(|(i, f)| build_flow(i as u32, f, &plan, recording, &mut series))
-            .collect();
-        let sources = plan
-            .traffic
-            .iter()
-            .map(|t| build_source(t, &plan))
-            .collect();
-
-        let (n_pipes, n_links) = (pipes.len() as u32, plan.links.len() as u32);
-        let (n_flows, n_sources) = (plan.flows.len() as u32, plan.traffic.len() as u32);
-        let links_at = n_pipes;
-        let senders = links_at + 3 * n_links;
-        let sources_at = senders + 2 * n_flows;
-        let stops = sources_at + n_sources;
-        let ids = Ids {
-            links: links_at,
-            queue_timers: links_at + n_links,
-            rate_changes: links_at + 2 * n_links,
-            senders,
-            receivers: senders + n_flows,
-            sources: sources_at,
-            stops,
-            warmup: stops + n_flows,
-            sampler: stops + n_flows + 1,
-        };
-        let every_change = plan.record.series == SeriesMode::Changes;
-        let mut network = Network {
-            now: Time::ZERO,
-            ids,
-            calendar: Calendar::new(ids.sampler as usize + 1),
-            pipes,
-            links,
-            link_pipes,
-            link_series,
-            flows,
-            sources,
-            paths,
-            series,
-            scratch: Vec::new(),
-            events: 0,
-            entered: 0,
-            ended: 0,
-            data_packets_before_warmup: 0,
-            every_change,
-            plan,
-        };
-        network.enter_first_events();
-        network
-    }
-
-    fn enter_first_events(&mut self) {
-        for i in 0..self.links.len() {
-            let link = &mut self.links[i];
-            link.queue
-                .rate_changed(self.plan.links[i].rate.nominal(), Time::ZERO);
-            if let Some(next) = link.queue.timer(Time::ZERO, &mut link.sink) {
-                self.calendar
-                    .schedule(self.ids.queue_timers + i as u32, next);
-            }
-            if let Some((time, _)) = link.next_rate_change(Time::ZERO) {
-                self.calendar
-                    .schedule(self.ids.rate_changes + i as u32, time);
-            }
-        }
-        for (i, flow) in self.flows.iter_mut().enumerate() {
-            flow.armed[0] = flow.start;
-            self.calendar
-                .schedule(self.ids.senders + i as u32, flow.start);
-            if let Some(stop) = flow.stop {
-                self.calendar.schedule(self.ids.stops + i as u32, stop);
-            }
-        }
-        for (i, source) in self.sources.iter().enumerate() {
-            self.calendar
-                .schedule(self.ids.sources + i as u32, source.start);
-        }
-        if self.plan.warmup > Time::ZERO {
-            self.calendar.schedule(self.ids.warmup, self.plan.warmup);
-        }
-        self.calendar
-            .schedule(self.ids.sampler, self.plan.record.interval);
-    }
-
     /// Puts another queue before a link: for queues that are not registered, and for tests. To be
     /// called before the run.
     pub fn replace_queue(&mut self, link: usize, queue: Box<dyn Queue>) {
@@ -847,99 +673,5 @@ impl Network {
         }
         outcome.series = series;
         outcome
-    }
-}
-
-fn build_link(plan: &LinkPlan, whole: &Plan, names: &[&str]) -> Link {
-    let entry = find(aqm::ENTRIES, plan.aqm).expect("a validated plan names registered queues");
-    let frames = whole
-        .flows
-        .iter()
-        .map(|f| u32::from(f.tcp.mss) + u32::from(f.tcp.header));
-    let context = QueueContext {
-        rate: plan.rate.nominal(),
-        mtu: frames.max().unwrap_or(1514),
-        rng: Stream::new(whole.seed, &plan.name, "queue"),
-    };
-    let mut sink = Sink::new(names.len(), whole.warmup);
-    if whole.record.events {
-        sink.record_events(names, &plan.name);
-    }
-    let loss = Stream::new(whole.seed, &plan.name, "loss");
-    Link::new(plan, (entry.build)(&plan.options, context), sink, loss)
-}
-
-fn declare_link(series: &mut Series, plan: &LinkPlan, link: &Link) -> LinkSeries {
-    let name = Some(plan.name.as_str());
-    LinkSeries {
-        packets: series.id(None, name, "backlog_packets"),
-        bytes: series.id(None, name, "backlog_bytes"),
-        gauges: link
-            .queue
-            .gauge_names()
-            .iter()
-            .map(|q| series.id(None, name, q))
-            .collect(),
-    }
-}
-
-/// Start of a component: planned, plus the draw of its seed.
-fn start_of(start: Time, name: &str, plan: &Plan) -> Time {
-    let mut stream = Stream::new(plan.seed, name, "start");
-    start + Time(stream.below(plan.start_jitter.ns() + 1))
-}
-
-fn build_flow(
-    index: u32,
-    flow: &crate::plan::FlowPlan,
-    plan: &Plan,
-    recording: bool,
-    series: &mut Series,
-) -> Flow {
-    let entry = find(cc::ENTRIES, flow.cc).expect("a validated plan names registered algorithms");
-    let control = (entry.build)(&flow.options);
-    let echo = EcnEcho::of(flow.ecn, control.ecn_need());
-    let gauges = control.gauge_names();
-    let bytes = flow.bytes.map(|b| b.0);
-    Flow {
-        series: recording.then(|| {
-            let mut id = |quantity: &str| series.id(Some(&flow.name), None, quantity);
-            FlowSeries {
-                cwnd: id("cwnd"),
-                ssthresh: id("ssthresh"),
-                srtt: id("srtt_ns"),
-                in_flight: id("in_flight"),
-                delivered: id("delivered_bytes"),
-                gauges: gauges.iter().map(|g| id(g)).collect(),
-            }
-        }),
-        sender: Sender::new(index, &flow.tcp, control, flow.ecn, bytes),
-        receiver: Receiver::new(index, &flow.tcp, echo),
-        armed: [Time::NEVER; 2],
-        start: start_of(flow.start, &flow.name, plan),
-        stop: flow.stop,
-        bytes,
-        mss: u64::from(flow.tcp.mss),
-        base_bytes: 0,
-        completed: None,
-        bytes_at_stop: None,
-        srtt_sum_ns: 0,
-        srtt_samples: 0,
-        rwnd_limited_samples: 0,
-        recorded_cwnd: 0,
-    }
-}
-
-fn build_source(source: &crate::plan::TrafficPlan, plan: &Plan) -> Unresponsive {
-    let entry =
-        find(traffic::ENTRIES, source.kind).expect("a validated plan names registered sources");
-    let stream = Stream::new(plan.seed, &source.name, "traffic");
-    Unresponsive {
-        source: (entry.build)(&source.options, stream),
-        start: start_of(source.start, &source.name, plan),
-        stop: source.stop,
-        sent_packets: 0,
-        received_packets: 0,
-        received_bytes: 0,
     }
 }

@@ -90,11 +90,6 @@ pub struct Bytes(pub u64);
 pub struct Rate(pub u64);
 
 impl Rate {
-    /// bit/s.
-    pub const fn bits_per_second(self) -> u64 {
-        self.0
-    }
-
     /// Time to send so many bytes, rounded up to the next nanosecond so that a
     /// link never exceeds its rate.
     #[inline]

@@ -208,7 +208,7 @@ fn cost(plan: &Plan) -> f64 {
     let rate: u64 = plan
         .links
         .iter()
-        .map(|link| link.rate.nominal().bits_per_second())
+        .map(|link| link.rate.nominal().0)
         .fold(0, u64::saturating_add);
     1.0 + plan.duration.as_secs_f64() * rate as f64 / FRAME_BITS
 }

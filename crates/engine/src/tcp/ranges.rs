@@ -18,11 +18,6 @@ impl Ranges {
         self.0.iter().copied()
     }
 
-    /// Removes all.
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
-
     /// The end of the last range.
     pub fn end(&self) -> Option<u64> {
         self.0.last().map(|r| r.1)
