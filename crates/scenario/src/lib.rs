@@ -5,6 +5,7 @@
 //! place. There is no I/O here: who calls reads the file, and hands
 //! [`Request::loader`] what reads a trace beside it.
 
+mod asserts;
 mod build;
 mod canonical;
 mod diagnostic;
@@ -19,12 +20,11 @@ use tailback_engine::plan::Plan;
 
 pub use diagnostic::Diagnostic;
 pub use keys::{METRICS, Scope};
-pub use memory::estimate_memory;
+pub use memory::{check_memory, estimate_memory};
 pub use schema::json_schema;
 
 use diagnostic::{Problem, render};
-use keys::ASSERT;
-use read::{Bdp, Reader};
+use read::Reader;
 use sweep::Sweep;
 use tree::{Node, Path, Sources, Span};
 
@@ -35,9 +35,6 @@ pub const MAX_FILE: usize = 1 << 20;
 
 /// The most flows and sources of all points together.
 const MAX_TOTAL_FLOWS: u64 = 2_000_000;
-
-/// The most assertions.
-const MAX_ASSERTS: usize = 1000;
 
 /// Gives the text of a file that a scenario names, relative to the scenario,
 /// or what is wrong.
@@ -129,7 +126,7 @@ pub struct Assert {
     /// One of [`METRICS`].
     pub metric: String,
     /// The flow, or the name several have in common (`cubic` for `cubic/1`);
-    /// `None` where the metric is a flow's: every flow. See [`Assert::covers`].
+    /// `None` where the metric is a flow's: every flow.
     pub flow: Option<String>,
     /// The link; `None` where the metric is a link's (and no flow is named): the first.
     pub link: Option<String>,
@@ -137,19 +134,6 @@ pub struct Assert {
     pub min: Option<f64>,
     /// Largest value that holds.
     pub max: Option<f64>,
-}
-
-impl Assert {
-    /// Whether it is about the flow of this name.
-    pub fn covers(&self, flow: &str) -> bool {
-        self.flow.as_deref().is_none_or(|name| is_named(flow, name))
-    }
-}
-
-/// Whether a flow has this name, alone or with its number behind a slash.
-fn is_named(flow: &str, name: &str) -> bool {
-    flow.strip_prefix(name)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Loads a scenario that names no other files.
@@ -325,7 +309,7 @@ fn expand(
     }
     let sound = problems.is_empty();
     let runs = runs(&root, &sweep, &mut reader, sound);
-    let asserts = asserts(&root, &runs, &mut reader);
+    let asserts = asserts::read(&root, &runs, &mut reader);
     problems.append(&mut reader.problems);
     if !sound || !problems.is_empty() {
         return Err(problems);
@@ -591,175 +575,4 @@ fn axes(sweep: &Sweep, runs: &[Run]) -> Vec<Axis> {
         column += dimension.keys.len();
     }
     axes
-}
-
-fn asserts(root: &Node, runs: &[Run], reader: &mut Reader<'_>) -> Vec<Assert> {
-    let list = root.table().and_then(|table| table.item("assert"));
-    let Some(item) = list else { return Vec::new() };
-    let Some(nodes) = item.node.array() else {
-        reader.wrong("assert", &item.node, "tables, each under [[assert]]");
-        return Vec::new();
-    };
-    if nodes.len() > MAX_ASSERTS {
-        reader.problem(
-            Problem::new(item.key_span, format!("{} assertions", nodes.len()))
-                .expected(format!("at most {MAX_ASSERTS}")),
-        );
-        return Vec::new();
-    }
-    let mut asserts = Vec::new();
-    for node in nodes {
-        // An empty table asserts nothing.
-        if node.table().is_some_and(|table| table.0.is_empty()) {
-            continue;
-        }
-        let fields = reader.fields(node, &ASSERT, ASSERT.label, Bdp::Nowhere);
-        let text = |reader: &mut Reader<'_>, name: &str| {
-            let item = fields.item(name)?;
-            reader.string(item, keys::KeyKind::Text).map(str::to_owned)
-        };
-        let metric = text(reader, "metric");
-        let flow = text(reader, "flow");
-        let link = text(reader, "link");
-        let bound = |name| fields.given(name).and(fields.float(name));
-        let (min, max) = (bound("min"), bound("max"));
-        if fields.item("min").is_none() && fields.item("max").is_none() && node.table().is_some() {
-            let problem = Problem::new(node.span, "an assertion without a bound");
-            reader.problem(problem.expected("\"min\", \"max\" or both").global());
-        }
-        if let (Some(min), Some(max)) = (min, max)
-            && min > max
-            && let Some(item) = fields.item("max")
-        {
-            reader.wrong(
-                "max",
-                &item.node,
-                format!("a number of at least min, {min}"),
-            );
-        }
-        let Some(metric) = metric else { continue };
-        check_scope(reader, &fields, &metric, flow.as_deref(), link.as_deref());
-        check_subject(reader, &fields, flow.as_deref(), link.as_deref(), runs);
-        asserts.push(Assert {
-            metric,
-            flow,
-            link,
-            min,
-            max,
-        });
-    }
-    asserts
-}
-
-/// A metric exists, and is measured on what the assertion names.
-fn check_scope(
-    reader: &mut Reader<'_>,
-    fields: &read::Fields<'_>,
-    metric: &str,
-    flow: Option<&str>,
-    link: Option<&str>,
-) {
-    let names = || METRICS.iter().map(|(name, _)| *name);
-    let Some((_, scope)) = METRICS.iter().find(|(name, _)| *name == metric) else {
-        let problem = Problem::new(
-            fields.span_of("metric"),
-            format!("unknown metric \"{}\"", tree::shorten(metric)),
-        );
-        let expected: Vec<&str> = names().collect();
-        reader.problem(
-            problem
-                .expected(format!("one of {}", expected.join(", ")))
-                .nearest(metric, names()),
-        );
-        return;
-    };
-    let (not_flow, not_link) = match scope {
-        Scope::Flow => (false, link.is_some()),
-        Scope::Link => (flow.is_some(), false),
-        Scope::Run => (flow.is_some(), link.is_some()),
-        Scope::FlowOrLink => {
-            if flow.is_some() && link.is_some() {
-                let problem = Problem::new(
-                    fields.span_of("link"),
-                    format!("\"{metric}\" of both a flow and a link"),
-                );
-                reader.problem(problem.expected("\"flow\" or \"link\""));
-            }
-            (false, false)
-        }
-    };
-    for (name, wrong) in [("flow", not_flow), ("link", not_link)] {
-        if wrong {
-            reader.problem(Problem::new(
-                fields.span_of(name),
-                format!("\"{metric}\" is not measured on a {name}"),
-            ));
-        }
-    }
-}
-
-/// The flow or link exists at every point.
-fn check_subject(
-    reader: &mut Reader<'_>,
-    fields: &read::Fields<'_>,
-    flow: Option<&str>,
-    link: Option<&str>,
-    runs: &[Run],
-) {
-    for run in runs {
-        if let Some(name) = flow {
-            let names = || run.plan.flows.iter().map(|flow| flow.name.as_str());
-            if !names().any(|other| is_named(other, name)) {
-                let mut problem = Problem::new(
-                    fields.span_of("flow"),
-                    format!("there is no flow named \"{}\"", tree::shorten(name)),
-                );
-                problem = problem.nearest(name, names().take(1000)).global();
-                if !run.params.is_empty() {
-                    problem = problem.expected("the name of a flow of every point");
-                }
-                reader.problem(problem);
-                break;
-            }
-        }
-        if let Some(name) = link {
-            let names = || run.plan.links.iter().map(|link| link.name.as_str());
-            if !names().any(|other| other == name) {
-                let problem = Problem::new(
-                    fields.span_of("link"),
-                    format!("there is no link named \"{}\"", tree::shorten(name)),
-                );
-                reader.problem(problem.nearest(name, names()).global());
-                break;
-            }
-        }
-    }
-}
-
-/// Refuses a scenario of which a run does not fit into the memory there is.
-pub fn check_memory(scenario: &Scenario, available_bytes: u64) -> Result<(), Diagnostic> {
-    let largest = scenario
-        .points
-        .iter()
-        .map(|p| estimate_memory(&p.plan))
-        .max();
-    let needed = largest.unwrap_or(0);
-    if needed <= available_bytes {
-        return Ok(());
-    }
-    Err(Diagnostic {
-        file: scenario.file.clone(),
-        line: 1,
-        column: 1,
-        message: format!(
-            "a run needs about {} MiB of memory, and {} MiB are available",
-            memory::mib(needed),
-            memory::mib(available_bytes)
-        ),
-        expected: Some(
-            "fewer flows, smaller windows, a longer record.interval or record.series = \"off\""
-                .to_owned(),
-        ),
-        nearest: None,
-    })
 }

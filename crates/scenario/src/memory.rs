@@ -2,7 +2,8 @@
 
 use tailback_engine::plan::{Plan, RatePlan, SeriesMode};
 
-use crate::diagnostic::Problem;
+use crate::Scenario;
+use crate::diagnostic::{Diagnostic, Problem};
 use crate::tree::Span;
 
 /// A flow whatever it does: sender, receiver, plan, names, series keys and
@@ -77,6 +78,34 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         })
         .sum();
     bytes.saturating_add(traces)
+}
+
+/// Refuses a scenario of which a run does not fit into the memory there is.
+pub fn check_memory(scenario: &Scenario, available_bytes: u64) -> Result<(), Diagnostic> {
+    let largest = scenario
+        .points
+        .iter()
+        .map(|p| estimate_memory(&p.plan))
+        .max();
+    let needed = largest.unwrap_or(0);
+    if needed <= available_bytes {
+        return Ok(());
+    }
+    Err(Diagnostic {
+        file: scenario.file.clone(),
+        line: 1,
+        column: 1,
+        message: format!(
+            "a run needs about {} MiB of memory, and {} MiB are available",
+            mib(needed),
+            mib(available_bytes)
+        ),
+        expected: Some(
+            "fewer flows, smaller windows, a longer record.interval or record.series = \"off\""
+                .to_owned(),
+        ),
+        nearest: None,
+    })
 }
 
 /// Refuses so many flows if they do not fit.

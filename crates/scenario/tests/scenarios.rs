@@ -696,9 +696,7 @@ fn asserts() {
     );
     let asserts = load_ok(&text).asserts;
     assert_eq!((asserts[0].min, asserts[0].max), (Some(1.0), Some(8.0)));
-    assert!(
-        asserts[0].covers("reno/1") && asserts[0].covers("reno") && !asserts[0].covers("reno-2")
-    );
+    assert_eq!(asserts[0].flow.as_deref(), Some("reno"));
     assert_eq!(asserts[1].link.as_deref(), Some("bottleneck"));
     assert_eq!(asserts[1].flow, None);
 }
