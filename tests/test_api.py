@@ -75,6 +75,15 @@ def test_stored_results_can_be_opened(results: tailback.Results) -> None:
         tailback.open_results(results.root / "runs")
 
 
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"format": 0}', '{"format": 1}', '{"format": 1, "x": 2}']
+)
+def test_an_index_that_is_none_is_a_clear_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "index.json").write_text(text, encoding="utf-8")
+    with pytest.raises(tailback.InputError, match=r"index\.json: "):
+        tailback.open_results(tmp_path)
+
+
 def test_a_scenario_can_be_a_file_text_or_a_table(tmp_path: Path, scenario: Path) -> None:
     table = {
         "duration": "2s",
@@ -183,6 +192,8 @@ def test_metrics() -> None:
     assert ratio(summary, "reno", "dctcp") == 3.0
     assert ratio(summary, "dctcp/1", "reno") == 1 / 6
     assert ratio(summary, "reno", "late") is None
+    assert metrics.is_of("dctcp/1", "dctcp/1")
+    assert not metrics.is_of("dctcp-2", "dctcp"), "another table's flow"
     assert metrics.find("jain").value(summary) == 0.5
     assert metrics.find("rtt_ms.p50").value({"rtt_ms": {"p50": None}}) is None
     assert metrics.find("drops", on="link").on == "link"

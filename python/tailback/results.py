@@ -89,6 +89,24 @@ class Results:
     root: Path
     asserts: list[Assertion] = field(default_factory=list)
 
+    @classmethod
+    def of(cls, index: store.Index, root: Path, asserts: Sequence[Assertion] = ()) -> Results:
+        """The runs of a sweep that are stored in a folder."""
+        return cls(
+            id=index.id,
+            title=index.title,
+            engine=index.engine,
+            version=index.engine_version,
+            axes=index.axes,
+            root=root,
+            asserts=list(asserts),
+            points=[
+                Run(p.params, p.labels, p.seed, p.run_id, path)
+                for p in index.points
+                if (path := store.run_path(root, p.run_id)).is_dir()
+            ],
+        )
+
     def __len__(self) -> int:
         return len(self.points)
 
@@ -182,20 +200,7 @@ def open_results(path: Path | str) -> Results:
 
             raise InputError(f"{path}: no results; expected a folder that holds sweeps/")
         index_file, root = found[0], path
-    index = store.read_index(index_file)
-    return Results(
-        id=index.id,
-        title=index.title,
-        engine=index.engine,
-        version=index.engine_version,
-        axes=index.axes,
-        root=root,
-        points=[
-            Run(p.params, p.labels, p.seed, p.run_id, path)
-            for p in index.points
-            if (path := store.run_path(root, p.run_id)).is_dir()
-        ],
-    )
+    return Results.of(store.read_index(index_file), root)
 
 
 def _rows(results: Results, parts: Any, name: str) -> list[dict[str, Any]]:

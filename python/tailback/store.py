@@ -59,10 +59,13 @@ def write_index(root: Path, index: Index) -> None:
 
 def read_index(path: Path) -> Index:
     """Reads the index of a sweep."""
-    data = json.loads(path.read_text(encoding="utf-8"))
-    if data.pop("format", None) != FORMAT:
-        raise InputError(f"{path}: written by another version of tailback")
-    return Index(**{**data, "points": [PointRef(**point) for point in data["points"]]})
+    try:
+        data = json.loads(path.read_bytes())
+        if data.pop("format") != FORMAT:
+            raise InputError(f"{path}: written by another version of tailback")
+        return Index(**{**data, "points": [PointRef(**point) for point in data["points"]]})
+    except (AttributeError, KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError):
+        raise InputError(f"{path}: not the index of a sweep") from None
 
 
 def sweeps(root: Path) -> list[Path]:

@@ -18,7 +18,7 @@ from tailback import _native, engines, machine, store, toml
 from tailback.assertions import Assertion
 from tailback.errors import EnginePanic, InputError, RunsFailed
 from tailback.progress import Progress
-from tailback.results import Results, Run
+from tailback.results import Results
 
 Source = Path | str | Mapping[str, object]
 """A scenario: a file, TOML text (a str with a line break), or a table."""
@@ -241,28 +241,14 @@ def _execute(
 
 
 def _results(scenario: _native.Scenario, runner: engines.Engine, root: Path) -> Results:
-    points = scenario.points
-    refs = [store.PointRef(p.params, p.labels, p.seed, p.run_id) for p in points]
     index = store.Index(
         id=scenario.id,
         title=scenario.title,
         engine=runner.name,
         engine_version=runner.version,
         axes=scenario.axes,
-        points=refs,
+        points=[store.PointRef(p.params, p.labels, p.seed, p.run_id) for p in scenario.points],
     )
     store.write_index(root, index)
-    return Results(
-        id=index.id,
-        title=index.title,
-        engine=index.engine,
-        version=index.engine_version,
-        axes=index.axes,
-        root=root,
-        asserts=[Assertion(a.metric, a.flow, a.link, a.min, a.max) for a in scenario.asserts],
-        points=[
-            Run(ref.params, ref.labels, ref.seed, ref.run_id, path)
-            for ref in refs
-            if (path := store.run_path(root, ref.run_id)).is_dir()
-        ],
-    )
+    asserts = [Assertion(a.metric, a.flow, a.link, a.min, a.max) for a in scenario.asserts]
+    return Results.of(index, root, asserts)

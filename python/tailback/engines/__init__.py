@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from tailback.errors import InputError
+from tailback.names import unknown
 
 if TYPE_CHECKING:
     from tailback._native import Control, Scenario, Store
-
-NAMES = ("sim", "kernel")
 
 
 class Engine(Protocol):
@@ -35,4 +34,4 @@ def get(name: str) -> Engine:
         return sim.ENGINE
     if name == "kernel":
         raise InputError("engine kernel: not built into this version; use --engine sim")
-    raise InputError(f"engine {name}: unknown; expected one of {', '.join(NAMES)}")
+    raise InputError(unknown("engine", name, ["sim"]))
