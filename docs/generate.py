@@ -7,9 +7,10 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from tailback import metrics
+from tailback import experiments, metrics
 from tailback._native import json_schema, registry_json
 from tailback.cli.listing import type_of
 
@@ -77,14 +78,30 @@ def schema() -> str:
     return json.dumps(json.loads(json_schema()), indent=1, ensure_ascii=False) + "\n"
 
 
+def picture() -> str:
+    """The figure of the README: Figure 5 of the first experiment."""
+    with TemporaryDirectory() as folder:
+        done = experiments.get("dctcp-internet-2014").run(
+            ["fig5"],
+            quick=False,
+            seeds=None,
+            jobs=None,
+            out=Path(folder),
+            progress=None,
+            engine="sim",
+        )
+        return (Path(done.report_dir) / "figures" / "fig5.svg").read_text(encoding="utf-8")
+
+
 def main() -> None:
-    """Writes the pages, or checks them."""
+    """Writes the pages, or checks those that are quick to make."""
     pages = {HERE / "reference.md": reference(), HERE / "scenario.schema.json": schema()}
     if sys.argv[1:] == ["--check"]:
         stale = [p.name for p, text in pages.items() if not p.exists() or p.read_text() != text]
         if stale:
             raise SystemExit(f"not current, run `make docs`: {', '.join(stale)}")
         return
+    pages[HERE / "picture.svg"] = picture()
     for path, text in pages.items():
         path.write_text(text, encoding="utf-8")
         print(path.relative_to(HERE.parent))

@@ -228,5 +228,5 @@ def test_a_sweep_has_a_report(tailback: Tailback, sweep: Path, tmp_path: Path) -
     # n, seeds, duration, warm-up and engine stand with every figure and table.
     for fact in ("12, 2 seeds per point", "2 s simulated", "the first 0.5 s", "sim 0."):
         assert text.count(fact) >= 3, fact
-    assert "| 5000000 | cubic | cubic | cubic |" in text
+    assert "| 5Mbit | cubic | cubic | cubic |" in text
     assert sorted(p.name for p in page.parent.glob("figures/*.svg")) == ["cwnd.svg", "delay.svg"]

@@ -17,6 +17,12 @@ def short(value: float | str | None, digits: int = 4) -> str:
 
 
 def with_spread(found: Estimate) -> str:
-    """A mean and, if there is one, half of its interval."""
-    half = found.half_width
-    return short(found.mean) if half is None else f"{short(found.mean)} ±{short(half, 2)}"
+    """A mean and, if there is one, half of its interval to the same decimal place."""
+    mean = short(found.mean)
+    if found.half_width is None:
+        return mean
+    # A whole mean of a spread that is not whole has decimals too.
+    if "." not in mean and found.mean is not None and found.half_width < 10:
+        mean = f"{found.mean:.1f}"
+    decimals = len(mean.partition(".")[2])
+    return f"{mean} ±{found.half_width:.{decimals}f}"

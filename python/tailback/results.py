@@ -23,6 +23,8 @@ class Run:
     """One run: a point of a sweep with one seed."""
 
     params: dict[str, float | str]
+    #: The same values as the scenario file has them, e.g. "10Mbit".
+    labels: dict[str, str]
     seed: int
     run_id: str
     path: Path
@@ -189,7 +191,7 @@ def open_results(path: Path | str) -> Results:
         axes=index.axes,
         root=root,
         points=[
-            Run(p.params, p.seed, p.run_id, path)
+            Run(p.params, p.labels, p.seed, p.run_id, path)
             for p in index.points
             if (path := store.run_path(root, p.run_id)).is_dir()
         ],

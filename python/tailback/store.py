@@ -23,6 +23,7 @@ class PointRef:
     """A point of a sweep with one seed, and the run that has its results."""
 
     params: dict[str, float | str]
+    labels: dict[str, str]
     seed: int
     run_id: str
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from tailback import _native, engines, machine, store, toml
 from tailback.assertions import Assertion
 from tailback.errors import EnginePanic, InputError, RunsFailed
-from tailback.numbers import short
 from tailback.progress import Progress
 from tailback.results import Results, Run
 
@@ -180,7 +179,7 @@ def _fitting(planned: Sequence[Planned]) -> int:
 
 
 def _label(point: _native.Point) -> str:
-    params = "".join(f"{path} = {short(value)}, " for path, value in point.params.items())
+    params = "".join(f"{path} = {value}, " for path, value in point.labels.items())
     return f"{params}seed {point.seed}"
 
 
@@ -243,7 +242,7 @@ def _execute(
 
 def _results(scenario: _native.Scenario, runner: engines.Engine, root: Path) -> Results:
     points = scenario.points
-    refs = [store.PointRef(p.params, p.seed, p.run_id) for p in points]
+    refs = [store.PointRef(p.params, p.labels, p.seed, p.run_id) for p in points]
     index = store.Index(
         id=scenario.id,
         title=scenario.title,
@@ -262,7 +261,7 @@ def _results(scenario: _native.Scenario, runner: engines.Engine, root: Path) -> 
         root=root,
         asserts=[Assertion(a.metric, a.flow, a.link, a.min, a.max) for a in scenario.asserts],
         points=[
-            Run(ref.params, ref.seed, ref.run_id, path)
+            Run(ref.params, ref.labels, ref.seed, ref.run_id, path)
             for ref in refs
             if (path := store.run_path(root, ref.run_id)).is_dir()
         ],

@@ -149,10 +149,13 @@ impl Point {
 impl Point {
     /// The swept keys and their values as they are written.
     #[getter]
-    fn labels(&self) -> std::collections::BTreeMap<&str, &str> {
+    fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let labels = PyDict::new(py);
         let point = self.point();
-        let keys = point.params.iter().map(|(path, _)| path.as_str());
-        keys.zip(point.labels.iter().map(String::as_str)).collect()
+        for ((path, _), label) in point.params.iter().zip(&point.labels) {
+            labels.set_item(path, label)?;
+        }
+        Ok(labels)
     }
 
     /// Sweep parameters: a number in base units or a name, by path.

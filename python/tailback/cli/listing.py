@@ -56,7 +56,8 @@ def type_of(option: dict[str, Any]) -> str:
 
 
 def _engines(entry: dict[str, Any]) -> str:
-    return "sim" if entry["kernel"] is None else f"sim, kernel ({entry['kernel']})"
+    # What Linux calls it is told too: that is what it is held against.
+    return "sim" if entry["kernel"] is None else f"sim  (Linux: {entry['kernel']})"
 
 
 def _aligned(rows: Any) -> list[str]:

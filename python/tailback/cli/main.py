@@ -25,7 +25,7 @@ OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 LISTS = ("cc", "aqm", "traffic", "metrics", "experiments")
 
 engine_option = click.option(
-    "--engine", default="sim", show_default=True, help="What runs it: sim, kernel."
+    "--engine", default="sim", show_default=True, help="What runs it: sim."
 )
 seeds_option = click.option(
     "--seeds", type=click.IntRange(min=1), metavar="N", help="Number of seeds at every point."

@@ -63,7 +63,7 @@ def show(results: Results) -> None:
                 hidden += 1
                 continue
             first = i == 0
-            cells = [short(group[0].params.get(c)) if first else "" for c in columns]
+            cells = [group[0].labels.get(c, "") if first else "" for c in columns]
             cells += [flow["name"], flow["cc"]]
             part = partial(_flow, index=i)
             cells += [_over_seeds(group, value, part) for _, value in shown]

@@ -12,12 +12,12 @@ from tailback.figures.cdf import cdf, cumulative
 from tailback.figures.theme import MAX_ROWS
 from tailback.figures.time_series import thin, time_series
 from tailback.metrics import METRICS, Metric, On, estimate
-from tailback.numbers import short, with_spread
+from tailback.numbers import with_spread
 from tailback.report.model import Column, Facts, Figure, Report, Section, Table, Text, Value
 from tailback.report.write import write
 from tailback.results import Results, Run, open_results
 
-MAX_CURVES = 8
+MAX_CURVES = 7
 """More curves in one figure cannot be told apart."""
 
 MAX_TABLE_ROWS = 500
@@ -93,7 +93,7 @@ def _table(on: On, groups: Sequence[Sequence[Run]], names: Sequence[str], facts:
     rows: list[list[Value]] = []
     for group in groups:
         for i, part in enumerate(_parts(group[0].summary, on)):
-            start: list[Value] = [short(group[0].params.get(path)) for path in params]
+            start: list[Value] = [group[0].labels.get(path, "") for path in params]
             cells = [_over_seeds(group, metric, _part(on, i)) for metric in metrics]
             rows.append([*start, part["name"], part[of_what], *cells])
     caption = "Mean over seeds ± half the 95 % interval (Student's t) where seeds differ."
@@ -114,7 +114,7 @@ def _over_seeds(
 
 
 def _name(run: Run) -> str:
-    return ", ".join(short(value) for value in run.params.values()) or "all"
+    return ", ".join(run.labels.values()) or "all"
 
 
 def _delays(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Text | Figure | Table]:
