@@ -150,7 +150,7 @@ def bdp(builder: Builder) -> Section | None:
         order=list(names.values()),
         ordered=True,
         x_scale="log",
-        x_ticks=[round(v, 1) for v in sorted(means["bdp_packets"].unique())],
+        x_ticks=sorted(means["bdp_packets"].unique()),
     )
     held = (
         means.group_by("bdp_packets", maintain_order=True)
@@ -231,7 +231,7 @@ def ablation(builder: Builder) -> Section | None:
         columns,
         rows,
         "First row: values with the reading of this report. Below: the difference that one "
-        "option makes by itbuilder. "
+        "option makes by itself. "
         "Equal share is K/M for the two rows of Table I and Max_Prob_DCTCP for the slope with "
         "Min_Thresh_DCTCP = BDP/2 "
         "(formula (3): 0.2). **Bold**: the 95 % interval of the difference, paired by seed, "

@@ -145,7 +145,7 @@ def plan(
     if "fig9" in wanted:
         made = scenario("formula3")
         # Not shortened: Jain's index of a short run is below 1 by noise alone.
-        out["formula3"] = Batch("formula3", every(made, 3) if quick else made)
+        add("formula3", every(made, 3) if quick else made, _LONG)
     if "fig10" in wanted:
         for width in ("bdp", "min"):
             made = scenario(f"fig10-width-{width}")
@@ -160,7 +160,8 @@ def plan(
     if "readings" in wanted:
         for name, changes in readings:
             for batch, made in _reading().items():
-                add(f"readings/{name}/{batch}", made, {**short, **changes}, most or 2)
+                length = _LONG if batch == "formula3" else short
+                add(f"readings/{name}/{batch}", made, {**length, **changes}, most or 2)
     if "ablation" in wanted:
         bases = _ablation_bases(quick=quick)
         for row, made in bases.items():
@@ -169,6 +170,9 @@ def plan(
             for row in option.rows:
                 add(f"ablation/{option.id}/{row}", bases[row], {**short, **option.set}, most)
     return out
+
+
+_LONG = {"duration": "210s", "warmup": "10s"}
 
 
 def _reading() -> dict[str, dict[str, Any]]:
@@ -223,7 +227,7 @@ def _ablation_bases(*, quick: bool) -> dict[str, dict[str, Any]]:
     small["sweep"]["zip"] = [steps(range(3, 10, 2) if quick else range(3, 10))]
     large["sweep"]["zip"] = [steps(range(17, 34, 8) if quick else range(17, 34, 3))]
     slope = thin(scenario("slope"), lambda row: row[f"{ECN}.min"] == "0.5bdp")
-    probabilities = [0.08, 0.2, 0.5] if quick else [0.06, 0.1, 0.15, 0.2, 0.3, 0.45]
+    probabilities = [0.08, 0.2, 0.5] if quick else [0.06, 0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0]
     slope["sweep"][f"{ECN}.probability"] = probabilities
     return {"step-0.125": small, "step-1": large, "slope-0.5": slope}
 
