@@ -270,7 +270,7 @@ impl Sender {
             covered.delivered += 1;
             // An older timestamp than the retransmission's: the original was
             // delivered (Linux `tcp_skb_spurious_retrans`).
-            if !(again && self.timestamps && echo < segment.sent) {
+            if !(again && self.plan.timestamps && echo < segment.sent) {
                 self.rack.advance(seq, segment, &self.conn);
             }
         }
@@ -287,7 +287,7 @@ impl Sender {
             return Some(now - last);
         }
         // RFC 7323: the echoed timestamp is unambiguous for retransmitted data too.
-        if covered.acked > 0 && event.advanced && self.timestamps && event.echo > Time::ZERO {
+        if covered.acked > 0 && event.advanced && self.plan.timestamps && event.echo > Time::ZERO {
             let rtt = now.since(event.echo);
             self.take_rtt_sample(rtt, rtt);
             return Some(rtt);

@@ -285,7 +285,7 @@ impl Sender {
     /// than the first retransmission, or nothing was retransmitted yet.
     fn packet_was_delayed(&self, echo: Time) -> bool {
         match self.undo.retrans_stamp {
-            Some(stamp) => self.timestamps && echo < stamp,
+            Some(stamp) => self.plan.timestamps && echo < stamp,
             None => true,
         }
     }

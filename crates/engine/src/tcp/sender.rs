@@ -85,13 +85,11 @@ pub struct Sender {
     syn_retransmits: u32,
     /// When the first SYN was sent.
     syn_sent: Time,
-    pacing: Pacing,
     /// No packet before this (pacing).
     pace_until: Time,
-    /// The timestamp option is in use.
-    pub(super) timestamps: bool,
     flow: u32,
-    plan: TcpPlan,
+    /// Options of the stack.
+    pub(super) plan: TcpPlan,
 }
 
 /// What is needed to take a reduction back (Linux `tcp_init_undo`).
@@ -198,9 +196,7 @@ impl Sender {
             phase: Phase::Waiting,
             syn_retransmits: 0,
             syn_sent: Time::ZERO,
-            pacing: plan.pacing,
             pace_until: Time::ZERO,
-            timestamps: plan.timestamps,
             flow,
             plan: plan.clone(),
             cc,
@@ -297,7 +293,7 @@ impl Sender {
         }
         self.phase = Phase::Established;
         self.clear_timer();
-        if self.syn_retransmits == 0 || self.timestamps {
+        if self.syn_retransmits == 0 || self.plan.timestamps {
             self.take_rtt_sample(now - packet.sent, now - packet.sent);
         } else {
             // RFC 6298 section 5.7: nothing was learned of the path but that it is slow.
@@ -306,7 +302,7 @@ impl Sender {
         }
         // RFC 5681 section 3.1, relaxed to more than one (Linux `tcp_init_transfer`):
         // unless the answer is to the first SYN, which then was not lost.
-        if self.syn_retransmits > 1 && !(self.timestamps && packet.sent == self.syn_sent) {
+        if self.syn_retransmits > 1 && !(self.plan.timestamps && packet.sent == self.syn_sent) {
             self.conn.cwnd = 1;
         }
         self.conn.last_sent = now;
@@ -579,7 +575,7 @@ impl Sender {
     }
 
     fn is_paced(&self) -> bool {
-        match self.pacing {
+        match self.plan.pacing {
             Pacing::Fq => true,
             Pacing::Off => false,
             Pacing::Auto => self.cc.needs_pacing(),
