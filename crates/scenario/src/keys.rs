@@ -548,6 +548,7 @@ pub const METRICS: &[(&str, Scope)] = &[
     ("rtt_ms.p99", Scope::Flow),
     ("srtt_ms_mean", Scope::Flow),
     ("retransmits", Scope::Flow),
+    ("timeouts", Scope::Flow),
     ("completion_s", Scope::Flow),
     ("drops", Scope::FlowOrLink),
     ("marks", Scope::FlowOrLink),
