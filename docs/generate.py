@@ -25,18 +25,101 @@ SECTIONS = (
 HEAD = """\
 # Reference
 
-Made by `make docs` from the registries of the engine; `tailback list --options`
-prints the same. Times, rates and sizes are written as for tc: `20ms`,
-`100Mbit`, `1000p` (packets), `64kb` (1 kb = 1024 bytes), `0.5bdp` (bottleneck
-rate x path RTT). An option that is left out has the default shown; where none
-is shown its meaning says what happens.
+Made by `make docs` from the schema of scenarios
+([JSON Schema](scenario.schema.json), for editors) and the registries of the
+engine; `tailback list --options` prints the latter. Times, rates and sizes are
+written as for tc: `20ms`, `100Mbit`, `1000p` (packets), `64kb` (1 kb = 1024
+bytes), `0.5bdp` (bottleneck rate x path RTT). An option that is left out has
+the default shown; where none is shown its meaning says what happens.
 """
+
+
+# Section of a scenario, its place in the schema, and what the tables below it
+# say already.
+SCENARIO = (
+    ("At the top", (), ()),
+    ("[bottleneck] or [links.NAME]", ("bottleneck",), ()),
+    ("[path]", ("path",), ()),
+    ("[[flows]]", ("flows", "items"), ()),
+    ("[tcp]", ("tcp",), ()),
+    ("[[traffic]]", ("traffic", "items", "anyOf", 0), ("kind", "rate", "ecn", "packet_size")),
+    ("[record]", ("record",), ()),
+    ("[sweep]", ("sweep",), ()),
+    ("[[assert]]", ("assert", "items"), ()),
+)
 
 
 def reference() -> str:
     """The reference page."""
     registry = json.loads(registry_json())
-    return "\n".join([HEAD, *_sections(registry), *_metrics()])
+    return "\n".join([HEAD, *_scenario(), *_sections(registry), *_metrics()])
+
+
+def _scenario() -> Iterator[str]:
+    schema = json.loads(json_schema())
+    yield "## Scenario files\n"
+    for title, place, elsewhere in SCENARIO:
+        node = schema
+        for i, step in enumerate(place):
+            node = node["properties"][step] if i == 0 else node[step]
+        text = schema["properties"][place[0]]["description"] if place else node["description"]
+        if place == ("bottleneck",):
+            text = f"{text} {schema['properties']['links']['description']}"
+        title = title.replace(" or ", "` or `")
+        yield f"### `{title}`\n\n{text}\n" if place else f"### {title}\n"
+        yield "| key | type | default | meaning |"
+        yield "|---|---|---|---|"
+        for name, value in node["properties"].items():
+            # What has a section of its own is not a key of this one.
+            if name in elsewhere or (not place and name in SECTION_NAMES):
+                continue
+            default = f"`{_toml(value['default'])}`" if "default" in value else ""
+            if name in node.get("required", ()):
+                default = "required"
+            cells = (f"`{name}`", _type(value), default, value.get("description", ""))
+            yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        yield ""
+
+
+SECTION_NAMES = {"links", *(place[0] for _, place, _ in SCENARIO if place)}
+
+
+def _toml(value: object) -> str:
+    return json.dumps(value) if isinstance(value, bool | str) else str(value)
+
+
+def _type(value: dict[str, Any]) -> str:
+    """What a value of the schema is, in a word or its range."""
+    match value:
+        case {"enum": words} if len(words) <= MOST_WORDS:
+            return " | ".join(_toml(word) for word in words)
+        case {"type": "integer" | "number" as kind, "minimum": low, "maximum": high}:
+            return f"{'int' if kind == 'integer' else 'float'}, {low:g} to {high:g}"
+        case {"type": "integer", "minimum": low}:
+            return f"int, at least {low}"
+        case {"type": "boolean"}:
+            return "bool"
+        case {"type": "number"}:
+            return "float"
+        case {"pattern": pattern} if "secs" in pattern:
+            return "time"
+        case {"anyOf": [{"pattern": pattern}, *_]} if "[dD][pP]" in pattern:
+            return "size in bytes"
+        case {"anyOf": [{"pattern": _}, *_]}:
+            return "rate or table"
+        case {"anyOf": [{"enum": _}, *_]}:
+            return "name or table"
+        case {"type": "array", "items": {"type": "object"}}:
+            return "tables"
+        case {"type": "array"}:
+            return "list"
+        case {"type": "object"}:
+            return "table"
+    return "text"
+
+
+MOST_WORDS = 8
+"""More words than these have a table of their own."""
 
 
 def _sections(registry: dict[str, Any]) -> Iterator[str]:
@@ -45,7 +128,8 @@ def _sections(registry: dict[str, Any]) -> Iterator[str]:
         for entry in registry[kind]:
             yield f"### {entry['name']}\n\n{entry['doc']}\n"
             kernel = f"`{entry['kernel']}`" if entry["kernel"] else "has nothing like it"
-            yield f"Follows {entry['follows']}. Linux: {kernel}.\n"
+            linux = f" Linux: {kernel}." if entry["kernel_kind"] != "agent" else ""
+            yield f"Follows {entry['follows']}.{linux}\n"
             rows = list(_options(entry["options"]))
             if rows:
                 yield "| option | type | default | meaning | tc |"
@@ -65,7 +149,11 @@ def _options(options: list[dict[str, Any]], prefix: str = "") -> Iterator[str]:
 
 
 def _metrics() -> Iterator[str]:
-    yield "## Metrics\n\nComputed from what a run recorded; `[[assert]]` takes these names.\n"
+    table = json.loads(json_schema())["properties"]["assert"]["items"]["properties"]
+    taken = set(table["metric"]["enum"])
+    others = sorted({f"`{m.name}`" for m in metrics.METRICS if m.name not in taken})
+    but = f" but {' and '.join(others)}" if others else ""
+    yield f"## Metrics\n\nComputed from what a run recorded; `[[assert]]` takes all{but}.\n"
     yield "| metric | of a | unit | meaning |"
     yield "|---|---|---|---|"
     for metric in metrics.METRICS:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import SCENARIO, Tailback
+from conftest import COMMAND, SCENARIO, Tailback
 
 FLOW = {
     "name": str,
@@ -129,6 +132,8 @@ def test_bad_scenarios(tailback: Tailback, tmp_path: Path, text: str, expected: 
         ("run", "{scenario}", "--set", "bottleneck.rate"),
         ("run", "{scenario}", "--set", "bottleneck.rat=1Mbit"),
         ("run", "{scenario}", "--seeds", "0"),
+        ("run", "{scenario}", "--seeds", "100001"),
+        ("run", "{scenario}", "--seeds", "99999999999999999999999"),
         ("run", "{scenario}", "--jobs", "none"),
         ("run", "{scenario}", "--nonsense"),
         ("run",),
@@ -186,10 +191,72 @@ def test_the_table_groups_seeds(tailback: Tailback, sweep: Path) -> None:
     assert "2 seeds" in lines[-1]
 
 
+def on_a_terminal(*args: object, columns: int) -> list[str]:
+    """What `tailback` prints on a terminal of so many columns, without trailing spaces."""
+    master, slave = pty.openpty()
+    env = os.environ | {"TERM": "xterm", "COLUMNS": str(columns)}
+    command = [*COMMAND, *map(str, args)]
+    with subprocess.Popen(command, stdout=slave, stderr=subprocess.DEVNULL, env=env) as process:
+        os.close(slave)
+        text = b""
+        while True:
+            try:
+                chunk = os.read(master, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not chunk:
+                break
+            text += chunk
+    os.close(master)
+    assert process.returncode == 0
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.decode())
+    return [line.rstrip() for line in plain.splitlines()]
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120, 200])
+def test_no_terminal_is_too_narrow_for_a_number(
+    tailback: Tailback, sweep: Path, tmp_path: Path, columns: int
+) -> None:
+    assert tailback("run", sweep).returncode == 0
+    lines = on_a_terminal("run", sweep, "--out", tmp_path / "results", columns=columns)
+    text = "\n".join(lines)
+    assert "…" not in text
+    points = json.loads(tailback("run", sweep, "--json").stdout)["points"]
+    means = [(a["jain"] + b["jain"]) / 2 for a, b in zip(points[::2], points[1::2], strict=True)]
+    for mean in means:
+        assert f"{mean:.4g}" in text
+    if columns >= 80:
+        assert max(map(len, lines)) <= columns
+    if columns == 200:
+        assert "bottleneck.rate" in text
+        assert len(lines) == 15, "one table"
+
+
+def test_the_table_shows_every_link_and_other_traffic(tailback: Tailback, tmp_path: Path) -> None:
+    file = tmp_path / "two.toml"
+    links = "".join(f'[links.{name}]\nrate = "10Mbit"\n' for name in ("near", "far"))
+    flow = '[[flows]]\ncc = "reno"\nroute = ["near", "far"]\n'
+    cbr = '[[traffic]]\nkind = "cbr"\nrate = "2Mbit"\nroute = ["far"]\n'
+    file.write_text(f'duration = "1s"\n{links}{flow}{cbr}', encoding="utf-8")
+    done = tailback("run", file)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert [row[:2] for row in rows if row] == [
+        ["flow", "cc"],
+        ["reno", "reno"],
+        ["cbr", "cbr"],
+        ["link", "aqm"],
+        ["near", "fifo"],
+        ["far", "fifo"],
+    ]
+
+
 def test_lists_name_what_scenarios_may_use(tailback: Tailback) -> None:
     assert "dctcp" in tailback("list", "cc").stdout
     assert "codel" in tailback("list", "aqm").stdout
-    assert "cbr" in tailback("list", "traffic").stdout
+    traffic = tailback("list", "traffic").stdout
+    assert "cbr" in traffic
+    assert "Linux" not in traffic, "a source of traffic is none of Linux's"
     assert "utilisation" in tailback("list", "metrics").stdout
     options = tailback("list", "aqm", "--options")
     assert "    target = 5ms" in options.stdout

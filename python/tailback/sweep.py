@@ -135,6 +135,9 @@ def load(
     if seeds is not None and seeds < 1:
         raise InputError(f"seeds is {seeds}; expected at least 1")
     text, name, folder = _read(scenario)
+    if seeds is not None:
+        # More than a sweep may have in any case, and more does not fit into 64 bits.
+        seeds = min(seeds, 2**63 - 1)
     return _native.load(
         text, name, list(overrides), seeds, folder=folder, memory=machine.memory_available()
     )

@@ -146,7 +146,8 @@ fn check_subject(
                 let problem = Problem::new(
                     fields.span_of("link"),
                     format!("there is no link named \"{}\"", shorten(name)),
-                );
+                )
+                .expected(format!("one of {}", crate::diagnostic::listed(names())));
                 reader.problem(problem.nearest(name, names()).global());
                 break;
             }

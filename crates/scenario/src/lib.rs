@@ -261,13 +261,13 @@ fn expand(
         table.0.retain(|item| item.key != "sweep");
     }
     if let Some(seeds) = request.seeds {
+        let text = seeds.to_string();
+        let source = sources.add("--seeds", &text);
         sweep.seeds = seeds;
-        sweep.seeds_span = Span::default();
+        sweep.seeds_span = Span::new(source, 0..text.len());
         if seeds == 0 {
             sweep.seeds = 1;
-            let source = sources.add("--seeds", "0");
-            let span = Span::new(source, 0..1);
-            problems.push(Problem::new(span, "0 seeds").expected("at least 1"));
+            problems.push(Problem::new(sweep.seeds_span, "0 seeds").expected("at least 1"));
         }
     }
     for dimension in &mut sweep.dimensions {

@@ -702,13 +702,13 @@ min = "1"
 min = inf
 "#,
         r#"
-        f.toml:12:10: unknown metric "utilization"; expected one of throughput_mbit, rtt_ms.mean, rtt_ms.p50, rtt_ms.p99, srtt_ms_mean, retransmits, completion_s, drops, marks, sce_marks, delay_ms.mean, delay_ms.p1, delay_ms.p25, delay_ms.p50, delay_ms.p75, delay_ms.p99, delay_ms.max, packets, utilisation, occupancy_bytes_mean, jain; did you mean "utilisation"?
+        f.toml:12:10: unknown metric "utilization"; expected one of throughput_mbit, rtt_ms.mean, rtt_ms.p50, rtt_ms.p99, srtt_ms_mean, retransmits, timeouts, completion_s, drops, marks, sce_marks, delay_ms.mean, delay_ms.p1, delay_ms.p25, delay_ms.p50, delay_ms.p75, delay_ms.p99, delay_ms.max, packets, utilisation, occupancy_bytes_mean, jain, throughput_ratio; did you mean "utilisation"?
         f.toml:16:8: "delay_ms.p99" is not measured on a flow
         f.toml:20:8: there is no flow named "cubicc"; did you mean "cubic"?
         f.toml:22:7: wrong value 3 for "max"; expected a number of at least min, 5
         f.toml:23:1: an assertion without a bound; expected "min", "max" or both
         f.toml:26:8: "drops" of both a flow and a link; expected "flow" or "link"
-        f.toml:26:8: there is no link named "bottlenec"; did you mean "bottleneck"?
+        f.toml:26:8: there is no link named "bottlenec"; expected one of bottleneck; did you mean "bottleneck"?
         f.toml:29:7: wrong value "1" for "min"; expected a number
         f.toml:30:1: "metric" is missing in [[assert]]; expected a text in quotes
         f.toml:31:7: wrong value inf for "min"; expected a number

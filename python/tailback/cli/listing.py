@@ -56,8 +56,10 @@ def type_of(option: dict[str, Any]) -> str:
 
 
 def _engines(entry: dict[str, Any]) -> str:
-    # What Linux calls it is told too: that is what it is held against.
-    return "sim" if entry["kernel"] is None else f"sim  (Linux: {entry['kernel']})"
+    # What Linux calls it is told too: that is what it is held against. Traffic
+    # is nothing of Linux's.
+    linux = entry["kernel"] if entry["kernel_kind"] != "agent" else None
+    return "sim" if linux is None else f"sim  (Linux: {linux})"
 
 
 def _aligned(rows: Any) -> list[str]:

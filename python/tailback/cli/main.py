@@ -28,7 +28,10 @@ engine_option = click.option(
     "--engine", default="sim", show_default=True, help="What runs it: sim."
 )
 seeds_option = click.option(
-    "--seeds", type=click.IntRange(min=1), metavar="N", help="Number of seeds at every point."
+    "--seeds",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of seeds at every point.",
 )
 jobs_option = click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at once [default: all cores]."
@@ -155,7 +158,11 @@ def reproduce(
 @cli.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def report(folder: Path) -> int:
-    """Write the report of the results in a folder."""
+    """Write the report of a sweep.
+
+    DIR is a folder of results, of which the latest sweep is taken, or the
+    folder of a sweep, results/sweeps/ID.
+    """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
     from tailback.report.sweep import write_folder

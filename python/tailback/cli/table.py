@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from tailback.metrics import estimate
@@ -19,68 +20,191 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 60
 
+UNLIMITED = 10_000
+"""Columns, where there is no terminal that limits them."""
+
 Value = Callable[[Mapping[str, Any]], float | None]
 
+# A source of traffic has some of a flow's quantities only.
 FLOW: tuple[tuple[str, Value], ...] = (
     ("Mbit/s", lambda f: f["throughput_mbit"]),
-    ("RTT ms", lambda f: f["rtt_ms"]["mean"]),
-    ("p99", lambda f: f["rtt_ms"]["p99"]),
-    ("retrans", lambda f: f["retransmits"]),
+    ("RTT ms", lambda f: f["rtt_ms"]["mean"] if "rtt_ms" in f else None),
+    ("p99", lambda f: f["rtt_ms"]["p99"] if "rtt_ms" in f else None),
+    ("retrans", lambda f: f.get("retransmits")),
     ("drops", lambda f: f["drops"]),
     ("marks", lambda f: f["marks"]),
 )
+DONE: tuple[str, Value] = ("done s", lambda f: f.get("completion_s"))
 QUEUE: tuple[tuple[str, Value], ...] = (
     ("queue ms", lambda q: q["delay_ms"]["mean"]),
     ("p99", lambda q: q["delay_ms"]["p99"]),
     ("util.", lambda q: q["utilisation"]),
 )
+LINK: tuple[tuple[str, Value], ...] = (
+    *QUEUE,
+    ("drops", lambda q: q["drops"]),
+    ("marks", lambda q: q["marks"]),
+)
+
+
+class Layout(NamedTuple):
+    """How wide the tables become."""
+
+    together: bool
+    """The only link stands beside the first flow instead of in a table of its own."""
+    full_paths: bool
+    """`bottleneck.rate` instead of `rate`."""
+    one_line: bool
+    """An interval stands behind its mean instead of below."""
+
+
+LAYOUTS = (
+    Layout(True, True, True),
+    Layout(False, True, True),
+    Layout(False, False, True),
+    Layout(False, False, False),
+)
 
 
 def show(results: Results) -> None:
-    """One row for each point and flow, seeds together; the first link beside its first flow."""
+    """One row for each point and flow, seeds together, as wide as the terminal allows.
+
+    No number is ever cut: if nothing fits, lines are longer than the terminal.
+    """
     groups = results.groups()
-    seeds = max((len(group) for group in groups), default=0)
-    columns = list(dict.fromkeys(path for run in results.points for path in run.params))
-    with_completion = any(
-        flow["completion_s"] is not None for run in results.points for flow in run.summary["flows"]
-    )
-    shown = FLOW + ((("done s", lambda f: f["completion_s"]),) if with_completion else ())
-
-    table = Table(title=results.title or None, title_justify="left", box=None, pad_edge=False)
-    for name in [*columns, "flow", "cc"]:
-        table.add_column(name)
-    for name, _ in (*shown, *QUEUE):
-        table.add_column(name, justify="right")
-    if any(len(run.summary["flows"]) > 1 for run in results.points):
-        table.add_column("Jain", justify="right")
-
-    rows = 0
-    hidden = 0
-    for group in groups:
-        for i, flow in enumerate(group[0].summary["flows"]):
-            rows += 1
-            if rows > MAX_ROWS:
-                hidden += 1
-                continue
-            first = i == 0
-            cells = [group[0].labels.get(c, "") if first else "" for c in columns]
-            cells += [flow["name"], flow["cc"]]
-            part = partial(_flow, index=i)
-            cells += [_over_seeds(group, value, part) for _, value in shown]
-            if first:
-                cells += [_over_seeds(group, value, lambda s: s["queue"]) for _, value in QUEUE]
-                cells.append(_over_seeds(group, lambda s: s["jain"], lambda s: s))
-            table.add_row(*cells[: len(table.columns)])
+    one_link = all(len(run.summary["queues"]) == 1 for run in results.points)
     console = _console()
-    console.print(table)
+    tables: list[Table] = []
+    hidden = 0
+    for layout in LAYOUTS:
+        if layout.together and not one_link:
+            continue
+        tables, hidden = _tables(results, groups, layout)
+        if all(_width(table) <= console.width for table in tables):
+            break
+    for table in tables:
+        _print(table)
+    seeds = max((len(group) for group in groups), default=0)
     if seeds > 1:
         console.print(f"mean over {seeds} seeds ± half the 95 % interval (Student's t)")
     if hidden:
         console.print(f"{hidden} more rows; --json has them all")
 
 
+def _tables(
+    results: Results, groups: Sequence[Sequence[Run]], layout: Layout
+) -> tuple[list[Table], int]:
+    """The table of flows, that of links unless they are together, and how many rows are not in."""
+    paths = list(dict.fromkeys(path for run in results.points for path in run.params))
+    completes = any(
+        f["completion_s"] is not None for r in results.points for f in r.summary["flows"]
+    )
+    quantities = (*FLOW, DONE) if completes else FLOW
+    with_jain = any(len(run.summary["flows"]) > 1 for run in results.points)
+
+    titles = paths if layout.full_paths else _short_names(paths, {"flow", "link", "cc", "aqm"})
+    flows = _table([*titles, "flow", "cc"], quantities, layout)
+    flows.title = results.title or None
+    links = _table([*titles, "link", "aqm"], LINK, layout)
+    if layout.together:
+        for name, _ in QUEUE:
+            flows.add_column(name, justify="right", no_wrap=True)
+    if with_jain:
+        last = flows if layout.together else links
+        last.add_column("Jain", justify="right", no_wrap=True)
+
+    rows: dict[str, list[list[str]]] = {"flows": [], "links": []}
+    for group in groups:
+        labels = [group[0].labels.get(path, "") for path in paths]
+        jain = _over_seeds(group, lambda s: s["jain"], lambda s: s)
+        for i, part in enumerate(_senders(group[0].summary)):
+            values = [_over_seeds(group, v, partial(_sender, index=i)) for _, v in quantities]
+            cells = [
+                *_first(i, labels),
+                part["name"],
+                part.get("cc", part.get("kind", "")),
+                *values,
+            ]
+            if i == 0 and layout.together:
+                cells += [_over_seeds(group, value, lambda s: s["queue"]) for _, value in QUEUE]
+            elif layout.together:
+                cells += [""] * len(QUEUE)
+            if i == 0 and with_jain and layout.together:
+                cells.append(jain)
+            rows["flows"].append(cells)
+        for i, (name, queue) in enumerate(group[0].summary["queues"].items()):
+            values = [_over_seeds(group, v, partial(_link, name=name)) for _, v in LINK]
+            cells = [*_first(i, labels), name, queue["aqm"], *values]
+            if i == 0 and with_jain:
+                cells.append(jain)
+            rows["links"].append(cells)
+
+    hidden = _fill(flows, rows["flows"], layout)
+    if layout.together:
+        return [flows], hidden
+    return [flows, links], hidden + _fill(links, rows["links"], layout)
+
+
+def _table(names: Iterable[str], quantities: Iterable[tuple[str, Value]], layout: Layout) -> Table:
+    table = Table(
+        title_justify="left", box=None, pad_edge=False, collapse_padding=not layout.one_line
+    )
+    for name in names:
+        table.add_column(name, no_wrap=True)
+    for name, _ in quantities:
+        table.add_column(_lines(name, layout), justify="right", no_wrap=True)
+    return table
+
+
+def _fill(table: Table, rows: Sequence[Sequence[str]], layout: Layout) -> int:
+    """Adds the first rows; returns how many are left."""
+    for cells in rows[:MAX_ROWS]:
+        table.add_row(*(_lines(cell, layout) if "±" in cell else cell for cell in cells))
+    return max(0, len(rows) - MAX_ROWS)
+
+
+def _lines(text: str, layout: Layout) -> str:
+    return text if layout.one_line else text.replace(" ", "\n")
+
+
+def _senders(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [*summary["flows"], *summary["traffic"]]
+
+
+def _sender(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
+    return _senders(summary)[index]
+
+
+def _link(summary: Mapping[str, Any], name: str) -> Any:
+    return summary["queues"][name]
+
+
+def _first(index: int, labels: list[str]) -> list[str]:
+    """A point's labels stand in its first row only."""
+    return labels if index == 0 else [""] * len(labels)
+
+
+def _short_names(paths: Sequence[str], taken: set[str]) -> list[str]:
+    """The ends of the paths, as long as they must be to be told apart."""
+    split = [path.split(".") for path in paths]
+    names = list(paths)
+    for i, parts in enumerate(split):
+        for count in range(1, len(parts)):
+            end = parts[-count:]
+            others = (other for j, other in enumerate(split) if j != i)
+            if ".".join(end) not in taken and all(other[-count:] != end for other in others):
+                names[i] = ".".join(end)
+                break
+    return names
+
+
 def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
     """How far off each quantity is, and where the report is."""
+    console = _console()
+    if not result.summary:
+        console.print(f"{experiment.title}\nno published numbers to compare with", highlight=False)
+        console.print(f"report: {result.report_dir}", soft_wrap=True, highlight=False)
+        return
     table = Table(title=experiment.title, title_justify="left", box=None, pad_edge=False)
     table.add_column("quantity")
     for name in ("cells", "median error", "90 % below", "median rel.", "90 % below"):
@@ -94,13 +218,8 @@ def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
             _percent(row["median_rel_error"]),
             _percent(row["p90_rel_error"]),
         )
-    console = _console()
-    console.print(table)
+    _print(table)
     console.print(f"report: {result.report_dir}", soft_wrap=True, highlight=False)
-
-
-def _flow(summary: Mapping[str, Any], index: int) -> Any:
-    return summary["flows"][index]
 
 
 def _over_seeds(
@@ -114,6 +233,19 @@ def _percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.2g} %"
 
 
-def _console() -> Console:
+def _width(table: Table) -> int:
+    wide = Console(width=UNLIMITED)
+    return Measurement.get(wide, wide.options, table).maximum
+
+
+def _print(table: Table) -> None:
+    console = _console()
+    _console(max(console.width, _width(table))).print(table, crop=False)
+
+
+def _console(width: int | None = None) -> Console:
     # Into a pipe or a file a table must not be cut to 80 columns.
-    return Console(highlight=False) if sys.stdout.isatty() else Console(width=240, highlight=False)
+    if width is None and not sys.stdout.isatty():
+        width = UNLIMITED
+    # Without a height rich takes 80 columns for a terminal that is dumb.
+    return Console(width=width, height=None if width is None else 25, highlight=False)
