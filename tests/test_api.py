@@ -26,6 +26,14 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> tailback.Results:
     return tailback.run(SWEEP, out=tmp_path_factory.mktemp("out"))
 
 
+def test_a_grid_stands_for_the_sweep_of_the_file(tmp_path: Path) -> None:
+    grid = {"path.rtt": ["10ms", "20ms"], "bottleneck.queue.aqm": ["fifo", "codel"]}
+    # (CoDel's options in the file would not fit a FIFO.)
+    swept = tailback.sweep(SWEEP, grid, set={"bottleneck.queue": "fifo"}, seeds=1, out=tmp_path)
+    found = [(run.params["path.rtt"], run.params["bottleneck.queue.aqm"]) for run in swept.points]
+    assert found == [(1e7, "fifo"), (1e7, "codel"), (2e7, "fifo"), (2e7, "codel")]
+
+
 def test_frames(results: tailback.Results) -> None:
     frame = results.frame()
     assert frame.height == 12 * 2

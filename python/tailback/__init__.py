@@ -21,7 +21,7 @@ from tailback.errors import (
     TailbackError,
 )
 from tailback.results import Results, Run, open_results
-from tailback.sweep import Job, check, run, run_many
+from tailback.running import Job, check, run, run_many, sweep
 
 __version__ = engine_version().partition("+")[0]
 
@@ -41,4 +41,5 @@ __all__ = [
     "open_results",
     "run",
     "run_many",
+    "sweep",
 ]

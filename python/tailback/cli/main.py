@@ -76,12 +76,12 @@ def run(
     as_json: bool,
 ) -> int:
     """Run a scenario or a sweep; what is stored already is not run again."""
-    from tailback import sweep
+    from tailback import running
 
-    job = sweep.load(Path(file), _overrides(overrides), seeds)
+    job = running.load(Path(file), _overrides(overrides), seeds)
     failures: list[str] = []
     try:
-        results = sweep.run_loaded([job], jobs=jobs, out=out, engine=engine)[0]
+        results = running.run_loaded([job], jobs=jobs, out=out, engine=engine)[0]
     except RunsFailed as failed:
         results, failures = failed.results[0], failed.failures
     if as_json:
@@ -102,9 +102,9 @@ def run(
 @seeds_option
 def check(file: str, overrides: tuple[str, ...], seeds: int | None) -> int:
     """Validate a scenario; nothing runs."""
-    from tailback import sweep
+    from tailback import running
 
-    scenario = sweep.load(Path(file), _overrides(overrides), seeds)
+    scenario = running.load(Path(file), _overrides(overrides), seeds)
     runs = len(scenario.points)
     click.echo(f"{file}: ok, {runs} run{'s' if runs != 1 else ''}")
     return OK

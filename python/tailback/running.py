@@ -73,6 +73,29 @@ def run(
     return run_many([job], jobs=jobs, out=out, progress=progress, engine=engine)[0]
 
 
+def sweep(
+    scenario: Source,
+    grid: Mapping[str, Sequence[object]],
+    *,
+    set: Mapping[str, object] | None = None,  # noqa: A002 (the word of the command line)
+    seeds: int | None = None,
+    jobs: int | None = None,
+    out: Path | str | None = None,
+    progress: bool | None = None,
+    engine: str = "sim",
+) -> Results:
+    """Runs a scenario at every point of a grid, `{"path.rtt": ["10ms", "80ms"], ...}`, last key
+    fastest.
+
+    The grid stands for the scenario's own sweep, its number of seeds included; otherwise as `run`.
+    """
+    axes = {path: list(values) for path, values in grid.items()}
+    chosen = {**(set or {}), "sweep": axes}
+    return run(
+        scenario, set=chosen, seeds=seeds, jobs=jobs, out=out, progress=progress, engine=engine
+    )
+
+
 def run_many(
     batch: Sequence[Job],
     *,
