@@ -248,16 +248,36 @@ def test_thresholds_between_two_frames_are_the_same_queue(tmp_path: Path) -> Non
     assert ratios[3] != ratios[0]
 
 
-def test_reproduce_writes_report_and_cells(tmp_path: Path) -> None:
+def test_table_1_comes_out(tmp_path: Path) -> None:
+    """Every published cell within the tolerances of the report, two Reno flows included."""
     result = get("dctcp-internet-2014").run(
-        ["table1"], quick=True, seeds=1, jobs=2, out=tmp_path, progress=False, engine="sim"
+        ["table1"], quick=True, seeds=2, jobs=2, out=tmp_path, progress=False, engine="sim"
     )
-    assert result.report_dir == tmp_path / "reports" / "dctcp-internet-2014"
+    assert result.report_dir == tmp_path / "reports" / "dctcp-internet-2014-table1"
     assert (result.report_dir / "index.html").is_file()
     assert json.loads(json.dumps(result.to_dict()))["experiment"] == "dctcp-internet-2014"
-    cells = {cell["id"]: cell for cell in result.cells}
-    assert len(cells) == 25
-    k = [cells[f"Table I/M={m}/K over M"]["measured"] for m in ("0.125", "0.25", "0.5", "1")]
-    # The larger Reno's threshold, the closer to it the step of equal sharing.
-    assert k == sorted(k, reverse=True)
-    assert {row["quantity"] for row in result.summary} >= {"k_over_m", "occupancy_bdp"}
+    assert len(result.cells) == 25
+    for cell in result.cells:
+        m = float(cell["id"].partition("M=")[2].partition("/")[0])
+        published = cell["published"]
+        if cell["quantity"] == "k_over_m":
+            allowed = max(0.1, 1500 / (m * pts.BDP))
+        elif cell["quantity"].endswith("utilisation"):
+            allowed = 0.01
+        else:
+            allowed = max(0.02, 0.08 * published)
+        assert abs(cell["measured"] - published) <= allowed, cell
+
+
+def test_formula_3_is_a_ridge_of_fairness(tmp_path: Path) -> None:
+    result = get("dctcp-internet-2014").run(
+        ["fig9"], quick=True, seeds=2, jobs=2, out=tmp_path, progress=False, engine="sim"
+    )
+    jain = {
+        float(cell["id"].partition("DCTCP=")[2].partition(" ")[0]): cell["measured"]
+        for cell in result.cells
+        if cell["quantity"] == "jain_formula_3"
+    }
+    held = [value for threshold, value in jain.items() if threshold <= 0.5]
+    assert len(held) == 3
+    assert min(held) >= 0.99, jain

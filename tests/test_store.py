@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import tailback as package
 from conftest import COMMAND, SCENARIO, Tailback, contents
 
 LONG = SCENARIO.replace('"2s"', '"40s"').replace("10Mbit", "100Mbit") + "\n[sweep]\nseeds = 16\n"
@@ -69,6 +70,8 @@ def test_a_killed_sweep_resumes_and_nothing_runs_twice(
     before = folders(out)
     assert 3 <= len(before) < 16
     assert list((out / "runs").glob(".writing-*")), "it was killed while it wrote"
+    # What was finished can be looked at.
+    assert {run.run_id for run in package.open_results(out).points} == set(before)
 
     done = tailback("run", long_sweep, "--json")
     assert done.returncode == 0, done.stderr

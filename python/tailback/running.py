@@ -127,11 +127,18 @@ def run_loaded(
         raise InputError(f"jobs is {jobs}; expected at least 1")
     root = Path(out) if out is not None else store.DEFAULT
     failures: dict[str, str] = {}
+    indexes = [_index(scenario, runner) for scenario in loaded]
     if loaded:
         folder = _native.Store(root)
+        # First, so that a report shows what was finished when something stops the rest.
+        for index in indexes:
+            store.write_index(root, index)
         missing = _missing(loaded, folder)
         failures = _execute(missing, runner, folder, jobs or machine.cores(), progress)
-    results = [_results(scenario, runner, root) for scenario in loaded]
+    results = [
+        Results.of(index, root, _assertions(scenario))
+        for index, scenario in zip(indexes, loaded, strict=True)
+    ]
     if failures:
         raise RunsFailed(list(failures.values()), results)
     return results
@@ -266,8 +273,8 @@ def _execute(
     return failures
 
 
-def _results(scenario: _native.Scenario, runner: engines.Engine, root: Path) -> Results:
-    index = store.Index(
+def _index(scenario: _native.Scenario, runner: engines.Engine) -> store.Index:
+    return store.Index(
         id=scenario.id,
         title=scenario.title,
         engine=runner.name,
@@ -275,6 +282,7 @@ def _results(scenario: _native.Scenario, runner: engines.Engine, root: Path) -> 
         axes=scenario.axes,
         points=[store.PointRef(p.params, p.labels, p.seed, p.run_id) for p in scenario.points],
     )
-    store.write_index(root, index)
-    asserts = [Assertion(a.metric, a.flow, a.link, a.min, a.max) for a in scenario.asserts]
-    return Results.of(index, root, asserts)
+
+
+def _assertions(scenario: _native.Scenario) -> list[Assertion]:
+    return [Assertion(a.metric, a.flow, a.link, a.min, a.max) for a in scenario.asserts]

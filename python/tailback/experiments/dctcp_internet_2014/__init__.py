@@ -87,7 +87,9 @@ class DctcpInternet2014:
         )
         builder = figures.Builder(measured)
         report = builder.report(chosen)
-        index = write(report, out / "reports" / self.name)
+        # A part does not take the place of the whole.
+        folder = self.name if chosen == PARTS else "-".join((self.name, *chosen))
+        index = write(report, out / "reports" / folder)
         return ReproduceResult(
             experiment=self.name,
             engine=engine,
