@@ -77,6 +77,13 @@ impl Port for Access<'_> {
     }
 }
 
+/// One end of a flow; also the place of its entry in [`Flow::armed`].
+#[derive(Clone, Copy)]
+enum End {
+    Sender,
+    Receiver,
+}
+
 /// Where packets of a flow or source go.
 struct Path {
     route: Box<[u32]>,
@@ -361,109 +368,92 @@ impl Network {
         }
     }
 
-    fn deliver_data(&mut self, packet: &Packet, index: usize) {
-        let returning = self.paths[index].returning;
-        let flow = &mut self.flows[index];
-        let mut port = Access {
-            pipe: &mut self.pipes[returning as usize],
-            id: returning,
+    /// An end point and its way into the network.
+    #[inline]
+    fn end(&mut self, index: usize, end: End) -> (&mut Flow, Access<'_>) {
+        let path = &self.paths[index];
+        let id = match end {
+            End::Sender => path.access,
+            End::Receiver => path.returning,
+        };
+        let port = Access {
+            pipe: &mut self.pipes[id as usize],
+            id,
             now: self.now,
             calendar: &mut self.calendar,
             entered: &mut self.entered,
         };
-        flow.receiver.on_packet(packet, self.now, &mut port);
+        (&mut self.flows[index], port)
+    }
+
+    fn deliver_data(&mut self, packet: &Packet, index: usize) {
+        let now = self.now;
+        let (flow, mut port) = self.end(index, End::Receiver);
+        flow.receiver.on_packet(packet, now, &mut port);
         if let Some(bytes) = flow.bytes
             && flow.completed.is_none()
             && flow.receiver.rcv_nxt * flow.mss >= bytes
         {
-            flow.completed = Some(self.now);
+            flow.completed = Some(now);
         }
-        self.rearm(index, 1);
+        self.rearm(index, End::Receiver);
     }
 
     fn deliver_ack(&mut self, packet: &Packet, index: usize) {
-        let access = self.paths[index].access;
-        let flow = &mut self.flows[index];
-        let mut port = Access {
-            pipe: &mut self.pipes[access as usize],
-            id: access,
-            now: self.now,
-            calendar: &mut self.calendar,
-            entered: &mut self.entered,
-        };
+        let now = self.now;
+        let (flow, mut port) = self.end(index, End::Sender);
         if packet.has(flags::SYN) {
-            flow.sender.on_syn_ack(packet, self.now, &mut port);
+            flow.sender.on_syn_ack(packet, now, &mut port);
         } else {
-            flow.sender.on_ack(packet, self.now, &mut port);
+            flow.sender.on_ack(packet, now, &mut port);
         }
         if self.every_change {
             self.record_change(index);
         }
-        self.rearm(index, 0);
+        self.rearm(index, End::Sender);
     }
 
     /// Moves the calendar's entry of an end point if its deadline is now
     /// earlier; a later one waits until the entry comes up.
     #[inline]
-    fn rearm(&mut self, index: usize, end: usize) {
+    fn rearm(&mut self, index: usize, end: End) {
         let flow = &mut self.flows[index];
-        let deadline = if end == 0 {
-            flow.sender.deadline()
-        } else {
-            flow.receiver.deadline()
+        let (deadline, first) = match end {
+            End::Sender => (flow.sender.deadline(), self.ids.senders),
+            End::Receiver => (flow.receiver.deadline(), self.ids.receivers),
         };
-        if deadline < flow.armed[end] {
-            flow.armed[end] = deadline;
-            let base = if end == 0 {
-                self.ids.senders
-            } else {
-                self.ids.receivers
-            };
-            self.calendar.schedule(base + index as u32, deadline);
+        let armed = &mut flow.armed[end as usize];
+        if deadline < *armed {
+            *armed = deadline;
+            self.calendar.schedule(first + index as u32, deadline);
         }
     }
 
     fn run_sender(&mut self, index: u32) {
         self.calendar.cancel(self.ids.senders + index);
-        let index = index as usize;
-        let access = self.paths[index].access;
-        let flow = &mut self.flows[index];
-        flow.armed[0] = Time::NEVER;
-        let mut port = Access {
-            pipe: &mut self.pipes[access as usize],
-            id: access,
-            now: self.now,
-            calendar: &mut self.calendar,
-            entered: &mut self.entered,
-        };
+        let (index, now) = (index as usize, self.now);
+        let (flow, mut port) = self.end(index, End::Sender);
+        flow.armed[End::Sender as usize] = Time::NEVER;
         if !flow.sender.has_started() {
-            flow.sender.start(self.now, &mut port);
-        } else if flow.sender.deadline() <= self.now {
-            flow.sender.on_timer(self.now, &mut port);
+            flow.sender.start(now, &mut port);
+        } else if flow.sender.deadline() <= now {
+            flow.sender.on_timer(now, &mut port);
         }
         if self.every_change {
             self.record_change(index);
         }
-        self.rearm(index, 0);
+        self.rearm(index, End::Sender);
     }
 
     fn run_receiver(&mut self, index: u32) {
         self.calendar.cancel(self.ids.receivers + index);
-        let index = index as usize;
-        let returning = self.paths[index].returning;
-        let flow = &mut self.flows[index];
-        flow.armed[1] = Time::NEVER;
-        if flow.receiver.deadline() <= self.now {
-            let mut port = Access {
-                pipe: &mut self.pipes[returning as usize],
-                id: returning,
-                now: self.now,
-                calendar: &mut self.calendar,
-                entered: &mut self.entered,
-            };
-            flow.receiver.on_timer(self.now, &mut port);
+        let (index, now) = (index as usize, self.now);
+        let (flow, mut port) = self.end(index, End::Receiver);
+        flow.armed[End::Receiver as usize] = Time::NEVER;
+        if flow.receiver.deadline() <= now {
+            flow.receiver.on_timer(now, &mut port);
         }
-        self.rearm(index, 1);
+        self.rearm(index, End::Receiver);
     }
 
     fn run_source(&mut self, id: Component, index: u32) {

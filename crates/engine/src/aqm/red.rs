@@ -61,11 +61,9 @@ pub const ENTRY: Entry<Build> = Entry {
     },
     build: |options, context| {
         Box::new(Red {
-            packets: Packets::default(),
-            limit: Limit::of(options.get("limit")),
             ecn: options.bool("ecn"),
             core: RedCore::of(options),
-            view: View::of(options, context.rate),
+            store: Store::of(options, context.rate),
             rng: context.rng,
         })
     },
@@ -431,25 +429,29 @@ pub struct Arrival {
     pub idle: Option<f64>,
 }
 
-/// What an average is shown of the queue.
-#[derive(Clone, Debug)]
-pub struct View {
+/// The packets under RED, and what its averages are shown of them.
+#[derive(Debug)]
+pub struct Store {
+    packets: Packets,
+    limit: Limit,
     /// Time of one packet of the idle clock, ns; `None`: averages hold.
     packet_time: Option<f64>,
     /// Since when the link has asked in vain.
     idle_since: Option<Time>,
 }
 
-impl View {
-    /// From [`IDLE`], [`AVPKT`] and [`BANDWIDTH`]; `rate` is the link's.
-    pub fn of(options: &Options, rate: Rate) -> View {
+impl Store {
+    /// From [`LIMIT`], [`IDLE`], [`AVPKT`] and [`BANDWIDTH`]; `rate` is the link's.
+    pub fn of(options: &Options, rate: Rate) -> Store {
         let rate = match options.get("bandwidth") {
             Some(Value::Rate(rate)) => *rate,
             _ => rate,
         };
         let decays = options.word("idle") == "decay" && rate.0 > 0;
         let ns = options.bytes("avpkt") as f64 * 8e9 / rate.0 as f64;
-        View {
+        Store {
+            packets: Packets::default(),
+            limit: Limit::of(options.get("limit")),
             packet_time: decays.then_some(ns),
             idle_since: Some(Time::ZERO),
         }
@@ -457,7 +459,7 @@ impl View {
 
     /// What the averages are shown for an arriving packet.
     #[inline]
-    pub fn arrival(&mut self, packets: &Packets, packet: &Packet, now: Time) -> Arrival {
+    pub fn arrival(&mut self, packet: &Packet, now: Time) -> Arrival {
         let idle = match (self.idle_since.take(), self.packet_time) {
             (Some(since), Some(packet_time)) if now > since => {
                 Some(now.since(since).0 as f64 / packet_time)
@@ -465,65 +467,75 @@ impl View {
             _ => None,
         };
         Arrival {
-            packets: packets.len(),
-            bytes: packets.bytes(),
+            packets: self.packets.len(),
+            bytes: self.packets.bytes(),
             len: packet.len,
             idle,
         }
     }
 
-    /// The link asked and there was nothing: an idle time begins, unless one
-    /// has begun. (While the last packet is being sent the link does not ask.)
+    /// Takes a packet that RED has decided about: a hit one that is not to be
+    /// marked is dropped, any other queued if there is room.
     #[inline]
-    pub fn found_empty(&mut self, now: Time) {
-        self.idle_since.get_or_insert(now);
-    }
-}
-
-/// The discipline.
-#[derive(Debug)]
-pub struct Red {
-    packets: Packets,
-    limit: Limit,
-    /// Whether ECN-capable packets are marked instead of dropped.
-    ecn: bool,
-    core: RedCore,
-    view: View,
-    rng: Stream,
-}
-
-impl Queue for Red {
-    #[inline]
-    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
-        let arrival = self.view.arrival(&self.packets, &packet, now);
-        self.core.update(&arrival);
-        let hit = self.core.decide(&mut self.rng) != Verdict::Pass;
-        let mark = hit && self.ecn && packet.ecn.is_capable();
+    pub fn admit(&mut self, mut packet: Packet, hit: bool, mark: bool, now: Time, sink: &mut Sink) {
         if hit && !mark {
             sink.drop(&packet, Cause::Aqm, now);
         } else if !self.packets.has_room(self.limit, packet.len) {
             sink.drop(&packet, Cause::Overflow, now);
         } else {
-            if mark {
+            if hit {
                 sink.mark(&mut packet, Cause::Mark, now);
             }
             self.packets.push(packet);
         }
     }
 
+    /// The next packet. If there is none an idle time begins, unless one has
+    /// begun. (While the last packet is being sent the link does not ask.)
     #[inline]
-    fn dequeue(&mut self, now: Time, _sink: &mut Sink) -> Dequeue {
+    pub fn dequeue(&mut self, now: Time) -> Dequeue {
         match self.packets.pop() {
             Some(packet) => Dequeue::Packet(packet),
             None => {
-                self.view.found_empty(now);
+                self.idle_since.get_or_insert(now);
                 Dequeue::Empty
             }
         }
     }
 
-    fn backlog(&self) -> Backlog {
+    /// What is queued.
+    pub fn backlog(&self) -> Backlog {
         self.packets.backlog()
+    }
+}
+
+/// The discipline.
+#[derive(Debug)]
+pub struct Red {
+    /// Whether ECN-capable packets are marked instead of dropped.
+    ecn: bool,
+    core: RedCore,
+    store: Store,
+    rng: Stream,
+}
+
+impl Queue for Red {
+    #[inline]
+    fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
+        let arrival = self.store.arrival(&packet, now);
+        self.core.update(&arrival);
+        let hit = self.core.decide(&mut self.rng) != Verdict::Pass;
+        let mark = self.ecn && packet.ecn.is_capable();
+        self.store.admit(packet, hit, mark, now, sink);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _sink: &mut Sink) -> Dequeue {
+        self.store.dequeue(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.store.backlog()
     }
 
     fn gauges(&self, _now: Time, out: &mut Vec<f64>) {

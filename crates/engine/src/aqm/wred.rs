@@ -12,10 +12,7 @@
 //! arrival. Each class counts its own packets between marks or drops.
 //! Deviations of `red` from Linux apply here too.
 
-use tailback_record::Cause;
-
-use super::fifo::{Limit, Packets};
-use super::red::{self, RedCore, Unit, Verdict, View, finish_thresholds};
+use super::red::{self, RedCore, Store, Unit, Verdict, finish_thresholds};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
 use crate::registry::{Entry, Kernel, Kind, Opt, Value};
@@ -87,12 +84,10 @@ pub const ENTRY: Entry<Build> = Entry {
     },
     build: |options, context| {
         Box::new(Wred {
-            packets: Packets::default(),
-            limit: Limit::of(options.get("limit")),
             ecn: RedCore::of(options.table("ecn")),
             classic: RedCore::of(options.table("classic")),
             own_arrivals: options.word("average") == "class",
-            view: View::of(options, context.rate),
+            store: Store::of(options, context.rate),
             rng: context.rng,
         })
     },
@@ -101,22 +96,20 @@ pub const ENTRY: Entry<Build> = Entry {
 /// The discipline.
 #[derive(Debug)]
 pub struct Wred {
-    packets: Packets,
-    limit: Limit,
     /// Marks ECN-capable packets.
     ecn: RedCore,
     /// Drops the others.
     classic: RedCore,
     /// Whether a class's average sees arrivals of its own class only.
     own_arrivals: bool,
-    view: View,
+    store: Store,
     rng: Stream,
 }
 
 impl Queue for Wred {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
-        let arrival = self.view.arrival(&self.packets, &packet, now);
+    fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
+        let arrival = self.store.arrival(&packet, now);
         let (own, other) = if packet.ecn.is_capable() {
             (&mut self.ecn, &mut self.classic)
         } else {
@@ -128,31 +121,17 @@ impl Queue for Wred {
             other.update(&arrival);
         }
         let hit = own.decide(&mut self.rng) != Verdict::Pass;
-        if hit && !packet.ecn.is_capable() {
-            sink.drop(&packet, Cause::Aqm, now);
-        } else if !self.packets.has_room(self.limit, packet.len) {
-            sink.drop(&packet, Cause::Overflow, now);
-        } else {
-            if hit {
-                sink.mark(&mut packet, Cause::Mark, now);
-            }
-            self.packets.push(packet);
-        }
+        let mark = packet.ecn.is_capable();
+        self.store.admit(packet, hit, mark, now, sink);
     }
 
     #[inline]
     fn dequeue(&mut self, now: Time, _sink: &mut Sink) -> Dequeue {
-        match self.packets.pop() {
-            Some(packet) => Dequeue::Packet(packet),
-            None => {
-                self.view.found_empty(now);
-                Dequeue::Empty
-            }
-        }
+        self.store.dequeue(now)
     }
 
     fn backlog(&self) -> Backlog {
-        self.packets.backlog()
+        self.store.backlog()
     }
 
     fn gauges(&self, _now: Time, out: &mut Vec<f64>) {

@@ -3,7 +3,7 @@
 
 use tailback_record::Series;
 
-use super::{Flow, FlowSeries, Ids, LinkSeries, Network, Path, Pipe, Unresponsive};
+use super::{End, Flow, FlowSeries, Ids, LinkSeries, Network, Path, Pipe, Unresponsive};
 use crate::aqm::{self, QueueContext, Sink};
 use crate::calendar::Calendar;
 use crate::cc;
@@ -163,7 +163,7 @@ impl Network {
             }
         }
         for (i, flow) in self.flows.iter_mut().enumerate() {
-            flow.armed[0] = flow.start;
+            flow.armed[End::Sender as usize] = flow.start;
             self.calendar
                 .schedule(self.ids.senders + i as u32, flow.start);
             if let Some(stop) = flow.stop {

@@ -1,5 +1,7 @@
 //! Each class by its own curve, both on one queue.
 
+use tailback_record::Cause;
+
 use super::*;
 use crate::aqm::QueueContext;
 use crate::packet::Ecn;
