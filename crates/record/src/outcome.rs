@@ -2,10 +2,12 @@
 //!
 //! Every counter and histogram counts events at or after the warm-up.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Counts, Histogram, Series};
 
 /// Everything one run measured.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// Length of the run, ns.
     pub duration_ns: u64,
@@ -26,7 +28,7 @@ pub struct Outcome {
 }
 
 /// What one TCP flow did.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FlowOutcome {
     /// Name of the flow.
     pub name: String,
@@ -59,7 +61,7 @@ pub struct FlowOutcome {
 }
 
 /// What one link and its queue did.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LinkOutcome {
     /// Name of the link.
     pub name: String,
@@ -83,7 +85,7 @@ pub struct LinkOutcome {
 }
 
 /// What one unresponsive source did.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TrafficOutcome {
     /// Name of the source.
     pub name: String,
