@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use tailback_engine::cc::{self, EcnNeed};
 use tailback_engine::plan::{
-    FlowPlan, Growth, LinkMode, LinkPlan, Pacing, Plan, RatePlan, RecordPlan, SeriesMode, TcpPlan,
-    TrafficPlan,
+    Algorithm, FlowPlan, Growth, LinkMode, LinkPlan, Pacing, Plan, RatePlan, RecordPlan,
+    SeriesMode, TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::{self, Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
@@ -128,6 +128,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> Plan {
         seed: seed.unsigned_abs(),
         start_jitter: top.time("start_jitter").unwrap_or(rtt),
         host_jitter,
+        offloads: false,
         record: record(reader, &top),
         links: links.plans,
         flows,
@@ -234,8 +235,8 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
         links.plans.push(LinkPlan {
             name: name.to_owned(),
             rate: rate.unwrap_or(RatePlan::Constant(Rate(1_000_000))),
-            aqm,
-            options,
+            queue: Algorithm::Known { name: aqm, options },
+            module: None,
             mode: match fields.word("link") {
                 Some("wire") => LinkMode::Wire,
                 _ => LinkMode::Shaper,
@@ -245,6 +246,7 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
             loss: fields.float("loss").unwrap_or_default(),
             overhead: fields.int("overhead").unwrap_or_default() as i32,
             count_in_service: fields.bool("count_in_service").unwrap_or_default(),
+            schedule: None,
         });
     }
     links.broken |= broken;
@@ -502,8 +504,11 @@ fn flows(
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
         flows.extend(numbered(name, count).map(|name| FlowPlan {
             name,
-            cc: entry.name,
-            options: options.clone(),
+            cc: Algorithm::Known {
+                name: entry.name,
+                options: options.clone(),
+            },
+            module: None,
             ecn,
             start,
             stop,
@@ -741,18 +746,11 @@ fn record(reader: &mut Reader<'_>, top: &Fields<'_>) -> RecordPlan {
             }
         },
     };
-    if fields.bool("packets") == Some(true) {
-        reader.problem(
-            Problem::new(
-                fields.span_of("packets"),
-                "capturing packets is not in this release",
-            )
-            .expected("packets = false"),
-        );
-    }
     RecordPlan {
         interval: fields.time("interval").unwrap_or_default(),
         series,
         events: fields.bool("events").unwrap_or_default(),
+        packets: fields.bool("packets").unwrap_or_default(),
+        captures: fields.bool("captures").unwrap_or(true),
     }
 }

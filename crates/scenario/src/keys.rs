@@ -133,6 +133,19 @@ const fn key(name: &'static str, kind: KeyKind, default: &'static str, doc: &'st
     }
 }
 
+/// A key of release 0.2.
+const fn new_key(
+    name: &'static str,
+    kind: KeyKind,
+    default: &'static str,
+    doc: &'static str,
+) -> Key {
+    Key {
+        since: "0.2",
+        ..key(name, kind, default, doc)
+    }
+}
+
 /// A key whose absence means something of its own.
 const fn optional(name: &'static str, kind: KeyKind, doc: &'static str) -> Key {
     Key {
@@ -399,7 +412,13 @@ pub(crate) static RECORD: TableDef = TableDef {
             "packets",
             BOOL,
             "false",
-            "Whether every packet is captured; only false in this release.",
+            "Whether every packet is recorded, for a capture file.",
+        ),
+        new_key(
+            "captures",
+            BOOL,
+            "true",
+            "Whether the kernel engine captures packets at all, from which it takes the delay of each packet, and drops and marks by flow; without effect in the simulator.",
         ),
     ],
 };
