@@ -617,7 +617,7 @@ impl Network {
             outcome.data_packets += stats.packets;
             outcome.flows.push(FlowOutcome {
                 name: plan.name.clone(),
-                cc: plan.cc.to_owned(),
+                cc: plan.cc.name().to_owned(),
                 from_ns: flow.start.max(warmup).ns(),
                 to_ns: to.ns(),
                 delivered_bytes: delivered.saturating_sub(flow.base_bytes),
@@ -651,7 +651,7 @@ impl Network {
             series.append(sink.take_events());
             outcome.links.push(LinkOutcome {
                 name: plan.name.clone(),
-                aqm: plan.aqm.to_owned(),
+                aqm: plan.queue.name().to_owned(),
                 delay: std::mem::replace(&mut sink.delay, Histogram::new()),
                 packets: sink.packets,
                 bytes: sink.bytes,

@@ -172,8 +172,14 @@ fn follows(plan: &Plan) -> Vec<(String, String)> {
         let entry = tailback_engine::registry::find(entries, name)?;
         Some((format!("{kind}.{name}"), entry.follows.to_owned()))
     }
-    let aqms = plan.links.iter().map(|l| one("aqm", aqm::ENTRIES, l.aqm));
-    let ccs = plan.flows.iter().map(|f| one("cc", cc::ENTRIES, f.cc));
+    let aqms = plan
+        .links
+        .iter()
+        .map(|l| one("aqm", aqm::ENTRIES, l.queue.name()));
+    let ccs = plan
+        .flows
+        .iter()
+        .map(|f| one("cc", cc::ENTRIES, f.cc.name()));
     let sources = plan
         .traffic
         .iter()

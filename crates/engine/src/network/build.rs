@@ -8,8 +8,8 @@ use crate::aqm::{self, QueueContext, Sink};
 use crate::calendar::Calendar;
 use crate::cc;
 use crate::link::Link;
-use crate::plan::{FlowPlan, LinkPlan, Plan, SeriesMode, TrafficPlan};
-use crate::registry::find;
+use crate::plan::{Algorithm, FlowPlan, LinkPlan, Plan, SeriesMode, TrafficPlan};
+use crate::registry::{Entry, Options, find};
 use crate::rng::Stream;
 use crate::tcp::receiver::{EcnEcho, Receiver};
 use crate::tcp::sender::Sender;
@@ -20,8 +20,9 @@ impl Network {
     /// Builds the network of a plan.
     ///
     /// # Panics
-    /// When the plan names an algorithm that is not registered or options that
-    /// are not complete: a plan made from a validated scenario does neither.
+    /// When the plan names an algorithm that is not registered or of the kernel
+    /// only, or options that are not complete: a plan made from a scenario that
+    /// was validated for the simulator does neither.
     pub fn new(plan: &Plan) -> Network {
         let plan = plan.clone();
         let names: Vec<&str> = plan
@@ -193,8 +194,20 @@ fn pipe_of(pipes: &mut Vec<Pipe>, delay: Time) -> u32 {
     }) as u32
 }
 
+/// The entry of an algorithm, and the options it is built with.
+fn known<'a, B>(
+    entries: &'a [&'static Entry<B>],
+    chosen: &'a Algorithm,
+) -> (&'a Entry<B>, &'a Options) {
+    let (name, options) = chosen
+        .known()
+        .expect("a plan validated for the simulator has nothing of the kernel only");
+    let entry = find(entries, name).expect("a validated plan names registered algorithms");
+    (entry, options)
+}
+
 fn build_link(plan: &LinkPlan, whole: &Plan, names: &[&str]) -> Link {
-    let entry = find(aqm::ENTRIES, plan.aqm).expect("a validated plan names registered queues");
+    let (entry, options) = known(aqm::ENTRIES, &plan.queue);
     let frames = whole
         .flows
         .iter()
@@ -209,7 +222,7 @@ fn build_link(plan: &LinkPlan, whole: &Plan, names: &[&str]) -> Link {
         sink.record_events(names, &plan.name);
     }
     let loss = Stream::new(whole.seed, &plan.name, "loss");
-    Link::new(plan, (entry.build)(&plan.options, context), sink, loss)
+    Link::new(plan, (entry.build)(options, context), sink, loss)
 }
 
 fn declare_link(series: &mut Series, plan: &LinkPlan, link: &Link) -> LinkSeries {
@@ -239,8 +252,8 @@ fn build_flow(
     recording: bool,
     series: &mut Series,
 ) -> Flow {
-    let entry = find(cc::ENTRIES, flow.cc).expect("a validated plan names registered algorithms");
-    let control = (entry.build)(&flow.options);
+    let (entry, options) = known(cc::ENTRIES, &flow.cc);
+    let control = (entry.build)(options);
     let echo = EcnEcho::of(flow.ecn, control.ecn_need());
     let gauges = control.gauge_names();
     let bytes = flow.bytes.map(|b| b.0);
