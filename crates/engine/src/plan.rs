@@ -3,6 +3,7 @@
 //! Plain data in base units; the scenario crate makes it, nothing here reads files.
 
 use crate::registry::Options;
+use crate::rng::Stream;
 use crate::units::{Bytes, Rate, Time};
 
 /// One run.
@@ -29,6 +30,25 @@ pub struct Plan {
     pub offloads: bool,
     /// What to record.
     pub record: RecordPlan,
+}
+
+impl Plan {
+    /// When a component starts: as planned, plus the draw of its seed.
+    pub fn start_of(&self, start: Time, name: &str) -> Time {
+        let mut stream = Stream::new(self.seed, name, "start");
+        start + Time(stream.below(self.start_jitter.ns() + 1))
+    }
+}
+
+/// Something of a plan that an engine cannot do.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refusal {
+    /// Where, by places in the plan, e.g. `links[0].queue.gentle`.
+    pub path: String,
+    /// What cannot be done.
+    pub message: String,
+    /// What can.
+    pub expected: Option<String>,
 }
 
 /// A queue discipline or congestion control that a scenario has chosen.

@@ -239,12 +239,6 @@ fn declare_link(series: &mut Series, plan: &LinkPlan, link: &Link) -> LinkSeries
     }
 }
 
-/// Start of a component: planned, plus the draw of its seed.
-fn start_of(start: Time, name: &str, plan: &Plan) -> Time {
-    let mut stream = Stream::new(plan.seed, name, "start");
-    start + Time(stream.below(plan.start_jitter.ns() + 1))
-}
-
 fn build_flow(
     index: u32,
     flow: &FlowPlan,
@@ -272,7 +266,7 @@ fn build_flow(
         sender: Sender::new(index, &flow.tcp, control, flow.ecn, bytes),
         receiver: Receiver::new(index, &flow.tcp, echo),
         armed: [Time::NEVER; 2],
-        start: start_of(flow.start, &flow.name, plan),
+        start: plan.start_of(flow.start, &flow.name),
         stop: flow.stop,
         bytes,
         mss: u64::from(flow.tcp.mss),
@@ -292,7 +286,7 @@ fn build_source(source: &TrafficPlan, plan: &Plan) -> Unresponsive {
     let stream = Stream::new(plan.seed, &source.name, "traffic");
     Unresponsive {
         source: (entry.build)(&source.options, stream),
-        start: start_of(source.start, &source.name, plan),
+        start: plan.start_of(source.start, &source.name),
         stop: source.stop,
         sent_packets: 0,
         received_packets: 0,

@@ -1,0 +1,1 @@
+//! Plans as jobs, in full; and what is refused, by place.
