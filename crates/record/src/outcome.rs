@@ -2,10 +2,12 @@
 //!
 //! Every counter and histogram counts events at or after the warm-up.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Counts, Histogram, Series};
 
 /// Everything one run measured.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// Length of the run, ns.
     pub duration_ns: u64,
@@ -37,7 +39,7 @@ pub struct PacketCount {
 }
 
 /// What one TCP flow did.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FlowOutcome {
     /// Name of the flow.
     pub name: String,
@@ -70,7 +72,7 @@ pub struct FlowOutcome {
 }
 
 /// What one link and its queue did.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LinkOutcome {
     /// Name of the link.
     pub name: String,
@@ -94,7 +96,7 @@ pub struct LinkOutcome {
 }
 
 /// What one unresponsive source did.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TrafficOutcome {
     /// Name of the source.
     pub name: String,

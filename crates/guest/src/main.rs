@@ -1,0 +1,3 @@
+//! The agent: the first process of the guest.
+
+fn main() {}
