@@ -37,6 +37,8 @@ pub struct RecordPlan {
     pub series: SeriesMode,
     /// Whether every drop and mark becomes a row of the series file.
     pub events: bool,
+    /// Whether every packet is recorded at every link.
+    pub packets: bool,
 }
 
 /// How series are taken.

@@ -30,7 +30,7 @@ pub struct Outcome {
 }
 
 /// How much of a run its packet capture holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketCount {
     /// Packets in the capture, counted at every interface.
     pub recorded: u64,

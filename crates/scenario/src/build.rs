@@ -741,18 +741,10 @@ fn record(reader: &mut Reader<'_>, top: &Fields<'_>) -> RecordPlan {
             }
         },
     };
-    if fields.bool("packets") == Some(true) {
-        reader.problem(
-            Problem::new(
-                fields.span_of("packets"),
-                "capturing packets is not in this release",
-            )
-            .expected("packets = false"),
-        );
-    }
     RecordPlan {
         interval: fields.time("interval").unwrap_or_default(),
         series,
         events: fields.bool("events").unwrap_or_default(),
+        packets: fields.bool("packets").unwrap_or_default(),
     }
 }

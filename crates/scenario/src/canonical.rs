@@ -61,6 +61,7 @@ pub(crate) fn canonical(plan: &Plan) -> String {
                 SeriesMode::Changes => "changes",
             },
             "events": plan.record.events,
+            "packets": plan.record.packets,
         },
     });
     let mut text = String::new();

@@ -85,7 +85,8 @@ impl Network {
         let links: Vec<Link> = plan
             .links
             .iter()
-            .map(|l| build_link(l, &plan, &names))
+            .enumerate()
+            .map(|(i, l)| build_link(i as u32, l, &plan, &names))
             .collect();
         let link_series = plan
             .links
@@ -193,7 +194,7 @@ fn pipe_of(pipes: &mut Vec<Pipe>, delay: Time) -> u32 {
     }) as u32
 }
 
-fn build_link(plan: &LinkPlan, whole: &Plan, names: &[&str]) -> Link {
+fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, names: &[&str]) -> Link {
     let entry = find(aqm::ENTRIES, plan.aqm).expect("a validated plan names registered queues");
     let frames = whole
         .flows
@@ -207,6 +208,9 @@ fn build_link(plan: &LinkPlan, whole: &Plan, names: &[&str]) -> Link {
     let mut sink = Sink::new(names.len(), whole.warmup);
     if whole.record.events {
         sink.record_events(names, &plan.name);
+    }
+    if whole.record.packets {
+        sink.record_packets(index);
     }
     let loss = Stream::new(whole.seed, &plan.name, "loss");
     Link::new(plan, (entry.build)(&plan.options, context), sink, loss)

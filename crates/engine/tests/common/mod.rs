@@ -73,6 +73,7 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
             interval: Time::from_ms(100),
             series: SeriesMode::Off,
             events: false,
+            packets: false,
         },
     }
 }
