@@ -399,7 +399,7 @@ pub(crate) static RECORD: TableDef = TableDef {
             "packets",
             BOOL,
             "false",
-            "Whether every packet is captured; only false in this release.",
+            "Whether every packet is recorded, for a capture file.",
         ),
     ],
 };
