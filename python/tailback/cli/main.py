@@ -171,6 +171,55 @@ def report(folder: Path) -> int:
     return OK
 
 
+@cli.command()
+@click.argument("run")
+@click.option("--format", "name", required=True, metavar="FORMAT", help="pcapng or csv.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File to write [default: the run's id with the format's ending].",
+)
+@click.option(
+    "--results",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where results are kept [default: results].",
+)
+@click.option(
+    "--interface",
+    "interfaces",
+    multiple=True,
+    metavar="NAME",
+    help="Of a capture only the packets seen here, e.g. bottleneck.in. Can be repeated.",
+)
+def export(
+    run: str, name: str, out: Path | None, results: Path | None, interfaces: tuple[str, ...]
+) -> int:
+    """Write a run in another tool's format.
+
+    RUN is the folder of a run, results/runs/ID, or its id.
+
+    csv: the series in FILE, the summary in a second file beside it.
+
+    pcapng: for Wireshark, the headers of every packet of a run with
+    record.packets = true, at three interfaces for each link: NAME.in before
+    its queue, NAME.out behind it, NAME.drop with the cause as comment.
+    Wireshark takes a packet that is seen at two interfaces for one sent twice:
+    for its analysis of TCP choose a place, e.g. with --interface bottleneck.in.
+    """
+    from tailback import interop, store
+
+    chosen = interop.get(name)
+    folder = store.find_run(run, results if results is not None else store.DEFAULT)
+    target = out if out is not None else Path(f"{folder.resolve().name}{chosen.suffix}")
+    if target.resolve().parent == folder.resolve():
+        raise InputError(f"--out {target}: nothing is added to the folder of a run")
+    for path in chosen.export(folder, target, interfaces):
+        click.echo(path)
+    return OK
+
+
 @cli.command("list")
 @click.argument("what", required=False, type=click.Choice(LISTS))
 @click.option("--options", is_flag=True, help="Show the options of each entry too.")
