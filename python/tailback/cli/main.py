@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from tailback._native import engine_version
+from tailback.cli.kernel import kernel
 from tailback.errors import InputError, RunsFailed, TailbackError
 
 if TYPE_CHECKING:
@@ -169,6 +170,9 @@ def report(folder: Path) -> int:
 
     click.echo(write_folder(folder))
     return OK
+
+
+cli.add_command(kernel)
 
 
 @cli.command("list")
