@@ -107,7 +107,12 @@ def _kernel(
         paths = debian.fetch(debs, steps)
         source.prepare(tree, debian, env, steps)
         make = Make(tree.folder, folder, env, jobs)
-        final = _configure(make, fragments, steps, lenient=origin is not None)
+        try:
+            final = configure(make, fragments, steps, lenient=origin is not None)
+        except InputError:
+            # Nothing to go on with: other options make another kit.
+            shutil.rmtree(folder)
+            raise
         _compile(make, cache, steps)
         steps.step("assembling the guest root")
         root.assemble(paths, folder / "root")
@@ -172,7 +177,7 @@ class Make:
             raise TailbackError(message) from error
 
 
-def _configure(
+def configure(
     make: Make, fragments: Sequence[config.Fragment], steps: Steps, *, lenient: bool
 ) -> str:
     """Configures, unless an earlier attempt has; returns the .config."""

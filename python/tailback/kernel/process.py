@@ -85,7 +85,7 @@ def run(
     lines: list[str] = []
     try:
         with contextlib.ExitStack() as stack:
-            kept = stack.enter_context(log.open("a", encoding="utf-8")) if log else None
+            kept = stack.enter_context(log.open("a", buffering=1, encoding="utf-8")) if log else None
             for line in _lines(child, on_tick):
                 lines.append(line)
                 if kept is not None:
