@@ -71,21 +71,15 @@ def run(
     has started.
     """
     try:
-        child = subprocess.Popen(
-            [str(word) for word in command],
-            cwd=cwd,
-            env=env if env is not None else environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        child = _start([str(word) for word in command], cwd, env or environment())
     except FileNotFoundError as error:
         raise TailbackError(f"{command[0]}: {error.strerror}") from error
     lines: list[str] = []
     try:
         with contextlib.ExitStack() as stack:
-            kept = stack.enter_context(log.open("a", buffering=1, encoding="utf-8")) if log else None
+            kept = (
+                stack.enter_context(log.open("a", buffering=1, encoding="utf-8")) if log else None
+            )
             for line in _lines(child, on_tick):
                 lines.append(line)
                 if kept is not None:
@@ -102,6 +96,34 @@ def run(
             f"{Path(str(command[0])).name} failed (status {status})\n{shown}", lines
         )
     return lines
+
+
+def _start(command: list[str], cwd: Path | None, env: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Starts a program; an interrupt in the midst of that waits until we know its id."""
+    pending: list[int] = []
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # None: not set from Python, so not ours to put back.
+            if signal.getsignal(number) not in (None, signal.SIG_IGN):
+                before[number] = signal.signal(number, lambda number, _: pending.append(number))
+    try:
+        child = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if pending:
+        stop(child)
+        raise KeyboardInterrupt
+    return child
 
 
 def stop(child: subprocess.Popen[bytes]) -> None:
