@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from tailback._native import engine_version
+from tailback.cli.kernel import kernel
 from tailback.errors import InputError, RunsFailed, TailbackError
 
 if TYPE_CHECKING:
@@ -218,6 +219,9 @@ def export(
     for path in chosen.export(folder, target, interfaces):
         click.echo(path)
     return OK
+
+
+cli.add_command(kernel)
 
 
 @cli.command("list")
