@@ -387,7 +387,8 @@ def difference_text(difference: Difference | None) -> str:
     text = f"{value:+.{decimals}f}"
     if float(text) == 0:
         text = text.replace("+", "").replace("-", "")
-    spread = f" ±{half:.{decimals}f}" if half is not None else ""
+    # What is gone altogether is gone for sure.
+    spread = f" ±{half:.{decimals}f}" if half else ""
     return f"{text}{spread}{' %' if relative else ''}"
 
 

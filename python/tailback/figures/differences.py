@@ -6,6 +6,7 @@ A filled dot is more than noise, a hollow one is not.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 import polars as pl
@@ -21,13 +22,15 @@ def differences(
     *,
     order: Sequence[str],
     variants: Sequence[str],
+    baseline: str,
     x_title: str,
-    width: int = WIDTH - 160,
+    width: int = WIDTH,
 ) -> Chart:
     """Dots with intervals, a row for each place and variant.
 
     `frame` has the columns place (as in `order`), variant (as in `variants`), value, low, high
-    (null where there is no interval) and flagged.
+    (null where there is no interval) and flagged. The first colour and shape are kept for
+    `baseline`, so that a variant looks the same in the other figures of a report.
     """
     height = max(2, len(order)) * (ROW_HEIGHT * len(variants) + 5)
     x_scale = alt.Scale(zero=True, nice=True)
@@ -40,9 +43,12 @@ def differences(
     )
     beside = alt.YOffset("variant:N", sort=list(variants))
     several = len(variants) > 1
-    legend = alt.Legend(title="variant", symbolOpacity=1) if several else None
-    colour = alt.Color("variant:N", scale=colour_scale(variants), legend=legend)
-    shape = alt.Shape("variant:N", scale=shape_scale(variants), legend=legend)
+    legend = (
+        alt.Legend(title="variant", symbolOpacity=1, values=list(variants)) if several else None
+    )
+    everyone = [baseline, *variants]
+    colour = alt.Color("variant:N", scale=colour_scale(everyone), legend=legend)
+    shape = alt.Shape("variant:N", scale=shape_scale(everyone), legend=legend)
     zero = (
         alt.Chart(pl.DataFrame({"at": [0.0]}))
         .mark_rule(color=INK, strokeWidth=1)
@@ -62,9 +68,10 @@ def differences(
         .encode(x=alt.X("low:Q", title=x_title, scale=x_scale), x2="high:Q", y=y, color=colour)
         .encode(yOffset=beside)
     )
+    inside: dict[bool, dict[str, Any]] = {False: {"fill": "white"}, True: {}}
     dots = [
         alt.Chart(frame.filter(pl.col("flagged") == flagged))
-        .mark_point(filled=flagged, fill=None if flagged else "white", size=52, opacity=1)
+        .mark_point(size=52, opacity=1, filled=flagged, **inside[flagged])
         .encode(x=x, y=y, yOffset=beside, color=colour, shape=shape, tooltip=tooltip)
         for flagged in (False, True)
         if frame.filter(pl.col("flagged") == flagged).height

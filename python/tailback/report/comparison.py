@@ -215,6 +215,7 @@ def _dots(made: Comparison, cells: Sequence[Cell], facts: Facts) -> Figure:
         pl.DataFrame(rows, schema=schema),
         order=[_place(cell) for cell in drawn],
         variants=[variant.name for variant in made.others],
+        baseline=made.baseline.name,
         x_title=f"{metric.name}: difference to {made.baseline.name}, {unit}",
     )
     name = f"{metric.on}-{metric.name}".replace(".", "-").replace("_", "-")
