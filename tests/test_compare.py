@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 
 import tailback as tb
 from conftest import SCENARIO, SWEEP, Tailback
+from tailback import _native, comparison
 from tailback.comparison import Threshold, parse
+from tailback.engines import sim
 from tailback.metrics.differences import false_discovery, paired, unpaired
 from tailback.metrics.statistics import incomplete_beta, t_beyond, t_quantile
 
@@ -173,6 +176,49 @@ def test_a_change_of_the_queue_is_found(tmp_path: Path) -> None:
     [row] = [r for r in found.summary() if r["quantity"] == "delay_ms.mean"]
     assert (row["variant"], row["cells"], row["flagged"]) == ("slow", 1, 1)
     assert row["median_rel_difference"] == pytest.approx(difference.relative)
+
+
+def test_engines_are_compared_unpaired(tmp_path: Path) -> None:
+    made = tb.compare(CODEL, {"one": {}, "two": {"path.rtt": "21ms"}}, seeds=4, out=tmp_path)
+    one, two = made.variants
+    assert all(d.paired for cell in made.cells for d in cell.differences.values())
+    # As if the second came from another engine: its seeds are other random numbers.
+    found = comparison.of([one, replace(two, engine="kernel")], comparison.select(["jain"]))
+    [cell] = found.cells
+    assert not cell.differences["two"].paired
+    [note] = found.notes()
+    assert "unpaired (Welch)" in note
+    assert "start offsets" in note
+
+
+def test_a_failed_run_costs_its_pair_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = sim.Sim.run
+
+    def run(self: sim.Sim, scenario: Any, index: int, store: Any, control: Any) -> None:
+        point = scenario.points[index]
+        fails = point.seed == 2 and '"target":20000000' in point.canonical
+        done(self, scenario, index, store, _native.Control(fail=True) if fails else control)
+
+    monkeypatch.setattr(sim.Sim, "run", run)
+    variants = {"base": {}, "slow": {"title": "slow", "bottleneck.queue.target": "20ms"}}
+    made = tb.compare(SCENARIO, variants, seeds=4, metrics=["jain"], out=tmp_path)
+    [cell] = made.cells
+    assert len(made.failures) == 1
+    assert "seed 2" in made.failures[0]
+    assert (cell.values["base"].n, cell.values["slow"].n) == (4, 3)
+    assert (cell.differences["slow"].n, cell.differences["slow"].paired) == (3, True)
+
+
+def test_assertions_hold_in_every_variant(tailback: Tailback, tmp_path: Path) -> None:
+    file = tmp_path / "file.toml"
+    limit = '[[assert]]\nmetric = "delay_ms.mean"\nmax = 15\n'
+    file.write_text(CODEL + limit, encoding="utf-8")
+    two = ("--variant", "base", "--variant", SLOW)
+    done = tailback("compare", file, *two, "--seeds", "2", "--no-report", "--json")
+    assert done.returncode == 1
+    complaints = done.stderr.splitlines()
+    assert len(complaints) == 2
+    assert all("assertion does not hold: slow: delay_ms.mean" in line for line in complaints)
 
 
 def test_points_are_matched_by_their_parameters(tmp_path: Path) -> None:

@@ -193,6 +193,14 @@ class Comparison:
     failures: list[str] = field(default_factory=list)
     """Runs that failed; the others are compared."""
 
+    def failed_assertions(self) -> list[str]:
+        """What the `[[assert]]` tables found wanting, by variant; empty when all hold."""
+        return [
+            f"{variant.name}: {message}"
+            for variant in self.variants
+            for message in variant.results.failed_assertions()
+        ]
+
     @property
     def baseline(self) -> Column:
         """What the others are compared with."""

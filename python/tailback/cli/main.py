@@ -289,12 +289,15 @@ def _show_comparison(
         from tailback.cli import comparison
 
         comparison.show(made, page)
+    broken = made.failed_assertions()
     for message in made.failures:
         _complain(message)
+    for message in broken:
+        _complain(f"assertion does not hold: {message}")
     beyond = [message for threshold in thresholds for message in threshold.passed(made)]
     for message in beyond:
         _complain(message)
-    return FAILED if made.failures or beyond else OK
+    return FAILED if made.failures or broken or beyond else OK
 
 
 def _overrides(texts: tuple[str, ...]) -> list[tuple[str, str]]:

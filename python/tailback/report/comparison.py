@@ -38,6 +38,9 @@ MAX_POINTS = 4
 MAX_PANELS = 5
 """Flows whose window is drawn, of each point."""
 
+MAX_VARIANTS = 7
+"""More curves in one figure cannot be told apart."""
+
 MAX_SAMPLES = 2400
 """Rows of a panel of traces."""
 
@@ -248,7 +251,9 @@ def _traces(made: Comparison, facts: Facts) -> list[Block]:
 def _traces_of_point(
     made: Comparison, groups: Sequence[Sequence[Run]], suffix: str, labels: str, facts: Facts
 ) -> list[Block]:
-    names = [variant.name for variant in made.variants]
+    names = [variant.name for variant in made.variants[:MAX_VARIANTS]]
+    groups = groups[:MAX_VARIANTS]
+    cut = f" The first {MAX_VARIANTS} variants." if len(made.variants) > MAX_VARIANTS else ""
     seeds = [run.seed for run in groups[0]]
     seed = next((s for s in seeds if all(any(r.seed == s for r in g) for g in groups)), None)
     runs = [next((r for r in group if r.seed == seed), group[0]) for group in groups]
@@ -290,7 +295,7 @@ def _traces_of_point(
     if charts:
         chart = alt.vconcat(*charts, spacing=16).resolve_scale(x="shared", color="shared")
         notes = "".join(f"; {rule}" for rule in sorted(rules))
-        caption = f"Congestion windows and queues over time{at}, {which}{notes}."
+        caption = f"Congestion windows and queues over time{at}, {which}{notes}.{cut}"
         blocks.append(Figure(f"traces{suffix}", f"Traces{at}", chart, caption, facts))
     curves = {
         name: curve
@@ -299,7 +304,7 @@ def _traces_of_point(
     }
     if curves:
         chart = cdf(curves, x_title="queue delay, ms", series_title="variant")
-        caption = f"Share of packets that waited no longer{at}, first link, seeds together."
+        caption = f"Share of packets that waited no longer{at}, first link, seeds together.{cut}"
         blocks.append(Figure(f"delay{suffix}", f"Queue delay{at}", chart, caption, facts))
     return blocks
 
