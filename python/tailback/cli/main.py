@@ -19,6 +19,7 @@ from tailback.cli.kernel import kernel
 from tailback.errors import InputError, RunsFailed, TailbackError
 
 if TYPE_CHECKING:
+    from tailback.comparison import Comparison, Threshold
     from tailback.results import Results
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -157,6 +158,79 @@ def reproduce(
 
 
 @cli.command()
+@click.argument("sources", nargs=-1, required=True, metavar="FILE | SWEEP SWEEP...")
+@click.option(
+    "--variant",
+    "variants",
+    multiple=True,
+    metavar="NAME[:KEY=VALUE]",
+    help="A variant of FILE: a value replaced by its path; repeat NAME for more. NAME alone is "
+    "the file as it is. Keys engine and kernel choose what runs it. The first is the baseline.",
+)
+@click.option(
+    "--metric",
+    "chosen",
+    multiple=True,
+    metavar="NAME",
+    help="Compare this (tailback list metrics); link.drops is that of links only.",
+)
+@click.option(
+    "--fail-if",
+    "limits",
+    multiple=True,
+    metavar="QUANTITY:±N[%]",
+    help="Exit 1 if a flagged difference is beyond it: throughput_mbit:-5%, delay_ms.mean:+0.5, "
+    "or jain:2% for both ways.",
+)
+@click.option("--report/--no-report", "with_report", default=True, help="Write a report too.")
+@engine_option
+@seeds_option
+@jobs_option
+@out_option
+@json_option
+def compare(
+    sources: tuple[str, ...],
+    variants: tuple[str, ...],
+    chosen: tuple[str, ...],
+    limits: tuple[str, ...],
+    with_report: bool,
+    engine: str,
+    seeds: int | None,
+    jobs: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Compare variants of a scenario, or stored sweeps, and say what differs beyond noise.
+
+    Every variant runs at the same points with the same seeds (default: 10, unless FILE says how
+    many). A difference to the first variant is flagged if its q is below 0.05: the false discovery
+    rate over all differences.
+
+    A SWEEP is the folder of a stored sweep, results/sweeps/ID.
+    """
+    from tailback import comparison
+
+    thresholds = [comparison.Threshold.parse(text) for text in limits]
+    # What is held against a threshold is compared.
+    if thresholds:
+        chosen = (*(chosen or comparison.METRICS), *(t.quantity for t in thresholds))
+    if variants:
+        if len(sources) > 1:
+            raise InputError(f"{len(sources)} files; expected one with --variant")
+        made = comparison.run_variants(
+            Path(sources[0]),
+            comparison.parse(variants, engine),
+            seeds=seeds,
+            chosen=chosen,
+            jobs=jobs,
+            out=out,
+        )
+    else:
+        made = _compare_stored(sources, chosen, seeds)
+    return _show_comparison(made, thresholds, out if with_report else None, with_report, as_json)
+
+
+@cli.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def report(folder: Path) -> int:
     """Write the report of a sweep.
@@ -237,6 +311,46 @@ def list_(what: str | None, options: bool) -> int:
         for line in listing.lines(kind, options=options):
             click.echo(line if what else f"  {line}")
     return OK
+
+
+def _compare_stored(
+    sources: tuple[str, ...], chosen: tuple[str, ...], seeds: int | None
+) -> Comparison:
+    from tailback import comparison
+
+    if len(sources) < 2:
+        hint = "the folder of another sweep" if Path(sources[0]).is_dir() else "--variant NAME ..."
+        raise InputError(f"{sources[0]}: nothing to compare it with; expected {hint}")
+    if seeds is not None:
+        raise InputError("--seeds: stored sweeps have the seeds that they have")
+    return comparison.compare_stored([Path(source) for source in sources], chosen)
+
+
+def _show_comparison(
+    made: Comparison,
+    thresholds: list[Threshold],
+    out: Path | None,
+    with_report: bool,
+    as_json: bool,
+) -> int:
+    page = None
+    if with_report:
+        page = made.report(None if out is None else out / "comparisons" / made.id)
+    if as_json:
+        _print_json(made.to_dict())
+    else:
+        from tailback.cli import comparison
+
+        comparison.show(made, page)
+    broken = made.failed_assertions()
+    for message in made.failures:
+        _complain(message)
+    for message in broken:
+        _complain(f"assertion does not hold: {message}")
+    beyond = [message for threshold in thresholds for message in threshold.passed(made)]
+    for message in beyond:
+        _complain(message)
+    return FAILED if made.failures or broken or beyond else OK
 
 
 def _overrides(texts: tuple[str, ...]) -> list[tuple[str, str]]:
