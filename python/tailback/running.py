@@ -164,7 +164,7 @@ def load(
     """As `check`, the values of `overrides` being TOML text or bare words."""
     if seeds is not None and seeds < 1:
         raise InputError(f"seeds is {seeds}; expected at least 1")
-    text, name, folder = _read(scenario)
+    text, name, folder = read(scenario)
     if seeds is not None:
         # More than a sweep may have in any case, and more does not fit into 64 bits.
         seeds = min(seeds, 2**63 - 1)
@@ -173,7 +173,7 @@ def load(
     )
 
 
-def _read(scenario: Source) -> tuple[bytes, str, Path]:
+def read(scenario: Source) -> tuple[bytes, str, Path]:
     """Text, name for messages, and the folder that other files are relative to."""
     if isinstance(scenario, Mapping):
         return toml.dumps(scenario).encode(), "<table>", Path()

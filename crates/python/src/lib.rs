@@ -3,6 +3,7 @@
 
 use pyo3::prelude::*;
 
+mod packets;
 mod registry;
 mod run;
 mod scenario;

@@ -1,6 +1,7 @@
 //! One run: the engine in slices, then the run folder.
 
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,11 +18,18 @@ use tailback_record::Outcome;
 use tailback_record::folder::{Manifest, Timing};
 use tailback_scenario::Point;
 
+use crate::packets::Capture;
 use crate::{Cancelled, EnginePanic};
 
 /// Calendar events between two looks at the control: some 20 ms of work, so
 /// that Ctrl-C is answered at once and the look costs nothing.
 const SLICE_EVENTS: u64 = 200_000;
+
+/// The same where packets are recorded: what a slice leaves is kept until its end.
+const SLICE_EVENTS_RECORDING: u64 = 20_000;
+
+/// Name of the packet capture in a run folder.
+const CAPTURE: &str = "packets.pcapng";
 
 /// Folder of runs; removes the leftovers of killed processes when opened.
 #[pyclass(frozen, module = "tailback._native")]
@@ -109,14 +117,32 @@ pub fn keep_panics_of_runs() {
 
 /// Runs a point and stores its folder.
 pub fn run(point: &Point, store: &Store, control: &Control) -> PyResult<()> {
+    let result = run_and_write(point, store, control);
+    if result.is_err() {
+        store.inner.discard(&point.run_id);
+    }
+    result
+}
+
+fn run_and_write(point: &Point, store: &Store, control: &Control) -> PyResult<()> {
     let wall = Instant::now();
     let cpu = thread_cpu_s();
+    let capture = if point.plan.record.packets {
+        let path = store.inner.scratch_file(&point.run_id, CAPTURE);
+        Some(
+            path.and_then(|path| Capture::create(path, &point.plan))
+                .map_err(os_error)?,
+        )
+    } else {
+        None
+    };
     IN_RUN.set(true);
-    let simulated = catch_unwind(AssertUnwindSafe(|| simulate(&point.plan, control)));
+    let simulated = catch_unwind(AssertUnwindSafe(|| simulate(&point.plan, control, capture)));
     IN_RUN.set(false);
     let outcome = match simulated {
-        Ok(Some(outcome)) => outcome,
-        Ok(None) => return Err(Cancelled::new_err(())),
+        Ok(Ok(Some(outcome))) => outcome,
+        Ok(Ok(None)) => return Err(Cancelled::new_err(())),
+        Ok(Err(error)) => return Err(os_error(error)),
         Err(_) => {
             let message = PANIC.take().unwrap_or_else(|| "no message".to_owned());
             return Err(EnginePanic::new_err((message,)));
@@ -149,12 +175,30 @@ pub fn run(point: &Point, store: &Store, control: &Control) -> PyResult<()> {
 }
 
 /// `None` when cancelled.
-fn simulate(plan: &Plan, control: &Control) -> Option<Outcome> {
+fn simulate(
+    plan: &Plan,
+    control: &Control,
+    mut capture: Option<Capture>,
+) -> io::Result<Option<Outcome>> {
     let mut network = Network::new(plan);
     let duration = plan.duration.ns().max(1) as f64;
-    while network.advance(SLICE_EVENTS) {
+    let slice = match capture {
+        Some(_) => SLICE_EVENTS_RECORDING,
+        None => SLICE_EVENTS,
+    };
+    let mut packets = Vec::new();
+    loop {
+        let goes_on = network.advance(slice);
+        if let Some(capture) = &mut capture {
+            packets.clear();
+            network.take_packets(&mut packets);
+            capture.write(&packets)?;
+        }
+        if !goes_on {
+            break;
+        }
         if control.cancelled.load(Ordering::Relaxed) {
-            return None;
+            return Ok(None);
         }
         let fraction = network.now().ns() as f64 / duration;
         control
@@ -163,7 +207,9 @@ fn simulate(plan: &Plan, control: &Control) -> Option<Outcome> {
     }
     assert!(!control.fail, "this run was asked to panic");
     control.fraction.store(1_f64.to_bits(), Ordering::Relaxed);
-    Some(network.finish())
+    let mut outcome = network.finish();
+    outcome.packets = capture.map(Capture::finish).transpose()?;
+    Ok(Some(outcome))
 }
 
 /// What each algorithm of a plan follows, each once.

@@ -25,6 +25,17 @@ pub struct Outcome {
     pub data_packets: u64,
     /// Calendar events processed.
     pub events: u64,
+    /// Of the packet capture, if there is one.
+    pub packets: Option<PacketCount>,
+}
+
+/// How much of a run its packet capture holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PacketCount {
+    /// Packets in the capture, counted at every interface.
+    pub recorded: u64,
+    /// Packets beyond the limit of a capture.
+    pub lost: u64,
 }
 
 /// What one TCP flow did.

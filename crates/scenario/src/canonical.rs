@@ -96,8 +96,8 @@ fn hex(bytes: &[u8], len: usize) -> String {
 }
 
 /// Names a run.
-pub(crate) fn run_id(canonical: &str, seed: u64) -> String {
-    digest(&[canonical, &seed.to_string(), tailback_engine::VERSION])
+pub(crate) fn run_id(canonical: &str, seed: u64, engine_version: &str) -> String {
+    digest(&[canonical, &seed.to_string(), engine_version])
 }
 
 /// Names a sweep by the runs it consists of.

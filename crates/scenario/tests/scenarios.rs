@@ -1,13 +1,13 @@
 //! What good scenarios become.
 
 use tailback_engine::plan::{
-    Algorithm, Growth, LinkMode, Pacing, Plan, RatePlan, SeriesMode, TcpPlan,
+    Algorithm, Growth, LinkMode, Pacing, Plan, RatePlan, Schedule, SeriesMode, TcpPlan,
 };
 use tailback_engine::registry::{Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
 use tailback_scenario::{
-    Override, Param, Point, Request, Scenario, check_memory, estimate_memory, json_schema, load,
-    load_with,
+    EngineKind, Override, Param, Point, Request, Scenario, check_memory, estimate_memory,
+    json_schema, load, load_with,
 };
 
 #[track_caller]
@@ -647,9 +647,11 @@ name = "reno"
 cc = { name = "reno" }
 [bottleneck]
 rate = "1000kbps"
-queue = { aqm = "fifo", limit = "1000p" }
+queue = { aqm = "fifo", limit = "1000p", kernel = false }
+schedule = { marks = [] }
 [path]
 rtt = "20000us"
+offloads = false
 [[assert]]
 metric = "jain"
 max = 1
@@ -675,6 +677,10 @@ max = 1
         ("bottleneck.loss", "0.01"),
         ("bottleneck.overhead", "1"),
         ("bottleneck.count_in_service", "true"),
+        ("bottleneck.schedule", "{ marks = [3] }"),
+        ("bottleneck.schedule", "{ drops = [3] }"),
+        ("record.packets", "true"),
+        ("record.captures", "false"),
         ("path.rtt", "21ms"),
         ("record.events", "true"),
         ("record.series", "changes"),
@@ -741,12 +747,8 @@ fn memory() {
 fn a_million_flows_are_loaded_when_there_is_room() {
     let text = format!("{SMALL}count = 1000000\n");
     let scenario = tailback_scenario::load_request(&Request {
-        text: text.as_bytes(),
-        file: "f.toml",
-        overrides: &[],
-        seeds: None,
-        loader: &|_| Err(String::new()),
         memory: Some(1 << 40),
+        ..Request::new(text.as_bytes(), "f.toml", &|_| Err(String::new()))
     })
     .unwrap();
     assert_eq!(scenario.points[0].plan.flows[999_999].name, "reno/1000000");
@@ -776,4 +778,126 @@ fn the_schema_knows_every_key_and_option() {
         .as_array()
         .unwrap();
     assert_eq!(shapes.len(), tailback_engine::traffic::ENTRIES.len());
+}
+
+#[test]
+fn what_only_the_kernel_has_is_in_the_plan_and_in_the_name_of_the_run() {
+    let text = r#"duration = "10s"
+[bottleneck]
+rate = "8Mbit"
+queue = { aqm = "mysch", kernel = true, args = "limit 10 'x'" }
+[path]
+offloads = true
+[[flows]]
+cc = { name = "mycc", kernel = true, module = "mycc_2" }
+[[flows]]
+cc = { name = "cubic", beta = 0.5, module = "cubic-mine" }
+count = 2
+"#;
+    let kernel = |text: &str, set: &[(&str, &str)], version: Option<&str>| {
+        let overrides: Vec<Override> = set
+            .iter()
+            .map(|(key, value)| Override {
+                key: (*key).to_owned(),
+                value: (*value).to_owned(),
+            })
+            .collect();
+        tailback_scenario::load_request(&Request {
+            overrides: &overrides,
+            engine: EngineKind::Kernel,
+            engine_version: version,
+            ..Request::new(text.as_bytes(), "f.toml", &|_| Err(String::new()))
+        })
+        .unwrap()
+    };
+    let scenario = kernel(text, &[], None);
+    let point = &scenario.points[0];
+    let plan = &point.plan;
+    assert!(plan.offloads);
+    assert_eq!(
+        plan.links[0].queue,
+        Algorithm::Kernel {
+            name: "mysch".to_owned(),
+            args: "limit 10 'x'".to_owned()
+        }
+    );
+    assert_eq!(plan.links[0].module, None);
+    let flow = &plan.flows[0];
+    assert_eq!(
+        (flow.name.as_str(), flow.cc.name(), flow.ecn),
+        ("mycc", "mycc", false)
+    );
+    assert_eq!(flow.cc.known(), None);
+    assert_eq!(flow.module.as_deref(), Some("mycc_2"));
+    let cubic = &plan.flows[2];
+    assert_eq!(options(&cubic.cc).float("beta"), 0.5);
+    assert_eq!(cubic.module.as_deref(), Some("cubic-mine"));
+    for part in [
+        r#""queue":{"args":"limit 10 'x'","kernel":true,"name":"mysch"}"#,
+        r#""cc":{"args":"","kernel":true,"module":"mycc_2","name":"mycc"}"#,
+        r#""module":"cubic-mine","name":"cubic","options""#,
+        r#""offloads":true"#,
+    ] {
+        assert!(
+            point.canonical.contains(part),
+            "{part} in {}",
+            point.canonical
+        );
+    }
+    let id = |set: &[(&str, &str)]| kernel(text, set, None).points[0].run_id.clone();
+    for (key, value) in [
+        ("bottleneck.queue.args", "limit 11"),
+        ("bottleneck.queue.aqm", "mysch2"),
+        ("bottleneck.queue.module", "m"),
+        ("flows.cubic.cc.module", "cubic-other"),
+        ("path.offloads", "false"),
+    ] {
+        assert_ne!(id(&[(key, value)]), point.run_id, "{key} = {value}");
+    }
+
+    // The engine's version is part of the names of run and sweep.
+    let sim = load_ok(SMALL);
+    assert_eq!(
+        (sim.engine, sim.engine_version.as_str()),
+        (EngineKind::Sim, tailback_engine::VERSION)
+    );
+    let one = kernel(SMALL, &[], Some("6.17 a"));
+    let other = kernel(SMALL, &[], Some("6.17 b"));
+    assert_eq!(
+        (one.engine, one.engine_version.as_str()),
+        (EngineKind::Kernel, "6.17 a")
+    );
+    assert_eq!(
+        one.points[0].run_id,
+        kernel(SMALL, &[], Some("6.17 a")).points[0].run_id
+    );
+    assert_eq!(one.points[0].canonical, sim.points[0].canonical);
+    let ids = |scenario: &Scenario| (scenario.points[0].run_id.clone(), scenario.id.clone());
+    let unknown = kernel(SMALL, &[], None);
+    let all = [ids(&sim), ids(&one), ids(&other), ids(&unknown)];
+    for (i, a) in all.iter().enumerate() {
+        for b in &all[..i] {
+            assert!(a.0 != b.0 && a.1 != b.1, "{a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn a_schedule_of_marks_and_losses() {
+    let schedule = |text: &str| {
+        let plan = load_set(SMALL, &[("bottleneck.schedule", text)])
+            .points
+            .swap_remove(0)
+            .plan;
+        plan.links[0].schedule.clone()
+    };
+    assert_eq!(
+        schedule("{ marks = [100, 200], drops = [300, 301] }"),
+        Some(Schedule {
+            marks: vec![100, 200],
+            drops: vec![300, 301]
+        })
+    );
+    assert_eq!(schedule("{ drops = [] }"), None);
+    assert_eq!(plan(SMALL).links[0].schedule, None);
 }

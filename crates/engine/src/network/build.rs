@@ -86,7 +86,8 @@ impl Network {
         let links: Vec<Link> = plan
             .links
             .iter()
-            .map(|l| build_link(l, &plan, &names))
+            .enumerate()
+            .map(|(i, l)| build_link(i as u32, l, &plan, &names))
             .collect();
         let link_series = plan
             .links
@@ -206,7 +207,7 @@ fn known<'a, B>(
     (entry, options)
 }
 
-fn build_link(plan: &LinkPlan, whole: &Plan, names: &[&str]) -> Link {
+fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, names: &[&str]) -> Link {
     let (entry, options) = known(aqm::ENTRIES, &plan.queue);
     let frames = whole
         .flows
@@ -220,6 +221,9 @@ fn build_link(plan: &LinkPlan, whole: &Plan, names: &[&str]) -> Link {
     let mut sink = Sink::new(names.len(), whole.warmup);
     if whole.record.events {
         sink.record_events(names, &plan.name);
+    }
+    if whole.record.packets {
+        sink.record_packets(index);
     }
     let loss = Stream::new(whole.seed, &plan.name, "loss");
     Link::new(plan, (entry.build)(options, context), sink, loss)
