@@ -1,8 +1,8 @@
 //! The network of a plan: namespaces, pairs of devices, and lines for `ip` and `tc`.
 //!
 //! ```text
-//! sG d --- sG mL out --- lL mM out --- d rG        data, group G over links L and M
-//!    b ------------------------------- b           ACKs, no link on the way back
+//! sG data --- dataG mL out --- linkL mM out --- data rG    data of group G over links L and M
+//!    ack -------------------------------------- ack        ACKs, no link on the way back
 //! ```
 //!
 //! | namespace | what |
@@ -13,6 +13,9 @@
 //! | `mL` | link L: the shaper and the queue under test stand before its device `out` |
 //! | `jL`, `kL` | behind link L: delay, jitter, loss, serialisation of a wire |
 //! | `fL` | behind link L: ways that part |
+//!
+//! `ip` takes a name such as `d` for a word of its own (`dynamic`): names are
+//! long and follow `dev`.
 //!
 //! As in the simulator half of the round-trip time lies before the first link
 //! of the data, the other half behind the receiver, before the links of the
@@ -107,7 +110,7 @@ type End = (usize, &'static str);
 /// One direction of a group.
 struct Way {
     group: usize,
-    /// `d` for data, `b` for ACKs.
+    /// `data` or `ack`.
     start: End,
     links: Vec<u32>,
     end: End,
@@ -184,7 +187,7 @@ impl Layout {
 
     fn veth(&mut self, a: (usize, String), b: (usize, String), mtu: u32) {
         for (namespace, name) in [&a, &b] {
-            self.up[*namespace].push(format!("link set {name} up"));
+            self.up[*namespace].push(format!("link set dev {name} up"));
         }
         let device = |(namespace, name)| Device { namespace, name };
         self.veths.push(Veth {
@@ -299,19 +302,19 @@ impl Layout {
             (group.sender, group.receiver) = (sender, receiver);
             let (from, to) = (group.sender_address, group.receiver_address);
             for (namespace, address) in [(sender, from), (receiver, to)] {
-                self.up[namespace].push("link set lo up".to_owned());
+                self.up[namespace].push("link set dev lo up".to_owned());
                 self.ip[namespace].push(format!("address add {address}/32 dev lo"));
             }
             if !plan.offloads && responsive {
                 // TCP then makes packets of one segment.
-                self.ip[sender].push("link set d gso_max_segs 1".to_owned());
+                self.ip[sender].push("link set dev data gso_max_segs 1".to_owned());
             }
-            self.ip[sender].push(format!("route add {to}/32 dev d src {from}{there}"));
+            self.ip[sender].push(format!("route add {to}/32 dev data src {from}{there}"));
             let seed = |purpose| (!name.is_empty()).then(|| seed_of(plan, name, purpose));
-            self.host_delay(sender, "d", half, jitter, seed("sender jitter"));
+            self.host_delay(sender, "data", half, jitter, seed("sender jitter"));
             if responsive {
-                self.ip[receiver].push(format!("route add {from}/32 dev b src {to}{back}"));
-                self.host_delay(receiver, "b", rest, jitter, seed("receiver jitter"));
+                self.ip[receiver].push(format!("route add {from}/32 dev ack src {to}{back}"));
+                self.host_delay(receiver, "ack", rest, jitter, seed("receiver jitter"));
             }
         }
     }
@@ -350,17 +353,17 @@ impl Layout {
         for (i, group) in self.groups.iter().enumerate() {
             ways.push(Way {
                 group: i,
-                start: (group.sender, "d"),
+                start: (group.sender, "data"),
                 links: group.key.route.clone(),
-                end: (group.receiver, "d"),
+                end: (group.receiver, "data"),
                 destination: group.receiver_address,
             });
             if group.key.stack.is_some() {
                 ways.push(Way {
                     group: i,
-                    start: (group.receiver, "b"),
+                    start: (group.receiver, "ack"),
                     links: group.key.back.clone(),
-                    end: (group.sender, "b"),
+                    end: (group.sender, "ack"),
                     destination: group.sender_address,
                 });
             }
@@ -422,7 +425,7 @@ impl Layout {
                 self.out_by(here);
             }
             [(next, _)] => {
-                let to = self.entrance(*next, || format!("l{i}"));
+                let to = self.entrance(*next, || format!("link{i}"));
                 self.veth((here, "out".to_owned()), to, mtu);
                 self.out_by(here);
             }
@@ -431,7 +434,7 @@ impl Layout {
                 self.veth((here, "out".to_owned()), (fork, "in".to_owned()), mtu);
                 self.out_by(here);
                 for (n, (next, destinations)) in nexts.iter().enumerate() {
-                    let to = self.entrance(*next, || format!("l{i}"));
+                    let to = self.entrance(*next, || format!("link{i}"));
                     self.veth((fork, format!("to{n}")), to, mtu);
                     for destination in destinations {
                         self.ip[fork].push(format!("route add {destination}/32 dev to{n}"));
@@ -440,7 +443,11 @@ impl Layout {
             }
         }
         if let Some(schedule) = self.links[i].schedule {
-            self.veth((schedule, "out".to_owned()), (place, "x".to_owned()), mtu);
+            self.veth(
+                (schedule, "out".to_owned()),
+                (place, "schedule".to_owned()),
+                mtu,
+            );
             self.out_by(schedule);
             let line = "qdisc add dev out root tbsched".to_owned();
             self.tc[schedule].push(line);
@@ -462,9 +469,12 @@ impl Layout {
                 n => format!(" overhead {n}"),
             };
             // Without a burst a packet leaves at the start of its slot and the
-            // next one after len/rate; the quantum is of no use to one class.
+            // next one after len/rate. But the guest's clock has steps of
+            // 256 ns: what a packet leaves late by must not be lost to the rate
+            // (0.07 % at 100 Mbit/s). The quantum is of no use to one class.
+            let burst = rate.0.div_ceil(8_000_000).max(1);
             format!(
-                "class {what} dev out parent 1: classid 1:1 htb rate {0}bit ceil {0}bit burst 1b cburst 1b quantum {1}{overhead}",
+                "class {what} dev out parent 1: classid 1:1 htb rate {0}bit ceil {0}bit burst {burst}b cburst {burst}b quantum {1}{overhead}",
                 rate.0,
                 mtu + 14,
             )

@@ -26,7 +26,7 @@ use tailback_engine::registry::{Kernel, find, text};
 use tailback_engine::traffic;
 use tailback_engine::units::Time;
 
-use crate::job::{FORMAT, Flow, Job, Link, Record, Source};
+use crate::job::{FORMAT, Flow, Job, Link, Module, Record, Source};
 use layout::{Layout, mtu_of};
 use modules::Modules;
 use refuse::Refusals;
@@ -60,16 +60,23 @@ pub struct Kit {
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
-/// Why a kernel cannot run a plan; empty if it can.
+/// Why a kernel cannot run a plan; empty if it can. The plan may be incomplete:
+/// what it lacks is not judged.
 pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
-    map(plan, kit).err().unwrap_or_default()
+    decide(plan, kit).err().unwrap_or_default()
 }
 
-/// A plan as a job for the guest.
-///
-/// # Errors
-/// Everything that Linux, or this kit, cannot do.
-pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
+/// What is used of the kernel.
+struct Decided {
+    modules: Vec<Module>,
+    /// By link.
+    queues: Vec<tc::Qdisc>,
+    /// The kernel's names of the congestion controls, by flow.
+    controls: Vec<String>,
+}
+
+/// Finds what of the kernel a plan uses, or why it cannot.
+fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
     let mut no = Refusals::default();
     let mut modules = Modules::default();
     whole(plan, &mut no);
@@ -108,15 +115,12 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             }
         }
     }
-    let mut names = Vec::new();
+    let mut controls = Vec::new();
     for (i, flow) in plan.flows.iter().enumerate() {
         let path = format!("flows[{i}]");
         stack(&path, &flow.tcp, &mut no);
-        ways(
-            &path,
-            &[("route", &flow.route), ("back", &flow.back)],
-            &mut no,
-        );
+        let both = [("route", &flow.route), ("back", &flow.back)];
+        ways(&path, &both, plan.links.len(), &mut no);
         if mtu_of(flow) > 65_535 {
             no.add(
                 &format!("{path}.tcp.mss"),
@@ -124,11 +128,16 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
                 "mss + header of at most 65549",
             );
         }
-        names.push(cc::control(&path, flow, kit, &mut modules, &mut no));
+        controls.push(cc::control(&path, flow, kit, &mut modules, &mut no));
     }
     for (i, source) in plan.traffic.iter().enumerate() {
         let path = format!("traffic[{i}]");
-        ways(&path, &[("route", &source.route)], &mut no);
+        ways(
+            &path,
+            &[("route", &source.route)],
+            plan.links.len(),
+            &mut no,
+        );
         let kernel = find(traffic::ENTRIES, source.kind).map(|e| e.kernel);
         if kernel != Some(Kernel::Agent) {
             no.never(
@@ -140,7 +149,23 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
     if !no.0.is_empty() {
         return Err(no.0);
     }
+    Ok(Decided {
+        modules: modules.list(),
+        queues,
+        controls,
+    })
+}
 
+/// A plan as a job for the guest.
+///
+/// # Errors
+/// Everything that Linux, or this kit, cannot do.
+pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
+    let Decided {
+        modules,
+        queues,
+        controls,
+    } = decide(plan, kit)?;
     let mut layout = Layout::of(plan, &queues);
     let setup = layout.setup();
     let schedule_of = |link: &LinkPlan| link.schedule.clone().unwrap_or_default();
@@ -165,7 +190,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
     let port = |index: usize| FIRST_PORT + index as u16;
     let places = |route: &[u32]| route.iter().map(|l| *l as usize).collect();
     let mut flows = Vec::new();
-    for (i, (flow, kernel_cc)) in plan.flows.iter().zip(names).enumerate() {
+    for (i, (flow, kernel_cc)) in plan.flows.iter().zip(controls).enumerate() {
         let group = &layout.groups[layout.of_flow[i]];
         let tcp = &flow.tcp;
         flows.push(Flow {
@@ -222,7 +247,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             captures: plan.record.captures,
             packets: plan.record.packets,
         },
-        modules: modules.list(),
+        modules,
         sysctls: global_sysctls(),
         namespaces: layout.namespaces,
         veths: layout.veths,
@@ -342,8 +367,11 @@ fn stack(path: &str, tcp: &TcpPlan, no: &mut Refusals) {
 }
 
 /// A way that comes by a link twice cannot be routed by its destination.
-fn ways(path: &str, ways: &[(&str, &Vec<u32>)], no: &mut Refusals) {
+fn ways(path: &str, ways: &[(&str, &Vec<u32>)], links: usize, no: &mut Refusals) {
     for (name, route) in ways {
+        if route.iter().any(|link| *link as usize >= links) {
+            no.never(&format!("{path}.{name}"), "a link that is not in the plan");
+        }
         let twice = (1..route.len()).any(|i| route[..i].contains(&route[i]));
         if twice {
             no.add(
@@ -352,12 +380,12 @@ fn ways(path: &str, ways: &[(&str, &Vec<u32>)], no: &mut Refusals) {
                 "every link at most once",
             );
         }
-        // Each link takes up to four hops.
-        if route.len() > 60 {
+        // Each link is up to five routers: schedule, queue, wire, jitter, fork.
+        if route.len() > 50 {
             no.add(
                 &format!("{path}.{name}"),
                 "more hops than an IP packet lives",
-                "at most 60 links",
+                "at most 50 links",
             );
         }
     }

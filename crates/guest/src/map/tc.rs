@@ -205,6 +205,11 @@ impl Words<'_> {
             let expected = format!("version = \"{THIS_LINUX}\"");
             self.refuse("version", "the kernel's pie is its own", &expected);
         }
+        for gain in ["alpha", "beta"] {
+            if self.options.int(gain) == 0 {
+                self.refuse(gain, "tc takes 0 for the default", "at least 1");
+            }
+        }
         self.number("limit");
         self.micros("target");
         self.micros("tupdate");
@@ -300,8 +305,6 @@ impl Words<'_> {
             Some(Value::Rate(rate)) => *rate,
             _ => link.rate.nominal(),
         };
-        // tc refuses a band of no width; one byte of it is none.
-        let max = max.max(min + 1);
         self.pair("limit", &limit.to_string());
         self.pair("min", &min.to_string());
         self.pair("max", &max.to_string());

@@ -369,6 +369,10 @@ fn refusals_name_their_place() {
             }),
         ),
         (
+            "links[0].queue.alpha",
+            Box::new(|p| p.links[0] = link(1_000_000, "pie", &[("alpha", Value::Int(0))])),
+        ),
+        (
             "links[0].queue.gentle",
             Box::new(|p| p.links[0] = red(&[("gentle", Value::Bool(true))])),
         ),
@@ -440,6 +444,7 @@ fn refusals_name_their_place() {
             "flows[0].route",
             Box::new(|p| p.flows[0].route = vec![0, 0]),
         ),
+        ("flows[0].back", Box::new(|p| p.flows[0].back = vec![7])),
         ("flows[0].cc", Box::new(|p| p.flows[0].cc = newest)),
         (
             "flows[0].cc.module",
