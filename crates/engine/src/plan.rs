@@ -40,14 +40,17 @@ impl Plan {
     }
 }
 
-/// Something of a plan that an engine cannot do.
+/// What an engine cannot play of a plan that is valid otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refusal {
-    /// Where, by places in the plan, e.g. `links[0].queue.gentle`.
+    /// A path of keys as in `[sweep]`, with the indices of the plan for what it
+    /// holds lists of: `links[0].queue.gentle`, `flows[2].tcp.growth`,
+    /// `traffic[0].rate`, `record.packets`. Where the file does not have the
+    /// whole path, the longest part that it has is pointed at.
     pub path: String,
-    /// What cannot be done.
+    /// What cannot be played.
     pub message: String,
-    /// What can.
+    /// What was expected.
     pub expected: Option<String>,
 }
 

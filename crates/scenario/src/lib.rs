@@ -18,6 +18,7 @@ mod sweep;
 mod tree;
 
 use tailback_engine::plan::Plan;
+pub use tailback_engine::plan::Refusal;
 
 pub use diagnostic::Diagnostic;
 pub use keys::{METRICS, Scope};
@@ -75,21 +76,6 @@ impl EngineKind {
             .into_iter()
             .find(|engine| engine.name() == name)
     }
-}
-
-/// What an engine cannot play of a plan that is valid otherwise.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// A path of keys as in `[sweep]`, with the indices of the plan for what it
-    /// holds lists of: `links[0].queue.gentle`, `flows[2].tcp.growth`,
-    /// `traffic[0].rate`, `record.packets`. `bottleneck.rate` and
-    /// `links.NAME.rate` are understood too. Where the file does not have the
-    /// whole path, the longest part that it has is pointed at.
-    pub path: String,
-    /// What is wrong.
-    pub message: String,
-    /// What was expected.
-    pub expected: Option<String>,
 }
 
 /// Says what an engine cannot play of a plan. It is asked about every point
