@@ -472,8 +472,6 @@ def borrowed(kernel_kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     folder.mkdir(parents=True)
     for name in ("linux", "root", "build", "kit.json"):
         (folder / name).symlink_to(kernel_kit.path / name)
-    if (tools_folder := kits.cache() / "tools").exists():
-        (cache / "tools").symlink_to(tools_folder)
     (cache / "current").symlink_to("kits/borrowed")
     monkeypatch.setenv("TAILBACK_KIT", str(cache))
     return kits.current()

@@ -65,15 +65,14 @@ def build(
     cores = jobs or len(os.sched_getaffinity(0))
     with Steps(enabled=progress) as steps, process.terminable(), _lock(cache, steps):
         tools.check()
-        env = tools.environment(cache, steps)
         only_modules = named and origin is None and not theirs
         if only_modules and (cache / "current" / kit.MANIFEST).exists():
             folder = (cache / "current").resolve()
         else:
-            folder = _kit(cache, origin, theirs, env, cores, steps)
+            folder = _kit(cache, origin, theirs, cores, steps)
         for name, path in named:
             steps.step(f"building module {name}")
-            modules.build(folder, name, path, env=env, jobs=cores)
+            modules.build(folder, name, path, jobs=cores)
         return kit.load(folder)
 
 
@@ -95,11 +94,11 @@ def _kit(
     cache: Path,
     origin: Path | None,
     theirs: Sequence[config.Fragment],
-    env: dict[str, str],
     jobs: int,
     steps: Steps,
 ) -> Path:
     """The folder of a kit, built if need be, and made the current one."""
+    env = tools.environment(cache, steps)
     debian = apt.Apt(cache / "apt", SUITES, downloads=cache / "downloads")
     debian.update(steps)
     tree = source.users(origin, cache, steps) if origin else source.debian(debian, cache)
@@ -108,11 +107,12 @@ def _kit(
     fragments = [config.ours(), *theirs]
     digest = kit_hash(tree.identity, fragments, packages)
     folder = cache / "kits" / digest[:16]
+    # For a kit that is built too: modules are compiled against these headers.
+    source.prepare(tree, debian, env, steps)
     if not (folder / kit.MANIFEST).exists():
         paths = debian.fetch(debs, steps)
         compiled = cache / "kernels" / kernel_hash(tree.identity, fragments)[:16]
         if not (compiled / KERNEL).exists():
-            source.prepare(tree, debian, env, steps)
             _kernel(compiled, tree, fragments, env, jobs, steps)
         _prune(compiled / "build")
         steps.step("assembling the guest root")
