@@ -61,4 +61,7 @@ $(VENV)/.dev: requirements-dev.txt $(VENV)/.requirements
 $(VENV)/.built: $(VENV)/.requirements pyproject.toml $(RUST)
 	@PYTHON="$(PYTHON)" sh scripts/doctor.sh
 	$(BIN)/maturin develop --release --quiet
+	cargo build --release --quiet --package tailback-guest --bin tailback-guest
+	@# Without symbols: each guest reads it anew.
+	install --strip target/release/tailback-guest python/tailback/kernel/tailback-guest
 	@touch $@

@@ -588,7 +588,8 @@ def _load(
 def _load_one(scenario: running.Source, variant: Variant, seeds: int | None) -> _native.Scenario:
     """The one place where a variant is read: what an engine wants to know of it goes in here."""
     try:
-        return running.load(scenario, list(variant.sets.items()), seeds)
+        runner = engines.get(variant.engine, variant.kernel)
+        return running.load(scenario, list(variant.sets.items()), seeds, runner)
     except ScenarioError as error:
         place = f"--variant {variant.name}:"
         raise ScenarioError(
@@ -614,20 +615,12 @@ def _run(
     out: Path | str | None,
     progress: bool | None,
 ) -> tuple[list[Results], list[str]]:
-    """Runs the variants, those of one engine in one pool; also says what failed."""
-    results: dict[int, Results] = {}
-    failures: list[str] = []
-    for engine, kernel in dict.fromkeys((v.engine, v.kernel) for v in variants):
-        which = [i for i, v in enumerate(variants) if (v.engine, v.kernel) == (engine, kernel)]
-        try:
-            done = running.run_loaded(
-                [loaded[i] for i in which], jobs=jobs, out=out, progress=progress, engine=engine
-            )
-        except RunsFailed as failed:
-            done = failed.results
-            failures += failed.failures
-        results.update(zip(which, done, strict=True))
-    return [results[i] for i in range(len(variants))], failures
+    """Runs the variants in one pool; also says what failed."""
+    runners = [engines.get(variant.engine, variant.kernel) for variant in variants]
+    try:
+        return running.run_loaded(loaded, runners, jobs=jobs, out=out, progress=progress), []
+    except RunsFailed as failed:
+        return failed.results, failed.failures
 
 
 def _planned(points: Sequence[_native.Point] | Sequence[store.PointRef]) -> dict[Params, list[int]]:

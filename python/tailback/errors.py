@@ -34,6 +34,10 @@ class EnginePanic(TailbackError):
     """The engine failed in the middle of a run: a bug in tailback, at the cost of that run."""
 
 
+class GuestFailed(EnginePanic):
+    """The kernel engine's guest failed: it refused its set-up, crashed, hung or was killed."""
+
+
 class RunsFailed(TailbackError):
     """Some runs failed. The others finished and are in `results`, one for each job."""
 

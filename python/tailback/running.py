@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tailback import _native, engines, machine, store, toml
 from tailback.assertions import Assertion
@@ -43,6 +44,7 @@ class Planned:
 
     scenario: _native.Scenario
     index: int
+    runner: engines.Engine
     run_id: str
     cost: float
     memory: int
@@ -106,35 +108,36 @@ def run_many(
     engine: str = "sim",
 ) -> list[Results]:
     """Runs many scenarios at once, with one pool and one progress bar; otherwise as `run`."""
+    runner = engines.get(engine)
     loaded = [
-        check(job.scenario, set=job.set, seeds=seeds if job.seeds is None else job.seeds)
+        load(job.scenario, _texts(job.set), seeds if job.seeds is None else job.seeds, runner)
         for job in batch
     ]
-    return run_loaded(loaded, jobs=jobs, out=out, progress=progress, engine=engine)
+    runners = [runner] * len(loaded)
+    return run_loaded(loaded, runners, jobs=jobs, out=out, progress=progress)
 
 
 def run_loaded(
     loaded: Sequence[_native.Scenario],
+    runners: Sequence[engines.Engine],
     *,
     jobs: int | None = None,
     out: Path | str | None = None,
     progress: bool | None = None,
-    engine: str = "sim",
 ) -> list[Results]:
-    """As `run_many`, for scenarios that `load` has read."""
-    runner = engines.get(engine)
+    """As `run_many`, for scenarios that `load` has read, each with its engine."""
     if jobs is not None and jobs < 1:
         raise InputError(f"jobs is {jobs}; expected at least 1")
     root = Path(out) if out is not None else store.DEFAULT
     failures: dict[str, str] = {}
-    indexes = [_index(scenario, runner) for scenario in loaded]
+    indexes = [_index(scenario) for scenario in loaded]
     if loaded:
         folder = _native.Store(root)
         # First, so that a report shows what was finished when something stops the rest.
         for index in indexes:
             store.write_index(root, index)
-        missing = _missing(loaded, folder)
-        failures = _execute(missing, runner, folder, jobs or machine.cores(), progress)
+        missing = _missing(loaded, runners, folder)
+        failures = _execute(missing, folder, jobs or machine.cores(), progress)
     results = [
         Results.of(index, root, _assertions(scenario))
         for index, scenario in zip(indexes, loaded, strict=True)
@@ -149,28 +152,41 @@ def check(
     *,
     set: Mapping[str, object] | None = None,  # noqa: A002 (the word of the command line)
     seeds: int | None = None,
+    engine: str = "sim",
 ) -> _native.Scenario:
-    """Validates a scenario and expands its sweep; nothing runs.
+    """Validates a scenario for an engine and expands its sweep; nothing runs.
 
     Raises `ScenarioError` with everything that is wrong.
     """
-    overrides = [(path, toml.value(value)) for path, value in (set or {}).items()]
-    return load(scenario, overrides, seeds)
+    return load(scenario, _texts(set or {}), seeds, engines.get(engine))
+
+
+def _texts(values: Mapping[str, object]) -> list[tuple[str, str]]:
+    return [(path, toml.value(value)) for path, value in values.items()]
 
 
 def load(
-    scenario: Source, overrides: Sequence[tuple[str, str]], seeds: int | None
+    scenario: Source,
+    overrides: Sequence[tuple[str, str]],
+    seeds: int | None,
+    runner: engines.Engine | None = None,
 ) -> _native.Scenario:
-    """As `check`, the values of `overrides` being TOML text or bare words."""
+    """As `check`, the values of `overrides` being TOML text or bare words.
+
+    Without an engine it is validated for the simulator.
+    """
     if seeds is not None and seeds < 1:
         raise InputError(f"seeds is {seeds}; expected at least 1")
     text, name, folder = _read(scenario)
     if seeds is not None:
         # More than a sweep may have in any case, and more does not fit into 64 bits.
         seeds = min(seeds, 2**63 - 1)
-    return _native.load(
-        text, name, list(overrides), seeds, folder=folder, memory=machine.memory_available()
-    )
+    chosen = runner or engines.get("sim")
+
+    def read(options: Mapping[str, Any]) -> _native.Scenario:
+        return _native.load(text, name, list(overrides), seeds, folder=folder, **options)
+
+    return chosen.load(read)
 
 
 def _read(scenario: Source) -> tuple[bytes, str, Path]:
@@ -192,15 +208,21 @@ def text_of(scenario: Source) -> str:
     return _read(scenario)[0].decode()
 
 
-def _missing(loaded: Iterable[_native.Scenario], folder: _native.Store) -> list[Planned]:
+def _missing(
+    loaded: Iterable[_native.Scenario],
+    runners: Iterable[engines.Engine],
+    folder: _native.Store,
+) -> list[Planned]:
     """The runs that are not stored, each once, the longest first: the pool ends evenly.
 
     Among equals each process has an order of its own, so that two that run the
     same sweep share the work instead of doing all of it twice.
     """
     planned = {
-        point.run_id: Planned(scenario, i, point.run_id, point.cost, point.memory, _label(point))
-        for scenario in loaded
+        point.run_id: Planned(
+            scenario, i, runner, point.run_id, point.cost, runner.memory(point), _label(point)
+        )
+        for scenario, runner in zip(loaded, runners, strict=True)
         for i, point in enumerate(scenario.points)
     }
     missing = [run for run in planned.values() if not folder.contains(run.run_id)]
@@ -223,7 +245,6 @@ def _label(point: _native.Point) -> str:
 
 def _execute(
     planned: list[Planned],
-    runner: engines.Engine,
     folder: _native.Store,
     jobs: int,
     progress: bool | None,
@@ -242,7 +263,7 @@ def _execute(
         active[run.run_id] = run
         # Another process may have finished it since this one looked.
         if not folder.contains(run.run_id):
-            runner.run(run.scenario, run.index, folder, controls[run.run_id])
+            run.runner.run(run.scenario, run.index, folder, controls[run.run_id])
 
     workers = max(1, min(jobs, len(planned), _fitting(planned)))
     pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="run")
@@ -278,12 +299,12 @@ def _execute(
     return failures
 
 
-def _index(scenario: _native.Scenario, runner: engines.Engine) -> store.Index:
+def _index(scenario: _native.Scenario) -> store.Index:
     return store.Index(
         id=scenario.id,
         title=scenario.title,
-        engine=runner.name,
-        engine_version=runner.version,
+        engine=scenario.engine,
+        engine_version=scenario.engine_version,
         axes=scenario.axes,
         points=[store.PointRef(p.params, p.labels, p.seed, p.run_id) for p in scenario.points],
     )

@@ -51,6 +51,8 @@ pub struct Host<'a> {
     pub wall_s: f64,
     /// Its CPU time, s.
     pub cpu_s: f64,
+    /// The most memory it held, bytes.
+    pub memory_bytes: u64,
 }
 
 /// Stores what the guest left in its result folder; gives its warnings.
@@ -84,6 +86,7 @@ pub fn store(
         host: host(),
         data_packets: outcome.data_packets,
         events: outcome.events,
+        memory_bytes: Some(host_says.memory_bytes),
     };
     let manifest = Manifest {
         run_id: &point.run_id,

@@ -165,6 +165,7 @@ fn run_and_write(point: &Point, store: &Store, control: &Control) -> PyResult<()
         host: host(),
         data_packets: outcome.data_packets,
         events: outcome.events,
+        memory_bytes: None,
     };
     let manifest = Manifest {
         run_id: &point.run_id,

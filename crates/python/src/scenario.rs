@@ -188,7 +188,7 @@ impl Scenario {
     }
 
     /// Stores what the guest left in its result folder; returns its warnings.
-    #[pyo3(signature = (index, store, results, *, environment, wall_s, cpu_s))]
+    #[pyo3(signature = (index, store, results, *, environment, wall_s, cpu_s, memory_bytes))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn store_guest(
         &self,
@@ -199,6 +199,7 @@ impl Scenario {
         environment: &str,
         wall_s: f64,
         cpu_s: f64,
+        memory_bytes: u64,
     ) -> PyResult<Vec<String>> {
         let point = self.at(index)?;
         let host = guest::Host {
@@ -206,6 +207,7 @@ impl Scenario {
             environment,
             wall_s,
             cpu_s,
+            memory_bytes,
         };
         py.detach(|| guest::store(point, store, &results, &host))
     }

@@ -65,8 +65,10 @@ pub struct Timing {
     pub host: String,
     /// Data packets TCP senders sent.
     pub data_packets: u64,
-    /// Calendar events.
+    /// Calendar events; packets captured by the kernel engine.
     pub events: u64,
+    /// Most memory that the run's own process held, bytes; `None` where it has none.
+    pub memory_bytes: Option<u64>,
 }
 
 /// Whether a run is new in the store.

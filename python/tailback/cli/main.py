@@ -27,7 +27,7 @@ OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 LISTS = ("cc", "aqm", "traffic", "metrics", "experiments")
 
 engine_option = click.option(
-    "--engine", default="sim", show_default=True, help="What runs it: sim."
+    "--engine", default="sim", show_default=True, help="What runs it: sim or kernel."
 )
 seeds_option = click.option(
     "--seeds",
@@ -78,12 +78,13 @@ def run(
     as_json: bool,
 ) -> int:
     """Run a scenario or a sweep; what is stored already is not run again."""
-    from tailback import running
+    from tailback import engines, running
 
-    job = running.load(Path(file), _overrides(overrides), seeds)
+    runner = engines.get(engine)
+    job = running.load(Path(file), _overrides(overrides), seeds, runner)
     failures: list[str] = []
     try:
-        results = running.run_loaded([job], jobs=jobs, out=out, engine=engine)[0]
+        results = running.run_loaded([job], [runner], jobs=jobs, out=out)[0]
     except RunsFailed as failed:
         results, failures = failed.results[0], failed.failures
     if as_json:
@@ -100,13 +101,14 @@ def run(
 
 @cli.command()
 @click.argument("file")
+@engine_option
 @set_option
 @seeds_option
-def check(file: str, overrides: tuple[str, ...], seeds: int | None) -> int:
+def check(file: str, engine: str, overrides: tuple[str, ...], seeds: int | None) -> int:
     """Validate a scenario; nothing runs."""
-    from tailback import running
+    from tailback import engines, running
 
-    scenario = running.load(Path(file), _overrides(overrides), seeds)
+    scenario = running.load(Path(file), _overrides(overrides), seeds, engines.get(engine))
     runs = len(scenario.points)
     click.echo(f"{file}: ok, {runs} run{'s' if runs != 1 else ''}")
     return OK

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tailback.errors import InputError
 from tailback.names import unknown
 
 if TYPE_CHECKING:
-    from tailback._native import Control, Scenario, Store
+    from collections.abc import Callable, Mapping
+
+    from tailback._native import Control, Point, Scenario, Store
+
+NAMES = ("sim", "kernel")
 
 
 class Engine(Protocol):
@@ -22,16 +26,25 @@ class Engine(Protocol):
     def version(self) -> str:
         """Release and hash of what it is made of; results of two versions are never mixed."""
 
+    def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
+        """Reads a scenario for this engine: `read` is given what `_native.load` is to know."""
+
+    def memory(self, point: Point) -> int:
+        """Estimate of what a run needs, bytes."""
+
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
         """Runs one point and stores its folder."""
 
 
-def get(name: str) -> Engine:
-    """The engine of this name."""
+def get(name: str, kernel: str | None = None) -> Engine:
+    """The engine of this name; `kernel` is a kit of the kernel engine, default the current one."""
     if name == "sim":
         from tailback.engines import sim
 
         return sim.ENGINE
     if name == "kernel":
-        raise InputError("engine kernel: not built into this version; use --engine sim")
-    raise InputError(unknown("engine", name, ["sim"]))
+        from tailback.engines.kernel import Kernel
+        from tailback.kernel import kit
+
+        return Kernel(kit.current() if kernel is None else kit.named(kernel))
+    raise InputError(unknown("engine", name, list(NAMES)))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tailback import machine
 from tailback._native import engine_version
 
 if TYPE_CHECKING:
-    from tailback._native import Control, Scenario, Store
+    from tailback._native import Control, Point, Scenario, Store
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,14 @@ class Sim:
 
     name: str = "sim"
     version: str = engine_version()
+
+    def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
+        """Reads a scenario; one that does not fit into memory is refused."""
+        return read({"engine": self.name, "memory": machine.memory_available()})
+
+    def memory(self, point: Point) -> int:
+        """Estimate of what a run needs, bytes."""
+        return point.memory
 
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
         """Runs one point and stores its folder."""

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from tailback.errors import InputError, TailbackError
-from tailback.kernel import apt, config, kit, modules, process, root, source, tools
+from tailback.kernel import apt, config, kit, modules, own, process, root, source, tools
 from tailback.kernel.kit import Kit
 from tailback.kernel.steps import Steps
 
@@ -70,6 +70,7 @@ def build(
             folder = (cache / "current").resolve()
         else:
             folder = _kit(cache, origin, theirs, cores, steps)
+        own.add(folder, jobs=cores, steps=steps)
         for name, path in named:
             steps.step(f"building module {name}")
             modules.build(folder, name, path, jobs=cores)
@@ -83,7 +84,13 @@ def kernel_hash(identity: str, fragments: Sequence[config.Fragment]) -> str:
 
 def kit_hash(identity: str, fragments: Sequence[config.Fragment], packages: dict[str, str]) -> str:
     """What a kit is known by: its kernel and the packages of its root."""
-    return _digest({"kernel": kernel_hash(identity, fragments), "packages": packages})
+    return _digest(
+        {
+            "kernel": kernel_hash(identity, fragments),
+            "packages": packages,
+            "root": root.RECIPE,
+        }
+    )
 
 
 def _digest(inputs: dict[str, Any]) -> str:

@@ -24,6 +24,9 @@ from tailback.errors import InputError
 
 COMMAND = "tailback kernel build"
 MANIFEST = "kit.json"
+SEED_LIBRARY = "libseed.so"
+SCHEDULE = "tbsched"
+"""The queue discipline that marks and drops by packet number."""
 FORMAT = 1
 
 
@@ -51,6 +54,11 @@ class Kit:
     """Hash of all that can change a result: kernel, configuration, guest packages, modules."""
     manifest: dict[str, Any]
     """kit.json; with modules chosen, their manifests under "chosen"."""
+
+    @property
+    def seed_library(self) -> Path:
+        """Preloaded, it makes the guest's random numbers follow from a seed."""
+        return self.path / SEED_LIBRARY
 
     def with_modules(self, chosen: Iterable[str]) -> Kit:
         """This kit with modules of the user's in the place of its own of the same kind.
@@ -154,6 +162,21 @@ def current() -> Kit:
     if not (folder / MANIFEST).exists():
         raise InputError(f"the kernel kit is not built; run: {COMMAND}")
     return load(folder.resolve())
+
+
+def named(name: str) -> Kit:
+    """A kit by the beginning of its hash, or by its kernel's version (then the newest)."""
+    folders = sorted(
+        (path.parent for path in (cache() / "kits").glob(f"*/{MANIFEST}")),
+        key=lambda folder: folder.stat().st_mtime,
+        reverse=True,
+    )
+    kits = [load(folder) for folder in folders]
+    for one in kits:
+        if name and (one.identity.startswith(name) or one.version == name):
+            return one
+    have = sorted({one.version for one in kits})
+    raise InputError(f"{names.unknown('kernel kit', name, have)}; to build one: {COMMAND}")
 
 
 def with_modules(chosen: Sequence[str]) -> Kit:

@@ -11,6 +11,9 @@ from tailback.errors import TailbackError
 from tailback.kernel import apt, process
 from tailback.kernel.apt import Apt, Deb
 
+RECIPE = 2
+"""Raised when a root of the same packages is assembled in another way."""
+
 PACKAGES = ("libc6", "iproute2", "busybox-static")
 """What the guest runs; the libraries follow from iproute2's dependencies."""
 
@@ -19,7 +22,14 @@ LIBRARY = re.compile(
     r"lib(?!debian-installer|c-gconv|newt|readline|slang|textwrap)(?!.*-bin).*\d.*|zlib1g"
 )
 PROGRAMS = ("usr/sbin/tc", "usr/sbin/ip", "usr/bin/ss")
-EMPTY = ("proc", "sys", "run", "dev", "tmp", "results", "modules")
+EMPTY = ("proc", "sys", "run", "dev", "tmp", "job", "results", "extra", "modules")
+INIT = """#!/usr/bin/busybox sh
+for folder in job results extra; do
+    /usr/bin/busybox mount -t hostfs none /$folder -o /$folder || exit 1
+done
+exec /job/agent
+"""
+"""Mounts what a run has of its own; all else is the agent's."""
 TO_USR = ("bin", "sbin", "lib", "lib64")
 SUPERFLUOUS = (
     "usr/share/doc",
@@ -60,6 +70,9 @@ def assemble(debs: Sequence[Path], into: Path) -> None:
         # World-writable folders and sticky bits of a package are of no use here.
         (into / name).chmod(0o755)
     (into / "etc").mkdir()
+    init = into / "init"
+    init.write_text(INIT, encoding="ascii")
+    init.chmod(0o755)
     shell = into / "usr/bin/sh"
     if not shell.exists():
         shell.symlink_to("busybox")

@@ -1,0 +1,146 @@
+"""The real Linux kernel in virtual time: one guest process for each run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailback.errors import GuestFailed, TailbackError
+from tailback.kernel import guest, kit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tailback._native import Control, Point, Scenario, Store
+
+AGENT = Path(kit.__file__).parent / "tailback-guest"
+"""The first process of a guest, built with the rest of tailback."""
+
+GUEST_BYTES = 400 << 20
+"""What a guest takes of this machine's memory, roughly."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Engine `kernel`, with a kit."""
+
+    kit: kit.Kit
+    name: str = field(default="kernel", init=False)
+
+    @cached_property
+    def version(self) -> str:
+        """Release of the kernel, and a hash of everything that can change a result."""
+        return self._version([])
+
+    @cached_property
+    def has(self) -> str:
+        """What the kernel has, as JSON for the mapping of plans."""
+        modules = {name: f"/modules/{path.name}" for name, path in self.kit.modules.items()}
+
+        def paths(kinds: dict[str, str | None]) -> dict[str, str | None]:
+            return {kind: modules[stem] if stem else None for kind, stem in kinds.items()}
+
+        return json.dumps(
+            {"ccs": paths(self.kit.ccs), "qdiscs": paths(self.kit.qdiscs), "extra": self._extra}
+        )
+
+    @cached_property
+    def _extra(self) -> dict[str, list[str]]:
+        """The user's modules: under their names the versions built last, and each by NAME-HASH."""
+        found: dict[str, list[str]] = {}
+        for manifest in self.kit.extras():
+            folder = Path(manifest["path"]).name
+            files = [f"/extra/{folder}/{m['file']}" for m in manifest["modules"].values()]
+            found[folder] = files
+            if manifest["current"]:
+                found[manifest["name"]] = files
+        return found
+
+    def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
+        """Reads a scenario; what Linux or this kit cannot do of it is refused.
+
+        The modules of the user's that it takes are part of the engine's version.
+        """
+        options = {"engine": self.name, "engine_version": self.version, "kit": self.has}
+        scenario = read(options)
+        points = (json.loads(point.canonical) for point in scenario.points)
+        chosen = set[str]().union(*map(_modules_of, points))
+        if chosen:
+            options["engine_version"] = self._version(sorted(chosen))
+            scenario = read(options)
+        return scenario
+
+    def memory(self, point: Point) -> int:  # noqa: ARG002 (that of every guest)
+        """Estimate of what a run needs, bytes."""
+        return GUEST_BYTES
+
+    def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
+        """Boots a guest for one point and stores its folder."""
+        point = scenario.points[index]
+        workplace = store.workplace(point.run_id)
+        try:
+            finished = guest.run(
+                self.kit,
+                AGENT,
+                workplace,
+                job=scenario.guest_job(index, self.has),
+                seed=point.seed,
+                duration_ns=json.loads(point.canonical)["duration"],
+                cancelled=lambda: control.cancelled,
+                progress=control.progress,
+            )
+            environment = {**self._environment, "guest_memory_bytes": guest.MEMORY_MIB << 20}
+            scenario.store_guest(
+                index,
+                store,
+                workplace / "results",
+                environment=json.dumps(environment),
+                wall_s=finished.wall_s,
+                cpu_s=finished.cpu_s,
+                memory_bytes=finished.memory_bytes,
+            )
+        except OSError as error:
+            raise GuestFailed(str(error)) from error
+        finally:
+            shutil.rmtree(workplace, ignore_errors=True)
+
+    @cached_property
+    def _environment(self) -> dict[str, Any]:
+        shown = ("kernel", "hash", "config_hash", "source", "iproute2", "packages", "modules")
+        manifest = self.kit.manifest
+        extra = {m["name"]: m["hash"] for m in self.kit.extras() if m["current"]}
+        return {
+            "kit": {key: manifest[key] for key in shown if key in manifest} | {"extra": extra},
+            "agent_sha256": _sha256(AGENT),
+        }
+
+    def _version(self, modules: list[str]) -> str:
+        if not AGENT.exists():
+            raise TailbackError(f"{AGENT} is missing; run: make build")
+        parts = [self.kit.identity, _sha256(AGENT), _sha256(self.kit.seed_library)]
+        own = {kit.SCHEDULE, *modules}
+        for manifest in self.kit.extras():
+            folder = Path(manifest["path"]).name
+            if folder in own or (manifest["current"] and manifest["name"] in own):
+                parts.append(f"{folder} {manifest['hash']}")
+        digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        return f"{self.kit.version}+{digest[:16]}"
+
+
+def _modules_of(canonical: Any) -> set[str]:
+    """The modules that a canonical point names."""
+    if isinstance(canonical, dict):
+        own = {canonical["module"]} if isinstance(canonical.get("module"), str) else set()
+        return own.union(*map(_modules_of, canonical.values()))
+    if isinstance(canonical, list):
+        return set().union(*map(_modules_of, canonical))
+    return set()
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""

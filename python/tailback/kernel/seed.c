@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Random numbers that follow from a seed, for the kernel as a process.
+ *
+ * User-mode Linux takes all of its entropy from this machine's getrandom().
+ * Preloaded, this one gives it SplitMix64 of $TAILBACK_SEED instead; since time
+ * is virtual too, a run of the same seed is the same run: the same sequence
+ * numbers, hash seeds and marks.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/types.h>
+
+static uint64_t state;
+static int started;
+
+static uint64_t next(void)
+{
+	uint64_t z = (state += 0x9e3779b97f4a7c15u);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+ssize_t getrandom(void *buffer, size_t length, unsigned int flags)
+{
+	unsigned char *bytes = buffer;
+
+	(void)flags;
+	if (!started) {
+		const char *seed = getenv("TAILBACK_SEED");
+
+		state = seed ? strtoull(seed, NULL, 10) : 0;
+		started = 1;
+	}
+	for (size_t i = 0; i < length; i++)
+		bytes[i] = (unsigned char)next();
+	return (ssize_t)length;
+}
