@@ -14,9 +14,9 @@ import pytest
 import tailback as tb
 from conftest import SCENARIO, SWEEP, Tailback
 from tailback import _native, comparison
-from tailback.comparison import Threshold, parse
+from tailback.comparison import Threshold, difference_text, parse
 from tailback.engines import sim
-from tailback.metrics.differences import false_discovery, paired, unpaired
+from tailback.metrics.differences import Difference, false_discovery, paired, unpaired
 from tailback.metrics.statistics import incomplete_beta, t_beyond, t_quantile
 
 # Long enough for the queue to settle at its target.
@@ -110,6 +110,20 @@ def test_what_has_no_spread_has_no_interval() -> None:
     assert (grown.relative, grown.relative_ci95) == (None, None)
 
 
+def test_differences_as_people_read_them() -> None:
+    def text(*values: float | None) -> str:
+        absolute, relative, ci95, relative_ci95 = values
+        return difference_text(Difference(3, True, absolute or 0.0, relative, ci95, relative_ci95))
+
+    assert text(1.5, 0.12345, 0.3, 0.0213) == "+12.3 ±2.1 %"
+    assert text(-1.5, -0.1, 0.3, 0.25) == "-10 ±25 %"
+    assert text(4.0, None, 0.51, None) == "+4.00 ±0.51"
+    assert text(0.0, 0.0, None, None) == "0"
+    assert text(-7.0, -1.0, 2.0, 0.0) == "-100 %"
+    assert text(0.0, -0.00001, 0.1, 0.02) == "0.0 ±2.0 %"
+    assert difference_text(None) == "–"
+
+
 def test_false_discovery_of_the_textbook_example() -> None:
     # The 15 p values of Benjamini and Hochberg (1995), section 3.2: at 5 % the first four.
     ps = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344]
@@ -173,6 +187,7 @@ def test_a_change_of_the_queue_is_found(tmp_path: Path) -> None:
     assert difference.absolute == pytest.approx(
         (cell.values["slow"].mean or 0) - (cell.values["base"].mean or 0)
     )
+    assert f"<td><b>{difference_text(difference)}</b></td>" in found._repr_html_()
     [row] = [r for r in found.summary() if r["quantity"] == "delay_ms.mean"]
     assert (row["variant"], row["cells"], row["flagged"]) == ("slow", 1, 1)
     assert row["median_rel_difference"] == pytest.approx(difference.relative)

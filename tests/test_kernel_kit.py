@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 import signal
@@ -473,21 +472,28 @@ def borrowed(kernel_kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     folder.mkdir(parents=True)
     for name in ("linux", "root", "build", "kit.json"):
         (folder / name).symlink_to(kernel_kit.path / name)
-    if (tools_folder := kits.cache() / "tools").exists():
-        (cache / "tools").symlink_to(tools_folder)
     (cache / "current").symlink_to("kits/borrowed")
     monkeypatch.setenv("TAILBACK_KIT", str(cache))
     return kits.current()
 
 
-def boot(kit: Kit, guest_root: Path, script: str, work: Path) -> str:
-    """What a shell script prints as the guest's only program."""
+def boot(kit: Kit, commands: list[str], work: Path, extra: list[Path] | None = None) -> str:
+    """What a shell script prints as the only program of a guest with modules added."""
+    guest_root = work / "root"
+    shutil.copytree(kit.root, guest_root, symlinks=True)
+    for path in extra or []:
+        shutil.copy2(path, guest_root / "modules")
+    script = guest_root / "script"
+    lines = ["#!/usr/bin/busybox sh", "/usr/bin/busybox mount -t proc proc /proc"]
+    lines += [*commands, "poweroff -f"]
+    script.write_text("\n".join(lines) + "\n")
+    script.chmod(0o755)
     done = subprocess.run(
         [
             kit.linux,
             *("mem=256M", "rootfstype=hostfs", f"rootflags={guest_root}", "rw", f"uml_dir={work}"),
             *("time-travel=inf-cpu", "seccomp=on", "con=null", "con0=fd:0,fd:1", "quiet"),
-            *("init=/usr/bin/busybox", "--", "sh", "-c", f"{script}; poweroff -f"),
+            "init=/script",
         ],
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -523,28 +529,23 @@ def test_the_root_is_complete_and_small(kernel_kit: Kit) -> None:
 
 
 def test_every_module_of_the_kit_loads_and_the_clock_jumps(kernel_kit: Kit, tmp_path: Path) -> None:
-    kit = dataclasses.replace(kernel_kit)
+    kit = kernel_kit
     order = kit.load_order(qdiscs=kit.qdiscs, ccs=kit.ccs)
-    script = "; ".join(
-        [
-            "mount -t proc proc /proc",
-            *(f"insmod /modules/{path.name} || echo refused {path.name}" for path in order),
-            "cat /proc/sys/net/ipv4/tcp_available_congestion_control",
-            "/usr/sbin/tc qdisc add dev lo root dualpi2",
-            "/usr/sbin/tc qdisc show dev lo",
-            "sleep 3600",
-            "cut -d. -f1 /proc/uptime",
-        ]
-    )
-    guest_root = tmp_path / "root"
-    shutil.copytree(kit.root, guest_root, symlinks=True)
-    shown = boot(kit, guest_root, script, tmp_path)
+    commands = [
+        *(f"insmod /modules/{path.name} || echo refused {path.name}" for path in order),
+        "cat /proc/sys/net/ipv4/tcp_available_congestion_control",
+        "/usr/sbin/tc qdisc add dev lo root dualpi2",
+        "/usr/sbin/tc qdisc show dev lo",
+        "sleep 3600",
+        "cut -d. -f1 /proc/uptime",
+    ]
+    shown = boot(kit, commands, tmp_path)
     assert "refused" not in shown
-    lines = shown.split("\n")
+    lines = shown.splitlines()
     [available] = [set(line.split()) for line in lines if "reno" in line.split()]
     assert available == set(kit.ccs)
     assert any(line.startswith("qdisc dualpi2") for line in lines)
-    assert any(line.strip().isdigit() and 3600 <= int(line) < 3700 for line in lines)
+    assert any(line.isdigit() and 3600 <= int(line) < 3700 for line in lines)
 
 
 @pytest.mark.usefixtures("borrowed")
@@ -558,17 +559,11 @@ def test_a_module_of_the_users_is_built_and_loads(
     [extra] = json.loads(done.stdout)["extra_modules"]
     assert (extra["name"], extra["cc"]) == ("own", {"steady": "tcp_mine.ko"})
     chosen = kits.with_modules(["own"])
-    guest_root = tmp_path / "root"
-    shutil.copytree(chosen.root, guest_root, symlinks=True)
-    for path in chosen.load_order(ccs=["steady"]):
-        shutil.copy2(path, guest_root / "modules")
-    shown = boot(
-        chosen,
-        guest_root,
-        "mount -t proc proc /proc; insmod /modules/tcp_mine.ko; "
+    commands = [
+        "insmod /modules/tcp_mine.ko",
         "cat /proc/sys/net/ipv4/tcp_available_congestion_control",
-        tmp_path,
-    )
+    ]
+    shown = boot(chosen, commands, tmp_path, chosen.load_order(ccs=["steady"]))
     assert "reno steady" in shown
 
 

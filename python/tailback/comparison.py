@@ -602,7 +602,7 @@ def _says_seeds(scenario: running.Source, variant: Variant, loaded: _native.Scen
         return True
     if any(path == "sweep.seeds" for path in variant.sets):
         return True
-    sweep = tomllib.loads(running.read(scenario)[0].decode()).get("sweep", {})
+    sweep = tomllib.loads(running.text_of(scenario)).get("sweep", {})
     return isinstance(sweep, dict) and "seeds" in sweep
 
 
@@ -712,7 +712,7 @@ def _cells_of_point(
         on = "flow" if kind == "traffic" else kind
         for name, parts in _matched(kind, groups):
             for metric in wanted:
-                if metric.on != on or (metric.name == "jain" and _lonely(groups)):
+                if metric.on != on:
                     continue
                 # By variant, then by seed.
                 found = [
@@ -731,11 +731,6 @@ def _cells_of_point(
                     if difference is not None:
                         differences[column.name] = Judged(**vars(difference))
                 yield Cell(params, labels, kind, name, metric, values, differences)
-
-
-def _lonely(groups: Sequence[Sequence[Run]]) -> bool:
-    """Whether there is one flow only: Jain's index is then 1, whatever happens."""
-    return all(len(group[0].summary["flows"]) < 2 for group in groups if group)
 
 
 def _difference(

@@ -164,7 +164,7 @@ def load(
     """As `check`, the values of `overrides` being TOML text or bare words."""
     if seeds is not None and seeds < 1:
         raise InputError(f"seeds is {seeds}; expected at least 1")
-    text, name, folder = read(scenario)
+    text, name, folder = _read(scenario)
     if seeds is not None:
         # More than a sweep may have in any case, and more does not fit into 64 bits.
         seeds = min(seeds, 2**63 - 1)
@@ -173,7 +173,7 @@ def load(
     )
 
 
-def read(scenario: Source) -> tuple[bytes, str, Path]:
+def _read(scenario: Source) -> tuple[bytes, str, Path]:
     """Text, name for messages, and the folder that other files are relative to."""
     if isinstance(scenario, Mapping):
         return toml.dumps(scenario).encode(), "<table>", Path()
@@ -185,6 +185,11 @@ def read(scenario: Source) -> tuple[bytes, str, Path]:
             return file.read(MAX_READ), str(scenario), path.parent
     except OSError as error:
         raise InputError(f"{scenario}: {error.strerror or error}") from None
+
+
+def text_of(scenario: Source) -> str:
+    """The TOML of a scenario that `load` has accepted."""
+    return _read(scenario)[0].decode()
 
 
 def _missing(loaded: Iterable[_native.Scenario], folder: _native.Store) -> list[Planned]:

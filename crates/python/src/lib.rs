@@ -3,6 +3,7 @@
 
 use pyo3::prelude::*;
 
+mod guest;
 mod packets;
 mod registry;
 mod run;

@@ -29,12 +29,12 @@ const SLICE_EVENTS: u64 = 200_000;
 const SLICE_EVENTS_RECORDING: u64 = 20_000;
 
 /// Name of the packet capture in a run folder.
-const CAPTURE: &str = "packets.pcapng";
+pub const CAPTURE: &str = "packets.pcapng";
 
 /// Folder of runs; removes the leftovers of killed processes when opened.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Store {
-    inner: tailback_record::folder::Store,
+    pub(crate) inner: tailback_record::folder::Store,
 }
 
 #[pymethods]
@@ -49,6 +49,12 @@ impl Store {
     /// Whether a run is finished.
     fn contains(&self, run_id: &str) -> bool {
         self.inner.contains(run_id)
+    }
+
+    /// A new folder for whatever a run needs while it is under way. It is the
+    /// caller's to remove, and goes with this process in any case.
+    fn workplace(&self, run_id: &str) -> PyResult<PathBuf> {
+        self.inner.workplace(run_id).map_err(os_error)
     }
 
     /// Folder of a run, whether it is finished or not.
@@ -88,6 +94,11 @@ impl Control {
     #[getter]
     fn cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Says how far the run is, from 0 to 1: for engines that are not compiled in.
+    fn progress(&self, fraction: f64) {
+        self.fraction.store(fraction.to_bits(), Ordering::Relaxed);
     }
 
     /// Simulated part of the duration, from 0 to 1.
@@ -151,10 +162,7 @@ fn run_and_write(point: &Point, store: &Store, control: &Control) -> PyResult<()
     let timing = Timing {
         wall_s: wall.elapsed().as_secs_f64(),
         cpu_s: thread_cpu_s() - cpu,
-        host: rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned(),
+        host: host(),
         data_packets: outcome.data_packets,
         events: outcome.events,
     };
@@ -166,6 +174,7 @@ fn run_and_write(point: &Point, store: &Store, control: &Control) -> PyResult<()
         canonical: serde_json::from_str(&point.canonical)
             .map_err(|e| PyOSError::new_err(format!("canonical point: {e}")))?,
         follows: follows(&point.plan),
+        environment: None,
     };
     store
         .inner
@@ -212,8 +221,17 @@ fn simulate(
     Ok(Some(outcome))
 }
 
+/// Name of this machine.
+pub fn host() -> String {
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    name
+}
+
 /// What each algorithm of a plan follows, each once.
-fn follows(plan: &Plan) -> Vec<(String, String)> {
+pub fn follows(plan: &Plan) -> Vec<(String, String)> {
     fn one<B>(kind: &str, entries: &[&'static Entry<B>], name: &str) -> Option<(String, String)> {
         let entry = tailback_engine::registry::find(entries, name)?;
         Some((format!("{kind}.{name}"), entry.follows.to_owned()))
@@ -240,6 +258,6 @@ fn thread_cpu_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-fn os_error(error: std::io::Error) -> PyErr {
+pub fn os_error(error: std::io::Error) -> PyErr {
     PyOSError::new_err(error.to_string())
 }

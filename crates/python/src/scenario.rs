@@ -7,11 +7,10 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tailback_engine::plan::Plan;
-use tailback_scenario::{
-    Diagnostic, EngineKind, Judge, Override, Param, Refusal, Request, check_memory,
-};
+use tailback_scenario::{Diagnostic, EngineKind, Judge, Override, Param, Request, check_memory};
 
 use crate::ScenarioError;
+use crate::guest;
 use crate::run::{Control, Store};
 
 /// A scenario with its sweep expanded.
@@ -37,23 +36,13 @@ pub struct Assert {
     max: Option<f64>,
 }
 
-/// What an engine cannot play of a plan, beyond what the keys and registries
-/// tell. The simulator plays every valid plan.
-fn judge_of(engine: EngineKind) -> Option<fn(&Plan) -> Vec<Refusal>> {
-    match engine {
-        EngineKind::Sim => None,
-        // The judge of the kernel engine goes here.
-        EngineKind::Kernel => None,
-    }
-}
-
 /// Reads and validates a scenario for an engine ("sim" or "kernel") and expands
 /// its sweep. `folder` is where the files lie that it names (traces), `memory`
 /// what a run may use, bytes; `engine_version` becomes part of the names of
-/// runs (default: the simulator's own). Raises `ScenarioError` with everything
+/// runs (default: the simulator's own); `kit` is what the kernel has, as JSON. Raises `ScenarioError` with everything
 /// that is wrong.
 #[pyfunction]
-#[pyo3(signature = (text, file, overrides = Vec::new(), seeds = None, *, folder = None, memory = None, engine = "sim", engine_version = None))]
+#[pyo3(signature = (text, file, overrides = Vec::new(), seeds = None, *, folder = None, memory = None, engine = "sim", engine_version = None, kit = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub fn load(
     py: Python<'_>,
@@ -65,7 +54,9 @@ pub fn load(
     memory: Option<u64>,
     engine: &str,
     engine_version: Option<&str>,
+    kit: Option<&str>,
 ) -> PyResult<Scenario> {
+    let kit = kit.map(guest::kit).transpose()?;
     let engine = EngineKind::of(engine).ok_or_else(|| {
         PyValueError::new_err(format!(
             "no engine {engine:?}: expected \"sim\" or \"kernel\""
@@ -77,14 +68,17 @@ pub fn load(
         .collect();
     py.detach(|| {
         let folder = folder.unwrap_or_default();
-        let judge = judge_of(engine);
+        let judge = |plan: &Plan| match &kit {
+            Some(kit) => tailback_guest::map::judge(plan, kit),
+            None => Vec::new(),
+        };
         let scenario = tailback_scenario::load_request(&Request {
             overrides: &overrides,
             seeds,
             memory,
             engine,
             engine_version,
-            judge: judge.as_ref().map(|judge| judge as &Judge<'_>),
+            judge: kit.as_ref().map(|_| &judge as &Judge<'_>),
             ..Request::new(text, file, &|name| {
                 std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string())
             })
@@ -180,6 +174,48 @@ impl Scenario {
             ));
         }
         py.detach(|| crate::run::run(point, store, control))
+    }
+
+    /// What the kernel engine's guest is told for a point, as JSON; `kit` is
+    /// what its kernel has.
+    fn guest_job(&self, index: usize, kit: &str) -> PyResult<String> {
+        guest::job(self.at(index)?, &guest::kit(kit)?)
+    }
+
+    /// The same as the lines of `ip` and `tc`, to be read.
+    fn guest_script(&self, index: usize, kit: &str) -> PyResult<String> {
+        guest::script(self.at(index)?, &guest::kit(kit)?)
+    }
+
+    /// Stores what the guest left in its result folder; returns its warnings.
+    #[pyo3(signature = (index, store, results, *, environment, wall_s, cpu_s))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn store_guest(
+        &self,
+        py: Python<'_>,
+        index: usize,
+        store: &Store,
+        results: PathBuf,
+        environment: &str,
+        wall_s: f64,
+        cpu_s: f64,
+    ) -> PyResult<Vec<String>> {
+        let point = self.at(index)?;
+        let host = guest::Host {
+            engine_version: &self.inner.engine_version,
+            environment,
+            wall_s,
+            cpu_s,
+        };
+        py.detach(|| guest::store(point, store, &results, &host))
+    }
+}
+
+impl Scenario {
+    fn at(&self, index: usize) -> PyResult<&tailback_scenario::Point> {
+        self.inner.points.get(index).ok_or_else(|| {
+            pyo3::exceptions::PyIndexError::new_err(format!("no point {index} in this scenario"))
+        })
     }
 }
 

@@ -49,6 +49,9 @@ pub struct Manifest<'a> {
     pub canonical: serde_json::Value,
     /// For each algorithm of the run (e.g. `aqm.codel`) what it follows.
     pub follows: Vec<(String, String)>,
+    /// What the run had around it, where that is more than the engine: kernel,
+    /// modules, tools, settings.
+    pub environment: Option<serde_json::Value>,
 }
 
 /// What differs when the same run is repeated; goes into `timing.json`.
@@ -148,6 +151,16 @@ impl Store {
         Ok(folder.join(name))
     }
 
+    /// A new folder for whatever a run needs while it is under way and that is
+    /// not part of its result. It goes with the store at the latest.
+    pub fn workplace(&self, run_id: &str) -> io::Result<PathBuf> {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let folder = self.scratch.join(format!("at-{run_id}-{serial}"));
+        fs::create_dir(&folder).map_err(|e| at(&folder, e))?;
+        Ok(folder)
+    }
+
     /// Removes the scratch files of a run that will not be finished.
     pub fn discard(&self, run_id: &str) {
         let _ = fs::remove_dir_all(self.scratch.join(run_id));
@@ -237,6 +250,9 @@ fn write_files(
     if let Some(packets) = outcome.packets {
         identity["packets_recorded"] = packets.recorded.into();
         identity["packets_lost"] = packets.lost.into();
+    }
+    if let Some(environment) = &manifest.environment {
+        identity["environment"] = environment.clone();
     }
     json(&folder.join("manifest.json"), &identity)?;
     let summary = Summary::new(outcome, manifest.run_id, manifest.seed);
@@ -500,6 +516,7 @@ mod tests {
             seed: 3,
             canonical: serde_json::json!({"duration": 1}),
             follows: vec![("aqm.fifo".to_owned(), "Linux".to_owned())],
+            environment: None,
         }
     }
 

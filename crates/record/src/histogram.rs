@@ -258,7 +258,9 @@ mod tests {
     #[test]
     fn survives_the_way_between_processes() {
         let mut histogram = Histogram::new();
-        [0, 5, 5, 1023, 1024, 4_000_000, u64::MAX].map(|v| histogram.record(v));
+        for value in [0, 5, 5, 1023, 1024, 4_000_000, u64::MAX] {
+            histogram.record(value);
+        }
         let text = serde_json::to_string(&histogram).expect("plain data");
         let back: Histogram = serde_json::from_str(&text).expect("what was written");
         assert_eq!(back.count(), 7);

@@ -4,11 +4,13 @@
     apt/, apt-tools/    lists of packages
     tools/              flex, bison, ... where the machine has none
     sources/            kernel trees
-    kits/HASH/          linux, root/, build/ (what modules are compiled against), modules/
+    kernels/HASH/       linux, ko/, build/ (what modules are compiled against), modules/
+    kits/HASH/          a kernel with a guest root
     current             the kit in use, a link
 
-A kit is there once its kit.json is; until then its folder is work in progress,
-which the next build goes on with.
+A kernel is there once its kernel.json is, a kit once its kit.json is; until
+then the folder is work in progress, which the next build goes on with. Newer
+packages for the root make another kit, not another kernel.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from tailback.kernel.kit import Kit
 from tailback.kernel.steps import Steps
 
 SUITES = ("trixie", "trixie-backports", "sid")
+KERNEL = "kernel.json"
 RECIPE = 1
 """To be raised when a change to this package makes other kits from the same input."""
 
@@ -62,37 +65,40 @@ def build(
     cores = jobs or len(os.sched_getaffinity(0))
     with Steps(enabled=progress) as steps, process.terminable(), _lock(cache, steps):
         tools.check()
-        env = tools.environment(cache, steps)
         only_modules = named and origin is None and not theirs
         if only_modules and (cache / "current" / kit.MANIFEST).exists():
             folder = (cache / "current").resolve()
         else:
-            folder = _kernel(cache, origin, theirs, env, cores, steps)
+            folder = _kit(cache, origin, theirs, cores, steps)
         for name, path in named:
             steps.step(f"building module {name}")
-            modules.build(folder, name, path, env=env, jobs=cores)
+            modules.build(folder, name, path, jobs=cores)
         return kit.load(folder)
 
 
+def kernel_hash(identity: str, fragments: Sequence[config.Fragment]) -> str:
+    """What a compiled kernel is known by: its source and configuration."""
+    return _digest({"recipe": RECIPE, "source": identity, "config": config.recipe(fragments)})
+
+
 def kit_hash(identity: str, fragments: Sequence[config.Fragment], packages: dict[str, str]) -> str:
-    """What a kit is known by: everything that goes into it."""
-    inputs = {
-        "recipe": RECIPE,
-        "source": identity,
-        "config": config.recipe(fragments),
-        "packages": packages,
-    }
+    """What a kit is known by: its kernel and the packages of its root."""
+    return _digest({"kernel": kernel_hash(identity, fragments), "packages": packages})
+
+
+def _digest(inputs: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 
-def _kernel(
+def _kit(
     cache: Path,
     origin: Path | None,
     theirs: Sequence[config.Fragment],
-    env: dict[str, str],
     jobs: int,
     steps: Steps,
 ) -> Path:
+    """The folder of a kit, built if need be, and made the current one."""
+    env = tools.environment(cache, steps)
     debian = apt.Apt(cache / "apt", SUITES, downloads=cache / "downloads")
     debian.update(steps)
     tree = source.users(origin, cache, steps) if origin else source.debian(debian, cache)
@@ -101,46 +107,70 @@ def _kernel(
     fragments = [config.ours(), *theirs]
     digest = kit_hash(tree.identity, fragments, packages)
     folder = cache / "kits" / digest[:16]
+    # For a kit that is built too: modules are compiled against these headers.
+    source.prepare(tree, debian, env, steps)
     if not (folder / kit.MANIFEST).exists():
-        begun = time.monotonic()
-        folder.mkdir(parents=True, exist_ok=True)
         paths = debian.fetch(debs, steps)
-        source.prepare(tree, debian, env, steps)
-        make = Make(tree.folder, folder, env, jobs)
-        try:
-            final = configure(make, fragments, steps, lenient=origin is not None)
-        except InputError:
-            # Nothing to go on with: other options make another kit.
-            shutil.rmtree(folder)
-            raise
-        _compile(make, cache, steps)
+        compiled = cache / "kernels" / kernel_hash(tree.identity, fragments)[:16]
+        if not (compiled / KERNEL).exists():
+            _kernel(compiled, tree, fragments, env, jobs, steps)
+        _prune(compiled / "build")
         steps.step("assembling the guest root")
+        shutil.rmtree(folder, ignore_errors=True)
         root.assemble(paths, folder / "root")
-        shutil.copy2(folder / "build/linux", folder / "linux")
-        _finish(
-            folder,
-            {
-                "format": kit.FORMAT,
-                "hash": digest,
-                "kernel": source.kernel_version(tree.folder),
-                "package": tree.package,
-                "source": tree.identity,
-                "source_tree": str(tree.folder),
-                "config_hash": config.digest(final),
-                "iproute2": packages["iproute2"],
-                "compiler": config.values(final).get("CONFIG_CC_VERSION_TEXT", "").strip('"'),
-                **_inventory(tree.folder, folder),
-                "packages": packages,
-                "build_seconds": round(time.monotonic() - begun, 1),
-            },
-        )
-    _prune(folder / "build")
+        for module in (compiled / "ko").iterdir():
+            shutil.copy2(module, folder / "root/modules")
+        shutil.copy2(compiled / "linux", folder / "linux")
+        # They belong to the kernel: newer packages for the root leave them valid.
+        for name in ("build", "modules"):
+            (compiled / name).mkdir(exist_ok=True)
+            (folder / name).symlink_to(os.path.relpath(compiled / name, folder))
+        kernel = json.loads((compiled / KERNEL).read_text(encoding="utf-8"))
+        manifest = {
+            "format": kit.FORMAT,
+            "hash": digest,
+            **kernel,
+            "iproute2": packages["iproute2"],
+            "packages": packages,
+        }
+        _write(folder / kit.MANIFEST, manifest)
     _choose(cache, folder)
     return folder
 
 
+def _kernel(
+    folder: Path,
+    tree: source.Source,
+    fragments: Sequence[config.Fragment],
+    env: dict[str, str],
+    jobs: int,
+    steps: Steps,
+) -> None:
+    """Compiles a kernel, or goes on with it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    make = Make(tree.folder, folder, env, jobs)
+    try:
+        final = configure(make, fragments, steps, lenient=tree.origin is not None)
+    except InputError:
+        # Nothing to go on with: other options make another kernel.
+        shutil.rmtree(folder)
+        raise
+    _compile(make, folder.parent, steps)
+    shutil.copy2(make.build / "linux", folder / "linux")
+    manifest = {
+        "kernel": source.kernel_version(tree.folder),
+        "package": tree.package,
+        "source": tree.identity,
+        "source_tree": str(tree.folder),
+        "config_hash": config.digest(final),
+        "compiler": config.values(final).get("CONFIG_CC_VERSION_TEXT", "").strip('"'),
+        **_inventory(tree.folder, folder),
+    }
+    _write(folder / KERNEL, manifest)
+
+
 class Make:
-    """make in the build folder of a kit."""
+    """make in the build folder of a kernel."""
 
     def __init__(self, tree: Path, folder: Path, env: dict[str, str], jobs: int) -> None:
         self.tree = tree
@@ -150,7 +180,7 @@ class Make:
         self._env = process.environment(
             {
                 **env,
-                # In the kit, so that it stays what this kernel was configured by.
+                # Beside it, so that it stays what this kernel was configured by.
                 "KBUILD_KCONFIG": str(folder / config.KCONFIG.name),
                 "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
                 "KBUILD_BUILD_USER": "tailback",
@@ -240,13 +270,14 @@ def _compile(make: Make, cache: Path, steps: Steps) -> None:
 
 
 def _inventory(tree: Path, folder: Path) -> dict[str, Any]:
-    """Copies the modules into the root; what they and the kernel itself bring."""
+    """Collects the modules; what they and the kernel itself bring."""
     built = folder / "build"
+    (folder / "ko").mkdir(exist_ok=True)
     order = (built / "modules.order").read_text(encoding="utf-8").split()
     found: dict[Path, list[Path]] = {}
     for relative in order:
         path = (built / relative).with_suffix(".ko")
-        target = folder / "root/modules" / path.name
+        target = folder / "ko" / path.name
         shutil.copy2(path, target)
         text = tree / Path(relative).with_suffix(".c")
         found[target] = [text] if text.exists() else []
@@ -267,14 +298,15 @@ def _inventory(tree: Path, folder: Path) -> dict[str, Any]:
     }
 
 
-def _finish(folder: Path, manifest: dict[str, Any]) -> None:
-    draft = folder / f"{kit.MANIFEST}.part"
+def _write(path: Path, manifest: dict[str, Any]) -> None:
+    """A manifest, whole or not at all."""
+    draft = path.with_name(f"{path.name}.part")
     draft.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-    draft.replace(folder / kit.MANIFEST)
+    draft.replace(path)
 
 
 def _prune(build: Path) -> None:
-    """Deletes what no module needs. After kit.json: without these make begins anew."""
+    """Deletes what no module needs. Once the kernel is done: without these make begins anew."""
     if (build / ".tailback-pruned").exists():
         return
     for folder, _inner, files in os.walk(build):

@@ -128,12 +128,15 @@ def content(folder: Path) -> dict[str, bytes]:
     return files
 
 
-def build(kit: Path, name: str, folder: Path, *, env: dict[str, str], jobs: int) -> dict[str, Any]:
+def build(kit: Path, name: str, folder: Path, *, jobs: int) -> dict[str, Any]:
     """Builds the modules of a folder against a kit; returns their manifest.
 
     Nothing is written into the folder. A version that is built already is
     taken as it is; other versions of the same name stay.
     """
+    tree = json.loads((kit / "kit.json").read_text(encoding="utf-8"))["source_tree"]
+    if not Path(tree).exists():
+        raise InputError(f"the kit's kernel source is gone ({tree}); run: tailback kernel build")
     written = makefile(folder)
     files = content(folder)
     if written is not None:
@@ -148,7 +151,7 @@ def build(kit: Path, name: str, folder: Path, *, env: dict[str, str], jobs: int)
         work = shelf / f".{done.name}.part"
         shutil.rmtree(work, ignore_errors=True)
         try:
-            manifest = _compile(kit, name, folder, files, work / "build", env, jobs)
+            manifest = _compile(kit, name, folder, files, work / "build", jobs)
             manifest = {"name": name, "hash": digest, "from": str(folder), **manifest}
             for module in sorted((work / "build").rglob("*.ko")):
                 module.rename(work / module.name)
@@ -176,7 +179,6 @@ def _compile(
     folder: Path,
     files: dict[str, bytes],
     work: Path,
-    env: dict[str, str],
     jobs: int,
 ) -> dict[str, Any]:
     for relative, data in files.items():
@@ -185,8 +187,7 @@ def _compile(
         path.write_bytes(data)
     try:
         process.run(
-            ["make", "-C", kit / "build", *build_flags(), f"M={work}", f"-j{jobs}", "modules"],
-            env=process.environment(env),
+            ["make", "-C", kit / "build", *build_flags(), f"M={work}", f"-j{jobs}", "modules"]
         )
     except process.CommandFailed as error:
         shown = "\n".join(diagnostics(error.lines)).replace(f"{work}/", "")

@@ -15,7 +15,9 @@ PACKAGES = ("libc6", "iproute2", "busybox-static")
 """What the guest runs; the libraries follow from iproute2's dependencies."""
 
 # Of everything that iproute2 depends on, the rest is for installing it.
-LIBRARY = re.compile(r"lib(?!debian-installer|c-gconv|newt|slang|textwrap).*\d.*|zlib1g|libgcc-s1")
+LIBRARY = re.compile(
+    r"lib(?!debian-installer|c-gconv|newt|readline|slang|textwrap)(?!.*-bin).*\d.*|zlib1g"
+)
 PROGRAMS = ("usr/sbin/tc", "usr/sbin/ip", "usr/bin/ss")
 EMPTY = ("proc", "sys", "run", "dev", "tmp", "results", "modules")
 TO_USR = ("bin", "sbin", "lib", "lib64")

@@ -7,12 +7,8 @@ pub type Sack = [(u32, u32); 4];
 
 /// TCP flags.
 pub mod flag {
-    /// FIN.
-    pub const FIN: u8 = 0x01;
     /// SYN.
     pub const SYN: u8 = 0x02;
-    /// RST.
-    pub const RST: u8 = 0x04;
     /// ACK.
     pub const ACK: u8 = 0x10;
 }
@@ -168,7 +164,9 @@ mod tests {
         bytes.extend([(52 / 4) << 4, 0x50, 1, 0, 0, 0, 0, 0]);
         bytes.extend([1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
         bytes.extend([1, 1, 5, 18]);
-        [500_u32, 600, 700, 900].map(|v| bytes.extend(v.to_be_bytes()));
+        for edge in [500_u32, 600, 700, 900] {
+            bytes.extend(edge.to_be_bytes());
+        }
         bytes
     }
 

@@ -7,7 +7,6 @@
 //!
 //! | namespace | what |
 //! |---|---|
-//! | `init` | the guest's first, which has what there is once only |
 //! | `sG`, `rG` | senders and receivers of group G: flows that share their stack and way |
 //! | `xL` | scheduled marks and drops before link L |
 //! | `mL` | link L: the shaper and the queue under test stand before its device `out` |
@@ -128,7 +127,6 @@ impl Layout {
     /// Lays out a plan that was found possible; `queues` by link.
     pub fn of(plan: &Plan, queues: &[Qdisc]) -> Layout {
         let mut layout = Layout::default();
-        layout.namespace("init".to_owned(), Vec::new());
         layout.group(plan);
         layout.hosts(plan);
         let mtu = layout.groups.iter().map(|g| g.key.mtu).max();

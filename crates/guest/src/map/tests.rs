@@ -261,7 +261,7 @@ fn many_flows_share_the_buffers() {
     let job = map(&plan, &kit()).unwrap();
     let total: u64 = job.flows.iter().map(|f| u64::from(f.send_buffer)).sum();
     assert_eq!(total, (1 << 30) / 1000 * 1000);
-    assert_eq!(job.namespaces.len(), 4, "one group, one link");
+    assert_eq!(job.namespaces.len(), 3, "one group, one link");
 }
 
 #[test]
