@@ -41,17 +41,6 @@ impl Plan {
 }
 
 /// What an engine cannot play of a plan that is valid otherwise.
-<<<<<<< HEAD
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// A path of keys as in `[sweep]`, with the indices of the plan for what it
-    /// holds lists of: `links[0].queue.gentle`, `flows[2].tcp.growth`,
-    /// `traffic[0].rate`, `record.packets`. `bottleneck.rate` and
-    /// `links.NAME.rate` are understood too. Where the file does not have the
-    /// whole path, the longest part that it has is pointed at.
-    pub path: String,
-    /// What is wrong.
-=======
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refusal {
     /// A path of keys as in `[sweep]`, with the indices of the plan for what it
@@ -60,7 +49,6 @@ pub struct Refusal {
     /// whole path, the longest part that it has is pointed at.
     pub path: String,
     /// What cannot be played.
->>>>>>> main
     pub message: String,
     /// What was expected.
     pub expected: Option<String>,
