@@ -37,6 +37,9 @@ const THIS_LINUX: &str = "linux-7.3";
 /// Name of the module of scheduled marks and drops, and of its kind.
 const SCHEDULE: &str = "tbsched";
 
+/// Numbers in each of its lists (`TBSCHED_MAX`).
+const MOST_SCHEDULED: usize = 4096;
+
 /// Ports of flows and sources start here, one each.
 const FIRST_PORT: u16 = 5001;
 
@@ -100,6 +103,15 @@ fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
                 Some(paths) => {
                     let mut parameters = Vec::new();
                     for (name, list) in [("marks", &schedule.marks), ("drops", &schedule.drops)] {
+                        if list.len() > MOST_SCHEDULED
+                            || list.iter().any(|n| *n > u64::from(u32::MAX))
+                        {
+                            no.add(
+                                &format!("{at}.{name}"),
+                                "more than the module's list holds",
+                                format!("at most {MOST_SCHEDULED} numbers of 32 bits"),
+                            );
+                        }
                         if !list.is_empty() {
                             let list: Vec<String> = list.iter().map(u64::to_string).collect();
                             parameters.push(format!("{name}={}", list.join(",")));

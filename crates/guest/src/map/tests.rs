@@ -421,6 +421,15 @@ fn refusals_name_their_place() {
             }),
         ),
         (
+            "links[0].schedule.drops",
+            Box::new(|p| {
+                p.links[0].schedule = Some(Schedule {
+                    marks: vec![],
+                    drops: (1..=4097).collect(),
+                });
+            }),
+        ),
+        (
             "flows[0].tcp.growth",
             Box::new(|p| p.flows[0].tcp.growth = Growth::Acks),
         ),
