@@ -214,6 +214,9 @@ Dir::State "{folder}/state";
 Dir::State::Lists "{folder}/lists";
 Dir::State::status "/dev/null";
 Dir::Cache "{folder}/cache";
+# Containers switch these off, and then every question costs seconds.
+Dir::Cache::pkgcache "pkgcache.bin";
+Dir::Cache::srcpkgcache "srcpkgcache.bin";
 APT::Architecture "amd64";
 #clear APT::Architectures;
 APT::Architectures {{ "amd64"; }};
