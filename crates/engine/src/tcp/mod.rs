@@ -24,7 +24,6 @@
 //!   (`tcp_cwnd_application_limited`); that of an idle sender does.
 //! - Without timestamps an ACK has room for four SACK blocks; here it carries three.
 //! - A lost probe that RACK or a timeout finds is simply lost; what Linux leaks there is not copied.
-//! - Reordering is only noted (RACK's window), its degree is not estimated.
 //! - Timestamps compare send times in ns, where Linux has ms: spurious retransmissions
 //!   within one ms are told apart here.
 
