@@ -66,6 +66,23 @@ pub fn kernel_scripts() -> Option<PathBuf> {
         .find_map(|root| below(root, 3))
 }
 
+/// The version of the kernel a folder of scripts belongs to: `7.3`.
+pub fn kernel_version(scripts: &Path) -> Option<String> {
+    let levels = SELFTESTS.split('/').count();
+    let tree = scripts
+        .canonicalize()
+        .ok()?
+        .ancestors()
+        .nth(levels)?
+        .to_owned();
+    let makefile = std::fs::read_to_string(tree.join("Makefile")).ok()?;
+    let value = |name: &str| {
+        let line = makefile.lines().find(|l| l.starts_with(name))?;
+        Some(line.split_once('=')?.1.trim().to_owned())
+    };
+    Some(format!("{}.{}", value("VERSION")?, value("PATCHLEVEL")?))
+}
+
 /// The first source tree with scripts, at most `levels` folders down.
 fn below(folder: &Path, levels: u32) -> Option<PathBuf> {
     let scripts = folder.join(SELFTESTS);

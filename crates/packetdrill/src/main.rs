@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tailback_packetdrill::{judge, kernel_scripts, parse, report, scripts_in};
+use tailback_packetdrill::{judge, kernel_scripts, kernel_version, parse, report, scripts_in};
 
 const USAGE: &str = "\
 usage: tailback-packetdrill [--json | --markdown] (FILE.pkt... | --kernel)
@@ -44,6 +44,7 @@ fn main() -> ExitCode {
 fn run(args: impl Iterator<Item = String>) -> Result<(String, bool), String> {
     let mut form = Form::Table;
     let mut files: Vec<PathBuf> = Vec::new();
+    let mut version: Option<String> = None;
     for arg in args {
         match arg.as_str() {
             "--json" => form = Form::Json,
@@ -54,6 +55,7 @@ fn run(args: impl Iterator<Item = String>) -> Result<(String, bool), String> {
                     "no kernel source with packetdrill scripts found: build the kernel kit, \
                      or name their folder in TAILBACK_PACKETDRILL",
                 )?;
+                version = kernel_version(&folder);
                 files
                     .extend(scripts_in(&folder).map_err(|e| format!("{}: {e}", folder.display()))?);
             }
@@ -86,8 +88,8 @@ fn run(args: impl Iterator<Item = String>) -> Result<(String, bool), String> {
     }
     let text = match form {
         Form::Table => report::table(&rows),
-        Form::Json => format!("{:#}\n", report::json(&rows)),
-        Form::Markdown => report::markdown(&rows),
+        Form::Json => format!("{:#}\n", report::json(&rows, version.as_deref())),
+        Form::Markdown => report::markdown(&rows, version.as_deref()),
     };
     let (_, failed, _) = report::counts(&rows);
     Ok((text, failed > 0))

@@ -33,6 +33,7 @@ impl std::error::Error for SyntaxError {}
 type Parsed<T> = Result<T, SyntaxError>;
 
 const NS: u64 = 1_000_000_000;
+const MOST_SECONDS: u64 = 100_000;
 
 /// Parses a script.
 pub fn parse(text: &str) -> Parsed<Script> {
@@ -236,10 +237,11 @@ impl Reader {
             .take(9)
             .collect();
         let below: u64 = nine.parse().map_err(|_| self.error("a time in seconds"))?;
-        whole
-            .checked_mul(NS)
-            .and_then(|ns| ns.checked_add(below))
-            .ok_or_else(|| self.error("a time of less than 500 years"))
+        // Sums of times are to fit as well.
+        if whole > MOST_SECONDS {
+            return Err(self.error("a time of at most 100000 seconds"));
+        }
+        Ok(whole * NS + below)
     }
 
     fn what(&mut self) -> Parsed<What> {
@@ -383,7 +385,13 @@ impl Reader {
                     }
                     let from = self.number("a sequence number")?;
                     self.expect(":", "`:` and the end of the block")?;
-                    blocks.push((from, self.number("the end of the block")?));
+                    let end = self.at;
+                    let to = self.number("the end of the block")?;
+                    if to <= from {
+                        self.at = end;
+                        return Err(self.error("the end of a block that is not empty"));
+                    }
+                    blocks.push((from, to));
                 }
                 if blocks.is_empty() {
                     return Err(self.error("a block (1001:2001)"));

@@ -7,6 +7,15 @@ use crate::run::{Category, Judged, Verdict};
 /// A script's name (without `.pkt`) and what it says.
 pub type Row = (String, Judged);
 
+/// Why scripts of the kernel fail that are known to. All are deviations that
+/// stand at the head of the simulator's TCP.
+const KNOWN: &[(&str, &str)] = &[(
+    "tcp_slow_start_slow-start-fq-ack-per-2pkt",
+    "fq sends bursts of two segments, as TSO hands them over, and spaces the bursts; the \
+     simulator has no TSO and spaces segments: the second of a pair leaves half a gap later \
+     (4.4 ms, 0.4 ms too late for the tolerance). With a tolerance of 4.4 ms the script passes",
+)];
+
 /// A word for the verdict.
 fn word(verdict: &Verdict) -> &'static str {
     match verdict {
@@ -73,8 +82,9 @@ pub fn table(rows: &[Row]) -> String {
     text
 }
 
-/// The same as JSON: `{"scripts": [...], "pass", "fail", "not_applicable"}`.
-pub fn json(rows: &[Row]) -> Value {
+/// The same as JSON: `{"kernel", "scripts": [...], "pass", "fail", "not_applicable"}`;
+/// `version` of the kernel the scripts are from, if they are a kernel's.
+pub fn json(rows: &[Row], version: Option<&str>) -> Value {
     let scripts: Vec<Value> = rows
         .iter()
         .map(|(name, judged)| {
@@ -114,7 +124,7 @@ pub fn json(rows: &[Row]) -> Value {
         })
         .collect();
     let (pass, fail, not) = counts(rows);
-    json!({"scripts": scripts, "pass": pass, "fail": fail, "not_applicable": not})
+    json!({"kernel": version, "scripts": scripts, "pass": pass, "fail": fail, "not_applicable": not})
 }
 
 const HEAD: &str = "\
@@ -142,8 +152,13 @@ fn cell(text: &str) -> String {
 }
 
 /// A page that lists what passes, what fails and why, and what does not apply.
-pub fn markdown(rows: &[Row]) -> String {
-    let mut text = format!("{HEAD}\n**{}.**\n", summary(rows));
+/// `version`: of the kernel the scripts are from.
+pub fn markdown(rows: &[Row], version: Option<&str>) -> String {
+    let of = version.map_or(String::new(), |v| {
+        format!(" The scripts are those of Linux {v}.")
+    });
+    let mut text = format!("{HEAD}\n**{}.**{of}\n", summary(rows));
+    let known = |name: &str| KNOWN.iter().find(|k| k.0 == name).map(|k| k.1);
     let mut section = |title: &str, wanted: &str, explain: &str| {
         let those: Vec<&Row> = rows
             .iter()
@@ -157,15 +172,23 @@ pub fn markdown(rows: &[Row]) -> String {
         text.push_str(explain);
         text.push_str("| script | packets | assertions | |\n|---|--:|--:|---|\n");
         for (name, judged) in those {
+            let mut why = why(judged);
+            if let (Verdict::Fail { .. }, Some(known)) = (&judged.verdict, known(name)) {
+                why = format!("{why}. {known}.");
+            }
             text.push_str(&format!(
                 "| {name} | {} | {} | {} |\n",
                 judged.packets,
                 judged.assertions,
-                cell(&why(judged))
+                cell(&why)
             ));
         }
     };
-    section("Scripts that fail", "FAIL", "");
+    section(
+        "Scripts that fail",
+        "FAIL",
+        "Packets and assertions are those that held before.\n\n",
+    );
     section(
         "Scripts that pass",
         "pass",

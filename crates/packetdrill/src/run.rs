@@ -174,8 +174,8 @@ pub fn judge(script: &Script) -> Judged {
         .options
         .iter()
         .find(|(name, _)| name == "tolerance_usecs")
-        .and_then(|(_, value)| value.parse().ok())
-        .map_or(TOLERANCE, Time::from_us);
+        .and_then(|(_, value)| value.parse::<u32>().ok())
+        .map_or(TOLERANCE, |us| Time::from_us(us.into()));
     let mut run = Run {
         script,
         setup: Setup::default(),

@@ -178,3 +178,26 @@ fn what_does_not_apply_is_said() {
         (1, vec!["tcpi_probes".to_owned()])
     );
 }
+
+/// Whatever is left out of a script or replaced in it: an error or a verdict.
+#[test]
+fn no_script_is_too_broken() {
+    let (mut errors, mut verdicts) = (0, 0);
+    for path in scripts_in(&own()).expect("tests/own") {
+        let text = std::fs::read_to_string(&path).expect("a script");
+        let from = text.find("socket").expect("a script begins with a socket");
+        for at in from..text.len() {
+            for with in ["", "9", "\n", ":"] {
+                let broken = format!("{}{with}{}", &text[..at], &text[at + 1..]);
+                match parse(&broken) {
+                    Ok(script) => {
+                        judge(&script);
+                        verdicts += 1;
+                    }
+                    Err(_) => errors += 1,
+                }
+            }
+        }
+    }
+    assert!(errors > 1000 && verdicts > 1000, "{errors} {verdicts}");
+}

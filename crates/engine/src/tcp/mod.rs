@@ -11,13 +11,18 @@
 //! | [`receiver`] | acknowledgement, SACK, ECN echo |
 //! | [`rtt`], [`ranges`] | estimator, sets of segments |
 //!
-//! Known deviations from Linux:
+//! Known deviations from Linux (what the kernel's packetdrill scripts say of
+//! this code stands in docs/packetdrill.md):
 //! - Sequence numbers count segments, which keep the boundaries of their first transmission; no
 //!   Nagle, no urgent data, no window scaling limits, no FIN exchange.
 //! - The third packet of the handshake is not sent apart from the first data.
 //! - Timers fire at their time in ns; Linux rounds them to jiffies and batches wheel levels.
-//! - Offloads are off: no TSO autosizing, no GRO; no TCP small queues.
-//! - The receive window is constant: the receiving application reads at once.
+//! - Offloads are off: no TSO autosizing (so pacing spaces segments, not bursts), no GRO; no TCP
+//!   small queues.
+//! - The receive window is constant: the receiving application reads at once. A closed window is
+//!   not probed.
+//! - SACK is always in use: no recovery by counting duplicate ACKs.
+//! - ACKs of data never sent, or long ago, are passed over (Linux answers with a challenge ACK).
 //! - A connection never gives up (Linux: after 15 timeouts of data, 10 of a SYN), and keeps ECN
 //!   when its SYN is lost (Linux then connects without).
 //! - A window that the application, not the network, limits does not decay
