@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,9 @@ def command() -> str:
     """The interpreter, as `cargo test` has built it, or built now."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     built = target / "debug" / "tailback-packetdrill"
-    subprocess.run(["cargo", "build", "--quiet", "-p", "tailback-packetdrill"], cwd=ROOT, check=True)
+    subprocess.run(
+        ["cargo", "build", "--quiet", "-p", "tailback-packetdrill"], cwd=ROOT, check=True
+    )
     return str(built)
 
 
@@ -40,10 +43,8 @@ def test_the_kernels_scripts_are_as_the_table_says(
     command: str, request: pytest.FixtureRequest
 ) -> None:
     # The kit, where this machine can have one.
-    try:
+    with suppress(pytest.FixtureLookupError):
         request.getfixturevalue("kernel_kit")
-    except pytest.FixtureLookupError:
-        pass
     done = _run(command, "--kernel", "--json")
     if done.returncode == 2:
         pytest.skip(done.stderr.strip())
