@@ -1,7 +1,8 @@
 //! The assertions of a script's `%{ ... }%`: the part of Python they use.
 //!
-//! Statements end at a newline or `;`. `assert EXPRESSION, message` is
-//! evaluated, `print` passed over. Expressions: integers, names, `not`, `and`,
+//! Statements end at a newline or `;`. `assert EXPRESSION, message`, `name =
+//! EXPRESSION` and `name += EXPRESSION` are evaluated (names live as long as the
+//! script), `print` is passed over. Expressions: integers, names, `not`, `and`,
 //! `or`, chained comparisons, `+ - * / % & |`, parentheses.
 
 use std::collections::BTreeMap;
@@ -11,8 +12,19 @@ use std::collections::BTreeMap;
 pub struct Statement {
     /// Line, from 1.
     pub line: u32,
-    /// What has to hold; `None`: nothing (a `print`).
-    pub expression: Option<Expression>,
+    /// What it does.
+    pub action: Action,
+}
+
+/// What a statement does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The expression has to hold.
+    Assert(Expression),
+    /// The name gets the value.
+    Assign(String, Expression),
+    /// Nothing (a `print`).
+    Pass,
 }
 
 /// An expression.
@@ -47,14 +59,14 @@ impl std::fmt::Display for Expression {
 }
 
 /// Values of names.
-pub type Values = BTreeMap<&'static str, i64>;
+pub type Values = BTreeMap<String, i64>;
 
 impl Expression {
     /// Its value; the error is a name without a value.
     pub fn value(&self, values: &Values) -> Result<i64, String> {
         Ok(match self {
             Expression::Number(n) => *n,
-            Expression::Name(name) => *values.get(name.as_str()).ok_or_else(|| name.clone())?,
+            Expression::Name(name) => *values.get(name).ok_or_else(|| name.clone())?,
             Expression::Not(e) => i64::from(e.value(values)? == 0),
             Expression::Binary(a, op, b) => {
                 let (a, b) = (a.value(values)?, b.value(values)?);
@@ -96,7 +108,7 @@ impl Expression {
         self.names(&mut names);
         let told: Vec<String> = names
             .iter()
-            .filter_map(|n| Some(format!("{n} = {}", values.get(n)?)))
+            .filter_map(|n| Some(format!("{n} = {}", values.get(*n)?)))
             .collect();
         told.join(", ")
     }

@@ -462,7 +462,7 @@ impl Host {
     pub fn values(&self) -> Values {
         let (info, conn) = (self.sender.info(), &self.sender.conn);
         let us = |t: Time| (t.ns() / 1000) as i64;
-        let mut values: Values = [
+        let told = [
             ("TCP_CA_Open", 0),
             ("TCP_CA_Disorder", 1),
             ("TCP_CA_CWR", 2),
@@ -483,15 +483,13 @@ impl Host {
             ("tcpi_rto", us(info.rto)),
             ("tcpi_delivered", conn.delivered as i64),
             ("tcpi_delivered_ce", conn.delivered_ce as i64),
-        ]
-        .into_iter()
-        .collect();
-        if let Some(srtt) = self.sender.srtt() {
-            values.insert("tcpi_rtt", us(srtt));
-        }
-        if conn.min_rtt < Time::NEVER {
-            values.insert("tcpi_min_rtt", us(conn.min_rtt));
-        }
-        values
+        ];
+        let srtt = self.sender.srtt().map(|t| ("tcpi_rtt", us(t)));
+        let min = (conn.min_rtt < Time::NEVER).then(|| ("tcpi_min_rtt", us(conn.min_rtt)));
+        told.into_iter()
+            .chain(srtt)
+            .chain(min)
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
     }
 }

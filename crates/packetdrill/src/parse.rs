@@ -1,6 +1,6 @@
 //! The parser of scripts. Errors carry line and column and what was expected.
 
-use crate::check::{Expression, Statement};
+use crate::check::{Action, Expression, Statement};
 use crate::script::{Call, Event, Script, Segment, TcpOption, What, When};
 
 /// Where a script is not one.
@@ -516,8 +516,8 @@ impl Reader {
             }
             let line = self.line();
             let start = self.at;
-            let keyword = self.word(|c| c.is_ascii_alphabetic());
-            let expression = match keyword.as_str() {
+            let keyword = self.word(|c| c.is_ascii_alphanumeric() || c == '_');
+            let action = match keyword.as_str() {
                 "assert" => {
                     self.python_space();
                     let expression = self.disjunction()?;
@@ -525,17 +525,37 @@ impl Reader {
                     if !(self.ahead(",") || self.at_statement_end()) {
                         return Err(self.error("an operator, `,` and a message, or a new line"));
                     }
-                    Some(expression)
+                    Action::Assert(expression)
                 }
-                "print" | "import" => None,
-                _ => {
-                    self.at = start;
-                    return Err(self.error("`assert`, `print` or `}%`"));
-                }
+                "print" | "import" => Action::Pass,
+                _ => self.assignment(keyword, start)?,
             };
             self.skip_message()?;
-            statements.push(Statement { line, expression });
+            statements.push(Statement { line, action });
         }
+    }
+
+    /// `name = value`, `name += value`; `start`: where the name begins.
+    fn assignment(&mut self, name: String, start: usize) -> Parsed<Action> {
+        self.python_space();
+        let add = self.take("+=");
+        let names = !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit());
+        if !names || !(add || !self.ahead("==") && self.take("=")) {
+            self.at = start;
+            return Err(self.error("`assert`, `print`, an assignment or `}%`"));
+        }
+        let value = self.disjunction()?;
+        self.python_space();
+        if !self.at_statement_end() {
+            return Err(self.error("an operator or a new line"));
+        }
+        let value = if add {
+            let before = Expression::Name(name.clone());
+            Expression::Binary(Box::new(before), "+", Box::new(value))
+        } else {
+            value
+        };
+        Ok(Action::Assign(name, value))
     }
 
     fn at_statement_end(&self) -> bool {
@@ -655,13 +675,15 @@ impl Reader {
             }
             Some(c) if c.is_ascii_digit() => {
                 let start = self.at;
-                self.word(|c| c.is_ascii_digit()).parse().map_or_else(
-                    |_| {
-                        self.at = start;
-                        Err(self.error("a number of at most 63 bits"))
-                    },
-                    |n| Ok(Expression::Number(n)),
-                )
+                let parsed = if self.take("0x") {
+                    i64::from_str_radix(&self.word(|c| c.is_ascii_hexdigit()), 16)
+                } else {
+                    self.word(|c| c.is_ascii_digit()).parse()
+                };
+                parsed.map(Expression::Number).map_err(|_| {
+                    self.at = start;
+                    self.error("a number of at most 63 bits")
+                })
             }
             Some(c) if c.is_ascii_alphabetic() || c == '_' => Ok(Expression::Name(
                 self.word(|c| c.is_ascii_alphanumeric() || c == '_'),
@@ -744,8 +766,13 @@ mod tests {
         };
         assert_eq!(statements.len(), 2);
         let eval = |n: usize, a: i64, b: i64| {
-            let values = [("a", a), ("b", b)].into_iter().collect();
-            statements[n].expression.as_ref().map(|e| e.value(&values))
+            let values = [("a".to_owned(), a), ("b".to_owned(), b)]
+                .into_iter()
+                .collect();
+            match &statements[n].action {
+                Action::Assert(e) => Some(e.value(&values)),
+                _ => None,
+            }
         };
         assert_eq!(eval(0, 3, 4), Some(Ok(1)));
         assert_eq!(eval(0, 10, 4), Some(Ok(0)));

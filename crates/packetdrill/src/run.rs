@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use tailback_engine::packet::Ecn;
 use tailback_engine::units::Time;
 
+use crate::check::{Action, Values};
 use crate::host::{Host, Sent};
 use crate::script::{Call, Event, Script, Segment, TcpOption, What, When};
 use crate::setup::{Beyond, Setup, beyond};
@@ -166,6 +167,8 @@ struct Run<'a> {
     packets: u32,
     assertions: u32,
     unjudged: BTreeSet<String>,
+    /// Names that assertions have given values.
+    variables: Values,
 }
 
 /// Plays a script against the simulator's TCP.
@@ -188,6 +191,7 @@ pub fn judge(script: &Script) -> Judged {
         packets: 0,
         assertions: 0,
         unjudged: BTreeSet::new(),
+        variables: Values::new(),
     };
     let verdict = match beyond(script) {
         Some((line, (category, why))) => Verdict::NotApplicable {
@@ -266,25 +270,34 @@ impl Run<'_> {
             What::Shell(commands) => Ok(self.setup.run(commands)?),
             What::Call(call) => self.call(index, call),
             What::Check(statements) => {
-                let values = self.host.as_ref().map(Host::values).unwrap_or_default();
                 for statement in statements {
-                    let Some(expression) = &statement.expression else {
-                        continue;
-                    };
-                    match expression.value(&values) {
-                        Err(name) => {
-                            self.unjudged.insert(name);
-                        }
-                        Ok(0) => {
-                            let got = expression.explain(&values);
-                            return Err(Stop::Fail(expression.to_string(), got));
-                        }
-                        Ok(_) => self.assertions += 1,
-                    }
+                    self.statement(&statement.action)?;
                 }
                 Ok(())
             }
         }
+    }
+
+    fn statement(&mut self, action: &Action) -> Result<(), Stop> {
+        let mut values = self.host.as_ref().map(Host::values).unwrap_or_default();
+        values.extend(self.variables.clone());
+        let (Action::Assert(expression) | Action::Assign(_, expression)) = action else {
+            return Ok(());
+        };
+        match (expression.value(&values), action) {
+            (Err(name), _) => {
+                self.unjudged.insert(name);
+            }
+            (Ok(value), Action::Assign(name, _)) => {
+                self.variables.insert(name.clone(), value);
+            }
+            (Ok(0), _) => {
+                let got = expression.explain(&values);
+                return Err(Stop::Fail(expression.to_string(), got));
+            }
+            (Ok(_), _) => self.assertions += 1,
+        }
+        Ok(())
     }
 
     /// Lets time pass to `to`; what is due by then happens.
@@ -321,7 +334,7 @@ impl Run<'_> {
             if !packet.is_empty() {
                 return no(Category::FastOpen, "a SYN with data");
             }
-            let ecn = self.setup.ecn && packet.has('E') && packet.has('W');
+            let ecn = self.setup.ecn_accept && packet.has('E') && packet.has('W');
             let mut host = Host::new(&self.setup, packet, ecn, self.inbound_after(index))?;
             host.accept(packet, now);
             self.host = Some(host);

@@ -12,6 +12,8 @@ pub(crate) struct Setup {
     pub idle_restart: bool,
     /// Whether this end asks for ECN when it connects.
     pub ecn: bool,
+    /// Whether it agrees to ECN when the other end asks.
+    pub ecn_accept: bool,
     /// Whether timestamps are offered.
     pub timestamps: bool,
     /// Whether SACK is offered.
@@ -26,6 +28,7 @@ impl Default for Setup {
             cc: "cubic".to_owned(),
             idle_restart: true,
             ecn: false,
+            ecn_accept: true,
             timestamps: true,
             sack: true,
             paced: false,
@@ -57,6 +60,7 @@ impl Setup {
                 // What the simulator does anyway is left out.
                 self.idle_restart = false;
                 self.ecn = false;
+                self.ecn_accept = false;
                 self.timestamps = true;
                 self.sack = true;
                 "cubic".clone_into(&mut self.cc);
@@ -76,6 +80,10 @@ impl Setup {
             }
             "tc" if args.starts_with(&["qdisc"]) && args.ends_with(&["root", "fq"]) => {
                 self.paced = true;
+                Ok(())
+            }
+            // The default, in words.
+            "echo" if matches!(args, ["3", ">", file] if file.ends_with("/hystart_detect")) => {
                 Ok(())
             }
             "tc" if args.ends_with(&["root", "pfifo"]) => Ok(()),
@@ -100,8 +108,10 @@ impl Setup {
         let unknown = |what: &str| Err((Category::Command, format!("{what} ({name} = {value})")));
         match (name, value) {
             ("tcp_slow_start_after_idle", _) => self.idle_restart = value != "0",
-            ("tcp_ecn", "0" | "2") => self.ecn = false,
-            ("tcp_ecn", "1") => self.ecn = true,
+            ("tcp_ecn", "0" | "1" | "2") => {
+                self.ecn = value == "1";
+                self.ecn_accept = value != "0";
+            }
             ("tcp_ecn" | "tcp_ecn_option" | "tcp_ecn_option_beacon", _) => {
                 return Err((Category::AccEcn, format!("{name} = {value}")));
             }
