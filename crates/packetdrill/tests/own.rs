@@ -44,13 +44,14 @@ application_limited  pass           2        3
 duplicates           pass           5        0
 ecn_receiver         pass           4        0
 ecn_sender           pass           3        3
+frto                 pass           4        5
 late_originals       pass           3        3
 limited_transmit     pass           3        4
 needless             pass           2        3
 recovery             pass           7        8
 slow_start           pass           5        3
 timeout              pass           5        9
-10 pass, 0 fail, 0 not applicable, of 10
+11 pass, 0 fail, 0 not applicable, of 11
 ";
     assert_eq!(report::table(&rows), expected);
 }
