@@ -95,7 +95,8 @@ fn below(folder: &Path, levels: u32) -> Option<PathBuf> {
     let mut inner: Vec<PathBuf> = std::fs::read_dir(folder)
         .ok()?
         .filter_map(|e| Some(e.ok()?.path()))
-        .filter(|p| p.is_dir())
+        // A tree that is being unpacked has another name until it is whole.
+        .filter(|p| p.is_dir() && p.extension().is_none_or(|x| x != "part"))
         .collect();
     // The same one every time; the newest name last, so first from behind.
     inner.sort();
