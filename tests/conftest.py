@@ -9,6 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tailback.errors import InputError
+from tailback.kernel import build as kernel_build
+from tailback.kernel import kit as kernel_kits
+from tailback.kernel.kit import Kit
+
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = [sys.executable, "-m", "tailback"]
 
@@ -76,6 +81,15 @@ def tailback(tmp_path: Path) -> Tailback:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def kernel_kit() -> Kit:
+    """The kernel kit, built if the cache has none: minutes, once for a machine."""
+    try:
+        return kernel_kits.current()
+    except InputError:
+        return kernel_build.build(progress=True)
 
 
 def contents(out: Path) -> dict[str, bytes]:

@@ -251,3 +251,32 @@ def test_tables_written_as_toml_read_back_the_same(table: dict[str, object]) -> 
     import tomllib
 
     assert tomllib.loads(toml.dumps(table)) == table
+
+
+def test_a_scenario_is_loaded_for_an_engine(tmp_path: Path) -> None:
+    text = SCENARIO.encode()
+    sim = _native.load(text, "f")
+    assert (sim.engine, sim.engine_version) == ("sim", tailback.engine_version())
+    kernel = _native.load(text, "f", engine="kernel", engine_version="6.17")
+    assert (kernel.engine, kernel.engine_version) == ("kernel", "6.17")
+    assert kernel.points[0].canonical == sim.points[0].canonical
+    assert kernel.points[0].run_id != sim.points[0].run_id
+    assert kernel.id != sim.id
+    # What was loaded for one engine is not played by the other.
+    with pytest.raises(ValueError, match="loaded for the kernel"):
+        kernel.run(0, _native.Store(tmp_path), _native.Control())
+    with pytest.raises(ValueError, match="no engine"):
+        _native.load(text, "f", engine="simulator")  # type: ignore[arg-type]
+
+    # What only the kernel has is refused by the simulator, where it stands.
+    own = b"""duration = "1s"
+bottleneck.rate = "1Mbit"
+[[flows]]
+cc = { name = "own", kernel = true }
+"""
+    assert _native.load(own, "f", engine="kernel").points[0].canonical
+    with pytest.raises(tailback.ScenarioError) as refused:
+        _native.load(own, "f")
+    assert refused.value.diagnostics == [
+        "f:4:22: own is of the kernel only; expected --engine kernel"
+    ]

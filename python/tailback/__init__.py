@@ -5,6 +5,9 @@
     results = tailback.run("scenario.toml", set={"bottleneck.rate": "10Mbit"}, seeds=3)
     results.frame()        # a Polars frame, one row for each run and flow
 
+    variants = {"base": {}, "slow": {"bottleneck.queue.target": "20ms"}}
+    tailback.compare("scenario.toml", variants).frame()
+
 Importing this package loads neither Polars nor Altair: they come with the
 first frame and the first figure.
 """
@@ -12,6 +15,7 @@ first frame and the first figure.
 from __future__ import annotations
 
 from tailback._native import engine_version
+from tailback.comparison import Comparison, compare
 from tailback.errors import (
     Cancelled,
     EnginePanic,
@@ -27,6 +31,7 @@ __version__ = engine_version().partition("+")[0]
 
 __all__ = [
     "Cancelled",
+    "Comparison",
     "EnginePanic",
     "InputError",
     "Job",
@@ -37,6 +42,7 @@ __all__ = [
     "TailbackError",
     "__version__",
     "check",
+    "compare",
     "engine_version",
     "open_results",
     "run",

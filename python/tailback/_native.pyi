@@ -1,7 +1,7 @@
 """The compiled part: crates/python."""
 
 from pathlib import Path
-from typing import final
+from typing import Literal, final
 
 def engine_version() -> str: ...
 def registry_json() -> str: ...
@@ -14,12 +14,18 @@ def load(
     *,
     folder: Path | None = None,
     memory: int | None = None,
+    engine: Literal["sim", "kernel"] = "sim",
+    engine_version: str | None = None,
 ) -> Scenario: ...
 
 @final
 class Scenario:
     @property
     def title(self) -> str: ...
+    @property
+    def engine(self) -> str: ...
+    @property
+    def engine_version(self) -> str: ...
     @property
     def id(self) -> str: ...
     @property

@@ -187,6 +187,11 @@ def _read(scenario: Source) -> tuple[bytes, str, Path]:
         raise InputError(f"{scenario}: {error.strerror or error}") from None
 
 
+def text_of(scenario: Source) -> str:
+    """The TOML of a scenario that `load` has accepted."""
+    return _read(scenario)[0].decode()
+
+
 def _missing(loaded: Iterable[_native.Scenario], folder: _native.Store) -> list[Planned]:
     """The runs that are not stored, each once, the longest first: the pool ends evenly.
 

@@ -6,6 +6,7 @@ sweeps and what finds things again. A run folder is complete if it exists.
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 from dataclasses import asdict, dataclass
@@ -43,6 +44,19 @@ class Index:
 def run_path(root: Path, run_id: str) -> Path:
     """Folder of a run."""
     return root / "runs" / run_id
+
+
+def find_run(name: str, root: Path) -> Path:
+    """The folder of a run that is given as such or by its id."""
+    for path in (Path(name), run_path(root, name)):
+        if (path / "manifest.json").is_file():
+            return path
+    known = sorted(path.parent.name for path in (root / "runs").glob("[!.]*/manifest.json"))
+    hint = (difflib.get_close_matches(name, known, n=1) or known[:1] or [""])[0]
+    raise InputError(
+        f"{name}: no run; expected a folder of {root / 'runs'} or its name"
+        + (f", e.g. {hint}" if hint else ", which has none")
+    )
 
 
 def index_path(root: Path, sweep_id: str) -> Path:

@@ -11,6 +11,7 @@ extern crate self as tailback_engine;
 
 pub mod aqm;
 pub mod calendar;
+pub mod capture;
 pub mod cc;
 pub mod link;
 pub mod network;

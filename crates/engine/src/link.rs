@@ -1,8 +1,10 @@
 //! Links: a queue, a rate over time, and what lies behind (delay, loss).
 
+use tailback_record::Cause;
+
 use crate::aqm::{Dequeue, Queue, Sink};
 use crate::packet::Packet;
-use crate::plan::{LinkMode, LinkPlan, RatePlan};
+use crate::plan::{LinkMode, LinkPlan, RatePlan, Schedule};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
@@ -32,6 +34,8 @@ pub struct Link {
     count_in_service: bool,
     /// Probability of loss behind the queue, and its stream.
     loss: Option<(f64, Stream)>,
+    /// Marks and drops by packet number.
+    scheduled: Option<Box<Scheduled>>,
     /// The link is sending or waits for its queue: an arrival need not serve it.
     busy: bool,
     /// The queue said not before some time: an arrival may change that.
@@ -42,6 +46,52 @@ pub struct Link {
     opportunity: u64,
     /// The last frame length and its serialisation time.
     slot: (u32, Time),
+}
+
+/// A schedule on its way: what is due, and how far it is.
+struct Scheduled {
+    /// Packet numbers, ascending, and whether the packet is dropped.
+    due: Vec<(u64, bool)>,
+    /// How many of them are done.
+    done: usize,
+    /// Segments with payload that have arrived.
+    arrived: u64,
+}
+
+impl Scheduled {
+    fn new(schedule: &Schedule) -> Box<Scheduled> {
+        let marks = schedule.marks.iter().map(|number| (*number, false));
+        let drops = schedule.drops.iter().map(|number| (*number, true));
+        let mut due: Vec<(u64, bool)> = marks.chain(drops).collect();
+        due.sort_unstable();
+        Box::new(Scheduled {
+            due,
+            done: 0,
+            arrived: 0,
+        })
+    }
+
+    /// Counts a packet and does to it what is scheduled; returns whether it is
+    /// dropped. One that is to be marked and is not ECN-capable is dropped, as
+    /// a queue would.
+    #[inline(never)]
+    fn drops(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
+        if packet.payload == 0 {
+            return false;
+        }
+        self.arrived += 1;
+        let drop = match self.due.get(self.done) {
+            Some((number, drop)) if *number == self.arrived => *drop,
+            _ => return false,
+        };
+        self.done += 1;
+        if drop || !packet.ecn.is_capable() {
+            sink.drop(packet, Cause::Scheduled, now);
+            return true;
+        }
+        sink.mark(packet, Cause::ScheduledMark, now);
+        false
+    }
 }
 
 impl Link {
@@ -55,6 +105,7 @@ impl Link {
             overhead: plan.overhead,
             count_in_service: plan.count_in_service,
             loss: (plan.loss > 0.0).then_some((plan.loss, loss)),
+            scheduled: plan.schedule.as_ref().map(Scheduled::new),
             busy: false,
             held: false,
             in_service: None,
@@ -68,6 +119,11 @@ impl Link {
     pub fn arrive(&mut self, mut packet: Packet, now: Time) -> bool {
         packet.stamp = now;
         self.sink.arrive(&packet, now);
+        if let Some(scheduled) = &mut self.scheduled
+            && scheduled.drops(&mut packet, now, &mut self.sink)
+        {
+            return false;
+        }
         self.queue.enqueue(packet, now, &mut self.sink);
         !self.busy || self.held
     }
@@ -232,7 +288,7 @@ impl Link {
         };
         let lost = stream.chance(*probability);
         if lost {
-            self.sink.count(packet, tailback_record::Cause::Loss, now);
+            self.sink.count(packet, Cause::Loss, now);
         }
         lost
     }

@@ -15,6 +15,7 @@ use tailback_record::{
 
 use crate::aqm::{self, Queue};
 use crate::calendar::{Calendar, Component};
+use crate::capture::PacketEvent;
 use crate::cc;
 use crate::link::{Link, Next};
 use crate::packet::{Packet, flags};
@@ -261,6 +262,18 @@ impl Network {
         }
         self.events += max_events;
         true
+    }
+
+    /// Moves what was recorded of packets since the last call to the end of
+    /// `out`, in the order of time; those of one nanosecond in the order of the
+    /// links. To be called between slices that are short enough for the memory
+    /// there is, and after the last one.
+    pub fn take_packets(&mut self, out: &mut Vec<PacketEvent>) {
+        let before = out.len();
+        for link in &mut self.links {
+            link.sink.take_packets(out);
+        }
+        out[before..].sort_by_key(|event| event.time);
     }
 
     #[inline]
@@ -617,7 +630,7 @@ impl Network {
             outcome.data_packets += stats.packets;
             outcome.flows.push(FlowOutcome {
                 name: plan.name.clone(),
-                cc: plan.cc.to_owned(),
+                cc: plan.cc.name().to_owned(),
                 from_ns: flow.start.max(warmup).ns(),
                 to_ns: to.ns(),
                 delivered_bytes: delivered.saturating_sub(flow.base_bytes),
@@ -651,7 +664,7 @@ impl Network {
             series.append(sink.take_events());
             outcome.links.push(LinkOutcome {
                 name: plan.name.clone(),
-                aqm: plan.aqm.to_owned(),
+                aqm: plan.queue.name().to_owned(),
                 delay: std::mem::replace(&mut sink.delay, Histogram::new()),
                 packets: sink.packets,
                 bytes: sink.bytes,

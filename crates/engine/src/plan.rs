@@ -3,6 +3,7 @@
 //! Plain data in base units; the scenario crate makes it, nothing here reads files.
 
 use crate::registry::Options;
+use crate::rng::Stream;
 use crate::units::{Bytes, Rate, Time};
 
 /// One run.
@@ -24,8 +25,70 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
     /// Unresponsive traffic, `count` expanded.
     pub traffic: Vec<TrafficPlan>,
+    /// Whether hosts leave segmentation to their interfaces (TSO, GSO, GRO).
+    /// Of the kernel engine: the simulator sends every segment as a packet.
+    pub offloads: bool,
     /// What to record.
     pub record: RecordPlan,
+}
+
+impl Plan {
+    /// When a component starts: as planned, plus the draw of its seed.
+    pub fn start_of(&self, start: Time, name: &str) -> Time {
+        let mut stream = Stream::new(self.seed, name, "start");
+        start + Time(stream.below(self.start_jitter.ns() + 1))
+    }
+}
+
+/// What an engine cannot play of a plan that is valid otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refusal {
+    /// A path of keys as in `[sweep]`, with the indices of the plan for what it
+    /// holds lists of: `links[0].queue.gentle`, `flows[2].tcp.growth`,
+    /// `traffic[0].rate`, `record.packets`. Where the file does not have the
+    /// whole path, the longest part that it has is pointed at.
+    pub path: String,
+    /// What cannot be played.
+    pub message: String,
+    /// What was expected.
+    pub expected: Option<String>,
+}
+
+/// A queue discipline or congestion control that a scenario has chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Algorithm {
+    /// One of the registry, which both engines may have.
+    Known {
+        /// Its name in the registry.
+        name: &'static str,
+        /// Its options, complete.
+        options: Options,
+    },
+    /// One that only the kernel knows: the simulator cannot play it.
+    Kernel {
+        /// What the kernel calls it.
+        name: String,
+        /// Words handed to tc as they are (queue disciplines); may be empty.
+        args: String,
+    },
+}
+
+impl Algorithm {
+    /// The name in scenario files and results.
+    pub fn name(&self) -> &str {
+        match self {
+            Algorithm::Known { name, .. } => name,
+            Algorithm::Kernel { name, .. } => name,
+        }
+    }
+
+    /// Name and options of one of the registry.
+    pub fn known(&self) -> Option<(&'static str, &Options)> {
+        match self {
+            Algorithm::Known { name, options } => Some((name, options)),
+            Algorithm::Kernel { .. } => None,
+        }
+    }
 }
 
 /// What to record, and how often.
@@ -37,6 +100,12 @@ pub struct RecordPlan {
     pub series: SeriesMode,
     /// Whether every drop and mark becomes a row of the series file.
     pub events: bool,
+    /// Whether every packet is recorded, for a capture file.
+    pub packets: bool,
+    /// Whether the kernel engine captures packets at all: delays of single
+    /// packets, drops and marks by flow are taken from captures. Without
+    /// meaning for the simulator.
+    pub captures: bool,
 }
 
 /// How series are taken.
@@ -87,6 +156,19 @@ pub enum LinkMode {
     Wire,
 }
 
+/// Signals given to certain packets, whatever the queue does.
+///
+/// TCP segments with payload are numbered from 1 as they arrive at the link,
+/// over all flows, retransmissions included; ACKs and unresponsive traffic are
+/// not counted. Both lists ascend and have no number in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schedule {
+    /// These are CE-marked, or dropped if they are not ECN-capable.
+    pub marks: Vec<u64>,
+    /// These are dropped.
+    pub drops: Vec<u64>,
+}
+
 /// A link and the queue before it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkPlan {
@@ -94,10 +176,11 @@ pub struct LinkPlan {
     pub name: String,
     /// Rate over time.
     pub rate: RatePlan,
-    /// Queue discipline (name in the registry).
-    pub aqm: &'static str,
-    /// Its options, complete.
-    pub options: Options,
+    /// Queue discipline.
+    pub queue: Algorithm,
+    /// A module of the kernel engine's kit that stands in for the queue
+    /// discipline.
+    pub module: Option<String>,
     /// When a packet leaves.
     pub mode: LinkMode,
     /// One-way delay behind the link.
@@ -110,6 +193,8 @@ pub struct LinkPlan {
     pub overhead: i32,
     /// Whether the packet in transmission counts as backlog.
     pub count_in_service: bool,
+    /// Marks and drops by packet number, applied before the queue.
+    pub schedule: Option<Schedule>,
 }
 
 /// A TCP flow.
@@ -117,10 +202,11 @@ pub struct LinkPlan {
 pub struct FlowPlan {
     /// Name in results.
     pub name: String,
-    /// Congestion control (name in the registry).
-    pub cc: &'static str,
-    /// Its options, complete.
-    pub options: Options,
+    /// Congestion control.
+    pub cc: Algorithm,
+    /// A module of the kernel engine's kit that stands in for the congestion
+    /// control.
+    pub module: Option<String>,
     /// Whether ECN is negotiated.
     pub ecn: bool,
     /// Connect time, before the start offset.

@@ -284,6 +284,22 @@ pub fn parse_word(kind: Kind, text: &str) -> Result<Value, String> {
     Ok(value)
 }
 
+/// A value as [`parse_word`] reads it; empty for a table, whose options have
+/// texts of their own.
+pub fn text(value: &Value) -> String {
+    match value {
+        Value::Bool(b) => b.to_string(),
+        Value::Int(i) => i.to_string(),
+        Value::Float(f) => f.to_string(),
+        Value::Time(t) => format!("{}ns", t.ns()),
+        Value::Rate(r) => format!("{}bit", r.0),
+        Value::Bytes(b) => format!("{}b", b.0),
+        Value::Packets(n) => format!("{n}p"),
+        Value::Word(w) => (*w).to_owned(),
+        Value::Table(_) => String::new(),
+    }
+}
+
 /// Whether a value of the right type is in the range of its option; the error
 /// says what was expected.
 pub fn check_range(kind: Kind, value: &Value) -> Result<(), String> {

@@ -3,63 +3,27 @@
 //!
 //! The path is the same throughout: 12 Mbit/s (1.01 ms a packet), 20 ms, so the
 //! bandwidth-delay product is 20 packets; the queue never overflows. Packets
-//! are numbered from 1 as they arrive at the queue, retransmissions included.
+//! are numbered from 1 as they arrive at the link, retransmissions included.
 
 mod common;
 
 use std::fmt::Write;
 
 use common::*;
-use tailback_engine::aqm::{Backlog, Dequeue, Queue, Sink, fifo::Packets};
 use tailback_engine::network::Network;
-use tailback_engine::packet::{Packet, flags};
-use tailback_engine::plan::FlowPlan;
+use tailback_engine::plan::{FlowPlan, Schedule};
 use tailback_engine::registry::Value;
 use tailback_engine::units::{Bytes, Time};
-use tailback_record::Cause;
-
-/// Drops and marks data packets by number.
-struct Schedule {
-    packets: Packets,
-    seen: u64,
-    drop: Vec<u64>,
-    mark: Vec<u64>,
-}
-
-impl Queue for Schedule {
-    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
-        if !packet.has(flags::SYN | flags::ACK) {
-            self.seen += 1;
-            if self.drop.contains(&self.seen) {
-                return sink.drop(&packet, Cause::Scheduled, now);
-            }
-            if self.mark.contains(&self.seen) && packet.ecn.is_capable() {
-                sink.mark(&mut packet, Cause::ScheduledMark, now);
-            }
-        }
-        self.packets.push(packet);
-    }
-
-    fn dequeue(&mut self, _now: Time, _sink: &mut Sink) -> Dequeue {
-        self.packets.pop().map_or(Dequeue::Empty, Dequeue::Packet)
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.packets.backlog()
-    }
-}
 
 /// A row whenever something about the sender changed.
 fn trace(flow: FlowPlan, drop: &[u64], mark: &[u64], until: Time) -> String {
-    let plan = plan(until, vec![link(12_000_000, "fifo", &[])], vec![flow]);
+    let mut link = link(12_000_000, "fifo", &[]);
+    link.schedule = Some(Schedule {
+        marks: mark.to_vec(),
+        drops: drop.to_vec(),
+    });
+    let plan = plan(until, vec![link], vec![flow]);
     let mut network = Network::new(&plan);
-    let schedule = Schedule {
-        packets: Packets::default(),
-        seen: 0,
-        drop: drop.to_vec(),
-        mark: mark.to_vec(),
-    };
-    network.replace_queue(0, Box::new(schedule));
     let mut table =
         String::from("  time ms    una    nxt  state     cwnd  ssthresh  flight  again  rto\n");
     let mut last = String::new();

@@ -2,13 +2,18 @@
 
 mod common;
 
+use std::sync::{Arc, Mutex};
+
 use common::*;
 use proptest::prelude::*;
+use tailback_engine::aqm::{Backlog, Dequeue, Queue, Sink, fifo::Packets};
 use tailback_engine::network::Network;
+use tailback_engine::packet::{Ecn, Packet};
 use tailback_engine::plan::*;
 use tailback_engine::registry::Value;
 use tailback_engine::traffic;
 use tailback_engine::units::{Bytes, Rate, Time};
+use tailback_record::Cause;
 
 /// A link so fast that it does not matter.
 const FAST: u64 = 100_000_000_000;
@@ -453,5 +458,119 @@ proptest! {
         for (f, planned) in outcome.flows.iter().zip(&p.flows) {
             prop_assert_eq!(f.delivered_bytes, planned.bytes.unwrap().0);
         }
+    }
+}
+
+/// What came to a queue: flow, payload, ECN field, in order.
+type Seen = Arc<Mutex<Vec<(u32, u16, Ecn)>>>;
+
+/// An unlimited FIFO that notes what comes.
+struct Noting {
+    packets: Packets,
+    seen: Seen,
+}
+
+impl Queue for Noting {
+    fn enqueue(&mut self, packet: Packet, _now: Time, _sink: &mut Sink) {
+        let row = (packet.flow, packet.payload, packet.ecn);
+        self.seen.lock().expect("one thread").push(row);
+        self.packets.push(packet);
+    }
+
+    fn dequeue(&mut self, _now: Time, _sink: &mut Sink) -> Dequeue {
+        self.packets.pop().map_or(Dequeue::Empty, Dequeue::Packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.packets.backlog()
+    }
+}
+
+/// Segments with payload are counted as they arrive, over all flows; ACKs and
+/// unresponsive traffic are not. Link 0 shows what arrives at link 1, which has
+/// the schedule, and the queue of link 1 what is left of it.
+#[test]
+fn exactly_the_scheduled_packets_are_marked_and_dropped() {
+    let rates = [
+        ("first", 20_000_000),
+        ("second", 100_000_000),
+        ("back", 20_000_000),
+    ];
+    let mut links = rates.map(|(name, rate)| LinkPlan {
+        name: name.into(),
+        ..link(rate, "fifo", &[])
+    });
+    let drops: Vec<u64> = vec![1, 2, 40, 41, 42, 777, 1500, 1_000_000];
+    let marks: Vec<u64> = (100..=160).chain([500, 900, 901, 1499]).collect();
+    links[1].schedule = Some(Schedule {
+        marks: marks.clone(),
+        drops: drops.clone(),
+    });
+    let over = |name: &str, cc: &str, ecn: bool| FlowPlan {
+        ecn,
+        route: vec![0, 1],
+        ..flow(name, cc, Time::from_ms(10), &[])
+    };
+    let mut p = plan(
+        Time::from_secs(2),
+        links.into(),
+        vec![
+            over("ecn", "reno", true),
+            over("no-ecn", "cubic", false),
+            FlowPlan {
+                route: vec![2],
+                back: vec![0, 1],
+                ..over("other way", "reno", false)
+            },
+        ],
+    );
+    p.traffic = vec![TrafficPlan {
+        route: vec![0, 1],
+        ..cbr("c", 1_000_000, 500)
+    }];
+    let mut network = Network::new(&p);
+    let [arriving, left] = [0, 1].map(|link| {
+        let seen = Seen::default();
+        let queue = Noting {
+            packets: Packets::default(),
+            seen: seen.clone(),
+        };
+        network.replace_queue(link, Box::new(queue));
+        seen
+    });
+    while network.advance(1000) {
+        let c = network.census();
+        assert_eq!(c.entered, c.ended + c.inside + c.dropped);
+    }
+    let outcome = network.finish();
+
+    let (mut number, mut dropped, mut marked) = (0, 0, 0);
+    let mut expected = Vec::new();
+    for (flow, payload, ecn) in arriving.lock().expect("one thread").iter().copied() {
+        number += u64::from(payload > 0);
+        let mark = payload > 0 && marks.contains(&number);
+        if payload > 0 && drops.contains(&number) || mark && !ecn.is_capable() {
+            dropped += 1;
+        } else if mark {
+            marked += 1;
+            expected.push((flow, payload, Ecn::Ce));
+        } else {
+            expected.push((flow, payload, ecn));
+        }
+    }
+    let left = left.lock().expect("one thread");
+    // What waits before link 0 at the end has not come to link 1.
+    let waiting = expected.len() - left.len();
+    assert!(number > 2_000 && waiting < 300, "{number} {waiting}");
+    assert!(left[..] == expected[..left.len()]);
+    // Both kinds of flow met marks, and every signal but the one far ahead was given.
+    let counts = outcome.links[1].counts;
+    assert_eq!(counts.get(Cause::Scheduled), dropped);
+    assert_eq!(counts.get(Cause::ScheduledMark), marked);
+    assert_eq!(dropped + marked, (drops.len() + marks.len() - 1) as u64);
+    assert!(marked > 10 && dropped > drops.len() as u64, "{counts:?}");
+    assert_eq!(outcome.flows[1].counts.marks(), 0);
+    for other in [outcome.flows[2].counts, outcome.traffic[0].counts] {
+        assert_eq!(other.get(Cause::Scheduled) + other.marks(), 0);
     }
 }

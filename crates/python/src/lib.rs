@@ -3,6 +3,8 @@
 
 use pyo3::prelude::*;
 
+mod guest;
+mod packets;
 mod registry;
 mod run;
 mod scenario;

@@ -1,6 +1,7 @@
 //! One run: the engine in slices, then the run folder.
 
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,16 +18,23 @@ use tailback_record::Outcome;
 use tailback_record::folder::{Manifest, Timing};
 use tailback_scenario::Point;
 
+use crate::packets::Capture;
 use crate::{Cancelled, EnginePanic};
 
 /// Calendar events between two looks at the control: some 20 ms of work, so
 /// that Ctrl-C is answered at once and the look costs nothing.
 const SLICE_EVENTS: u64 = 200_000;
 
+/// The same where packets are recorded: what a slice leaves is kept until its end.
+const SLICE_EVENTS_RECORDING: u64 = 20_000;
+
+/// Name of the packet capture in a run folder.
+pub const CAPTURE: &str = "packets.pcapng";
+
 /// Folder of runs; removes the leftovers of killed processes when opened.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Store {
-    inner: tailback_record::folder::Store,
+    pub(crate) inner: tailback_record::folder::Store,
 }
 
 #[pymethods]
@@ -41,6 +49,12 @@ impl Store {
     /// Whether a run is finished.
     fn contains(&self, run_id: &str) -> bool {
         self.inner.contains(run_id)
+    }
+
+    /// A new folder for whatever a run needs while it is under way. It is the
+    /// caller's to remove, and goes with this process in any case.
+    fn workplace(&self, run_id: &str) -> PyResult<PathBuf> {
+        self.inner.workplace(run_id).map_err(os_error)
     }
 
     /// Folder of a run, whether it is finished or not.
@@ -82,6 +96,11 @@ impl Control {
         self.cancelled.load(Ordering::Relaxed)
     }
 
+    /// Says how far the run is, from 0 to 1: for engines that are not compiled in.
+    fn progress(&self, fraction: f64) {
+        self.fraction.store(fraction.to_bits(), Ordering::Relaxed);
+    }
+
     /// Simulated part of the duration, from 0 to 1.
     #[getter]
     fn fraction(&self) -> f64 {
@@ -109,14 +128,32 @@ pub fn keep_panics_of_runs() {
 
 /// Runs a point and stores its folder.
 pub fn run(point: &Point, store: &Store, control: &Control) -> PyResult<()> {
+    let result = run_and_write(point, store, control);
+    if result.is_err() {
+        store.inner.discard(&point.run_id);
+    }
+    result
+}
+
+fn run_and_write(point: &Point, store: &Store, control: &Control) -> PyResult<()> {
     let wall = Instant::now();
     let cpu = thread_cpu_s();
+    let capture = if point.plan.record.packets {
+        let path = store.inner.scratch_file(&point.run_id, CAPTURE);
+        Some(
+            path.and_then(|path| Capture::create(path, &point.plan))
+                .map_err(os_error)?,
+        )
+    } else {
+        None
+    };
     IN_RUN.set(true);
-    let simulated = catch_unwind(AssertUnwindSafe(|| simulate(&point.plan, control)));
+    let simulated = catch_unwind(AssertUnwindSafe(|| simulate(&point.plan, control, capture)));
     IN_RUN.set(false);
     let outcome = match simulated {
-        Ok(Some(outcome)) => outcome,
-        Ok(None) => return Err(Cancelled::new_err(())),
+        Ok(Ok(Some(outcome))) => outcome,
+        Ok(Ok(None)) => return Err(Cancelled::new_err(())),
+        Ok(Err(error)) => return Err(os_error(error)),
         Err(_) => {
             let message = PANIC.take().unwrap_or_else(|| "no message".to_owned());
             return Err(EnginePanic::new_err((message,)));
@@ -125,10 +162,7 @@ pub fn run(point: &Point, store: &Store, control: &Control) -> PyResult<()> {
     let timing = Timing {
         wall_s: wall.elapsed().as_secs_f64(),
         cpu_s: thread_cpu_s() - cpu,
-        host: rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned(),
+        host: host(),
         data_packets: outcome.data_packets,
         events: outcome.events,
     };
@@ -140,6 +174,7 @@ pub fn run(point: &Point, store: &Store, control: &Control) -> PyResult<()> {
         canonical: serde_json::from_str(&point.canonical)
             .map_err(|e| PyOSError::new_err(format!("canonical point: {e}")))?,
         follows: follows(&point.plan),
+        environment: None,
     };
     store
         .inner
@@ -149,12 +184,30 @@ pub fn run(point: &Point, store: &Store, control: &Control) -> PyResult<()> {
 }
 
 /// `None` when cancelled.
-fn simulate(plan: &Plan, control: &Control) -> Option<Outcome> {
+fn simulate(
+    plan: &Plan,
+    control: &Control,
+    mut capture: Option<Capture>,
+) -> io::Result<Option<Outcome>> {
     let mut network = Network::new(plan);
     let duration = plan.duration.ns().max(1) as f64;
-    while network.advance(SLICE_EVENTS) {
+    let slice = match capture {
+        Some(_) => SLICE_EVENTS_RECORDING,
+        None => SLICE_EVENTS,
+    };
+    let mut packets = Vec::new();
+    loop {
+        let goes_on = network.advance(slice);
+        if let Some(capture) = &mut capture {
+            packets.clear();
+            network.take_packets(&mut packets);
+            capture.write(&packets)?;
+        }
+        if !goes_on {
+            break;
+        }
         if control.cancelled.load(Ordering::Relaxed) {
-            return None;
+            return Ok(None);
         }
         let fraction = network.now().ns() as f64 / duration;
         control
@@ -163,17 +216,34 @@ fn simulate(plan: &Plan, control: &Control) -> Option<Outcome> {
     }
     assert!(!control.fail, "this run was asked to panic");
     control.fraction.store(1_f64.to_bits(), Ordering::Relaxed);
-    Some(network.finish())
+    let mut outcome = network.finish();
+    outcome.packets = capture.map(Capture::finish).transpose()?;
+    Ok(Some(outcome))
+}
+
+/// Name of this machine.
+pub fn host() -> String {
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    name
 }
 
 /// What each algorithm of a plan follows, each once.
-fn follows(plan: &Plan) -> Vec<(String, String)> {
+pub fn follows(plan: &Plan) -> Vec<(String, String)> {
     fn one<B>(kind: &str, entries: &[&'static Entry<B>], name: &str) -> Option<(String, String)> {
         let entry = tailback_engine::registry::find(entries, name)?;
         Some((format!("{kind}.{name}"), entry.follows.to_owned()))
     }
-    let aqms = plan.links.iter().map(|l| one("aqm", aqm::ENTRIES, l.aqm));
-    let ccs = plan.flows.iter().map(|f| one("cc", cc::ENTRIES, f.cc));
+    let aqms = plan
+        .links
+        .iter()
+        .map(|l| one("aqm", aqm::ENTRIES, l.queue.name()));
+    let ccs = plan
+        .flows
+        .iter()
+        .map(|f| one("cc", cc::ENTRIES, f.cc.name()));
     let sources = plan
         .traffic
         .iter()
@@ -188,6 +258,6 @@ fn thread_cpu_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-fn os_error(error: std::io::Error) -> PyErr {
+pub fn os_error(error: std::io::Error) -> PyErr {
     PyOSError::new_err(error.to_string())
 }

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tailback_engine::plan::Plan;
-use tailback_scenario::{Diagnostic, Override, Param, Request, check_memory};
+use tailback_scenario::{Diagnostic, EngineKind, Judge, Override, Param, Request, check_memory};
 
 use crate::ScenarioError;
+use crate::guest;
 use crate::run::{Control, Store};
 
 /// A scenario with its sweep expanded.
@@ -34,11 +36,14 @@ pub struct Assert {
     max: Option<f64>,
 }
 
-/// Reads and validates a scenario and expands its sweep. `folder` is where the
-/// files lie that it names (traces), `memory` what a run may use, bytes. Raises
-/// `ScenarioError` with everything that is wrong.
+/// Reads and validates a scenario for an engine ("sim" or "kernel") and expands
+/// its sweep. `folder` is where the files lie that it names (traces), `memory`
+/// what a run may use, bytes; `engine_version` becomes part of the names of
+/// runs (default: the simulator's own); `kit` is what the kernel has, as JSON. Raises `ScenarioError` with everything
+/// that is wrong.
 #[pyfunction]
-#[pyo3(signature = (text, file, overrides = Vec::new(), seeds = None, *, folder = None, memory = None))]
+#[pyo3(signature = (text, file, overrides = Vec::new(), seeds = None, *, folder = None, memory = None, engine = "sim", engine_version = None, kit = None))]
+#[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub fn load(
     py: Python<'_>,
     text: &[u8],
@@ -47,22 +52,36 @@ pub fn load(
     seeds: Option<u64>,
     folder: Option<PathBuf>,
     memory: Option<u64>,
+    engine: &str,
+    engine_version: Option<&str>,
+    kit: Option<&str>,
 ) -> PyResult<Scenario> {
+    let kit = kit.map(guest::kit).transpose()?;
+    let engine = EngineKind::of(engine).ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "no engine {engine:?}: expected \"sim\" or \"kernel\""
+        ))
+    })?;
     let overrides: Vec<Override> = overrides
         .into_iter()
         .map(|(key, value)| Override { key, value })
         .collect();
     py.detach(|| {
         let folder = folder.unwrap_or_default();
+        let judge = |plan: &Plan| match &kit {
+            Some(kit) => tailback_guest::map::judge(plan, kit),
+            None => Vec::new(),
+        };
         let scenario = tailback_scenario::load_request(&Request {
-            text,
-            file,
             overrides: &overrides,
             seeds,
-            loader: &|name| {
-                std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string())
-            },
             memory,
+            engine,
+            engine_version,
+            judge: kit.as_ref().map(|_| &judge as &Judge<'_>),
+            ..Request::new(text, file, &|name| {
+                std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string())
+            })
         })?;
         if let Some(available) = memory {
             check_memory(&scenario, available).map_err(|diagnostic| vec![diagnostic])?;
@@ -82,6 +101,18 @@ impl Scenario {
     #[getter]
     fn title(&self) -> &str {
         &self.inner.title
+    }
+
+    /// The engine it was loaded for: "sim" or "kernel".
+    #[getter]
+    fn engine(&self) -> &'static str {
+        self.inner.engine.name()
+    }
+
+    /// Version of that engine, as it is part of the names of runs.
+    #[getter]
+    fn engine_version(&self) -> &str {
+        &self.inner.engine_version
     }
 
     /// Identity of the sweep.
@@ -128,14 +159,63 @@ impl Scenario {
             .collect()
     }
 
-    /// Runs a point and stores its folder; other Python threads run meanwhile.
-    /// Raises `Cancelled` when `control` is cancelled, `EnginePanic` when the
+    /// Runs a point in the simulator and stores its folder; other Python threads
+    /// run meanwhile. Raises `ValueError` for a scenario that was loaded for
+    /// another engine, `Cancelled` when `control` is cancelled, `EnginePanic` when the
     /// engine panics, and `OSError` when the folder cannot be written.
     fn run(&self, py: Python<'_>, index: usize, store: &Store, control: &Control) -> PyResult<()> {
-        let point = self.inner.points.get(index).ok_or_else(|| {
-            pyo3::exceptions::PyIndexError::new_err(format!("no point {index} in this scenario"))
-        })?;
+        let point =
+            self.inner.points.get(index).ok_or_else(|| {
+                PyIndexError::new_err(format!("no point {index} in this scenario"))
+            })?;
+        if self.inner.engine != EngineKind::Sim {
+            return Err(PyValueError::new_err(
+                "the scenario was loaded for the kernel engine",
+            ));
+        }
         py.detach(|| crate::run::run(point, store, control))
+    }
+
+    /// What the kernel engine's guest is told for a point, as JSON; `kit` is
+    /// what its kernel has.
+    fn guest_job(&self, index: usize, kit: &str) -> PyResult<String> {
+        guest::job(self.at(index)?, &guest::kit(kit)?)
+    }
+
+    /// The same as the lines of `ip` and `tc`, to be read.
+    fn guest_script(&self, index: usize, kit: &str) -> PyResult<String> {
+        guest::script(self.at(index)?, &guest::kit(kit)?)
+    }
+
+    /// Stores what the guest left in its result folder; returns its warnings.
+    #[pyo3(signature = (index, store, results, *, environment, wall_s, cpu_s))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn store_guest(
+        &self,
+        py: Python<'_>,
+        index: usize,
+        store: &Store,
+        results: PathBuf,
+        environment: &str,
+        wall_s: f64,
+        cpu_s: f64,
+    ) -> PyResult<Vec<String>> {
+        let point = self.at(index)?;
+        let host = guest::Host {
+            engine_version: &self.inner.engine_version,
+            environment,
+            wall_s,
+            cpu_s,
+        };
+        py.detach(|| guest::store(point, store, &results, &host))
+    }
+}
+
+impl Scenario {
+    fn at(&self, index: usize) -> PyResult<&tailback_scenario::Point> {
+        self.inner.points.get(index).ok_or_else(|| {
+            pyo3::exceptions::PyIndexError::new_err(format!("no point {index} in this scenario"))
+        })
     }
 }
 

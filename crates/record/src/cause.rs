@@ -1,5 +1,7 @@
 //! Why a packet was dropped or marked, and how often.
 
+use serde::{Deserialize, Serialize};
+
 /// Why a packet was dropped or marked.
 ///
 /// The first six are drops, the rest marks; [`Cause::is_drop`] tells.
@@ -68,7 +70,7 @@ impl Cause {
 }
 
 /// Counters, one for each [`Cause`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts(pub [u64; Cause::COUNT]);
 
 impl Counts {

@@ -11,6 +11,7 @@
 //! | `summary.json` | [`Summary`] |
 //! | `series.parquet` | `time_ns`, `flow`, `link`, `quantity`, `value`; in the order of the series, then of time |
 //! | `histograms.parquet` | `flow`, `link`, `quantity`, `lower`, `width`, `count` |
+//! | `packets.pcapng` | headers of every packet at every link, if they were recorded ([`crate::pcapng`]) |
 //! | `timing.json` | wall and CPU time, host: everything that differs when the same run is repeated |
 
 use std::fs::{self, File, TryLockError};
@@ -48,6 +49,9 @@ pub struct Manifest<'a> {
     pub canonical: serde_json::Value,
     /// For each algorithm of the run (e.g. `aqm.codel`) what it follows.
     pub follows: Vec<(String, String)>,
+    /// What the run had around it, where that is more than the engine: kernel,
+    /// modules, tools, settings.
+    pub environment: Option<serde_json::Value>,
 }
 
 /// What differs when the same run is repeated; goes into `timing.json`.
@@ -138,7 +142,32 @@ impl Store {
         self.path(run_id).is_dir()
     }
 
-    /// Writes a finished run. When this fails nothing of it is left.
+    /// Where a file of a run that is not finished yet is to be written: it
+    /// goes into the run's folder with the rest. After this either
+    /// [`Store::write`] or [`Store::discard`] ends the run.
+    pub fn scratch_file(&self, run_id: &str, name: &str) -> io::Result<PathBuf> {
+        let folder = self.scratch.join(run_id);
+        fs::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
+        Ok(folder.join(name))
+    }
+
+    /// A new folder for whatever a run needs while it is under way and that is
+    /// not part of its result. It goes with the store at the latest.
+    pub fn workplace(&self, run_id: &str) -> io::Result<PathBuf> {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let folder = self.scratch.join(format!("at-{run_id}-{serial}"));
+        fs::create_dir(&folder).map_err(|e| at(&folder, e))?;
+        Ok(folder)
+    }
+
+    /// Removes the scratch files of a run that will not be finished.
+    pub fn discard(&self, run_id: &str) {
+        let _ = fs::remove_dir_all(self.scratch.join(run_id));
+    }
+
+    /// Writes a finished run, with what was put into its scratch files. When
+    /// this fails nothing of it is left.
     pub fn write(
         &self,
         manifest: &Manifest<'_>,
@@ -147,7 +176,7 @@ impl Store {
     ) -> io::Result<Stored> {
         let target = self.path(manifest.run_id);
         let folder = self.scratch.join(manifest.run_id);
-        let result = fs::create_dir(&folder)
+        let result = fs::create_dir_all(&folder)
             .map_err(|e| at(&folder, e))
             .and_then(|()| write_files(&folder, manifest, outcome, timing))
             .and_then(|()| match fs::rename(&folder, &target) {
@@ -161,9 +190,7 @@ impl Store {
                 // sync a folder, and the run is complete either way.
                 let _ = File::open(&self.runs).and_then(|d| d.sync_all());
             }
-            _ => {
-                let _ = fs::remove_dir_all(&folder);
-            }
+            _ => self.discard(manifest.run_id),
         }
         result
     }
@@ -209,7 +236,7 @@ fn write_files(
         .iter()
         .map(|(name, what)| (name.clone(), what.as_str().into()))
         .collect();
-    let identity = serde_json::json!({
+    let mut identity = serde_json::json!({
         "format": FORMAT,
         "run_id": manifest.run_id,
         "engine": manifest.engine,
@@ -220,6 +247,13 @@ fn write_files(
         "series_rows_lost": outcome.series.lost,
         "canonical": manifest.canonical,
     });
+    if let Some(packets) = outcome.packets {
+        identity["packets_recorded"] = packets.recorded.into();
+        identity["packets_lost"] = packets.lost.into();
+    }
+    if let Some(environment) = &manifest.environment {
+        identity["environment"] = environment.clone();
+    }
     json(&folder.join("manifest.json"), &identity)?;
     let summary = Summary::new(outcome, manifest.run_id, manifest.seed);
     json(&folder.join("summary.json"), &summary)?;
@@ -460,7 +494,7 @@ fn next_column<T: DataType>(
 }
 
 /// Adds the path to an error of the file system.
-fn at(path: &Path, error: io::Error) -> io::Error {
+pub fn at(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
@@ -482,6 +516,7 @@ mod tests {
             seed: 3,
             canonical: serde_json::json!({"duration": 1}),
             follows: vec![("aqm.fifo".to_owned(), "Linux".to_owned())],
+            environment: None,
         }
     }
 
@@ -599,6 +634,35 @@ mod tests {
         let stored = one.write(&manifest("r"), &outcome(), &slower);
         assert_eq!(stored.expect("discarded"), Stored::Already);
         assert_eq!(before, files(&one.path("r")));
+    }
+
+    #[test]
+    fn a_scratch_file_comes_into_the_folder_or_goes() {
+        let root = tempfile::tempdir().expect("a folder");
+        let store = Store::open(root.path()).expect("a store");
+        let prepare = |run_id| {
+            let path = store.scratch_file(run_id, "packets.pcapng");
+            fs::write(path.expect("a path"), "packets").expect("a file");
+        };
+        prepare("r");
+        let outcome = Outcome {
+            packets: Some(crate::PacketCount {
+                recorded: 5,
+                lost: 2,
+            }),
+            ..outcome()
+        };
+        let stored = store.write(&manifest("r"), &outcome, &Timing::default());
+        assert_eq!(stored.expect("written"), Stored::New);
+        let found = files(&store.path("r"));
+        assert_eq!(found["packets.pcapng"], b"packets");
+        let text = String::from_utf8_lossy(&found["manifest.json"]);
+        assert!(text.contains("\"packets_recorded\": 5"), "{text}");
+        assert!(text.contains("\"packets_lost\": 2"), "{text}");
+
+        prepare("given up");
+        store.discard("given up");
+        assert_eq!(fs::read_dir(&store.scratch).expect("a folder").count(), 0);
     }
 
     #[test]

@@ -6,17 +6,64 @@
 //! first value falls there: a flow whose RTT moves between 20 and 60 ms costs
 //! three blocks of 8 KiB.
 
+use serde::{Deserialize, Serialize};
+
 const SUB: usize = 1024;
 const SUB_BITS: u32 = 10;
 const BLOCKS: usize = 55;
 
 /// Histogram of `u64` values (ns or bytes), relative bucket width at most 2^-10.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(from = "Sparse", into = "Sparse")]
 pub struct Histogram {
     blocks: [Option<Box<[u64; SUB]>>; BLOCKS],
     count: u64,
     sum: u128,
     max: u64,
+}
+
+/// A histogram on its way from one process to another: only what was counted.
+#[derive(Serialize, Deserialize)]
+struct Sparse {
+    sum: u128,
+    max: u64,
+    /// Block, slot and number of values.
+    buckets: Vec<(u8, u16, u64)>,
+}
+
+impl From<Histogram> for Sparse {
+    fn from(histogram: Histogram) -> Sparse {
+        let blocks = (0_u8..).zip(&histogram.blocks);
+        let buckets = blocks
+            .filter_map(|(b, block)| Some((b, block.as_ref()?)))
+            .flat_map(|(b, block)| (0_u16..).zip(block.iter()).map(move |(s, &n)| (b, s, n)))
+            .filter(|&(_, _, n)| n > 0)
+            .collect();
+        Sparse {
+            sum: histogram.sum,
+            max: histogram.max,
+            buckets,
+        }
+    }
+}
+
+impl From<Sparse> for Histogram {
+    fn from(sparse: Sparse) -> Histogram {
+        let mut histogram = Histogram {
+            sum: sparse.sum,
+            max: sparse.max,
+            ..Histogram::default()
+        };
+        for (block, slot, n) in sparse.buckets {
+            let Some(place) = histogram.blocks.get_mut(usize::from(block)) else {
+                continue;
+            };
+            let slots = place.get_or_insert_with(|| Box::new([0; SUB]));
+            slots[usize::from(slot) % SUB] += n;
+            histogram.count += n;
+        }
+        histogram
+    }
 }
 
 impl Default for Histogram {
@@ -206,5 +253,18 @@ mod tests {
             (a.count(), a.sum(), a.max()),
             (both.count(), both.sum(), both.max())
         );
+    }
+
+    #[test]
+    fn survives_the_way_between_processes() {
+        let mut histogram = Histogram::new();
+        for value in [0, 5, 5, 1023, 1024, 4_000_000, u64::MAX] {
+            histogram.record(value);
+        }
+        let text = serde_json::to_string(&histogram).expect("plain data");
+        let back: Histogram = serde_json::from_str(&text).expect("what was written");
+        assert_eq!(back.count(), 7);
+        assert_eq!((back.sum(), back.max()), (histogram.sum(), histogram.max()));
+        assert!(back.buckets().eq(histogram.buckets()));
     }
 }

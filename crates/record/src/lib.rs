@@ -8,13 +8,17 @@
 pub mod cause;
 #[cfg(feature = "folder")]
 pub mod folder;
+#[cfg(feature = "pcapng")]
+pub mod frame;
 pub mod histogram;
 pub mod outcome;
+#[cfg(feature = "pcapng")]
+pub mod pcapng;
 pub mod series;
 pub mod summary;
 
 pub use cause::{Cause, Counts, FlowCounts};
 pub use histogram::Histogram;
-pub use outcome::{FlowOutcome, LinkOutcome, Outcome, TrafficOutcome};
+pub use outcome::{FlowOutcome, LinkOutcome, Outcome, PacketCount, TrafficOutcome};
 pub use series::{Series, SeriesId};
 pub use summary::Summary;

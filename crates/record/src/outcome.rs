@@ -2,10 +2,12 @@
 //!
 //! Every counter and histogram counts events at or after the warm-up.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Counts, Histogram, Series};
 
 /// Everything one run measured.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// Length of the run, ns.
     pub duration_ns: u64,
@@ -23,10 +25,21 @@ pub struct Outcome {
     pub data_packets: u64,
     /// Calendar events processed.
     pub events: u64,
+    /// Of the packet capture, if there is one.
+    pub packets: Option<PacketCount>,
+}
+
+/// How much of a run its packet capture holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PacketCount {
+    /// Packets in the capture, counted at every interface.
+    pub recorded: u64,
+    /// Packets beyond the limit of a capture.
+    pub lost: u64,
 }
 
 /// What one TCP flow did.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FlowOutcome {
     /// Name of the flow.
     pub name: String,
@@ -59,7 +72,7 @@ pub struct FlowOutcome {
 }
 
 /// What one link and its queue did.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LinkOutcome {
     /// Name of the link.
     pub name: String,
@@ -83,7 +96,7 @@ pub struct LinkOutcome {
 }
 
 /// What one unresponsive source did.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TrafficOutcome {
     /// Name of the source.
     pub name: String,

@@ -1,12 +1,14 @@
 //! Time series and events of a run, in the long form: one row is (time, flow,
 //! link, quantity, value).
 
+use serde::{Deserialize, Serialize};
+
 /// Which series a row belongs to; made by [`Series::id`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesId(u32);
 
 /// What a series is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesKey {
     /// The flow or traffic source, if the series is about one.
     pub flow: Option<String>,
@@ -22,7 +24,7 @@ pub struct SeriesKey {
 pub const MAX_ROWS: usize = 20_000_000;
 
 /// Samples and events in the order they were recorded.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Series {
     /// One for each [`SeriesId`].
     pub keys: Vec<SeriesKey>,

@@ -3,18 +3,21 @@
 
 use std::collections::HashMap;
 
+use tailback_engine::aqm;
 use tailback_engine::cc::{self, EcnNeed};
 use tailback_engine::plan::{
-    FlowPlan, Growth, LinkMode, LinkPlan, Pacing, Plan, RatePlan, RecordPlan, SeriesMode, TcpPlan,
-    TrafficPlan,
+    Algorithm, FlowPlan, Growth, LinkMode, LinkPlan, Pacing, Plan, RatePlan, RecordPlan,
+    SeriesMode, TcpPlan, TrafficPlan,
 };
-use tailback_engine::registry::{self, Options, Value};
+use tailback_engine::registry::{self, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
 
+use crate::EngineKind;
 use crate::diagnostic::{Problem, listed};
 use crate::keys::{self, KeyKind, ROOT, Registry};
 use crate::memory;
-use crate::read::{Bdp, Fields, Reader, expectation};
+use crate::places::Places;
+use crate::read::{Bdp, Choice, Fields, Reader, expectation};
 use crate::tree::{Node, Span, Table, Toml, unique_names};
 
 /// The most flows and sources of one run.
@@ -35,6 +38,8 @@ struct Links {
     forward: usize,
     /// What one bdp is for each.
     bdp: Vec<Bdp>,
+    /// The name in `[links]` of each; `None`: `[bottleneck]`.
+    origin: Vec<Option<String>>,
 }
 
 impl Links {
@@ -60,9 +65,10 @@ impl Links {
     }
 }
 
-/// Reads a plan. Problems are in the reader; the plan is meaningless if there
-/// are any.
-pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> Plan {
+/// Reads a plan, and where its parts come from. Problems are in the reader;
+/// what is wrong or missing has its default, or is left out of the plan.
+pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Places) {
+    let mut places = Places::default();
     let top = reader.fields(root, &ROOT, ROOT.label, Bdp::Nowhere);
     if let Some(item) = top.item("title") {
         reader.string(item, KeyKind::Text);
@@ -84,7 +90,17 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> Plan {
     let rtt = path.time("rtt").unwrap_or_default();
     let rtt_wrong = path.item("rtt").is_some() && path.given("rtt").is_none();
 
+    let offloads = path.bool("offloads").unwrap_or_default();
+    if offloads && reader.engine == EngineKind::Sim {
+        let problem = Problem::new(
+            path.span_of("offloads"),
+            "offloads are of the kernel engine only",
+        );
+        reader.problem(problem.expected("--engine kernel, or offloads = false"));
+    }
+
     let links = links(reader, &top, (!rtt_wrong).then_some(rtt));
+    places.links = links.origin.clone();
     let tcp = match top.item("tcp") {
         Some(item) => {
             let fields = reader.fields(&item.node, &keys::TCP, "[tcp]", links.bdp_of(&[]));
@@ -116,23 +132,39 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> Plan {
         duration,
         tcp: &tcp,
     };
-    let flows = flows(reader, flow_nodes, &names.0, &mut context, &mut budget);
-    let traffic = traffic(reader, traffic_nodes, &names.1, &context, &mut budget);
+    let flows = flows(
+        reader,
+        flow_nodes,
+        &names.0,
+        &mut context,
+        &mut budget,
+        &mut places.flows,
+    );
+    let traffic = traffic(
+        reader,
+        traffic_nodes,
+        &names.1,
+        &context,
+        &mut budget,
+        &mut places.traffic,
+    );
 
     let host_jitter = top.time("host_jitter").unwrap_or_default();
     check_host_jitter(reader, &top, host_jitter, &links, &tcp, &flows);
     let seed = top.int("seed").unwrap_or(1);
-    Plan {
+    let plan = Plan {
         duration: duration.unwrap_or_default(),
         warmup,
         seed: seed.unsigned_abs(),
         start_jitter: top.time("start_jitter").unwrap_or(rtt),
         host_jitter,
+        offloads,
         record: record(reader, &top),
         links: links.plans,
         flows,
         traffic,
-    }
+    };
+    (plan, places)
 }
 
 /// A table of the root, which may be absent.
@@ -162,11 +194,24 @@ fn list<'n>(reader: &mut Reader<'_>, top: &Fields<'n>, name: &str) -> &'n [Node]
     }
 }
 
+/// The queue of a link that names none.
+fn default_queue() -> Choice {
+    let entry = &aqm::fifo::ENTRY;
+    Choice {
+        algorithm: Algorithm::Known {
+            name: entry.name,
+            options: registry::complete_defaults(entry),
+        },
+        module: None,
+        right: true,
+    }
+}
+
 fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links {
     let mut links = Links::default();
     let mut broken = false;
     let mut twins = Vec::new();
-    let mut named: Vec<(&str, &Node, String)> = Vec::new();
+    let mut named: Vec<(&str, &Node, String, bool)> = Vec::new();
     match (top.item("bottleneck"), top.item("links")) {
         (Some(bottleneck), Some(links)) => {
             let later = bottleneck.key_span.max(links.key_span);
@@ -185,7 +230,7 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
         _ => {}
     }
     if let Some(item) = top.item("bottleneck") {
-        named.push(("bottleneck", &item.node, "[bottleneck]".to_owned()));
+        named.push(("bottleneck", &item.node, "[bottleneck]".to_owned(), false));
     }
     if let Some(item) = top.item("links") {
         match item.node.table() {
@@ -193,7 +238,7 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
                 for item in &table.0 {
                     if reader.check_name(&item.key, item.key_span) {
                         let label = format!("[links.{}]", item.key);
-                        named.push((&item.key, &item.node, label));
+                        named.push((&item.key, &item.node, label, true));
                     } else {
                         links.broken = true;
                     }
@@ -202,7 +247,7 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
             _ => reader.wrong("links", &item.node, "a table [links.NAME] for each link"),
         }
     }
-    for (name, node, label) in named {
+    for (name, node, label, from_links) in named {
         // The rate first: the options' sizes may be in multiples of the bdp.
         let rate = node.table().and_then(|table| table.item("rate"));
         let rate = rate.and_then(|item| reader.rate(item));
@@ -213,29 +258,22 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
         let fields = reader.fields(node, &keys::LINK, &label, bdp);
         let queue = match fields.item("queue") {
             Some(item) => reader.choice(Registry::Aqm, "queue", &item.node, bdp),
-            None => {
-                let entry = reader.entry(Registry::Aqm, "fifo", fields.span);
-                entry.map(|entry| {
-                    let none = Table::default();
-                    let options =
-                        reader.options(Registry::Aqm, entry, &none, &[], fields.span, bdp);
-                    (entry, options)
-                })
-            }
+            None => None,
         };
-        // A link that is wrong keeps its name, so that routes find it.
-        let (aqm, options) = queue.map_or(("fifo", Options::default()), |(entry, options)| {
-            (entry.name, options.unwrap_or_default())
-        });
+        // So has one that is wrong: it keeps its name, so that routes find it.
+        let queue = queue.unwrap_or_else(default_queue);
+        let schedule = fields.item("schedule");
+        let schedule = schedule.and_then(|item| reader.schedule(item));
         if fields.bool("both_directions") == Some(true) {
             twins.push(links.plans.len());
         }
         links.bdp.push(bdp);
+        links.origin.push(from_links.then(|| name.to_owned()));
         links.plans.push(LinkPlan {
             name: name.to_owned(),
             rate: rate.unwrap_or(RatePlan::Constant(Rate(1_000_000))),
-            aqm,
-            options,
+            queue: queue.algorithm,
+            module: queue.module,
             mode: match fields.word("link") {
                 Some("wire") => LinkMode::Wire,
                 _ => LinkMode::Shaper,
@@ -245,6 +283,7 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
             loss: fields.float("loss").unwrap_or_default(),
             overhead: fields.int("overhead").unwrap_or_default() as i32,
             count_in_service: fields.bool("count_in_service").unwrap_or_default(),
+            schedule,
         });
     }
     links.broken |= broken;
@@ -255,6 +294,7 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
         plan.name.push_str(".back");
         links.plans.push(plan);
         links.bdp.push(links.bdp[forward]);
+        links.origin.push(links.origin[forward].clone());
         links.twin.insert(forward as u32, back);
         links.twin.insert(back, forward as u32);
     }
@@ -467,9 +507,10 @@ fn flows(
     names: &[String],
     context: &mut Context<'_>,
     budget: &mut Budget,
+    origin: &mut Vec<u32>,
 ) -> Vec<FlowPlan> {
     let mut flows = Vec::new();
-    for (node, name) in nodes.iter().zip(names) {
+    for (index, (node, name)) in nodes.iter().zip(names).enumerate() {
         // The route first: sizes may be in multiples of its bdp.
         let given_route = node.table().and_then(|table| table.item("route"));
         let route = given_route.and_then(|item| route(reader, item, context.links));
@@ -490,20 +531,20 @@ fn flows(
             }
             None => context.tcp.clone(),
         };
-        let Some((entry, options)) = cc else { continue };
+        let Some(choice) = cc else { continue };
         let needs_ecn = || {
-            let entry = registry::find(cc::ENTRIES, entry.name)?;
-            let built = (entry.build)(options.as_ref()?);
+            let (name, options) = choice.algorithm.known().filter(|_| choice.right)?;
+            let built = (registry::find(cc::ENTRIES, name)?.build)(options);
             Some(built.ecn_need() != EcnNeed::Optional)
         };
         let ecn = fields.bool("ecn").or_else(needs_ecn).unwrap_or_default();
-        let options = options.unwrap_or_default();
         let bytes: Option<Bytes> = fields.bytes("bytes");
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
+        origin.extend((0..count).map(|_| index as u32));
         flows.extend(numbered(name, count).map(|name| FlowPlan {
             name,
-            cc: entry.name,
-            options: options.clone(),
+            cc: choice.algorithm.clone(),
+            module: choice.module.clone(),
             ecn,
             start,
             stop,
@@ -523,10 +564,11 @@ fn traffic(
     names: &[String],
     context: &Context<'_>,
     budget: &mut Budget,
+    origin: &mut Vec<u32>,
 ) -> Vec<TrafficPlan> {
     let own: Vec<&str> = keys::TRAFFIC.keys.iter().map(|key| key.name).collect();
     let mut sources = Vec::new();
-    for (node, name) in nodes.iter().zip(names) {
+    for (index, (node, name)) in nodes.iter().zip(names).enumerate() {
         let given_route = node.table().and_then(|table| table.item("route"));
         let route = given_route.and_then(|item| route(reader, item, context.links));
         let bdp = context.links.bdp_of(route.as_deref().unwrap_or_default());
@@ -541,9 +583,11 @@ fn traffic(
         let (Some(entry), Some(table)) = (chosen, node.table()) else {
             continue;
         };
-        let options = reader.options(Registry::Traffic, entry, table, &own, node.span, bdp);
+        let choice = reader.known(Registry::Traffic, entry, table, &own, node.span, bdp);
+        let options = choice.algorithm.known().map(|known| known.1.clone());
         let options = options.unwrap_or_default();
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
+        origin.extend((0..count).map(|_| index as u32));
         sources.extend(numbered(name, count).map(|name| TrafficPlan {
             name,
             kind: entry.name,
@@ -741,18 +785,11 @@ fn record(reader: &mut Reader<'_>, top: &Fields<'_>) -> RecordPlan {
             }
         },
     };
-    if fields.bool("packets") == Some(true) {
-        reader.problem(
-            Problem::new(
-                fields.span_of("packets"),
-                "capturing packets is not in this release",
-            )
-            .expected("packets = false"),
-        );
-    }
     RecordPlan {
         interval: fields.time("interval").unwrap_or_default(),
         series,
         events: fields.bool("events").unwrap_or_default(),
+        packets: fields.bool("packets").unwrap_or_default(),
+        captures: fields.bool("captures").unwrap_or(true),
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 use tailback_engine::plan::{
-    FlowPlan, Growth, LinkMode, Pacing, Plan, RatePlan, SeriesMode, TcpPlan, TrafficPlan,
+    Algorithm, FlowPlan, Growth, LinkMode, Pacing, Plan, RatePlan, SeriesMode, TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::{Kind, Opt, Options, Value};
 
@@ -24,7 +24,7 @@ pub(crate) fn canonical(plan: &Plan) -> String {
             json!({
                 "name": link.name,
                 "rate": rate(&link.rate),
-                "queue": chosen(Registry::Aqm, link.aqm, &link.options),
+                "queue": algorithm(Registry::Aqm, &link.queue, link.module.as_deref()),
                 "link": match link.mode {
                     LinkMode::Shaper => "shaper",
                     LinkMode::Wire => "wire",
@@ -34,6 +34,10 @@ pub(crate) fn canonical(plan: &Plan) -> String {
                 "loss": link.loss,
                 "overhead": link.overhead,
                 "count_in_service": link.count_in_service,
+                "schedule": link.schedule.as_ref().map(|schedule| json!({
+                    "marks": schedule.marks,
+                    "drops": schedule.drops,
+                })),
             })
         })
         .collect();
@@ -53,6 +57,7 @@ pub(crate) fn canonical(plan: &Plan) -> String {
         "links": links,
         "flows": flows,
         "traffic": traffic,
+        "offloads": plan.offloads,
         "record": {
             "interval": plan.record.interval.0,
             "series": match plan.record.series {
@@ -61,6 +66,8 @@ pub(crate) fn canonical(plan: &Plan) -> String {
                 SeriesMode::Changes => "changes",
             },
             "events": plan.record.events,
+            "packets": plan.record.packets,
+            "captures": plan.record.captures,
         },
     });
     let mut text = String::new();
@@ -89,8 +96,8 @@ fn hex(bytes: &[u8], len: usize) -> String {
 }
 
 /// Names a run.
-pub(crate) fn run_id(canonical: &str, seed: u64) -> String {
-    digest(&[canonical, &seed.to_string(), tailback_engine::VERSION])
+pub(crate) fn run_id(canonical: &str, seed: u64, engine_version: &str) -> String {
+    digest(&[canonical, &seed.to_string(), engine_version])
 }
 
 /// Names a sweep by the runs it consists of.
@@ -154,6 +161,18 @@ fn chosen(registry: Registry, name: &str, options: &Options) -> Json {
         .find(|entry| entry.name == name)
         .map_or(&[][..], |entry| entry.options);
     json!({ "name": name, "options": options_json(options, known) })
+}
+
+/// A queue discipline or congestion control, and the module that stands in for it.
+fn algorithm(registry: Registry, which: &Algorithm, module: Option<&str>) -> Json {
+    let mut json = match which {
+        Algorithm::Known { name, options } => chosen(registry, name, options),
+        Algorithm::Kernel { name, args } => json!({ "name": name, "kernel": true, "args": args }),
+    };
+    if let (Json::Object(map), Some(module)) = (&mut json, module) {
+        map.insert("module".to_owned(), json!(module));
+    }
+    json
 }
 
 fn options_json(options: &Options, known: &[Opt]) -> Json {
@@ -220,7 +239,7 @@ fn same_flow(a: &FlowPlan, b: &FlowPlan) -> bool {
     let FlowPlan {
         name: _,
         cc,
-        options,
+        module,
         ecn,
         start,
         stop,
@@ -230,8 +249,9 @@ fn same_flow(a: &FlowPlan, b: &FlowPlan) -> bool {
         back,
         tcp,
     } = a;
-    (*cc, *ecn, *start, *stop, *bytes, *rtt) == (b.cc, b.ecn, b.start, b.stop, b.bytes, b.rtt)
-        && *options == b.options
+    (*ecn, *start, *stop, *bytes, *rtt) == (b.ecn, b.start, b.stop, b.bytes, b.rtt)
+        && *cc == b.cc
+        && *module == b.module
         && *route == b.route
         && *back == b.back
         && *tcp == b.tcp
@@ -261,7 +281,7 @@ fn object(json: Json) -> Map<String, Json> {
 
 fn flow_json(flow: &FlowPlan) -> Map<String, Json> {
     object(json!({
-        "cc": chosen(Registry::Cc, flow.cc, &flow.options),
+        "cc": algorithm(Registry::Cc, &flow.cc, flow.module.as_deref()),
         "ecn": flow.ecn,
         "start": flow.start.0,
         "stop": flow.stop.map(|t| t.0),

@@ -3,7 +3,7 @@
 //! from here; queue disciplines, congestion controls and traffic sources add
 //! their options through the engine's registries.
 
-use tailback_engine::registry::{Entry, Kind, Opt, OptionError, Options};
+use tailback_engine::registry::{Entry, Kernel, Kind, Opt, OptionError, Options};
 use tailback_engine::units::Time;
 use tailback_engine::{aqm, cc, traffic};
 
@@ -37,6 +37,8 @@ pub(crate) enum KeyKind {
     Word(Registry),
     /// Names of links in order.
     Route,
+    /// Packet numbers to mark and to drop.
+    Schedule,
     /// How series are taken.
     Series,
     /// A table.
@@ -79,6 +81,8 @@ pub(crate) struct View {
     pub name: &'static str,
     pub doc: &'static str,
     pub options: &'static [Opt],
+    /// Whether Linux has it or can play it.
+    pub in_kernel: bool,
     pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
 }
 
@@ -89,6 +93,7 @@ fn views<B>(entries: &[&'static Entry<B>]) -> Vec<View> {
             name: entry.name,
             doc: entry.doc,
             options: entry.options,
+            in_kernel: entry.kernel != Kernel::None,
             finish: entry.finish,
         })
         .collect()
@@ -130,6 +135,19 @@ const fn key(name: &'static str, kind: KeyKind, default: &'static str, doc: &'st
         default: Some(default),
         required: false,
         since: "0.1",
+    }
+}
+
+/// A key of release 0.2.
+const fn new_key(
+    name: &'static str,
+    kind: KeyKind,
+    default: &'static str,
+    doc: &'static str,
+) -> Key {
+    Key {
+        since: "0.2",
+        ..key(name, kind, default, doc)
     }
 }
 
@@ -258,7 +276,7 @@ pub(crate) static LINK: TableDef = TableDef {
             "queue",
             KeyKind::Entry(Registry::Aqm),
             "fifo",
-            "The queue discipline: its name, or { aqm = name, options }.",
+            "The queue discipline: its name, or { aqm = name, options }. With the kernel engine also module = name, a module of the kit in its place, and { aqm = name, kernel = true, args = \"tc words\" } for one that only the kernel has.",
         ),
         key(
             "link",
@@ -297,6 +315,14 @@ pub(crate) static LINK: TableDef = TableDef {
             "false",
             "Whether the packet in transmission counts as backlog.",
         ),
+        Key {
+            since: "0.2",
+            ..optional(
+                "schedule",
+                KeyKind::Schedule,
+                "{ marks = [100, 200], drops = [300] }: the packets with these numbers are CE-marked (dropped if they are not ECN-capable) or dropped before the queue sees them; TCP segments with payload count, from 1, as they arrive at the link, over all flows, retransmissions included.",
+            )
+        },
     ],
 };
 
@@ -304,12 +330,20 @@ pub(crate) static PATH: TableDef = TableDef {
     label: "[path]",
     doc: "The path outside the links.",
     flat: None,
-    keys: &[key(
-        "rtt",
-        POSITIVE_TIME,
-        "20ms",
-        "Total base round-trip time: half before the first link, half after the receiver.",
-    )],
+    keys: &[
+        key(
+            "rtt",
+            POSITIVE_TIME,
+            "20ms",
+            "Total base round-trip time: half before the first link, half after the receiver.",
+        ),
+        new_key(
+            "offloads",
+            BOOL,
+            "false",
+            "Whether hosts leave segmentation to their interfaces (TSO, GSO, GRO), kernel engine only: the simulator sends every segment as a packet.",
+        ),
+    ],
 };
 
 pub(crate) static TCP: TableDef = TableDef {
@@ -399,7 +433,13 @@ pub(crate) static RECORD: TableDef = TableDef {
             "packets",
             BOOL,
             "false",
-            "Whether every packet is captured; only false in this release.",
+            "Whether every packet is recorded, for a capture file.",
+        ),
+        new_key(
+            "captures",
+            BOOL,
+            "true",
+            "Whether the kernel engine captures packets at all, from which it takes the delay of each packet, and drops and marks by flow; without effect in the simulator.",
         ),
     ],
 };
@@ -417,7 +457,7 @@ pub(crate) static FLOW: TableDef = TableDef {
         required(
             "cc",
             KeyKind::Entry(Registry::Cc),
-            "The congestion control: its name, or { name = ..., options }.",
+            "The congestion control: its name, or { name = ..., options }. With the kernel engine also module = name, a module of the kit in its place, and { name = ..., kernel = true } for one that only the kernel has.",
         ),
         optional(
             "ecn",

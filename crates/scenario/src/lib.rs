@@ -11,12 +11,14 @@ mod canonical;
 mod diagnostic;
 mod keys;
 mod memory;
+mod places;
 mod read;
 mod schema;
 mod sweep;
 mod tree;
 
 use tailback_engine::plan::Plan;
+pub use tailback_engine::plan::Refusal;
 
 pub use diagnostic::Diagnostic;
 pub use keys::{METRICS, Scope};
@@ -49,6 +51,39 @@ pub struct Override {
     pub value: String,
 }
 
+/// What a scenario is loaded for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineKind {
+    /// The simulator.
+    #[default]
+    Sim,
+    /// The Linux kernel in virtual time.
+    Kernel,
+}
+
+impl EngineKind {
+    /// The name on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            EngineKind::Sim => "sim",
+            EngineKind::Kernel => "kernel",
+        }
+    }
+
+    /// The engine of that name.
+    pub fn of(name: &str) -> Option<EngineKind> {
+        [EngineKind::Sim, EngineKind::Kernel]
+            .into_iter()
+            .find(|engine| engine.name() == name)
+    }
+}
+
+/// Says what an engine cannot play of a plan. It is asked about every point
+/// and must cope with plans that have errors: what is wrong in the file has
+/// its default there, and what makes no sense (a flow without a known
+/// congestion control, a missing route) is left out.
+pub type Judge<'a> = dyn Fn(&Plan) -> Vec<Refusal> + 'a;
+
 /// What to load.
 pub struct Request<'a> {
     /// The file's content.
@@ -65,6 +100,37 @@ pub struct Request<'a> {
     /// Memory that a run may use, bytes. A scenario whose flows do not fit is
     /// refused before they are put into memory.
     pub memory: Option<u64>,
+    /// The engine that is to play it.
+    pub engine: EngineKind,
+    /// Version of that engine, part of the names of runs; `None`: that of the
+    /// simulator, or "kernel" for a kernel that is not known.
+    pub engine_version: Option<&'a str>,
+    /// What the engine refuses beyond what the keys and registries tell.
+    pub judge: Option<&'a Judge<'a>>,
+}
+
+impl<'a> Request<'a> {
+    /// A file for the simulator, nothing else set.
+    pub fn new(text: &'a [u8], file: &'a str, loader: &'a Loader<'a>) -> Request<'a> {
+        Request {
+            text,
+            file,
+            overrides: &[],
+            seeds: None,
+            loader,
+            memory: None,
+            engine: EngineKind::Sim,
+            engine_version: None,
+            judge: None,
+        }
+    }
+
+    fn version(&self) -> &'a str {
+        self.engine_version.unwrap_or(match self.engine {
+            EngineKind::Sim => tailback_engine::VERSION,
+            EngineKind::Kernel => EngineKind::Kernel.name(),
+        })
+    }
 }
 
 /// A scenario, valid at every point.
@@ -74,6 +140,10 @@ pub struct Scenario {
     pub file: String,
     /// Its title.
     pub title: String,
+    /// The engine it was loaded for.
+    pub engine: EngineKind,
+    /// Version of that engine, as it is part of the names of runs.
+    pub engine_version: String,
     /// Names the sweep: a hash of the runs it consists of.
     pub id: String,
     /// What is swept, slowest first; seeds are not an axis.
@@ -157,12 +227,9 @@ pub fn load_with(
     loader: &Loader<'_>,
 ) -> Result<Scenario, Vec<Diagnostic>> {
     load_request(&Request {
-        text,
-        file,
         overrides,
         seeds,
-        loader,
-        memory: None,
+        ..Request::new(text, file, loader)
     })
 }
 
@@ -301,14 +368,14 @@ fn expand(
         .dimensions
         .retain(|dimension| !dimension.keys.is_empty());
     check_size(&sweep, &mut problems);
-    let mut reader = Reader::new(request.loader, request.memory);
+    let mut reader = Reader::new(request.loader, request.memory, request.engine);
     for dimension in &sweep.dimensions {
         for key in &dimension.keys {
             reader.watched.extend(key.values.iter().map(|v| v.span));
         }
     }
     let sound = problems.is_empty();
-    let runs = runs(&root, &sweep, &mut reader, sound);
+    let runs = runs(&root, &sweep, &mut reader, request.judge, sound);
     let asserts = asserts::read(&root, &runs, &mut reader);
     problems.append(&mut reader.problems);
     if !sound || !problems.is_empty() {
@@ -324,7 +391,7 @@ fn expand(
                 params: run.params.clone(),
                 labels: run.labels.clone(),
                 seed,
-                run_id: canonical::run_id(&canonical, seed),
+                run_id: canonical::run_id(&canonical, seed, request.version()),
                 canonical: canonical.clone(),
                 plan: Plan {
                     seed,
@@ -337,6 +404,8 @@ fn expand(
     Ok(Scenario {
         file: request.file.to_owned(),
         title: title.and_then(Node::string).unwrap_or_default().to_owned(),
+        engine: request.engine,
+        engine_version: request.version().to_owned(),
         id: canonical::sweep_id(points.iter().map(|point| point.run_id.as_str())),
         axes,
         points,
@@ -402,14 +471,20 @@ struct Run {
 /// Every point of the grid. First each value by itself, with the first values
 /// of the other axes: what is wrong with it is found in as many points as
 /// there are values. Only if all are right (and the sweep `sound`), the grid.
-fn runs(root: &Node, sweep: &Sweep, reader: &mut Reader<'_>, sound: bool) -> Vec<Run> {
+fn runs(
+    root: &Node,
+    sweep: &Sweep,
+    reader: &mut Reader<'_>,
+    judge: Option<&Judge<'_>>,
+    sound: bool,
+) -> Vec<Run> {
     let labels: Vec<Vec<Vec<String>>> = sweep
         .dimensions
         .iter()
         .map(|d| d.keys.iter().map(|k| sweep::labels(&k.values)).collect())
         .collect();
     let origin = vec![0; sweep.dimensions.len()];
-    let mut runs = vec![run(root, sweep, &origin, &labels, reader)];
+    let mut runs = vec![run(root, sweep, &origin, &labels, reader, judge)];
     let size = |run: &Run| (run.plan.flows.len() + run.plan.traffic.len()) as u64;
     let key = sweep.dimensions.first().and_then(|d| d.keys.first());
     let too_many = Problem::new(
@@ -439,7 +514,7 @@ fn runs(root: &Node, sweep: &Sweep, reader: &mut Reader<'_>, sound: bool) -> Vec
             }
             let mut at = origin.clone();
             at[axis] = value;
-            run(root, sweep, &at, &labels, reader);
+            run(root, sweep, &at, &labels, reader, judge);
             reader.problems.sort();
             reader.problems.dedup();
         }
@@ -466,7 +541,7 @@ fn runs(root: &Node, sweep: &Sweep, reader: &mut Reader<'_>, sound: bool) -> Vec
         };
         at[digit] += 1;
         at[digit + 1..].fill(0);
-        let run = run(root, sweep, &at, &labels, reader);
+        let run = run(root, sweep, &at, &labels, reader, judge);
         runs.push(run);
         // Values that are wrong only together.
         if !reader.problems.is_empty() {
@@ -482,7 +557,9 @@ fn run(
     at: &[usize],
     labels: &[Vec<Vec<String>>],
     reader: &mut Reader<'_>,
+    judge: Option<&Judge<'_>>,
 ) -> Run {
+    let before = reader.problems.len();
     let mut tree = root.clone();
     for (dimension, index) in sweep.dimensions.iter().zip(at) {
         for key in &dimension.keys {
@@ -493,7 +570,11 @@ fn run(
         }
     }
     reader.resolved.clear();
-    let plan = build::plan(&tree, reader);
+    let (plan, places) = build::plan(&tree, reader);
+    if let Some(judge) = judge {
+        let refused = refused(judge(&plan), &places, &tree, &reader.problems[before..]);
+        reader.problems.extend(refused);
+    }
     let last_seed = plan.seed.checked_add(sweep.seeds - 1);
     if last_seed.is_none_or(|seed| seed > i64::MAX as u64) {
         let seed = tree.table().and_then(|table| table.get("seed"));
@@ -515,6 +596,29 @@ fn run(
         at: at.to_vec(),
         plan,
     }
+}
+
+/// What an engine refuses, at its places; nothing where something is wrong
+/// already, for there the plan is not what the file says.
+fn refused(
+    refusals: Vec<Refusal>,
+    places: &places::Places,
+    tree: &Node,
+    wrong: &[Problem],
+) -> Vec<Problem> {
+    let wrong: std::collections::HashSet<Span> = wrong.iter().map(|problem| problem.span).collect();
+    let mut problems: Vec<Problem> = refusals
+        .into_iter()
+        .map(|refusal| Problem {
+            expected: refusal.expected,
+            ..Problem::new(places.span(tree, &refusal.path), refusal.message).global()
+        })
+        .filter(|problem| !wrong.contains(&problem.span))
+        .collect();
+    // One for each of `count` flows.
+    problems.sort();
+    problems.dedup();
+    problems
 }
 
 fn params(

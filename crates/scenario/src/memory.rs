@@ -71,10 +71,15 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     let traces: u64 = plan
         .links
         .iter()
-        .map(|link| match &link.rate {
-            RatePlan::Trace(times) => times.len() as u64 * 16,
-            RatePlan::Steps(steps) => steps.len() as u64 * 32,
-            RatePlan::Constant(_) => 0,
+        .map(|link| {
+            let rate = match &link.rate {
+                RatePlan::Trace(times) => times.len() as u64 * 16,
+                RatePlan::Steps(steps) => steps.len() as u64 * 32,
+                RatePlan::Constant(_) => 0,
+            };
+            let schedule = link.schedule.as_ref();
+            let scheduled = schedule.map_or(0, |s| s.marks.len() + s.drops.len());
+            rate + scheduled as u64 * 24
         })
         .sum();
     bytes.saturating_add(traces)

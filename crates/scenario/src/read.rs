@@ -4,18 +4,35 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tailback_engine::plan::RatePlan;
+use tailback_engine::plan::{Algorithm, RatePlan, Schedule};
 use tailback_engine::registry::{Kind, Opt, Options, Value, check_range, defaults, parse_word};
 use tailback_engine::units::{Bytes, Rate, Size, Time, parse_rate, parse_size, parse_time};
 
-use crate::Loader;
 use crate::diagnostic::Problem;
 use crate::keys::{Key, KeyKind, Registry, TableDef, View};
 use crate::tree::{Item, Node, Span, Table, Toml, shorten};
+use crate::{EngineKind, Loader};
 
 /// The longest time a scenario may hold: a run of twelve days. Sums of a few
 /// of them stay far from the end of 64 bits of nanoseconds.
 pub(crate) const MAX_TIME: Time = Time::from_secs(1_000_000);
+
+/// The longest name of a congestion control or queue discipline in Linux, bytes.
+const MAX_KERNEL_NAME: usize = 15;
+
+/// The longest name of a module, bytes.
+const MAX_MODULE_NAME: usize = 63;
+
+/// The most words for tc, bytes.
+const MAX_ARGS: usize = 1000;
+
+/// The most packets of a schedule to mark, and to drop.
+const MAX_SCHEDULE: usize = 100_000;
+
+/// What can stand on a command line as it is.
+fn printable(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~')
+}
 
 /// What one `bdp` is.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +54,20 @@ pub(crate) struct Reader<'a> {
     pub resolved: HashMap<Span, f64>,
     /// Bytes the runs may use, if the caller knows.
     pub memory: Option<u64>,
+    /// What the runs are for.
+    pub engine: EngineKind,
     load: &'a Loader<'a>,
     traces: HashMap<String, Result<Vec<Time>, String>>,
+}
+
+/// A queue discipline or congestion control that has been read.
+#[derive(Clone)]
+pub(crate) struct Choice {
+    pub algorithm: Algorithm,
+    /// Stands in for it.
+    pub module: Option<String>,
+    /// Whether its options are right; if not, the algorithm has its defaults.
+    pub right: bool,
 }
 
 /// A table that has been read.
@@ -144,6 +173,9 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
         ),
         KeyKind::Word(registry) => format!("a {} in quotes", registry.noun()),
         KeyKind::Route => "names of links such as [\"a\", \"b\"]".to_owned(),
+        KeyKind::Schedule => {
+            "packet numbers such as { marks = [100, 200], drops = [300] }".to_owned()
+        }
         KeyKind::Series => "one of interval, changes, off, or true or false".to_owned(),
         KeyKind::Table(_) | KeyKind::Map(_) | KeyKind::Sweep => "a table".to_owned(),
         KeyKind::List(def) => format!("tables, each under {}", def.label),
@@ -192,12 +224,13 @@ fn positive(kind: Kind) -> Option<String> {
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(load: &'a Loader<'a>, memory: Option<u64>) -> Reader<'a> {
+    pub fn new(load: &'a Loader<'a>, memory: Option<u64>, engine: EngineKind) -> Reader<'a> {
         Reader {
             problems: Vec::new(),
             watched: HashSet::new(),
             resolved: HashMap::new(),
             memory,
+            engine,
             load,
             traces: HashMap::new(),
         }
@@ -432,37 +465,35 @@ impl<'a> Reader<'a> {
             .nearest(name, names.iter().copied());
             self.problem(problem);
         }
+        if let Some(entry) = found
+            && self.engine == EngineKind::Kernel
+            && !entry.in_kernel
+        {
+            let known = entries.iter().filter(|entry| entry.in_kernel);
+            let names: Vec<&str> = known.map(|entry| entry.name).collect();
+            let problem = Problem::new(span, format!("the kernel has nothing like {name}"));
+            self.problem(problem.expected(format!("--engine sim, or one of {}", names.join(", "))));
+        }
         found
     }
 
-    /// Reads `"codel"` or `{ aqm = "codel", target = "5ms" }`: the entry and
-    /// its complete options, if they are right.
+    /// Reads `"codel"`, `{ aqm = "codel", target = "5ms" }` or
+    /// `{ aqm = "mysch", kernel = true }`.
     pub fn choice(
         &mut self,
         registry: Registry,
         key: &str,
         node: &Node,
         bdp: Bdp,
-    ) -> Option<(View, Option<Options>)> {
+    ) -> Option<Choice> {
         let name_key = registry.name_key();
         match &node.value {
             Toml::String(name) => {
                 let entry = self.entry(registry, name, node.span)?;
-                let options = self.options(registry, entry, &Table::default(), &[], node.span, bdp);
-                Some((entry, options))
+                let none = Table::default();
+                Some(self.known(registry, entry, &none, &[], node.span, bdp))
             }
             Toml::Table(table) => {
-                if let Some(item) = table.item("kernel") {
-                    let problem = Problem::new(
-                        item.key_span,
-                        format!(
-                            "a {} of the kernel needs the kernel engine, which this release does not have",
-                            registry.noun()
-                        ),
-                    );
-                    self.problem(problem);
-                    return None;
-                }
                 let Some(item) = table.item(name_key) else {
                     let problem =
                         Problem::new(node.span, format!("\"{name_key}\" is missing in \"{key}\""));
@@ -470,15 +501,201 @@ impl<'a> Reader<'a> {
                     return None;
                 };
                 let name = self.string(item, KeyKind::Word(registry))?;
+                let module = self.module(table);
+                if self.flag(table, "kernel") {
+                    return Some(self.of_kernel(registry, name, table, module));
+                }
                 let entry = self.entry(registry, name, item.node.span)?;
-                let options = self.options(registry, entry, table, &[name_key], node.span, bdp);
-                Some((entry, options))
+                let keys = [name_key, "kernel", "module"];
+                let choice = self.known(registry, entry, table, &keys, node.span, bdp);
+                Some(Choice { module, ..choice })
             }
             _ => {
                 self.wrong(key, node, expectation(KeyKind::Entry(registry)));
                 None
             }
         }
+    }
+
+    /// An entry of a registry with what a table gives of its options.
+    pub fn known(
+        &mut self,
+        registry: Registry,
+        entry: View,
+        table: &Table,
+        skip: &[&str],
+        span: Span,
+        bdp: Bdp,
+    ) -> Choice {
+        let options = self.options(registry, entry, table, skip, span, bdp);
+        let right = options.is_some();
+        let options = options.unwrap_or_else(|| {
+            // Complete, for what looks at the rest of the plan.
+            let mut options = defaults(entry.options);
+            _ = (entry.finish)(&mut options);
+            options
+        });
+        Choice {
+            algorithm: Algorithm::Known {
+                name: entry.name,
+                options,
+            },
+            module: None,
+            right,
+        }
+    }
+
+    /// Reads `{ aqm = "mysch", kernel = true, args = "limit 10" }`.
+    fn of_kernel(
+        &mut self,
+        registry: Registry,
+        name: &str,
+        table: &Table,
+        module: Option<String>,
+    ) -> Choice {
+        let name_key = registry.name_key();
+        // Only tc takes words; a congestion control has none.
+        let keys: &'static [&'static str] = match registry {
+            Registry::Aqm => &["aqm", "kernel", "args", "module"],
+            _ => &["name", "kernel", "module"],
+        };
+        let label = format!("a {} of the kernel", registry.noun());
+        let mut args = String::new();
+        for item in &table.0 {
+            match item.key.as_str() {
+                key if key == name_key => {
+                    self.kernel_name(name, item.node.span, MAX_KERNEL_NAME);
+                }
+                "kernel" if self.engine == EngineKind::Sim => {
+                    let message = format!("{} is of the kernel only", shorten(name));
+                    let problem = Problem::new(item.key_span, message);
+                    self.problem(problem.expected("--engine kernel"));
+                }
+                "args" if keys.contains(&"args") => match item.node.string() {
+                    Some(text) if text.len() <= MAX_ARGS && text.bytes().all(printable) => {
+                        args = text.to_owned();
+                    }
+                    _ => self.wrong(
+                        "args",
+                        &item.node,
+                        format!(
+                            "tc words in quotes: at most {MAX_ARGS} printable ASCII characters"
+                        ),
+                    ),
+                },
+                key if keys.contains(&key) => {}
+                _ => self.unknown(item, &label, keys.iter().copied()),
+            }
+        }
+        Choice {
+            algorithm: Algorithm::Kernel {
+                name: name.to_owned(),
+                args,
+            },
+            module,
+            right: true,
+        }
+    }
+
+    /// Reads the module that stands in for an algorithm.
+    fn module(&mut self, table: &Table) -> Option<String> {
+        let item = table.item("module")?;
+        let Some(name) = item.node.string() else {
+            self.wrong("module", &item.node, "the name of a module in quotes");
+            return None;
+        };
+        if self.engine == EngineKind::Sim {
+            let problem = Problem::new(item.key_span, "a module is of the kernel only");
+            self.problem(problem.expected("--engine kernel"));
+        }
+        self.kernel_name(name, item.node.span, MAX_MODULE_NAME);
+        Some(name.to_owned())
+    }
+
+    /// Checks a name that is handed to the kernel.
+    fn kernel_name(&mut self, name: &str, span: Span, most: usize) {
+        let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+        if name.is_empty() || name.len() > most || !name.bytes().all(fits) {
+            let message = format!("\"{}\" cannot be a name in the kernel", shorten(name));
+            let expected = format!("1 to {most} of a-z, A-Z, 0-9, \"_\" and \"-\"");
+            self.problem(Problem::new(span, message).expected(expected));
+        }
+    }
+
+    /// A key that is true or false, by default false.
+    fn flag(&mut self, table: &Table, key: &str) -> bool {
+        let Some(item) = table.item(key) else {
+            return false;
+        };
+        match item.node.value {
+            Toml::Bool(value) => value,
+            _ => {
+                self.wrong(key, &item.node, plain_expectation(Kind::Bool));
+                false
+            }
+        }
+    }
+
+    /// Reads `{ marks = [100, 200], drops = [300] }`; without any number it is
+    /// no schedule.
+    pub fn schedule(&mut self, item: &Item) -> Option<Schedule> {
+        let Some(table) = item.node.table() else {
+            self.wrong(&item.key, &item.node, expectation(KeyKind::Schedule));
+            return None;
+        };
+        let known = ["marks", "drops"];
+        for item in &table.0 {
+            if !known.contains(&item.key.as_str()) {
+                self.unknown(item, "a schedule", known.iter().copied());
+            }
+        }
+        let [marks, drops] = known.map(|key| match table.item(key) {
+            Some(item) => self.packet_numbers(item),
+            None => Vec::new(),
+        });
+        let both: HashSet<u64> = marks.iter().map(|(number, _)| *number).collect();
+        for (number, span) in &drops {
+            if both.contains(number) {
+                let message = format!("packet {number} is to be both marked and dropped");
+                self.problem(Problem::new(*span, message).expected("each number in one list"));
+            }
+        }
+        let numbers = |list: Vec<(u64, Span)>| list.into_iter().map(|(number, _)| number).collect();
+        let schedule = Schedule {
+            marks: numbers(marks),
+            drops: numbers(drops),
+        };
+        (schedule != Schedule::default()).then_some(schedule)
+    }
+
+    /// Reads ascending packet numbers, with their places.
+    fn packet_numbers(&mut self, item: &Item) -> Vec<(u64, Span)> {
+        let key = item.key.as_str();
+        let Some(list) = item.node.array() else {
+            self.wrong(key, &item.node, "packet numbers such as [100, 200]");
+            return Vec::new();
+        };
+        if list.len() > MAX_SCHEDULE {
+            let message = format!("{} packet numbers in \"{key}\"", list.len());
+            self.problem(
+                Problem::new(item.node.span, message).expected(format!("at most {MAX_SCHEDULE}")),
+            );
+            return Vec::new();
+        }
+        let mut numbers: Vec<(u64, Span)> = Vec::with_capacity(list.len());
+        for node in list {
+            let last = numbers.last().map_or(0, |(number, _)| *number);
+            match node.value {
+                Toml::Integer(n) if n >= 1 && n.unsigned_abs() > last => {
+                    numbers.push((n.unsigned_abs(), node.span));
+                }
+                Toml::Integer(n) if n >= 1 => {
+                    self.wrong(key, node, format!("a number above {last}: they ascend"));
+                }
+                _ => self.wrong(key, node, "a whole number of at least 1"),
+            }
+        }
+        numbers
     }
 
     /// Reads the options of an entry from a table in which `skip` are keys of

@@ -68,6 +68,7 @@ fn key_schema(key: &Key) -> Json {
         KeyKind::Entry(registry) => entry(registry),
         KeyKind::Word(registry) => names(registry),
         KeyKind::Route => json!({ "type": "array", "items": { "type": "string" } }),
+        KeyKind::Schedule => schedule(),
         KeyKind::Series => json!({ "enum": ["interval", "changes", "off", true, false] }),
         KeyKind::Table(def) => table(def, &[]),
         KeyKind::Map(def) => json!({
@@ -149,6 +150,8 @@ fn entry(registry: Registry) -> Json {
         for opt in entry.options {
             properties.insert(opt.name.to_owned(), option(opt));
         }
+        properties.insert("kernel".to_owned(), json!({ "const": false }));
+        properties.insert("module".to_owned(), module());
         shapes.push(json!({
             "type": "object",
             "description": entry.doc,
@@ -157,7 +160,50 @@ fn entry(registry: Registry) -> Json {
             "additionalProperties": false,
         }));
     }
+    let mut of_kernel = json!({
+        registry.name_key(): { "type": "string", "pattern": "^[A-Za-z0-9_-]{1,15}$" },
+        "kernel": { "const": true },
+        "module": module(),
+    });
+    if registry == Registry::Aqm {
+        insert(
+            &mut of_kernel,
+            "args",
+            json!({ "type": "string", "pattern": "^[ -~]{0,1000}$", "default": "",
+                "description": "Words handed to tc as they are." }),
+        );
+    }
+    shapes.push(json!({
+        "type": "object",
+        "description": format!("A {} that only the kernel engine has.", registry.noun()),
+        "properties": of_kernel,
+        "required": [registry.name_key(), "kernel"],
+        "additionalProperties": false,
+    }));
     json!({ "anyOf": shapes })
+}
+
+fn module() -> Json {
+    json!({
+        "type": "string",
+        "pattern": "^[A-Za-z0-9_-]{1,63}$",
+        "description": "A module of the kernel engine's kit that stands in for it. Since 0.2.",
+    })
+}
+
+/// Packet numbers; that they ascend the schema cannot say.
+fn schedule() -> Json {
+    let numbers = json!({
+        "type": "array",
+        "items": { "type": "integer", "minimum": 1 },
+        "uniqueItems": true,
+        "maxItems": 100_000,
+    });
+    json!({
+        "type": "object",
+        "properties": { "marks": numbers.clone(), "drops": numbers },
+        "additionalProperties": false,
+    })
 }
 
 fn option(opt: &Opt) -> Json {

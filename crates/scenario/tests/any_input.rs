@@ -267,10 +267,18 @@ fn options_do_not_hide_keys() {
         }
     };
     for entry in aqm::ENTRIES {
-        none(entry.options, &["aqm", "kernel", "args"], entry.name);
+        none(
+            entry.options,
+            &["aqm", "kernel", "args", "module"],
+            entry.name,
+        );
     }
     for entry in cc::ENTRIES {
-        none(entry.options, &["name", "kernel", "args"], entry.name);
+        none(
+            entry.options,
+            &["name", "kernel", "args", "module"],
+            entry.name,
+        );
     }
     for entry in traffic::ENTRIES {
         let keys = [

@@ -5,9 +5,11 @@
 //! `{options of ENTRY}` or `{options of ENTRY.TABLE}` for options: they grow
 //! with every new entry.
 
+use tailback_engine::plan::Plan;
+use tailback_engine::registry::Kernel;
 use tailback_engine::registry::{Entry, Kind, Opt};
 use tailback_engine::{aqm, cc, traffic};
-use tailback_scenario::{Override, Request, load, load_request};
+use tailback_scenario::{EngineKind, Judge, Override, Refusal, Request, load, load_request};
 
 fn names<B>(entries: &[&'static Entry<B>]) -> String {
     let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
@@ -157,7 +159,7 @@ cc = "cubik"
         r#"
         f.toml:2:12: string values must be quoted; expected a value in quotes such as "100Mbit"
         f.toml:4:8: string values must be quoted; expected a value in quotes such as "100Mbit"
-        f.toml:5:1: unknown key "lss" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service; did you mean "loss"?
+        f.toml:5:1: unknown key "lss" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service, schedule; did you mean "loss"?
         f.toml:7:6: unknown congestion control "cubik"; expected one of {controls}; did you mean "cubic"?
         "#,
     );
@@ -199,7 +201,7 @@ zzz = 1
         r#"
         f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "warmup"?
         f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "bottleneck"?
-        f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service; did you mean "queue"?
+        f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service, schedule; did you mean "queue"?
         f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, tcp; did you mean "start"?
         f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack; did you mean "initial_cwnd"?
         f.toml:14:1: unknown key "zzz" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack
@@ -227,7 +229,7 @@ pacing = "onn"
 [record]
 interval = "0s"
 series = "all"
-packets = true
+packets = 1
 [[flows]]
 cc = { name = "reno", beta = nan }
 bytes = "0b"
@@ -256,7 +258,7 @@ rtt = inf
         f.toml:14:10: wrong value "onn" for "pacing"; expected one of auto, off, fq
         f.toml:16:12: wrong value "0s" for "interval"; expected a time of at least 1us
         f.toml:17:10: wrong value "all" for "series"; expected one of interval, changes, off, or true or false
-        f.toml:18:11: capturing packets is not in this release; expected packets = false
+        f.toml:18:11: wrong value 1 for "packets"; expected true or false
         f.toml:20:30: wrong value nan for "beta"; expected a number from 0.01 to 0.99
         f.toml:21:9: wrong value "0b" for "bytes"; expected a size greater than 0
         f.toml:22:9: wrong value 0 for "count"; expected a whole number of at least 1
@@ -333,7 +335,7 @@ cc = { name = "mycc", kernel = true }
         f.toml:4:47: "ecn" of wred has no option "mix"; expected one of {options of wred.ecn}; did you mean "min"?
         f.toml:4:56: "target" is an option of {with target}, not of "ecn" of wred; expected one of {options of wred.ecn}
         f.toml:4:84: wrong value 3 for "classic"; expected a table of options
-        f.toml:6:23: a congestion control of the kernel needs the kernel engine, which this release does not have
+        f.toml:6:23: mycc is of the kernel only; expected --engine kernel
         "#,
     );
     check(
@@ -466,12 +468,8 @@ fn traces() {
     let text = "duration = \"1s\"\nbottleneck.rate = { trace = \"t\" }\n[[flows]]\ncc = \"reno\"\n";
     let with = |trace: &'static str| {
         let diagnostics = load_request(&Request {
-            text: text.as_bytes(),
-            file: "f.toml",
-            overrides: &[],
-            seeds: None,
-            loader: &|_| Ok(trace.to_owned()),
             memory: None,
+            ..Request::new(text.as_bytes(), "f.toml", &|_| Ok(trace.to_owned()))
         })
         .unwrap_err();
         diagnostics[0].to_string()
@@ -518,7 +516,7 @@ seeds = 0
 "#,
         r#"
         f.toml:12:2: there is no "bottlenek" in the scenario; expected one of bottleneck, duration, flows, path, record, sweep, tcp; did you mean "bottleneck"?
-        f.toml:13:13: unknown key "rat" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service; did you mean "rate"?
+        f.toml:13:13: unknown key "rat" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service, schedule; did you mean "rate"?
         f.toml:14:8: there is no "cubik" in flows; expected one of cubic, reno; did you mean "cubic"?
         f.toml:15:7: there is no flows[7]; expected an index below 2
         f.toml:16:8: there is no "rtt" in flows; expected one of cubic, reno
@@ -662,12 +660,8 @@ fn too_many_flows() {
     // Refused before they are put into memory.
     let text = format!("{BASE}count = 999999\n");
     let diagnostics = load_request(&Request {
-        text: text.as_bytes(),
-        file: "f.toml",
-        overrides: &[],
-        seeds: None,
-        loader: &|_| Err(String::new()),
         memory: Some(4 << 30),
+        ..Request::new(text.as_bytes(), "f.toml", &|_| Err(String::new()))
     })
     .unwrap_err();
     assert_eq!(
@@ -758,4 +752,267 @@ fn a_file_of_another_kind_gives_a_hundred_errors_and_a_count() {
     let diagnostics = load(text.as_bytes(), "f.toml", &[], None).unwrap_err();
     assert_eq!(diagnostics.len(), 101);
     assert_eq!(diagnostics[100].message, "and 50 more errors");
+}
+
+#[test]
+fn what_only_the_kernel_has() {
+    check(
+        r#"duration = "60s"
+[links.a]
+rate = "1Mbit"
+queue = { aqm = "mysch", kernel = true, args = "limit 10" }
+[links.b]
+rate = "1Mbit"
+queue = { aqm = "codel", module = "codel-mine", args = "limit 10" }
+[path]
+offloads = true
+[[flows]]
+cc = { name = "mycc", kernel = true }
+route = ["a", "b"]
+[[flows]]
+cc = { name = "cubic", kernel = false, module = "cubic_2" }
+route = ["a", "b"]
+"#,
+        r#"
+        f.toml:4:26: mysch is of the kernel only; expected --engine kernel
+        f.toml:7:26: a module is of the kernel only; expected --engine kernel
+        f.toml:7:49: codel has no option "args"; expected one of {options of codel}
+        f.toml:9:12: offloads are of the kernel engine only; expected --engine kernel, or offloads = false
+        f.toml:11:23: mycc is of the kernel only; expected --engine kernel
+        f.toml:14:40: a module is of the kernel only; expected --engine kernel
+        "#,
+    );
+    let text = r#"duration = "60s"
+[links.a]
+rate = "1Mbit"
+queue = { aqm = "a name", kernel = true, args = "limit\n10" }
+[links.b]
+rate = "1Mbit"
+queue = { aqm = "sixteen_letters_", kernel = true, args = 3, limit = 10 }
+[links.c]
+rate = "1Mbit"
+queue = { aqm = "", kernel = true, module = "../codel" }
+[[flows]]
+cc = { name = "mycc", kernel = 1 }
+route = ["a", "b", "c"]
+[[flows]]
+cc = { name = "mycc", kernel = true, args = "x", module = 3 }
+route = ["a", "b", "c"]
+[[flows]]
+cc = { kernel = true }
+route = ["a", "b", "c"]
+"#;
+    check_kernel(
+        text,
+        None,
+        r#"
+        f.toml:4:17: "a name" cannot be a name in the kernel; expected 1 to 15 of a-z, A-Z, 0-9, "_" and "-"
+        f.toml:4:49: wrong value "limit\n10" for "args"; expected tc words in quotes: at most 1000 printable ASCII characters
+        f.toml:7:17: "sixteen_letters_" cannot be a name in the kernel; expected 1 to 15 of a-z, A-Z, 0-9, "_" and "-"
+        f.toml:7:59: wrong value 3 for "args"; expected tc words in quotes: at most 1000 printable ASCII characters
+        f.toml:7:62: unknown key "limit" in a queue discipline of the kernel; expected one of aqm, kernel, args, module
+        f.toml:10:17: "" cannot be a name in the kernel; expected 1 to 15 of a-z, A-Z, 0-9, "_" and "-"
+        f.toml:10:45: "../codel" cannot be a name in the kernel; expected 1 to 63 of a-z, A-Z, 0-9, "_" and "-"
+        f.toml:12:15: unknown congestion control "mycc"; expected one of {controls}
+        f.toml:12:32: wrong value 1 for "kernel"; expected true or false
+        f.toml:15:38: unknown key "args" in a congestion control of the kernel; expected one of name, kernel, module
+        f.toml:15:59: wrong value 3 for "module"; expected the name of a module in quotes
+        f.toml:18:6: "name" is missing in "cc"; expected a congestion control in quotes
+        "#,
+    );
+}
+
+/// Loads for the kernel engine.
+#[track_caller]
+fn check_kernel(text: &str, judge: Option<&Judge<'_>>, expected: &str) {
+    let found = load_request(&Request {
+        engine: EngineKind::Kernel,
+        judge,
+        ..Request::new(text.as_bytes(), "f.toml", &|_| Err("no".to_owned()))
+    })
+    .unwrap_err();
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let expected: Vec<String> = expected.trim().lines().map(|l| fill(l.trim())).collect();
+    assert_eq!(found.join("\n"), expected.join("\n"));
+}
+
+/// What Linux has nothing like is refused for the kernel engine, each where it
+/// is named.
+#[test]
+fn what_the_kernel_has_not() {
+    fn split<B>(entries: &[&'static Entry<B>]) -> (Vec<&'static str>, Vec<&'static str>) {
+        let (without, with): (Vec<&Entry<B>>, Vec<&Entry<B>>) = entries
+            .iter()
+            .partition(|entry| entry.kernel == Kernel::None);
+        let names = |list: Vec<&Entry<B>>| list.iter().map(|entry| entry.name).collect();
+        (names(without), names(with))
+    }
+    let (without, with) = split(aqm::ENTRIES);
+    assert!(
+        without.contains(&"step") && with.contains(&"codel"),
+        "{without:?} {with:?}"
+    );
+    for name in without {
+        let text = format!(
+            "duration = \"1s\"\nbottleneck.rate = \"1Mbit\"\nbottleneck.queue = \"{name}\"\n[[flows]]\ncc = \"reno\"\n"
+        );
+        let expected = format!(
+            "f.toml:3:20: the kernel has nothing like {name}; expected --engine sim, or one of {}",
+            with.join(", ")
+        );
+        check_kernel(&text, None, &expected);
+    }
+}
+
+/// What an engine refuses of a plan stands at the place in the file that the
+/// plan's index leads to, once, among the other problems.
+#[test]
+fn refusals_of_an_engine() {
+    let judge = |plan: &Plan| {
+        let refusal = |path: String, message: &str, expected: Option<&str>| Refusal {
+            path,
+            message: message.to_owned(),
+            expected: expected.map(str::to_owned),
+        };
+        let mut refusals = vec![
+            refusal("record.packets".to_owned(), "no packets", None),
+            refusal("host_jitter".to_owned(), "no jitter", Some("none")),
+            refusal("record.nothing.of[3].that".to_owned(), "no sense", None),
+            refusal("no path [".to_owned(), "no path", None),
+        ];
+        for (i, link) in plan.links.iter().enumerate() {
+            let (path, message) = (format!("links[{i}].queue.gentle"), link.name.as_str());
+            refusals.push(refusal(path, message, None));
+        }
+        refusals.push(refusal("links.up.rate".to_owned(), "no rate", None));
+        for i in 0..plan.flows.len() {
+            for key in [
+                "tcp.growth",
+                "tcp.mss",
+                "cc.beta_ecn",
+                "rtt",
+                "name",
+                "stop",
+            ] {
+                let message = format!("no {key}");
+                refusals.push(refusal(format!("flows[{i}].{key}"), &message, None));
+            }
+        }
+        for i in 0..plan.traffic.len() {
+            refusals.push(refusal(format!("traffic[{i}].rate"), "no traffic", None));
+        }
+        refusals
+    };
+    check_kernel(
+        r#"duration = "60s"
+host_jitter = "1ns"
+[links.up]
+rate = "1Mbit"
+both_directions = true
+queue = { aqm = "red", gentle = true }
+[links.far]
+rate = "2Mbit"
+queue = "codel"
+[path]
+rtt = "20ms"
+[record]
+packets = true
+[tcp]
+growth = "acks"
+mss = 1000
+[[flows]]
+cc = "cubic"
+count = 3
+route = ["up"]
+[[flows]]
+cc = { name = "reno", beta_ecn = 0.8 }
+route = ["up", "far"]
+rtt = "30ms"
+tcp.mss = 1200
+[[flows]]
+cc = { name = "reno", bta = 0.8 }
+route = ["far"]
+[[traffic]]
+kind = "cbr"
+count = 2
+route = ["up"]
+[[traffic]]
+kind = "cbr"
+rate = "1Mbit"
+route = ["up"]
+[sweep]
+"path.rtt" = ["20ms", "30ms"]
+"links.far.queue" = ["codel", "fifo"]
+"#,
+        Some(&judge),
+        r#"
+        f.toml:1:1: no path
+        f.toml:2:15: no jitter; expected none
+        f.toml:4:8: no rate
+        f.toml:6:33: up
+        f.toml:6:33: up.back
+        f.toml:12:1: no sense
+        f.toml:13:11: no packets
+        f.toml:15:10: no tcp.growth
+        f.toml:16:7: no tcp.mss
+        f.toml:17:1: no name
+        f.toml:17:1: no stop
+        f.toml:18:6: no cc.beta_ecn
+        f.toml:21:1: no name
+        f.toml:21:1: no stop
+        f.toml:22:34: no cc.beta_ecn
+        f.toml:24:7: no rtt
+        f.toml:25:11: no tcp.mss
+        f.toml:26:1: no name
+        f.toml:26:1: no stop
+        f.toml:27:6: no cc.beta_ecn
+        f.toml:27:23: reno has no option "bta"; expected one of {options of reno}; did you mean "beta"?
+        f.toml:29:1: no traffic
+        f.toml:35:8: no traffic
+        f.toml:38:15: no rtt
+        f.toml:38:23: no rtt
+        f.toml:39:22: far
+        f.toml:39:31: far
+        "#,
+    );
+}
+
+#[test]
+fn schedules() {
+    let with = |schedule: &str, expected: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[bottleneck]\nrate = \"1Mbit\"\nschedule = {schedule}\n[[flows]]\ncc = \"reno\"\n"
+        );
+        check(&text, expected);
+    };
+    with(
+        "{ marks = [0, 5, 5, 4, 6.5, 7], drops = [\"8\", 9, -1, 7], at = 3 }",
+        r#"
+        f.toml:4:23: wrong value 0 for "marks"; expected a whole number of at least 1
+        f.toml:4:29: wrong value 5 for "marks"; expected a number above 5: they ascend
+        f.toml:4:32: wrong value 4 for "marks"; expected a number above 5: they ascend
+        f.toml:4:35: wrong value 6.5 for "marks"; expected a whole number of at least 1
+        f.toml:4:53: wrong value "8" for "drops"; expected a whole number of at least 1
+        f.toml:4:61: wrong value -1 for "drops"; expected a whole number of at least 1
+        f.toml:4:65: wrong value 7 for "drops"; expected a number above 9: they ascend
+        f.toml:4:69: unknown key "at" in a schedule; expected one of marks, drops
+        "#,
+    );
+    with(
+        "{ marks = [1, 3], drops = [2, 3] }",
+        "f.toml:4:42: packet 3 is to be both marked and dropped; expected each number in one list",
+    );
+    with(
+        "[1, 3]",
+        "f.toml:4:12: wrong value [1, 3] for \"schedule\"; expected packet numbers such as { marks = [100, 200], drops = [300] }",
+    );
+    with(
+        "{ drops = 3 }",
+        "f.toml:4:22: wrong value 3 for \"drops\"; expected packet numbers such as [100, 200]",
+    );
+    let many: Vec<String> = (1..=100_001).map(|n: u32| n.to_string()).collect();
+    with(
+        &format!("{{ marks = [{}] }}", many.join(",")),
+        "f.toml:4:22: 100001 packet numbers in \"marks\"; expected at most 100000",
+    );
 }

@@ -1,11 +1,13 @@
 //! What good scenarios become.
 
-use tailback_engine::plan::{Growth, LinkMode, Pacing, Plan, RatePlan, SeriesMode, TcpPlan};
-use tailback_engine::registry::Value;
+use tailback_engine::plan::{
+    Algorithm, Growth, LinkMode, Pacing, Plan, RatePlan, Schedule, SeriesMode, TcpPlan,
+};
+use tailback_engine::registry::{Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
 use tailback_scenario::{
-    Override, Param, Point, Request, Scenario, check_memory, estimate_memory, json_schema, load,
-    load_with,
+    EngineKind, Override, Param, Point, Request, Scenario, check_memory, estimate_memory,
+    json_schema, load, load_with,
 };
 
 #[track_caller]
@@ -31,6 +33,11 @@ fn load_ok(text: &str) -> Scenario {
 #[track_caller]
 fn plan(text: &str) -> Plan {
     load_ok(text).points.swap_remove(0).plan
+}
+
+#[track_caller]
+fn options(algorithm: &Algorithm) -> &Options {
+    algorithm.known().expect("one of the registry").1
 }
 
 const SMALL: &str = "duration = \"10s\"\nbottleneck.rate = \"8Mbit\"\n[[flows]]\ncc = \"reno\"\n";
@@ -110,11 +117,17 @@ fn the_example_of_the_definition() {
         (&[0][..], 0)
     );
     let link = &plan.links[0];
-    assert_eq!((link.name.as_str(), link.aqm), ("bottleneck", "codel"));
+    assert_eq!(
+        (link.name.as_str(), link.queue.name()),
+        ("bottleneck", "codel")
+    );
     assert_eq!(link.mode, LinkMode::Shaper);
-    assert_eq!(link.options.get("limit"), Some(&Value::Packets(1000)));
-    assert_eq!(link.options.time("target"), Time::from_ms(5));
-    assert!(link.options.bool("ecn"));
+    assert_eq!(
+        options(&link.queue).get("limit"),
+        Some(&Value::Packets(1000))
+    );
+    assert_eq!(options(&link.queue).time("target"), Time::from_ms(5));
+    assert!(options(&link.queue).bool("ecn"));
     assert_eq!(plan.traffic[0].name, "cbr");
     assert_eq!(
         plan.traffic[0].options.get("rate"),
@@ -160,9 +173,9 @@ fn defaults_are_those_of_the_engine() {
     assert_eq!(plan.record.interval, Time::from_ms(100));
     assert_eq!(plan.record.series, SeriesMode::Interval);
     assert!(!plan.record.events);
-    assert_eq!(plan.links[0].aqm, "fifo");
+    assert_eq!(plan.links[0].queue.name(), "fifo");
     assert_eq!(
-        plan.links[0].options.get("limit"),
+        options(&plan.links[0].queue).get("limit"),
         Some(&Value::Packets(1000))
     );
     assert_eq!((plan.seed, plan.warmup), (1, Time::ZERO));
@@ -244,7 +257,7 @@ reverse = true
     ];
     assert_eq!(up.rate, RatePlan::Steps(steps));
     assert_eq!(
-        up.options.get("limit"),
+        options(&up.queue).get("limit"),
         Some(&Value::Bytes(Bytes(15 * 1024)))
     );
     assert_eq!(up.mode, LinkMode::Wire);
@@ -261,10 +274,10 @@ reverse = true
     assert!(plan.record.events);
     let flow = &plan.flows[0];
     assert_eq!(
-        (flow.name.as_str(), flow.cc, flow.ecn),
+        (flow.name.as_str(), flow.cc.name(), flow.ecn),
         ("reno", "reno", true)
     );
-    assert_eq!(flow.options.float("beta"), 0.7);
+    assert_eq!(options(&flow.cc).float("beta"), 0.7);
     assert_eq!(
         (flow.start, flow.stop),
         (Time::from_secs(1), Some(Time::from_secs(9)))
@@ -387,7 +400,11 @@ fn multiples_of_the_bdp() {
     };
     for (size, bytes) in [("1bdp", 31_250), ("0.125bdp", 3_906), ("0.0001 bdp", 3)] {
         let plan = plan(&text(size));
-        assert_eq!(plan.links[0].options.bytes("limit"), bytes, "{size}");
+        assert_eq!(
+            options(&plan.links[0].queue).bytes("limit"),
+            bytes,
+            "{size}"
+        );
         assert_eq!(plan.flows[0].bytes, Some(Bytes(62_500)));
     }
 }
@@ -460,15 +477,15 @@ seeds = 2
     assert_eq!(found, expected);
     // The bdp is that of the point.
     assert_eq!(
-        scenario.points[0].plan.links[0].options.bytes("limit"),
+        options(&scenario.points[0].plan.links[0].queue).bytes("limit"),
         2_500
     );
     assert_eq!(
-        scenario.points[4].plan.links[0].options.bytes("limit"),
+        options(&scenario.points[4].plan.links[0].queue).bytes("limit"),
         5_000
     );
     // A flow keeps its name, whatever congestion control it has.
-    assert_eq!(scenario.points[8].plan.flows[0].cc, "cubic");
+    assert_eq!(scenario.points[8].plan.flows[0].cc.name(), "cubic");
     assert_eq!(scenario.points[8].plan.flows[0].name, "reno");
     let keys: Vec<&[String]> = scenario
         .axes
@@ -532,13 +549,13 @@ fn set_wins() {
     assert_eq!((scenario.points.len(), scenario.title.as_str()), (2, "5ms"));
     let plan = &scenario.points[0].plan;
     assert_eq!(
-        plan.links[0].options.get("limit"),
+        options(&plan.links[0].queue).get("limit"),
         Some(&Value::Packets(10))
     );
     assert_eq!(plan.flows.len(), 3);
     assert_eq!(plan.flows[2].rtt, Time::from_ms(7));
     assert!(!plan.flows[2].tcp.delack);
-    assert_eq!(plan.flows[2].options.float("beta"), 0.7);
+    assert_eq!(options(&plan.flows[2].cc).float("beta"), 0.7);
     assert_eq!(plan.record.series, SeriesMode::Off);
 
     // A swept key that is set is swept no longer.
@@ -573,7 +590,7 @@ fn set_wins() {
         scenario
             .points
             .iter()
-            .all(|p| p.plan.links[0].options.bool("ecn"))
+            .all(|p| options(&p.plan.links[0].queue).bool("ecn"))
     );
     assert_eq!(names(&scenario.points[0]), ["bottleneck.queue=codel"]);
 }
@@ -603,8 +620,8 @@ fn the_canonical_form() {
             r#""route":[0],"rtt":20000000,"start":0,"stop":null,"tcp":{"delack":true,"growth":"segments","header":66,"initial_cwnd":10,"min_rto":200000000,"#,
             r#""mss":1448,"pacing":"auto","quickack":true,"rwnd":33554432,"timestamps":true}}],"host_jitter":0,"#,
             r#""links":[{"count_in_service":false,"delay":0,"jitter":0,"link":"shaper","loss":0.0,"name":"bottleneck","overhead":0,"#,
-            r#""queue":{"name":"fifo","options":{"limit":{"packets":1000}}},"rate":8000000}],"#,
-            r#""record":{"events":false,"interval":100000000,"series":"interval"},"start_jitter":20000000,"#,
+            r#""queue":{"name":"fifo","options":{"limit":{"packets":1000}}},"rate":8000000,"schedule":null}],"offloads":false,"#,
+            r#""record":{"captures":true,"events":false,"interval":100000000,"packets":false,"series":"interval"},"start_jitter":20000000,"#,
             r#""traffic":[{"count":2,"kind":{"name":"cbr","options":{"ecn":"not-ect","packet_size":1514,"rate":1000000}},"name":"cbr","route":[0],"rtt":20000000,"#,
             r#""start":0,"stop":null}],"version":1,"warmup":0}"#
         )
@@ -630,9 +647,11 @@ name = "reno"
 cc = { name = "reno" }
 [bottleneck]
 rate = "1000kbps"
-queue = { aqm = "fifo", limit = "1000p" }
+queue = { aqm = "fifo", limit = "1000p", kernel = false }
+schedule = { marks = [] }
 [path]
 rtt = "20000us"
+offloads = false
 [[assert]]
 metric = "jain"
 max = 1
@@ -658,6 +677,10 @@ max = 1
         ("bottleneck.loss", "0.01"),
         ("bottleneck.overhead", "1"),
         ("bottleneck.count_in_service", "true"),
+        ("bottleneck.schedule", "{ marks = [3] }"),
+        ("bottleneck.schedule", "{ drops = [3] }"),
+        ("record.packets", "true"),
+        ("record.captures", "false"),
         ("path.rtt", "21ms"),
         ("record.events", "true"),
         ("record.series", "changes"),
@@ -724,12 +747,8 @@ fn memory() {
 fn a_million_flows_are_loaded_when_there_is_room() {
     let text = format!("{SMALL}count = 1000000\n");
     let scenario = tailback_scenario::load_request(&Request {
-        text: text.as_bytes(),
-        file: "f.toml",
-        overrides: &[],
-        seeds: None,
-        loader: &|_| Err(String::new()),
         memory: Some(1 << 40),
+        ..Request::new(text.as_bytes(), "f.toml", &|_| Err(String::new()))
     })
     .unwrap();
     assert_eq!(scenario.points[0].plan.flows[999_999].name, "reno/1000000");
@@ -759,4 +778,126 @@ fn the_schema_knows_every_key_and_option() {
         .as_array()
         .unwrap();
     assert_eq!(shapes.len(), tailback_engine::traffic::ENTRIES.len());
+}
+
+#[test]
+fn what_only_the_kernel_has_is_in_the_plan_and_in_the_name_of_the_run() {
+    let text = r#"duration = "10s"
+[bottleneck]
+rate = "8Mbit"
+queue = { aqm = "mysch", kernel = true, args = "limit 10 'x'" }
+[path]
+offloads = true
+[[flows]]
+cc = { name = "mycc", kernel = true, module = "mycc_2" }
+[[flows]]
+cc = { name = "cubic", beta = 0.5, module = "cubic-mine" }
+count = 2
+"#;
+    let kernel = |text: &str, set: &[(&str, &str)], version: Option<&str>| {
+        let overrides: Vec<Override> = set
+            .iter()
+            .map(|(key, value)| Override {
+                key: (*key).to_owned(),
+                value: (*value).to_owned(),
+            })
+            .collect();
+        tailback_scenario::load_request(&Request {
+            overrides: &overrides,
+            engine: EngineKind::Kernel,
+            engine_version: version,
+            ..Request::new(text.as_bytes(), "f.toml", &|_| Err(String::new()))
+        })
+        .unwrap()
+    };
+    let scenario = kernel(text, &[], None);
+    let point = &scenario.points[0];
+    let plan = &point.plan;
+    assert!(plan.offloads);
+    assert_eq!(
+        plan.links[0].queue,
+        Algorithm::Kernel {
+            name: "mysch".to_owned(),
+            args: "limit 10 'x'".to_owned()
+        }
+    );
+    assert_eq!(plan.links[0].module, None);
+    let flow = &plan.flows[0];
+    assert_eq!(
+        (flow.name.as_str(), flow.cc.name(), flow.ecn),
+        ("mycc", "mycc", false)
+    );
+    assert_eq!(flow.cc.known(), None);
+    assert_eq!(flow.module.as_deref(), Some("mycc_2"));
+    let cubic = &plan.flows[2];
+    assert_eq!(options(&cubic.cc).float("beta"), 0.5);
+    assert_eq!(cubic.module.as_deref(), Some("cubic-mine"));
+    for part in [
+        r#""queue":{"args":"limit 10 'x'","kernel":true,"name":"mysch"}"#,
+        r#""cc":{"args":"","kernel":true,"module":"mycc_2","name":"mycc"}"#,
+        r#""module":"cubic-mine","name":"cubic","options""#,
+        r#""offloads":true"#,
+    ] {
+        assert!(
+            point.canonical.contains(part),
+            "{part} in {}",
+            point.canonical
+        );
+    }
+    let id = |set: &[(&str, &str)]| kernel(text, set, None).points[0].run_id.clone();
+    for (key, value) in [
+        ("bottleneck.queue.args", "limit 11"),
+        ("bottleneck.queue.aqm", "mysch2"),
+        ("bottleneck.queue.module", "m"),
+        ("flows.cubic.cc.module", "cubic-other"),
+        ("path.offloads", "false"),
+    ] {
+        assert_ne!(id(&[(key, value)]), point.run_id, "{key} = {value}");
+    }
+
+    // The engine's version is part of the names of run and sweep.
+    let sim = load_ok(SMALL);
+    assert_eq!(
+        (sim.engine, sim.engine_version.as_str()),
+        (EngineKind::Sim, tailback_engine::VERSION)
+    );
+    let one = kernel(SMALL, &[], Some("6.17 a"));
+    let other = kernel(SMALL, &[], Some("6.17 b"));
+    assert_eq!(
+        (one.engine, one.engine_version.as_str()),
+        (EngineKind::Kernel, "6.17 a")
+    );
+    assert_eq!(
+        one.points[0].run_id,
+        kernel(SMALL, &[], Some("6.17 a")).points[0].run_id
+    );
+    assert_eq!(one.points[0].canonical, sim.points[0].canonical);
+    let ids = |scenario: &Scenario| (scenario.points[0].run_id.clone(), scenario.id.clone());
+    let unknown = kernel(SMALL, &[], None);
+    let all = [ids(&sim), ids(&one), ids(&other), ids(&unknown)];
+    for (i, a) in all.iter().enumerate() {
+        for b in &all[..i] {
+            assert!(a.0 != b.0 && a.1 != b.1, "{a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn a_schedule_of_marks_and_losses() {
+    let schedule = |text: &str| {
+        let plan = load_set(SMALL, &[("bottleneck.schedule", text)])
+            .points
+            .swap_remove(0)
+            .plan;
+        plan.links[0].schedule.clone()
+    };
+    assert_eq!(
+        schedule("{ marks = [100, 200], drops = [300, 301] }"),
+        Some(Schedule {
+            marks: vec![100, 200],
+            drops: vec![300, 301]
+        })
+    );
+    assert_eq!(schedule("{ drops = [] }"), None);
+    assert_eq!(plan(SMALL).links[0].schedule, None);
 }

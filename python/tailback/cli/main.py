@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from tailback._native import engine_version
+from tailback.cli.kernel import kernel
 from tailback.errors import InputError, RunsFailed, TailbackError
 
 if TYPE_CHECKING:
+    from tailback.comparison import Comparison, Threshold
     from tailback.results import Results
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -156,6 +158,79 @@ def reproduce(
 
 
 @cli.command()
+@click.argument("sources", nargs=-1, required=True, metavar="FILE | SWEEP SWEEP...")
+@click.option(
+    "--variant",
+    "variants",
+    multiple=True,
+    metavar="NAME[:KEY=VALUE]",
+    help="A variant of FILE: a value replaced by its path; repeat NAME for more. NAME alone is "
+    "the file as it is. Keys engine and kernel choose what runs it. The first is the baseline.",
+)
+@click.option(
+    "--metric",
+    "chosen",
+    multiple=True,
+    metavar="NAME",
+    help="Compare this (tailback list metrics); link.drops is that of links only.",
+)
+@click.option(
+    "--fail-if",
+    "limits",
+    multiple=True,
+    metavar="QUANTITY:±N[%]",
+    help="Exit 1 if a flagged difference is beyond it: throughput_mbit:-5%, delay_ms.mean:+0.5, "
+    "or jain:2% for both ways.",
+)
+@click.option("--report/--no-report", "with_report", default=True, help="Write a report too.")
+@engine_option
+@seeds_option
+@jobs_option
+@out_option
+@json_option
+def compare(
+    sources: tuple[str, ...],
+    variants: tuple[str, ...],
+    chosen: tuple[str, ...],
+    limits: tuple[str, ...],
+    with_report: bool,
+    engine: str,
+    seeds: int | None,
+    jobs: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Compare variants of a scenario, or stored sweeps, and say what differs beyond noise.
+
+    Every variant runs at the same points with the same seeds (default: 10, unless FILE says how
+    many). A difference to the first variant is flagged if its q is below 0.05: the false discovery
+    rate over all differences.
+
+    A SWEEP is the folder of a stored sweep, results/sweeps/ID.
+    """
+    from tailback import comparison
+
+    thresholds = [comparison.Threshold.parse(text) for text in limits]
+    # What is held against a threshold is compared.
+    if thresholds:
+        chosen = (*(chosen or comparison.METRICS), *(t.quantity for t in thresholds))
+    if variants:
+        if len(sources) > 1:
+            raise InputError(f"{len(sources)} files; expected one with --variant")
+        made = comparison.run_variants(
+            Path(sources[0]),
+            comparison.parse(variants, engine),
+            seeds=seeds,
+            chosen=chosen,
+            jobs=jobs,
+            out=out,
+        )
+    else:
+        made = _compare_stored(sources, chosen, seeds)
+    return _show_comparison(made, thresholds, out if with_report else None, with_report, as_json)
+
+
+@cli.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def report(folder: Path) -> int:
     """Write the report of a sweep.
@@ -171,6 +246,58 @@ def report(folder: Path) -> int:
     return OK
 
 
+@cli.command()
+@click.argument("run")
+@click.option("--format", "name", required=True, metavar="FORMAT", help="pcapng or csv.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File to write [default: the run's id with the format's ending].",
+)
+@click.option(
+    "--results",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where results are kept [default: results].",
+)
+@click.option(
+    "--interface",
+    "interfaces",
+    multiple=True,
+    metavar="NAME",
+    help="Of a capture only the packets seen here, e.g. bottleneck.in. Can be repeated.",
+)
+def export(
+    run: str, name: str, out: Path | None, results: Path | None, interfaces: tuple[str, ...]
+) -> int:
+    """Write a run in another tool's format.
+
+    RUN is the folder of a run, results/runs/ID, or its id.
+
+    csv: the series in FILE, the summary in a second file beside it.
+
+    pcapng: for Wireshark, the headers of every packet of a run with
+    record.packets = true, at three interfaces for each link: NAME.in before
+    its queue, NAME.out behind it, NAME.drop with the cause as comment.
+    Wireshark takes a packet that is seen at two interfaces for one sent twice:
+    for its analysis of TCP choose a place, e.g. with --interface bottleneck.in.
+    """
+    from tailback import interop, store
+
+    chosen = interop.get(name)
+    folder = store.find_run(run, results if results is not None else store.DEFAULT)
+    target = out if out is not None else Path(f"{folder.resolve().name}{chosen.suffix}")
+    if target.resolve().parent == folder.resolve():
+        raise InputError(f"--out {target}: nothing is added to the folder of a run")
+    for path in chosen.export(folder, target, interfaces):
+        click.echo(path)
+    return OK
+
+
+cli.add_command(kernel)
+
+
 @cli.command("list")
 @click.argument("what", required=False, type=click.Choice(LISTS))
 @click.option("--options", is_flag=True, help="Show the options of each entry too.")
@@ -184,6 +311,46 @@ def list_(what: str | None, options: bool) -> int:
         for line in listing.lines(kind, options=options):
             click.echo(line if what else f"  {line}")
     return OK
+
+
+def _compare_stored(
+    sources: tuple[str, ...], chosen: tuple[str, ...], seeds: int | None
+) -> Comparison:
+    from tailback import comparison
+
+    if len(sources) < 2:
+        hint = "the folder of another sweep" if Path(sources[0]).is_dir() else "--variant NAME ..."
+        raise InputError(f"{sources[0]}: nothing to compare it with; expected {hint}")
+    if seeds is not None:
+        raise InputError("--seeds: stored sweeps have the seeds that they have")
+    return comparison.compare_stored([Path(source) for source in sources], chosen)
+
+
+def _show_comparison(
+    made: Comparison,
+    thresholds: list[Threshold],
+    out: Path | None,
+    with_report: bool,
+    as_json: bool,
+) -> int:
+    page = None
+    if with_report:
+        page = made.report(None if out is None else out / "comparisons" / made.id)
+    if as_json:
+        _print_json(made.to_dict())
+    else:
+        from tailback.cli import comparison
+
+        comparison.show(made, page)
+    broken = made.failed_assertions()
+    for message in made.failures:
+        _complain(message)
+    for message in broken:
+        _complain(f"assertion does not hold: {message}")
+    beyond = [message for threshold in thresholds for message in threshold.passed(made)]
+    for message in beyond:
+        _complain(message)
+    return FAILED if made.failures or broken or beyond else OK
 
 
 def _overrides(texts: tuple[str, ...]) -> list[tuple[str, str]]:

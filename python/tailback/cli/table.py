@@ -73,17 +73,17 @@ def show(results: Results) -> None:
     """
     groups = results.groups()
     one_link = all(len(run.summary["queues"]) == 1 for run in results.points)
-    console = _console()
+    console = new_console()
     tables: list[Table] = []
     hidden = 0
     for layout in LAYOUTS:
         if layout.together and not one_link:
             continue
         tables, hidden = _tables(results, groups, layout)
-        if all(_width(table) <= console.width for table in tables):
+        if all(width_of(table) <= console.width for table in tables):
             break
     for table in tables:
-        _print(table)
+        print_table(table)
     seeds = max((len(group) for group in groups), default=0)
     if seeds > 1:
         console.print(f"mean over {seeds} seeds ± half the 95 % interval (Student's t)")
@@ -102,7 +102,7 @@ def _tables(
     quantities = (*FLOW, DONE) if completes else FLOW
     with_jain = any(len(run.summary["flows"]) > 1 for run in results.points)
 
-    titles = paths if layout.full_paths else _short_names(paths, {"flow", "link", "cc", "aqm"})
+    titles = paths if layout.full_paths else short_names(paths, {"flow", "link", "cc", "aqm"})
     flows = _table([*titles, "flow", "cc"], quantities, layout)
     flows.title = results.title or None
     links = _table([*titles, "link", "aqm"], LINK, layout)
@@ -184,7 +184,7 @@ def _first(index: int, labels: list[str]) -> list[str]:
     return labels if index == 0 else [""] * len(labels)
 
 
-def _short_names(paths: Sequence[str], taken: set[str]) -> list[str]:
+def short_names(paths: Sequence[str], taken: set[str]) -> list[str]:
     """The ends of the paths, as long as they must be to be told apart."""
     split = [path.split(".") for path in paths]
     names = list(paths)
@@ -200,7 +200,7 @@ def _short_names(paths: Sequence[str], taken: set[str]) -> list[str]:
 
 def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
     """How far off each quantity is, and where the report is."""
-    console = _console()
+    console = new_console()
     if not result.summary:
         console.print(f"{experiment.title}\nno published numbers to compare with", highlight=False)
         console.print(f"report: {result.report_dir}", soft_wrap=True, highlight=False)
@@ -218,7 +218,7 @@ def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
             _percent(row["median_rel_error"]),
             _percent(row["p90_rel_error"]),
         )
-    _print(table)
+    print_table(table)
     console.print(f"report: {result.report_dir}", soft_wrap=True, highlight=False)
 
 
@@ -233,17 +233,20 @@ def _percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.2g} %"
 
 
-def _width(table: Table) -> int:
+def width_of(table: Table) -> int:
+    """Columns that a table takes if nothing of it is cut."""
     wide = Console(width=UNLIMITED)
     return Measurement.get(wide, wide.options, table).maximum
 
 
-def _print(table: Table) -> None:
-    console = _console()
-    _console(max(console.width, _width(table))).print(table, crop=False)
+def print_table(table: Table) -> None:
+    """Prints a table whole, with longer lines than the terminal's if need be."""
+    console = new_console()
+    new_console(max(console.width, width_of(table))).print(table, crop=False)
 
 
-def _console(width: int | None = None) -> Console:
+def new_console(width: int | None = None) -> Console:
+    """The terminal, or what takes its place, of this width if it is given."""
     # Into a pipe or a file a table must not be cut to 80 columns.
     if width is None and not sys.stdout.isatty():
         width = UNLIMITED

@@ -2,6 +2,7 @@
 
 from tailback.figures import export
 from tailback.figures.cdf import cdf, cumulative
+from tailback.figures.differences import differences
 from tailback.figures.heatmap import heatmap
 from tailback.figures.lines import Panel, panel, panels
 from tailback.figures.time_series import thin, time_series
@@ -10,6 +11,7 @@ __all__ = [
     "Panel",
     "cdf",
     "cumulative",
+    "differences",
     "export",
     "heatmap",
     "panel",

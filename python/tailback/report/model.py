@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from tailback.figures.theme import Chart
+from tailback.metrics.statistics import median, nearest_rank
 
 #: How a measured value stands to the published one.
 Status = Literal["pass", "miss", "info"]
@@ -175,6 +176,8 @@ class Report:
     meta: Sequence[tuple[str, str]]
     sections: Sequence[Section]
     cells: Sequence[Cell] = ()
+    #: More files, text by name; one called cells.csv stands for that of `cells`.
+    files: Mapping[str, str] = field(default_factory=dict)
 
     def figures(self) -> list[Figure]:
         """Every figure, in order."""
@@ -205,29 +208,10 @@ def summarise(cells: Sequence[Cell]) -> list[dict[str, str | float | int | None]
             {
                 "quantity": quantity,
                 "cells": len(gaps),
-                "median_rel_error": _median(relatives),
-                "p90_rel_error": _nearest_rank(relatives, 0.9),
-                "median_abs_error": _median(gaps),
-                "p90_abs_error": _nearest_rank(gaps, 0.9),
+                "median_rel_error": median(relatives),
+                "p90_rel_error": nearest_rank(relatives, 0.9),
+                "median_abs_error": median(gaps),
+                "p90_abs_error": nearest_rank(gaps, 0.9),
             }
         )
     return out
-
-
-def _median(values: Sequence[float]) -> float | None:
-    if not values:
-        return None
-    ordered = sorted(values)
-    half = len(ordered) // 2
-    if len(ordered) % 2:
-        return ordered[half]
-    return (ordered[half - 1] + ordered[half]) / 2
-
-
-def _nearest_rank(values: Sequence[float], share: float) -> float | None:
-    if not values:
-        return None
-    ordered = sorted(values)
-    # ceil without the float error of 0.9 * 10
-    rank = -int(-(share * len(ordered) - 1e-9) // 1)
-    return ordered[min(max(rank, 1), len(ordered)) - 1]

@@ -37,7 +37,8 @@ def write(report: Report, folder: Path) -> Path:
             (figures / f"{name}.vl.json").write_text(json.dumps(made), encoding="utf-8")
         (temporary / "index.html").write_text(to_html(report, specs), encoding="utf-8")
         (temporary / "report.md").write_text(to_markdown(report), encoding="utf-8")
-        (temporary / "cells.csv").write_text(to_csv(report.cells), encoding="utf-8")
+        for name, text in {"cells.csv": to_csv(report.cells), **report.files}.items():
+            (temporary / name).write_text(text, encoding="utf-8")
         temporary.chmod(0o755)
         _replace(temporary, folder)
     except BaseException:

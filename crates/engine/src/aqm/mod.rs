@@ -2,6 +2,7 @@
 
 use tailback_record::{Cause, Counts, FlowCounts, Histogram, Series, SeriesId};
 
+use crate::capture::{PacketEvent, Seen};
 use crate::packet::{Ecn, Packet};
 use crate::registry::{Entry, Options};
 use crate::rng::Stream;
@@ -115,6 +116,25 @@ pub struct Sink {
     service: Option<(u16, Time, Time)>,
     warmup: Time,
     events: Option<EventRows>,
+    capture: Option<Box<Capture>>,
+}
+
+/// Every packet at this link since the records were last taken.
+struct Capture {
+    link: u32,
+    packets: Vec<PacketEvent>,
+}
+
+impl Capture {
+    #[cold]
+    fn add(&mut self, packet: &Packet, seen: Seen, time: Time) {
+        self.packets.push(PacketEvent {
+            time,
+            link: self.link,
+            seen,
+            packet: *packet,
+        });
+    }
 }
 
 /// Rows of the series file for each drop and mark.
@@ -141,6 +161,7 @@ impl Sink {
             service: None,
             warmup,
             events: None,
+            capture: None,
         }
     }
 
@@ -158,6 +179,19 @@ impl Sink {
             })
             .collect();
         self.events = Some(EventRows { ids, rows });
+    }
+
+    /// Records every packet, as one of this link.
+    pub fn record_packets(&mut self, link: u32) {
+        let packets = Vec::new();
+        self.capture = Some(Box::new(Capture { link, packets }));
+    }
+
+    /// Moves what was recorded of packets to the end of `out`.
+    pub fn take_packets(&mut self, out: &mut Vec<PacketEvent>) {
+        if let Some(capture) = &mut self.capture {
+            out.append(&mut capture.packets);
+        }
     }
 
     /// Takes the recorded events.
@@ -195,6 +229,11 @@ impl Sink {
             let id = events.ids[packet.flow as usize][cause as usize];
             events.rows.push(id, now.ns(), self.backlog as f64);
         }
+        if let Some(capture) = &mut self.capture
+            && cause.is_drop()
+        {
+            capture.add(packet, Seen::Dropped(cause), now);
+        }
     }
 
     /// The link calls this before `enqueue`.
@@ -203,6 +242,9 @@ impl Sink {
         self.account(now);
         self.backlog += u64::from(packet.len);
         self.backlog_packets += 1;
+        if let Some(capture) = &mut self.capture {
+            capture.add(packet, Seen::Arrived, now);
+        }
         if now >= self.warmup {
             self.flows[packet.flow as usize].arrived += 1;
             // A packet that the queue takes only to drop is not backlog yet:
@@ -214,6 +256,9 @@ impl Sink {
     #[inline]
     pub fn forward(&mut self, packet: &Packet, now: Time) {
         self.leave(packet, now);
+        if let Some(capture) = &mut self.capture {
+            capture.add(packet, Seen::Left, now);
+        }
         if now >= self.warmup {
             self.packets += 1;
             self.bytes += u64::from(packet.len);

@@ -8,8 +8,8 @@ use crate::aqm::{self, QueueContext, Sink};
 use crate::calendar::Calendar;
 use crate::cc;
 use crate::link::Link;
-use crate::plan::{FlowPlan, LinkPlan, Plan, SeriesMode, TrafficPlan};
-use crate::registry::find;
+use crate::plan::{Algorithm, FlowPlan, LinkPlan, Plan, SeriesMode, TrafficPlan};
+use crate::registry::{Entry, Options, find};
 use crate::rng::Stream;
 use crate::tcp::receiver::{EcnEcho, Receiver};
 use crate::tcp::sender::Sender;
@@ -20,8 +20,9 @@ impl Network {
     /// Builds the network of a plan.
     ///
     /// # Panics
-    /// When the plan names an algorithm that is not registered or options that
-    /// are not complete: a plan made from a validated scenario does neither.
+    /// When the plan names an algorithm that is not registered or of the kernel
+    /// only, or options that are not complete: a plan made from a scenario that
+    /// was validated for the simulator does neither.
     pub fn new(plan: &Plan) -> Network {
         let plan = plan.clone();
         let names: Vec<&str> = plan
@@ -85,7 +86,8 @@ impl Network {
         let links: Vec<Link> = plan
             .links
             .iter()
-            .map(|l| build_link(l, &plan, &names))
+            .enumerate()
+            .map(|(i, l)| build_link(i as u32, l, &plan, &names))
             .collect();
         let link_series = plan
             .links
@@ -193,8 +195,20 @@ fn pipe_of(pipes: &mut Vec<Pipe>, delay: Time) -> u32 {
     }) as u32
 }
 
-fn build_link(plan: &LinkPlan, whole: &Plan, names: &[&str]) -> Link {
-    let entry = find(aqm::ENTRIES, plan.aqm).expect("a validated plan names registered queues");
+/// The entry of an algorithm, and the options it is built with.
+fn known<'a, B>(
+    entries: &'a [&'static Entry<B>],
+    chosen: &'a Algorithm,
+) -> (&'a Entry<B>, &'a Options) {
+    let (name, options) = chosen
+        .known()
+        .expect("a plan validated for the simulator has nothing of the kernel only");
+    let entry = find(entries, name).expect("a validated plan names registered algorithms");
+    (entry, options)
+}
+
+fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, names: &[&str]) -> Link {
+    let (entry, options) = known(aqm::ENTRIES, &plan.queue);
     let frames = whole
         .flows
         .iter()
@@ -208,8 +222,11 @@ fn build_link(plan: &LinkPlan, whole: &Plan, names: &[&str]) -> Link {
     if whole.record.events {
         sink.record_events(names, &plan.name);
     }
+    if whole.record.packets {
+        sink.record_packets(index);
+    }
     let loss = Stream::new(whole.seed, &plan.name, "loss");
-    Link::new(plan, (entry.build)(&plan.options, context), sink, loss)
+    Link::new(plan, (entry.build)(options, context), sink, loss)
 }
 
 fn declare_link(series: &mut Series, plan: &LinkPlan, link: &Link) -> LinkSeries {
@@ -226,12 +243,6 @@ fn declare_link(series: &mut Series, plan: &LinkPlan, link: &Link) -> LinkSeries
     }
 }
 
-/// Start of a component: planned, plus the draw of its seed.
-fn start_of(start: Time, name: &str, plan: &Plan) -> Time {
-    let mut stream = Stream::new(plan.seed, name, "start");
-    start + Time(stream.below(plan.start_jitter.ns() + 1))
-}
-
 fn build_flow(
     index: u32,
     flow: &FlowPlan,
@@ -239,8 +250,8 @@ fn build_flow(
     recording: bool,
     series: &mut Series,
 ) -> Flow {
-    let entry = find(cc::ENTRIES, flow.cc).expect("a validated plan names registered algorithms");
-    let control = (entry.build)(&flow.options);
+    let (entry, options) = known(cc::ENTRIES, &flow.cc);
+    let control = (entry.build)(options);
     let echo = EcnEcho::of(flow.ecn, control.ecn_need());
     let gauges = control.gauge_names();
     let bytes = flow.bytes.map(|b| b.0);
@@ -259,7 +270,7 @@ fn build_flow(
         sender: Sender::new(index, &flow.tcp, control, flow.ecn, bytes),
         receiver: Receiver::new(index, &flow.tcp, echo),
         armed: [Time::NEVER; 2],
-        start: start_of(flow.start, &flow.name, plan),
+        start: plan.start_of(flow.start, &flow.name),
         stop: flow.stop,
         bytes,
         mss: u64::from(flow.tcp.mss),
@@ -279,7 +290,7 @@ fn build_source(source: &TrafficPlan, plan: &Plan) -> Unresponsive {
     let stream = Stream::new(plan.seed, &source.name, "traffic");
     Unresponsive {
         source: (entry.build)(&source.options, stream),
-        start: start_of(source.start, &source.name, plan),
+        start: plan.start_of(source.start, &source.name),
         stop: source.stop,
         sent_packets: 0,
         received_packets: 0,

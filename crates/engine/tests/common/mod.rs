@@ -21,18 +21,19 @@ pub fn queue_options(name: &str, set: &[(&'static str, Value)]) -> (&'static str
 
 /// A link with the queue's defaults.
 pub fn link(rate: u64, queue: &str, set: &[(&'static str, Value)]) -> LinkPlan {
-    let (aqm, options) = queue_options(queue, set);
+    let (name, options) = queue_options(queue, set);
     LinkPlan {
         name: "bottleneck".into(),
         rate: RatePlan::Constant(Rate(rate)),
-        aqm,
-        options,
+        queue: Algorithm::Known { name, options },
+        module: None,
         mode: LinkMode::Shaper,
         delay: Time::ZERO,
         jitter: Time::ZERO,
         loss: 0.0,
         overhead: 0,
         count_in_service: false,
+        schedule: None,
     }
 }
 
@@ -45,8 +46,11 @@ pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)])
     let ecn = (entry.build)(&complete_defaults(entry)).ecn_need() != cc::EcnNeed::Optional;
     FlowPlan {
         name: name.into(),
-        cc: entry.name,
-        options,
+        cc: Algorithm::Known {
+            name: entry.name,
+            options,
+        },
+        module: None,
         ecn,
         start: Time::ZERO,
         stop: None,
@@ -69,10 +73,13 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
         links,
         flows,
         traffic: vec![],
+        offloads: false,
         record: RecordPlan {
             interval: Time::from_ms(100),
             series: SeriesMode::Off,
             events: false,
+            packets: false,
+            captures: true,
         },
     }
 }

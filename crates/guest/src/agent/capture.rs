@@ -1,0 +1,319 @@
+//! Packets before and behind the queues, and at the senders: from them come
+//! sojourn times, drops, marks and round-trip times.
+
+use std::collections::HashSet;
+use std::io;
+
+use tailback_guest::job::{Flow, Job};
+use tailback_record::{Cause, Histogram, Series};
+
+use super::frame::{self, Frame, flag};
+use super::queue::{Events, Packet, Queue};
+use super::ring::{Captured, Ring, Which};
+use super::rtt::RttTracker;
+use super::setup::Namespaces;
+use super::sys;
+
+/// Packets a ring has room for between two looks at it.
+const RING_PACKETS: usize = 1 << 16;
+
+/// The captures of a link.
+struct LinkTap {
+    ring: Ring,
+    /// The device behind the queue.
+    out: i32,
+    /// Before the schedule of marks and losses, if there is one.
+    schedule: Option<ScheduleTap>,
+}
+
+struct ScheduleTap {
+    ring: Ring,
+    marks: HashSet<u64>,
+    drops: HashSet<u64>,
+    /// Data packets that have come so far.
+    seen: u64,
+}
+
+/// What follows from the captures for a flow.
+#[derive(Default)]
+struct FlowTap {
+    segments: RttTracker,
+    rtt: Histogram,
+}
+
+/// All captures of a run.
+pub struct Captures {
+    links: Vec<LinkTap>,
+    /// One for each link.
+    pub queues: Vec<Queue>,
+    senders: Vec<Ring>,
+    /// Sender namespace of each ring in `senders`.
+    sender_namespaces: Vec<usize>,
+    flows: Vec<FlowTap>,
+    /// Flow or source by port, from the first one.
+    first_port: u16,
+    plan: Vec<Flow>,
+    n_lanes: usize,
+    /// Difference between the captures' clock and the time of the run, ns.
+    origin_ns: u64,
+    warmup_ns: u64,
+    end_ns: u64,
+    /// Packets captured before and behind queues.
+    pub captured: u64,
+    on: bool,
+}
+
+impl Captures {
+    /// Opens the rings. `origin_ns` is the start of the run on the realtime clock.
+    pub fn open(job: &Job, namespaces: &Namespaces) -> io::Result<Captures> {
+        let enter = |n: usize| namespaces.enter(n).map_err(io::Error::other);
+        let names = || {
+            let flows = job.flows.iter().map(|f| f.name.clone());
+            flows
+                .chain(job.sources.iter().map(|s| s.name.clone()))
+                .collect::<Vec<_>>()
+        };
+        let count = job.flows.len() + job.sources.len();
+        let queues = job.links.iter().map(|link| {
+            let events = job.record.events.then(|| Events::new(names()));
+            Queue::new(link, count, job.warmup_ns, job.duration_ns, events)
+        });
+        let mut captures = Captures {
+            links: Vec::new(),
+            queues: queues.collect(),
+            senders: Vec::new(),
+            sender_namespaces: Vec::new(),
+            flows: job.flows.iter().map(|_| FlowTap::default()).collect(),
+            first_port: job
+                .flows
+                .iter()
+                .map(|f| f.port)
+                .chain(job.sources.iter().map(|s| s.port))
+                .min()
+                .unwrap_or(0),
+            plan: job.flows.clone(),
+            n_lanes: count,
+            origin_ns: 0,
+            warmup_ns: job.warmup_ns,
+            end_ns: job.duration_ns,
+            captured: 0,
+            on: job.record.captures,
+        };
+        if !captures.on {
+            return Ok(captures);
+        }
+        for link in &job.links {
+            enter(link.namespace)?;
+            let ring = Ring::new(Which::Both, RING_PACKETS)?;
+            let out = sys::device_index(&link.device)?;
+            let schedule = match link.schedule_namespace {
+                None => None,
+                Some(namespace) => {
+                    enter(namespace)?;
+                    Some(ScheduleTap {
+                        ring: Ring::new(Which::Incoming, RING_PACKETS)?,
+                        marks: link.scheduled_marks.iter().copied().collect(),
+                        drops: link.scheduled_drops.iter().copied().collect(),
+                        seen: 0,
+                    })
+                }
+            };
+            captures.links.push(LinkTap {
+                ring,
+                out,
+                schedule,
+            });
+        }
+        let mut senders: Vec<usize> = job.flows.iter().map(|f| f.sender).collect();
+        senders.sort_unstable();
+        senders.dedup();
+        for namespace in senders {
+            enter(namespace)?;
+            captures
+                .senders
+                .push(Ring::new(Which::Incoming, RING_PACKETS)?);
+            captures.sender_namespaces.push(namespace);
+        }
+        Ok(captures)
+    }
+
+    /// The start of the run on the captures' clock.
+    pub fn begin(&mut self, origin_ns: u64) {
+        self.origin_ns = origin_ns;
+    }
+
+    /// Rings in which a packet means that a sender has heard something, with their namespace.
+    pub fn sender_rings(&self) -> impl Iterator<Item = (usize, i32)> {
+        self.sender_namespaces
+            .iter()
+            .copied()
+            .zip(self.senders.iter().map(Ring::fd))
+    }
+
+    /// Takes everything captured so far.
+    pub fn drain(&mut self, series: &mut Series) {
+        let Captures {
+            links,
+            queues,
+            senders,
+            flows,
+            plan,
+            ..
+        } = self;
+        let lanes = Lanes {
+            first_port: self.first_port,
+            count: self.n_lanes,
+            origin_ns: self.origin_ns,
+            end_ns: self.end_ns,
+            plan,
+        };
+        let captured = &mut self.captured;
+        let warmup_ns = self.warmup_ns;
+        for (index, (tap, queue)) in links.iter_mut().zip(queues.iter_mut()).enumerate() {
+            if let Some(schedule) = &mut tap.schedule {
+                let ScheduleTap {
+                    ring,
+                    marks,
+                    drops,
+                    seen,
+                } = schedule;
+                ring.drain(|c| {
+                    let Some((packet, frame)) = lanes.packet(&c) else {
+                        return;
+                    };
+                    lanes.note_sent(index, &packet, &frame, flows);
+                    if frame.payload == 0 {
+                        return;
+                    }
+                    *seen += 1;
+                    let cause = if drops.contains(seen) {
+                        Cause::Scheduled
+                    } else if marks.contains(seen) {
+                        if frame.ecn == 0 {
+                            Cause::Scheduled
+                        } else {
+                            Cause::ScheduledMark
+                        }
+                    } else {
+                        return;
+                    };
+                    queue.count(packet.lane / 2, cause, packet.time_ns, series);
+                });
+            }
+            let scheduled = tap.schedule.is_some();
+            let out = tap.out;
+            tap.ring.drain(|c| {
+                *captured += 1;
+                let Some((packet, frame)) = lanes.packet(&c) else {
+                    return;
+                };
+                if c.outgoing {
+                    if c.device == out {
+                        queue.leave(packet, series);
+                    }
+                } else {
+                    if !scheduled {
+                        lanes.note_sent(index, &packet, &frame, flows);
+                    }
+                    queue.enter(packet);
+                }
+            });
+        }
+        // After the links: the segments an ACK covers have been seen there.
+        for ring in senders {
+            ring.drain(|c| {
+                let Some((packet, frame)) = lanes.packet(&c) else {
+                    return;
+                };
+                if packet.lane & 1 == 0 || frame.flags & flag::ACK == 0 {
+                    return;
+                }
+                let flow = &mut flows[packet.lane / 2];
+                let rtt = flow
+                    .segments
+                    .acknowledged(frame.ack, &frame.sack, packet.time_ns);
+                if let Some(rtt) = rtt.filter(|_| packet.time_ns >= warmup_ns) {
+                    flow.rtt.record(rtt);
+                }
+            });
+        }
+    }
+
+    /// The RTT samples of a flow.
+    pub fn take_rtt(&mut self, flow: usize) -> Histogram {
+        std::mem::take(&mut self.flows[flow].rtt)
+    }
+
+    /// Packets the rings had no room for.
+    pub fn lost(&self) -> u64 {
+        let schedules = self
+            .links
+            .iter()
+            .filter_map(|l| l.schedule.as_ref())
+            .map(|s| &s.ring);
+        let rings = self
+            .links
+            .iter()
+            .map(|l| &l.ring)
+            .chain(schedules)
+            .chain(&self.senders);
+        rings.map(Ring::lost).sum()
+    }
+
+    /// Whether anything is captured at all.
+    pub fn on(&self) -> bool {
+        self.on
+    }
+}
+
+/// From a frame to the flow it belongs to.
+struct Lanes<'a> {
+    first_port: u16,
+    count: usize,
+    origin_ns: u64,
+    end_ns: u64,
+    plan: &'a [Flow],
+}
+
+impl Lanes<'_> {
+    /// `None`: not of the scenario, or outside the time of the run.
+    fn packet(&self, captured: &Captured<'_>) -> Option<(Packet, Frame)> {
+        let frame = frame::parse(captured.bytes)?;
+        let flow = usize::from(frame.port.checked_sub(self.first_port)?);
+        if flow >= self.count {
+            return None;
+        }
+        let time_ns = captured.time_ns.checked_sub(self.origin_ns)?;
+        if time_ns >= self.end_ns {
+            return None;
+        }
+        let acks = self
+            .plan
+            .get(flow)
+            .is_some_and(|f| f.sender_address != frame.source);
+        let packet = Packet {
+            time_ns,
+            lane: 2 * flow + usize::from(acks),
+            key: frame.key,
+            len: captured.len,
+            ecn: frame.ecn,
+        };
+        Some((packet, frame))
+    }
+
+    /// A data segment passes the first link of its way: it was sent one access delay ago.
+    fn note_sent(&self, link: usize, packet: &Packet, frame: &Frame, flows: &mut [FlowTap]) {
+        let index = packet.lane / 2;
+        let Some(flow) = self.plan.get(index) else {
+            return;
+        };
+        if packet.lane & 1 == 0
+            && frame.payload > 0
+            && frame.flags & flag::SYN == 0
+            && flow.route.first() == Some(&link)
+        {
+            let sent = packet.time_ns.saturating_sub(flow.access_delay_ns);
+            flows[index].segments.sent(frame.seq, frame.payload, sent);
+        }
+    }
+}

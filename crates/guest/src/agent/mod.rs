@@ -1,0 +1,56 @@
+//! Carries out a job.
+//!
+//! | file | what |
+//! |---|---|
+//! | `setup` | file systems, modules, namespaces, devices, `ip` and `tc` |
+//! | `run` | the main loop: flows, sources, samples, in virtual time |
+//! | `tcp` | connections and what they say of themselves |
+//! | `capture` | packets before and behind the queues, and what follows from them |
+//! | `ring`, `frame` | captured packets, and what they say |
+//! | `queue`, `rtt` | sojourn times, drops, marks; round-trip times |
+//! | `qdisc` | statistics of queue disciplines |
+//! | `sys` | system calls |
+
+mod capture;
+mod frame;
+mod qdisc;
+mod queue;
+mod ring;
+mod rtt;
+mod run;
+mod setup;
+mod sys;
+mod tcp;
+
+use std::fs;
+
+pub use sys::power_off;
+use tailback_guest::job::{self, Job};
+use tailback_guest::result;
+
+const JOB: &str = "/job/job.json";
+const RESULTS: &str = "/results";
+
+/// Runs the job and writes its result.
+pub fn run() -> Result<(), String> {
+    setup::file_systems()?;
+    let text = fs::read_to_string(JOB).map_err(|e| format!("{JOB}: {e}"))?;
+    let job: Job = serde_json::from_str(&text).map_err(|e| format!("{JOB}: {e}"))?;
+    if job.format != job::FORMAT {
+        return Err(format!(
+            "{JOB} has format {}, the agent {}",
+            job.format,
+            job::FORMAT
+        ));
+    }
+    let namespaces = setup::network(&job)?;
+    let finished = run::run(&job, &namespaces)?;
+    let bytes = postcard::to_stdvec(&finished).map_err(|e| format!("result: {e}"))?;
+    // The host takes a file of this name as complete.
+    let part = format!("{RESULTS}/.{}", result::FILE);
+    let whole = format!("{RESULTS}/{}", result::FILE);
+    fs::write(&part, bytes).map_err(|e| format!("{part}: {e}"))?;
+    fs::rename(&part, &whole).map_err(|e| format!("{whole}: {e}"))?;
+    println!("tailback: done");
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! Statistics of queue disciplines over rtnetlink: what `tc -s` shows,
+//! without a process for each sample.
+
+use std::io;
+
+use super::sys::{self, Socket};
+
+/// What a qdisc holds and has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Packets queued.
+    pub packets: u32,
+    /// Bytes queued.
+    pub bytes: u32,
+    /// Packets dropped since it was made.
+    pub drops: u32,
+    /// Packets sent since it was made.
+    pub sent_packets: u32,
+    /// Bytes sent since it was made.
+    pub sent_bytes: u64,
+}
+
+/// A connection to rtnetlink of one namespace, for the qdisc of one device.
+pub struct Probe {
+    socket: Socket,
+    device: i32,
+    kind: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+const RTM_NEWQDISC: u16 = 36;
+const RTM_GETQDISC: u16 = 38;
+const NLM_F_REQUEST: u16 = 1;
+const NLM_F_DUMP: u16 = 0x300;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+/// Bytes of `struct nlmsghdr` and `struct tcmsg`.
+const HEADER: usize = 16;
+const TCMSG: usize = 20;
+const TCA_KIND: u16 = 1;
+const TCA_STATS2: u16 = 7;
+const TCA_STATS_BASIC: u16 = 1;
+const TCA_STATS_QUEUE: u16 = 3;
+
+impl Probe {
+    /// In the current namespace.
+    pub fn new(device: &str, kind: &str) -> io::Result<Probe> {
+        let socket = Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
+        Ok(Probe {
+            socket,
+            device: sys::device_index(device)?,
+            kind: kind.as_bytes().to_vec(),
+            buffer: vec![0; 1 << 16],
+        })
+    }
+
+    /// Asks the kernel; `None`: there is no such qdisc.
+    pub fn read(&mut self) -> io::Result<Option<Statistics>> {
+        let mut request = [0_u8; HEADER + TCMSG];
+        request[0..4].copy_from_slice(&((HEADER + TCMSG) as u32).to_ne_bytes());
+        request[4..6].copy_from_slice(&RTM_GETQDISC.to_ne_bytes());
+        request[6..8].copy_from_slice(&(NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
+        request[HEADER + 4..HEADER + 8].copy_from_slice(&self.device.to_ne_bytes());
+        sys::send_netlink(&self.socket, &request)?;
+        let mut found = None;
+        loop {
+            let n = self.socket.receive(&mut self.buffer)?;
+            let mut rest = &self.buffer[..n];
+            while rest.len() >= HEADER {
+                let length = (word(rest, 0) as usize).clamp(HEADER, rest.len());
+                match half(rest, 4) {
+                    NLMSG_DONE | NLMSG_ERROR => return Ok(found),
+                    RTM_NEWQDISC if length >= HEADER + TCMSG => {
+                        let device = word(rest, HEADER + 4) as i32;
+                        let attributes = &rest[HEADER + TCMSG..length];
+                        if device == self.device && self.is_it(attributes) {
+                            found = Some(statistics(attributes));
+                        }
+                    }
+                    _ => {}
+                }
+                rest = &rest[align(length).min(rest.len())..];
+            }
+        }
+    }
+
+    fn is_it(&self, attributes: &[u8]) -> bool {
+        attribute(attributes, TCA_KIND)
+            .is_some_and(|kind| kind.strip_suffix(&[0]).unwrap_or(kind) == self.kind)
+    }
+}
+
+fn statistics(attributes: &[u8]) -> Statistics {
+    let mut statistics = Statistics::default();
+    let Some(inner) = attribute(attributes, TCA_STATS2) else {
+        return statistics;
+    };
+    if let Some(basic) = attribute(inner, TCA_STATS_BASIC).filter(|b| b.len() >= 12) {
+        let bytes = [word(basic, 0), word(basic, 4)].map(u64::from);
+        statistics.sent_bytes = bytes[0] | bytes[1] << 32;
+        statistics.sent_packets = word(basic, 8);
+    }
+    if let Some(queue) = attribute(inner, TCA_STATS_QUEUE).filter(|q| q.len() >= 12) {
+        statistics.packets = word(queue, 0);
+        statistics.bytes = word(queue, 4);
+        statistics.drops = word(queue, 8);
+    }
+    statistics
+}
+
+fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
+    while attributes.len() >= 4 {
+        let length = usize::from(half(attributes, 0)).clamp(4, attributes.len());
+        // The two highest bits say how it is to be read.
+        if half(attributes, 2) & 0x3fff == wanted {
+            return Some(&attributes[4..length]);
+        }
+        attributes = &attributes[align(length).min(attributes.len())..];
+    }
+    None
+}
+
+fn align(length: usize) -> usize {
+    length.next_multiple_of(4)
+}
+
+fn half(bytes: &[u8], at: usize) -> u16 {
+    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}

@@ -1,0 +1,368 @@
+//! A queue as seen from its two sides: what went in and what came out.
+//!
+//! The guest's own work takes no virtual time, so the time between the two
+//! captures of a packet is its sojourn time, exactly. Within a flow and a
+//! direction queues keep the order: a packet that a later one overtakes was
+//! dropped.
+
+use std::collections::VecDeque;
+
+use tailback_record::{Cause, Counts, FlowCounts, LinkOutcome, Series, SeriesId};
+
+use super::frame::{CE, ECT1};
+use tailback_guest::job::{DropsAt, Limit, Link};
+
+/// A packet on one side of the queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// When, ns from the start of the run.
+    pub time_ns: u64,
+    /// Flow and direction: twice the flow's number, one more for its ACKs.
+    pub lane: usize,
+    /// What tells it from the others of its lane.
+    pub key: u64,
+    /// Frame length, bytes.
+    pub len: u32,
+    /// The ECN field.
+    pub ecn: u8,
+}
+
+/// A packet that went in and was not seen again so far.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    packet: Packet,
+    /// What had come out when it went in.
+    bytes_out: u64,
+    packets_out: u64,
+}
+
+/// Drops and marks as events of the series: one id for each cause and flow.
+pub struct Events {
+    ids: Vec<Option<SeriesId>>,
+    names: Vec<String>,
+}
+
+impl Events {
+    /// For flows and sources of these names.
+    pub fn new(names: Vec<String>) -> Events {
+        Events {
+            ids: vec![None; names.len() * Cause::COUNT],
+            names,
+        }
+    }
+
+    /// As the simulator: the value is the backlog, bytes.
+    fn push(
+        &mut self,
+        series: &mut Series,
+        link: &str,
+        flow: usize,
+        cause: Cause,
+        at_ns: u64,
+        backlog: u64,
+    ) {
+        let id = *self.ids[flow * Cause::COUNT + cause as usize].get_or_insert_with(|| {
+            let kind = if cause.is_drop() { "drop" } else { "mark" };
+            let quantity = format!("{kind}.{}", cause.name());
+            series.id(Some(&self.names[flow]), Some(link), &quantity)
+        });
+        series.push(id, at_ns, backlog as f64);
+    }
+}
+
+/// The state of one link.
+pub struct Queue {
+    /// What was measured.
+    pub outcome: LinkOutcome,
+    /// Of each flow and source.
+    pub flows: Vec<FlowCounts>,
+    /// Packets that came out and were not seen going in.
+    pub strangers: u64,
+    /// Drops found over the whole run, warm-up included.
+    pub dropped: u64,
+    warmup_ns: u64,
+    end_ns: u64,
+    limit: Limit,
+    drops_at: DropsAt,
+    lanes: Vec<VecDeque<Waiting>>,
+    /// Bytes that went in, less those dropped on arrival as far as known.
+    bytes_in: u64,
+    /// Bytes and packets that came out, those the algorithm dropped at the head included.
+    bytes_out: u64,
+    packets_out: u64,
+    /// When the packet that came out last went in.
+    newest_out_ns: u64,
+    events: Option<Events>,
+}
+
+impl Queue {
+    /// An empty queue of so many flows and sources.
+    pub fn new(
+        link: &Link,
+        flows: usize,
+        warmup_ns: u64,
+        end_ns: u64,
+        events: Option<Events>,
+    ) -> Queue {
+        Queue {
+            outcome: LinkOutcome {
+                name: link.name.clone(),
+                aqm: link.aqm.clone(),
+                capacity_bytes: capacity_bytes(&link.rates, warmup_ns, end_ns),
+                ..LinkOutcome::default()
+            },
+            flows: vec![FlowCounts::default(); flows],
+            strangers: 0,
+            dropped: 0,
+            warmup_ns,
+            end_ns,
+            limit: link.limit,
+            drops_at: link.drops_at,
+            lanes: vec![VecDeque::new(); 2 * flows],
+            bytes_in: 0,
+            bytes_out: 0,
+            packets_out: 0,
+            newest_out_ns: 0,
+            events,
+        }
+    }
+
+    /// A packet went in.
+    pub fn enter(&mut self, packet: Packet) {
+        if packet.time_ns >= self.warmup_ns {
+            self.flows[packet.lane / 2].arrived += 1;
+        }
+        self.bytes_in += u64::from(packet.len);
+        self.lanes[packet.lane].push_back(Waiting {
+            packet,
+            bytes_out: self.bytes_out,
+            packets_out: self.packets_out,
+        });
+    }
+
+    /// A packet came out.
+    pub fn leave(&mut self, packet: Packet, series: &mut Series) {
+        let lane = &self.lanes[packet.lane];
+        let Some(place) = lane.iter().position(|w| w.packet.key == packet.key) else {
+            self.strangers += 1;
+            return;
+        };
+        for _ in 0..place {
+            if let Some(lost) = self.lanes[packet.lane].pop_front() {
+                self.lose(&lost, packet.time_ns, series);
+            }
+        }
+        let Some(waiting) = self.lanes[packet.lane].pop_front() else {
+            return;
+        };
+        let (entered, len) = (waiting.packet.time_ns, u64::from(packet.len));
+        self.newest_out_ns = self.newest_out_ns.max(entered);
+        let before = self.bytes_out - waiting.bytes_out;
+        self.bytes_out += len;
+        self.packets_out += 1;
+        self.hold(entered, packet.time_ns, len);
+        if entered >= self.warmup_ns {
+            self.outcome.backlog_max_bytes = self.outcome.backlog_max_bytes.max(before + len);
+        }
+        if packet.time_ns < self.warmup_ns {
+            return;
+        }
+        self.outcome.packets += 1;
+        self.outcome.bytes += len;
+        self.outcome.delay.record(packet.time_ns - entered);
+        if packet.ecn != waiting.packet.ecn {
+            let cause = match packet.ecn {
+                CE => Cause::Mark,
+                ECT1 => Cause::SceMark,
+                _ => return,
+            };
+            self.count(packet.lane / 2, cause, packet.time_ns, series);
+        }
+    }
+
+    /// Counts what happened outside the queue, e.g. by a schedule.
+    pub fn count(&mut self, flow: usize, cause: Cause, at_ns: u64, series: &mut Series) {
+        if at_ns < self.warmup_ns {
+            return;
+        }
+        self.outcome.counts.add(cause);
+        self.flows[flow].counts.add(cause);
+        if let Some(events) = &mut self.events {
+            let backlog = self.bytes_in.saturating_sub(self.bytes_out);
+            events.push(series, &self.outcome.name, flow, cause, at_ns, backlog);
+        }
+    }
+
+    /// A packet is known to have been dropped, at the latest at `seen_ns`.
+    fn lose(&mut self, lost: &Waiting, seen_ns: u64, series: &mut Series) {
+        self.dropped += 1;
+        let packet = lost.packet;
+        // What was ahead of it when it came has left since, the order being kept.
+        let full = match self.limit {
+            Limit::Packets(n) => self.packets_out - lost.packets_out >= n,
+            Limit::Bytes(n) => self.bytes_out - lost.bytes_out + u64::from(packet.len) > n,
+            Limit::Unknown => false,
+        };
+        let cause = if full { Cause::Overflow } else { Cause::Aqm };
+        let at_ns = if full || self.drops_at == DropsAt::Enqueue {
+            self.bytes_in -= u64::from(packet.len);
+            packet.time_ns
+        } else {
+            self.hold(packet.time_ns, seen_ns, u64::from(packet.len));
+            self.bytes_out += u64::from(packet.len);
+            self.packets_out += 1;
+            seen_ns
+        };
+        self.count(packet.lane / 2, cause, at_ns, series);
+    }
+
+    /// A packet of this length waited so long.
+    fn hold(&mut self, from_ns: u64, to_ns: u64, len: u64) {
+        let (from, to) = (from_ns.max(self.warmup_ns), to_ns.min(self.end_ns));
+        if to > from {
+            self.outcome.backlog_byte_ns += u128::from(to - from) * u128::from(len);
+        }
+    }
+
+    /// The end of the run: what waits is waiting still, or was dropped where
+    /// nothing came after it to show that. `queued` is what the queue says
+    /// that it holds.
+    pub fn finish(&mut self, queued: Option<u64>, series: &mut Series) {
+        let waiting: u64 = self.lanes.iter().map(|l| l.len() as u64).sum();
+        let mut surplus = queued.map_or(0, |queued| waiting.saturating_sub(queued));
+        // The oldest first: the queue holds the newest.
+        let mut rest: Vec<(u64, usize)> = Vec::new();
+        for (lane, packets) in self.lanes.iter().enumerate() {
+            rest.extend(packets.iter().map(|w| (w.packet.time_ns, lane)));
+        }
+        rest.sort_unstable();
+        for (entered, lane) in rest {
+            let Some(waiting) = self.lanes[lane].pop_front() else {
+                continue;
+            };
+            if surplus > 0 && entered <= self.newest_out_ns {
+                surplus -= 1;
+                self.lose(&waiting, entered, series);
+            } else {
+                self.hold(entered, self.end_ns, u64::from(waiting.packet.len));
+            }
+        }
+    }
+
+    /// Drops and marks of a flow.
+    pub fn counts_of(&self, flow: usize) -> &Counts {
+        &self.flows[flow].counts
+    }
+}
+
+/// What a link could carry between two times, bytes.
+fn capacity_bytes(rates: &[(u64, u64)], from_ns: u64, to_ns: u64) -> f64 {
+    let ends = rates.iter().skip(1).map(|r| r.0).chain([to_ns]);
+    let pieces = rates.iter().zip(ends).map(|(&(begin, rate), end)| {
+        let (begin, end) = (begin.max(from_ns), end.min(to_ns));
+        end.saturating_sub(begin) as f64 * rate as f64 / 8e9
+    });
+    pieces.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(limit: Limit, drops_at: DropsAt) -> Queue {
+        let link = Link {
+            name: "bottleneck".to_owned(),
+            aqm: "codel".to_owned(),
+            kind: "codel".to_owned(),
+            namespace: 0,
+            device: "out".to_owned(),
+            rates: vec![(0, 8_000_000), (500, 16_000_000)],
+            limit,
+            drops_at,
+            scheduled_marks: Vec::new(),
+            scheduled_drops: Vec::new(),
+            schedule_namespace: None,
+        };
+        Queue::new(&link, 2, 100, 1_000, None)
+    }
+
+    fn packet(time_ns: u64, lane: usize, key: u64, ecn: u8) -> Packet {
+        Packet {
+            time_ns,
+            lane,
+            key,
+            len: 1000,
+            ecn,
+        }
+    }
+
+    #[test]
+    fn sojourn_marks_and_occupancy() {
+        let (mut queue, mut series) = (
+            queue(Limit::Packets(10), DropsAt::Dequeue),
+            Series::default(),
+        );
+        queue.enter(packet(50, 0, 1, 2));
+        queue.enter(packet(120, 2, 1, 2));
+        queue.leave(packet(150, 0, 1, 2), &mut series);
+        queue.leave(packet(200, 2, 1, CE), &mut series);
+        queue.finish(Some(0), &mut series);
+        let outcome = &queue.outcome;
+        assert_eq!((outcome.packets, outcome.bytes), (2, 2000));
+        assert_eq!(outcome.delay.sum(), 100 + 80);
+        assert_eq!(outcome.counts.marks(), 1);
+        assert_eq!(queue.counts_of(1).marks(), 1);
+        // 1000 B from the warm-up at 100 to 150, 1000 B from 120 to 200.
+        assert_eq!(outcome.backlog_byte_ns, 1000 * (50 + 80));
+        assert_eq!(outcome.backlog_max_bytes, 2000);
+        // 400 ns at 1 B/us and 500 ns at 2 B/us
+        assert!((outcome.capacity_bytes - 1.4).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_overtaken_was_dropped_at_the_head() {
+        let (mut queue, mut series) = (
+            queue(Limit::Packets(10), DropsAt::Dequeue),
+            Series::default(),
+        );
+        (0..4).for_each(|key| queue.enter(packet(200 + key, 0, key, 0)));
+        queue.leave(packet(300, 0, 2, 0), &mut series);
+        queue.finish(Some(1), &mut series);
+        assert_eq!(queue.outcome.counts.get(Cause::Aqm), 2);
+        assert_eq!(queue.dropped, 2);
+        let waited = (300 - 200) + (300 - 201) + (300 - 202) + (1000 - 203);
+        assert_eq!(queue.outcome.backlog_byte_ns, 1000 * waited);
+    }
+
+    #[test]
+    fn a_full_buffer_is_told_from_the_algorithm() {
+        let (mut queue, mut series) = (
+            queue(Limit::Packets(2), DropsAt::Enqueue),
+            Series::default(),
+        );
+        (0..3).for_each(|key| queue.enter(packet(200 + key, 0, key, 0)));
+        queue.leave(packet(300, 0, 0, 0), &mut series);
+        queue.enter(packet(301, 0, 3, 0));
+        queue.leave(packet(310, 0, 1, 0), &mut series);
+        queue.enter(packet(311, 0, 4, 0));
+        queue.enter(packet(312, 0, 5, 0));
+        queue.leave(packet(320, 0, 3, 0), &mut series);
+        // Number 4 found one packet waiting, so it was not the buffer.
+        queue.leave(packet(330, 0, 5, 0), &mut series);
+        queue.finish(Some(0), &mut series);
+        assert_eq!(queue.outcome.counts.get(Cause::Overflow), 1);
+        assert_eq!(queue.outcome.counts.get(Cause::Aqm), 1);
+    }
+
+    #[test]
+    fn drops_that_nothing_follows_are_found_by_what_the_queue_holds() {
+        let (mut queue, mut series) = (queue(Limit::Unknown, DropsAt::Enqueue), Series::default());
+        queue.enter(packet(200, 0, 1, 0)); // dropped, the last of its flow
+        queue.enter(packet(210, 2, 1, 0));
+        queue.leave(packet(400, 2, 1, 0), &mut series);
+        queue.enter(packet(500, 2, 2, 0)); // waiting
+        queue.finish(Some(1), &mut series);
+        assert_eq!(queue.outcome.counts.get(Cause::Aqm), 1);
+        assert_eq!(queue.flows[0].counts.drops(), 1);
+    }
+}

@@ -1,0 +1,188 @@
+//! A ring of captured packets in memory shared with the kernel (TPACKET_V2:
+//! a packet can be read as soon as it was captured).
+#![allow(unsafe_code)]
+
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+use super::sys::Socket;
+
+/// Bytes kept of a packet: Ethernet, IPv4 and the longest TCP header.
+pub const SNAPLEN: u32 = 96;
+
+/// Bytes of a slot: the kernel's header, alignment and [`SNAPLEN`].
+const SLOT: usize = 192;
+const BLOCK: usize = 1 << 16;
+const SLOTS_IN_BLOCK: usize = BLOCK / SLOT;
+
+const PACKET_RX_RING: i32 = 5;
+const PACKET_STATISTICS: i32 = 6;
+const PACKET_VERSION: i32 = 10;
+const PACKET_IGNORE_OUTGOING: i32 = 23;
+const TPACKET_V2: i32 = 1;
+const STATUS_USER: u32 = 1;
+
+/// The kernel's `struct tpacket_req`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Request {
+    block_size: u32,
+    blocks: u32,
+    slot_size: u32,
+    slots: u32,
+}
+
+/// A captured packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Captured<'a> {
+    /// When, ns of the realtime clock.
+    pub time_ns: u64,
+    /// The device.
+    pub device: i32,
+    /// Whether it went out there.
+    pub outgoing: bool,
+    /// Frame length, bytes.
+    pub len: u32,
+    /// Its first bytes.
+    pub bytes: &'a [u8],
+}
+
+/// A ring that captures every packet of a namespace.
+pub struct Ring {
+    socket: Socket,
+    memory: *mut u8,
+    size: usize,
+    slots: usize,
+    next: usize,
+}
+
+/// Which packets a ring captures.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// Those that come in and those that go out.
+    Both,
+    /// Those that come in.
+    Incoming,
+}
+
+impl Ring {
+    /// A ring in the current namespace with room for so many packets.
+    pub fn new(which: Which, packets: usize) -> io::Result<Ring> {
+        let socket = Socket::new(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
+        socket.set(libc::SOL_PACKET, PACKET_VERSION, &TPACKET_V2)?;
+        let filter = [libc::sock_filter {
+            code: (libc::BPF_RET | libc::BPF_K) as u16,
+            jt: 0,
+            jf: 0,
+            k: SNAPLEN,
+        }];
+        let program = libc::sock_fprog {
+            len: 1,
+            filter: filter.as_ptr().cast_mut(),
+        };
+        socket.set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)?;
+        if which == Which::Incoming {
+            socket.set(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1_i32)?;
+        }
+        let blocks = packets.div_ceil(SLOTS_IN_BLOCK).max(1);
+        let slots = blocks * SLOTS_IN_BLOCK;
+        let request = Request {
+            block_size: BLOCK as u32,
+            blocks: blocks as u32,
+            slot_size: SLOT as u32,
+            slots: slots as u32,
+        };
+        socket.set(libc::SOL_PACKET, PACKET_RX_RING, &request)?;
+        let size = blocks * BLOCK;
+        // SAFETY: a new mapping of the ring just made, of its size.
+        let memory = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                size,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                socket.fd(),
+                0,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let ring = Ring {
+            socket,
+            memory: memory.cast(),
+            size,
+            slots,
+            next: 0,
+        };
+        // Only now: what came before would be of other namespaces' set-up.
+        ring.socket.bind_packets()?;
+        Ok(ring)
+    }
+
+    /// For waiting.
+    pub fn fd(&self) -> i32 {
+        self.socket.fd()
+    }
+
+    /// Hands over every packet captured so far, in order.
+    pub fn drain(&mut self, mut take: impl FnMut(Captured<'_>)) {
+        loop {
+            let offset = self.next / SLOTS_IN_BLOCK * BLOCK + self.next % SLOTS_IN_BLOCK * SLOT;
+            // SAFETY: `offset` + SLOT lies within the mapping; the first word
+            // of a slot is its status, which tells who may touch the rest; it
+            // is aligned, as slots and blocks are to 64 bytes.
+            unsafe {
+                let slot = self.memory.add(offset);
+                let status = AtomicU32::from_ptr(slot.cast());
+                if status.load(Ordering::Acquire) & STATUS_USER == 0 {
+                    return;
+                }
+                let word = |at: usize| slot.add(at).cast::<u32>().read();
+                let half = |at: usize| slot.add(at).cast::<u16>().read();
+                // struct tpacket2_hdr: status, len, snaplen, mac, net, sec, nsec, ...
+                let (len, kept) = (word(4), word(8));
+                let start = usize::from(half(12));
+                let time_ns = u64::from(word(16)) * 1_000_000_000 + u64::from(word(20));
+                // struct sockaddr_ll behind it: family, protocol, ifindex, hatype, pkttype
+                let device = word(32 + 4) as i32;
+                let kind = slot.add(32 + 10).read();
+                let kept = (kept as usize).min(SLOT.saturating_sub(start));
+                take(Captured {
+                    time_ns,
+                    device,
+                    outgoing: kind == libc::PACKET_OUTGOING,
+                    len,
+                    bytes: std::slice::from_raw_parts(slot.add(start), kept),
+                });
+                fence(Ordering::Release);
+                status.store(0, Ordering::Release);
+            }
+            self.next = (self.next + 1) % self.slots;
+        }
+    }
+
+    /// Packets there was no room for since the last call.
+    pub fn lost(&self) -> u64 {
+        let mut statistics = [0_u8; 8];
+        match self
+            .socket
+            .get(libc::SOL_PACKET, PACKET_STATISTICS, &mut statistics)
+        {
+            Ok(8) => u64::from(u32::from_ne_bytes([
+                statistics[4],
+                statistics[5],
+                statistics[6],
+                statistics[7],
+            ])),
+            _ => 0,
+        }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping made in `new`, which nothing refers to any more.
+        unsafe { libc::munmap(self.memory.cast(), self.size) };
+    }
+}

@@ -1,0 +1,213 @@
+//! Brings the guest into the state the job wants: file systems, modules,
+//! namespaces, devices, and whatever `ip` and `tc` are told.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use super::sys;
+use tailback_guest::job::{Batch, Device, Job, Tool};
+
+/// ethtool's commands for what a device may take over: get, set and the name.
+const FEATURES: [(u32, u32, &str); 3] = [
+    (0x1e, 0x1f, "tso"),
+    (0x23, 0x24, "gso"),
+    (0x2b, 0x2c, "gro"),
+];
+
+/// The namespaces of a job.
+pub struct Namespaces {
+    files: Vec<File>,
+    names: Vec<String>,
+}
+
+impl Namespaces {
+    /// Moves this process into one.
+    pub fn enter(&self, namespace: usize) -> Result<(), String> {
+        let file = self.files.get(namespace).ok_or("no such namespace")?;
+        sys::enter(file).map_err(|e| format!("namespace {}: {e}", self.names[namespace]))
+    }
+
+    /// The name of one.
+    pub fn name(&self, namespace: usize) -> &str {
+        &self.names[namespace]
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+}
+
+/// Mounts what every process expects.
+pub fn file_systems() -> Result<(), String> {
+    let mounts = [
+        ("proc", "/proc", "proc", ""),
+        ("sysfs", "/sys", "sysfs", ""),
+        ("tmpfs", "/tmp", "tmpfs", ""),
+        ("tmpfs", "/run", "tmpfs", ""),
+    ];
+    for (source, target, kind, options) in mounts {
+        sys::mount(source, target, kind, options).map_err(|e| format!("mount {target}: {e}"))?;
+    }
+    fs::create_dir_all("/run/netns").map_err(|e| format!("/run/netns: {e}"))
+}
+
+/// Everything else, up to the first packet.
+pub fn network(job: &Job) -> Result<Namespaces, String> {
+    for module in &job.modules {
+        let file = File::open(&module.path).map_err(|e| format!("{}: {e}", module.path))?;
+        match sys::load_module(&file, &module.parameters) {
+            Err(e) if e.raw_os_error() != Some(libc::EEXIST) => {
+                let parameters = &module.parameters;
+                return Err(format!("module {} {parameters}: {e}", module.path));
+            }
+            _ => {}
+        }
+    }
+    write_sysctls(&job.sysctls)?;
+    let namespaces = make_namespaces(job)?;
+    make_devices(job)?;
+    for (index, namespace) in job.namespaces.iter().enumerate() {
+        namespaces.enter(index)?;
+        write_sysctls(&namespace.sysctls)
+            .map_err(|e| format!("namespace {}: {e}", namespace.name))?;
+    }
+    for veth in &job.veths {
+        for device in [&veth.a, &veth.b] {
+            namespaces.enter(device.namespace)?;
+            set_features(device, job.offloads)?;
+        }
+    }
+    for batch in &job.setup {
+        run_batch(&namespaces, batch)?;
+    }
+    Ok(namespaces)
+}
+
+fn write_sysctls(sysctls: &[(String, String)]) -> Result<(), String> {
+    for (path, value) in sysctls {
+        fs::write(format!("/proc/sys/{path}"), value)
+            .map_err(|e| format!("sysctl {path} = {value}: {e}"))?;
+    }
+    Ok(())
+}
+
+fn make_namespaces(job: &Job) -> Result<Namespaces, String> {
+    let mut files = Vec::new();
+    for namespace in &job.namespaces {
+        let what = |e| format!("namespace {}: {e}", namespace.name);
+        sys::new_network().map_err(what)?;
+        // Where `ip` looks for names.
+        let path = format!("/run/netns/{}", namespace.name);
+        File::create(&path).map_err(what)?;
+        sys::bind_mount("/proc/self/ns/net", &path).map_err(what)?;
+        files.push(File::open(&path).map_err(what)?);
+    }
+    Ok(Namespaces {
+        files,
+        names: job.namespaces.iter().map(|n| n.name.clone()).collect(),
+    })
+}
+
+/// Makes the pairs of devices. Both ends have one hardware address and no ARP,
+/// so that each takes what the other sends without asking who has it.
+fn make_devices(job: &Job) -> Result<(), String> {
+    let mut lines = Vec::new();
+    for (i, veth) in job.veths.iter().enumerate() {
+        let address = format!(
+            "02:00:00:{:02x}:{:02x}:{:02x}",
+            i >> 16,
+            i >> 8 & 0xff,
+            i & 0xff
+        );
+        let place = |device: &Device| {
+            let namespace = &job.namespaces[device.namespace].name;
+            format!("name {} netns {namespace} address {address}", device.name)
+        };
+        let mtu = veth.mtu;
+        let (a, b) = (place(&veth.a), place(&veth.b));
+        lines.push(format!(
+            "link add {a} mtu {mtu} type veth peer {b} mtu {mtu}"
+        ));
+    }
+    run_tool(Tool::Ip, &lines, "devices")
+}
+
+fn set_features(device: &Device, on: bool) -> Result<(), String> {
+    for (_, set, name) in FEATURES {
+        sys::ethtool(&device.name, set, u32::from(on))
+            .map_err(|e| format!("{name} of {}: {e}", device.name))?;
+    }
+    Ok(())
+}
+
+/// What a device of the current namespace takes over, e.g. `tso off, gso off, gro off`.
+pub fn features(device: &str) -> String {
+    let words = FEATURES.map(|(get, _, name)| match sys::ethtool(device, get, 0) {
+        Ok(0) => format!("{name} off"),
+        Ok(_) => format!("{name} on"),
+        Err(e) => format!("{name}: {e}"),
+    });
+    words.join(", ")
+}
+
+/// Runs lines of `ip` or `tc` in a namespace.
+pub fn run_batch(namespaces: &Namespaces, batch: &Batch) -> Result<(), String> {
+    namespaces.enter(batch.namespace)?;
+    run_tool(batch.tool, &batch.lines, namespaces.name(batch.namespace))
+}
+
+fn program(tool: Tool) -> &'static str {
+    match tool {
+        Tool::Ip => "/usr/sbin/ip",
+        Tool::Tc => "/usr/sbin/tc",
+    }
+}
+
+/// Runs lines in the current namespace. What the tool says of a line is the error.
+fn run_tool(tool: Tool, lines: &[String], place: &str) -> Result<(), String> {
+    let program = program(tool);
+    let mut child = Command::new(program)
+        .args(["-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| format!("{program}: {e}"))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        let text = lines.join("\n") + "\n";
+        // A tool that stops reading says why on its other outputs.
+        let _ = stdin.write_all(text.as_bytes());
+    }
+    let output = child
+        .wait_with_output()
+        .map_err(|e| format!("{program}: {e}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let failed = said
+        .lines()
+        .find_map(|line| line.strip_prefix("Command failed -:"))
+        .and_then(|n| n.trim().parse::<usize>().ok())
+        .and_then(|n| lines.get(n.checked_sub(1)?));
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let line = failed.map_or(String::new(), |l| format!(" {l}"));
+    let said: Vec<&str> = said
+        .lines()
+        .filter(|l| !l.starts_with("Command failed"))
+        .collect();
+    Err(format!("{place}: {name}{line}: {}", said.join("; ")))
+}
+
+/// What a tool prints in the current namespace.
+pub fn tool_output(tool: Tool, arguments: &[&str]) -> String {
+    let output = Command::new(program(tool)).args(arguments).output();
+    match output {
+        Ok(output) => String::from_utf8_lossy(&output.stdout)
+            .trim_end()
+            .to_owned(),
+        Err(e) => format!("{}: {e}", program(tool)),
+    }
+}

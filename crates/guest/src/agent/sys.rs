@@ -1,0 +1,481 @@
+//! The system calls the agent needs and no crate wraps in a safe way: all of
+//! the agent's `unsafe` but for the capture ring's memory is here.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// Turns the C convention into a result.
+pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+fn c_string(text: &str) -> io::Result<CString> {
+    CString::new(text).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
+}
+
+/// Mounts a file system.
+pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> io::Result<()> {
+    let (source, target) = (c_string(source)?, c_string(target)?);
+    let (kind, options) = (c_string(kind)?, c_string(options)?);
+    // SAFETY: four C strings that outlive the call.
+    check(unsafe {
+        libc::mount(
+            source.as_ptr(),
+            target.as_ptr(),
+            kind.as_ptr(),
+            0,
+            options.as_ptr().cast(),
+        )
+    })?;
+    Ok(())
+}
+
+/// Binds a file over another.
+pub fn bind_mount(source: &str, target: &str) -> io::Result<()> {
+    let (source, target) = (c_string(source)?, c_string(target)?);
+    // SAFETY: two C strings that outlive the call; a bind mount reads no more.
+    check(unsafe {
+        libc::mount(
+            source.as_ptr(),
+            target.as_ptr(),
+            std::ptr::null(),
+            libc::MS_BIND,
+            std::ptr::null(),
+        )
+    })?;
+    Ok(())
+}
+
+/// Gives this process a new network namespace.
+pub fn new_network() -> io::Result<()> {
+    // SAFETY: takes no pointer.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
+    Ok(())
+}
+
+/// Moves this process into a network namespace.
+pub fn enter(namespace: &File) -> io::Result<()> {
+    // SAFETY: a descriptor that is open, and no pointer.
+    check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })?;
+    Ok(())
+}
+
+/// Loads a kernel module.
+pub fn load_module(file: &File, parameters: &str) -> io::Result<()> {
+    let parameters = c_string(parameters)?;
+    // SAFETY: an open descriptor and a C string that outlives the call.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_finit_module,
+            file.as_raw_fd(),
+            parameters.as_ptr(),
+            0,
+        )
+    };
+    check(result as libc::c_int)?;
+    Ok(())
+}
+
+/// Ends the guest.
+pub fn power_off() -> ! {
+    // SAFETY: takes no pointer. Nothing runs after it.
+    unsafe {
+        libc::sync();
+        libc::reboot(libc::RB_POWER_OFF);
+    }
+    // Only when not the first process: there is nothing else to do.
+    std::process::exit(1)
+}
+
+/// A clock, ns.
+fn clock(which: libc::clockid_t) -> u64 {
+    // SAFETY: zeroed is a valid timespec, and the call writes into it.
+    let time = unsafe {
+        let mut time: libc::timespec = zeroed();
+        libc::clock_gettime(which, &mut time);
+        time
+    };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The clock that timers follow, ns.
+pub fn monotonic_ns() -> u64 {
+    clock(libc::CLOCK_MONOTONIC)
+}
+
+/// The clock of capture times, ns.
+pub fn realtime_ns() -> u64 {
+    clock(libc::CLOCK_REALTIME)
+}
+
+/// A timer that can be waited for.
+pub struct Timer(OwnedFd);
+
+impl Timer {
+    /// A timer that is not set.
+    pub fn new() -> io::Result<Timer> {
+        // SAFETY: takes no pointer; the descriptor is new and owned.
+        let fd = check(unsafe {
+            libc::timerfd_create(
+                libc::CLOCK_MONOTONIC,
+                libc::TFD_NONBLOCK | libc::TFD_CLOEXEC,
+            )
+        })?;
+        // SAFETY: as above.
+        Ok(Timer(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Sets it to a time of the monotonic clock.
+    pub fn set(&self, at_ns: u64) -> io::Result<()> {
+        // SAFETY: plain data, valid when zeroed; the pointers outlive the call.
+        unsafe {
+            let mut spec: libc::itimerspec = zeroed();
+            // A time of zero would disarm it.
+            let at_ns = at_ns.max(1);
+            spec.it_value.tv_sec = (at_ns / 1_000_000_000) as i64;
+            spec.it_value.tv_nsec = (at_ns % 1_000_000_000) as i64;
+            check(libc::timerfd_settime(
+                self.0.as_raw_fd(),
+                libc::TFD_TIMER_ABSTIME,
+                &spec,
+                std::ptr::null_mut(),
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// Takes note of its expiry.
+    pub fn clear(&self) {
+        let mut count = [0_u8; 8];
+        // SAFETY: eight bytes are what a timer gives. Nothing to read is fine.
+        unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), 8) };
+    }
+
+    /// For [`Poll`].
+    pub fn fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+/// Waits for descriptors.
+pub struct Poll(OwnedFd);
+
+/// A descriptor can be read or its peer has finished.
+pub const READABLE: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP) as u32;
+/// A descriptor can be written.
+pub const WRITABLE: u32 = libc::EPOLLOUT as u32;
+/// Report changes only.
+pub const EDGE: u32 = libc::EPOLLET as u32;
+
+impl Poll {
+    /// Waits for nothing yet.
+    pub fn new() -> io::Result<Poll> {
+        // SAFETY: takes no pointer; the descriptor is new and owned.
+        let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        // SAFETY: as above.
+        Ok(Poll(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    fn control(
+        &self,
+        operation: libc::c_int,
+        fd: RawFd,
+        events: u32,
+        token: u64,
+    ) -> io::Result<()> {
+        let mut event = libc::epoll_event { events, u64: token };
+        // SAFETY: the event outlives the call.
+        check(unsafe { libc::epoll_ctl(self.0.as_raw_fd(), operation, fd, &mut event) })?;
+        Ok(())
+    }
+
+    /// Adds a descriptor.
+    pub fn add(&self, fd: RawFd, events: u32, token: u64) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd, events, token)
+    }
+
+    /// Forgets a descriptor.
+    pub fn remove(&self, fd: RawFd) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_DEL, fd, 0, 0)
+    }
+
+    /// Waits without limit; gives tokens with what happened.
+    pub fn wait(&self, happened: &mut Vec<(u64, u32)>) -> io::Result<()> {
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
+        // SAFETY: room for as many events as the call is told.
+        let n = unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), 64, -1) };
+        happened.clear();
+        match check(n) {
+            Ok(n) => happened.extend(events[..n as usize].iter().map(|e| (e.u64, e.events))),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+        Ok(())
+    }
+}
+
+/// A socket.
+pub struct Socket(OwnedFd);
+
+impl Socket {
+    /// A new socket that does not block.
+    pub fn new(family: i32, kind: i32, protocol: i32) -> io::Result<Socket> {
+        let kind = kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: takes no pointer; the descriptor is new and owned.
+        let fd = check(unsafe { libc::socket(family, kind, protocol) })?;
+        // SAFETY: as above.
+        Ok(Socket(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// The descriptor.
+    pub fn fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+
+    /// Sets an option to plain data.
+    pub fn set<T: Copy>(&self, level: i32, name: i32, value: &T) -> io::Result<()> {
+        let pointer: *const T = value;
+        self.set_raw(level, name, pointer.cast(), size_of::<T>())
+    }
+
+    /// Sets an option to text.
+    pub fn set_text(&self, level: i32, name: i32, value: &str) -> io::Result<()> {
+        self.set_raw(level, name, value.as_ptr().cast(), value.len())
+    }
+
+    fn set_raw(
+        &self,
+        level: i32,
+        name: i32,
+        value: *const libc::c_void,
+        n: usize,
+    ) -> io::Result<()> {
+        // SAFETY: the callers pass a live value and its size.
+        check(unsafe { libc::setsockopt(self.fd(), level, name, value, n as libc::socklen_t) })?;
+        Ok(())
+    }
+
+    /// Reads an option of plain numbers into a buffer of bytes; returns how many there are.
+    pub fn get(&self, level: i32, name: i32, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut n = buffer.len() as libc::socklen_t;
+        // SAFETY: room for as many bytes as the call is told.
+        check(unsafe {
+            libc::getsockopt(self.fd(), level, name, buffer.as_mut_ptr().cast(), &mut n)
+        })?;
+        Ok(n as usize)
+    }
+
+    /// Binds to an address and port.
+    pub fn bind(&self, address: Ipv4Addr, port: u16) -> io::Result<()> {
+        let name = ipv4(address, port);
+        // SAFETY: an address of this size that outlives the call.
+        check(unsafe {
+            libc::bind(
+                self.fd(),
+                (&raw const name).cast(),
+                size_of::<libc::sockaddr_in>() as libc::socklen_t,
+            )
+        })?;
+        Ok(())
+    }
+
+    /// Binds a packet socket to every device and protocol.
+    pub fn bind_packets(&self) -> io::Result<()> {
+        // SAFETY: plain data, valid when zeroed; it outlives the call.
+        unsafe {
+            let mut name: libc::sockaddr_ll = zeroed();
+            name.sll_family = libc::AF_PACKET as u16;
+            name.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+            check(libc::bind(
+                self.fd(),
+                (&raw const name).cast(),
+                size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// Connects; a TCP connection is then under way.
+    pub fn connect(&self, address: Ipv4Addr, port: u16) -> io::Result<()> {
+        let name = ipv4(address, port);
+        // SAFETY: an address of this size that outlives the call.
+        let result = check(unsafe {
+            libc::connect(
+                self.fd(),
+                (&raw const name).cast(),
+                size_of::<libc::sockaddr_in>() as libc::socklen_t,
+            )
+        });
+        match result {
+            Err(e) if e.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
+    /// Accepts connections.
+    pub fn listen(&self) -> io::Result<()> {
+        // SAFETY: takes no pointer.
+        check(unsafe { libc::listen(self.fd(), 4) })?;
+        Ok(())
+    }
+
+    /// Takes the next connection, which does not block.
+    pub fn accept(&self) -> io::Result<Socket> {
+        // SAFETY: no address is asked for; the descriptor is new and owned.
+        let fd = check(unsafe {
+            libc::accept4(
+                self.fd(),
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+                libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC,
+            )
+        })?;
+        // SAFETY: as above.
+        Ok(Socket(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Says that nothing more is sent.
+    pub fn finish(&self) -> io::Result<()> {
+        // SAFETY: takes no pointer.
+        check(unsafe { libc::shutdown(self.fd(), libc::SHUT_WR) })?;
+        Ok(())
+    }
+
+    /// Sends up to so many bytes of a file from its start; `None`: no room.
+    pub fn send_file(&self, file: &File, bytes: usize) -> io::Result<Option<usize>> {
+        let mut offset = 0;
+        // SAFETY: open descriptors; the offset outlives the call.
+        let n = unsafe { libc::sendfile(self.fd(), file.as_raw_fd(), &mut offset, bytes) };
+        some_unless_blocked(n)
+    }
+
+    /// Sends a datagram.
+    pub fn send(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
+        // SAFETY: a buffer of this length.
+        let n = unsafe { libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
+        some_unless_blocked(n)
+    }
+
+    /// Takes up to so many bytes and throws them away; `None`: there are none.
+    pub fn discard(&self, bytes: usize) -> io::Result<Option<usize>> {
+        // SAFETY: with MSG_TRUNC TCP writes nothing (tcp(7)).
+        let n = unsafe { libc::recv(self.fd(), std::ptr::null_mut(), bytes, libc::MSG_TRUNC) };
+        some_unless_blocked(n)
+    }
+
+    /// Takes a datagram and throws it away; gives its length.
+    pub fn discard_datagram(&self) -> io::Result<Option<usize>> {
+        let mut byte = [0_u8; 1];
+        // SAFETY: a buffer of this length; the result is the datagram's.
+        let n = unsafe { libc::recv(self.fd(), byte.as_mut_ptr().cast(), 1, libc::MSG_TRUNC) };
+        some_unless_blocked(n)
+    }
+
+    /// Takes a message, e.g. of netlink.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: a buffer of this length.
+        let n = unsafe { libc::recv(self.fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        if n < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(n as usize)
+    }
+
+    /// Waits for a connection to end at once, without the rest of its data.
+    pub fn abort(self) -> io::Result<()> {
+        let linger = libc::linger {
+            l_onoff: 1,
+            l_linger: 0,
+        };
+        self.set(libc::SOL_SOCKET, libc::SO_LINGER, &linger)
+    }
+}
+
+fn some_unless_blocked(n: isize) -> io::Result<Option<usize>> {
+    if n >= 0 {
+        return Ok(Some(n as usize));
+    }
+    let error = io::Error::last_os_error();
+    if error.kind() == io::ErrorKind::WouldBlock {
+        Ok(None)
+    } else {
+        Err(error)
+    }
+}
+
+fn ipv4(address: Ipv4Addr, port: u16) -> libc::sockaddr_in {
+    // SAFETY: plain data, valid when zeroed.
+    let mut name: libc::sockaddr_in = unsafe { zeroed() };
+    name.sin_family = libc::AF_INET as u16;
+    name.sin_port = port.to_be();
+    name.sin_addr.s_addr = u32::from(address).to_be();
+    name
+}
+
+/// Sends a netlink request.
+pub fn send_netlink(socket: &Socket, message: &[u8]) -> io::Result<()> {
+    // SAFETY: plain data, valid when zeroed; pointers outlive the call.
+    let n = unsafe {
+        let mut name: libc::sockaddr_nl = zeroed();
+        name.nl_family = libc::AF_NETLINK as u16;
+        libc::sendto(
+            socket.fd(),
+            message.as_ptr().cast(),
+            message.len(),
+            0,
+            (&raw const name).cast(),
+            size_of::<libc::sockaddr_nl>() as libc::socklen_t,
+        )
+    };
+    check(n as libc::c_int)?;
+    Ok(())
+}
+
+/// The number of a device in the current namespace.
+pub fn device_index(name: &str) -> io::Result<i32> {
+    let name = c_string(name)?;
+    // SAFETY: a C string that outlives the call.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(io::Error::last_os_error()),
+        n => Ok(n as i32),
+    }
+}
+
+/// Asks or sets a device's feature by an ethtool command; gives the value.
+pub fn ethtool(device: &str, command: u32, value: u32) -> io::Result<u32> {
+    let socket = Socket::new(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+    let mut words = [command, value];
+    // SAFETY: plain data, valid when zeroed; the name is cut to fit with its
+    // end, and the words outlive the call that reads and writes them.
+    unsafe {
+        let mut request: libc::ifreq = zeroed();
+        for (to, from) in request.ifr_name.iter_mut().take(15).zip(device.bytes()) {
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+        check(libc::ioctl(socket.fd(), 0x8946, &mut request))?;
+    }
+    Ok(words[1])
+}
+
+/// A file in memory of zeros.
+pub fn zeros(bytes: usize) -> io::Result<File> {
+    // SAFETY: a C string literal; the descriptor is new and owned.
+    let file = unsafe {
+        let fd = check(libc::memfd_create(c"payload".as_ptr(), libc::MFD_CLOEXEC))?;
+        File::from(OwnedFd::from_raw_fd(fd))
+    };
+    file.set_len(bytes as u64)?;
+    // Written once: a hole would be filled page by page while sending.
+    std::os::unix::fs::FileExt::write_all_at(&file, &vec![0; bytes], 0)?;
+    Ok(file)
+}

@@ -1,0 +1,188 @@
+//! TCP connections: both ends of a flow, and what the kernel tells of them.
+
+use std::fs::File;
+use std::io;
+
+use super::sys::Socket;
+use tailback_guest::job::Flow;
+
+/// Bytes handed to TCP at once: a call for each packet would cost as much as
+/// the packet.
+const CHUNK: usize = 1 << 20;
+/// The receiver is woken for so many bytes.
+const LOW_WATER: u64 = 256 << 10;
+
+const TCP_INFO: i32 = 11;
+const TCP_CONGESTION: i32 = 13;
+const TCP_QUICKACK: i32 = 12;
+const TCP_WINDOW_CLAMP: i32 = 10;
+const TCP_CC_INFO: i32 = 26;
+const SO_MAX_PACING_RATE: i32 = 47;
+
+/// What `ss -ti` shows of a connection (`struct tcp_info`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Info {
+    /// Smoothed RTT, us.
+    pub srtt_us: u32,
+    /// Congestion window, segments.
+    pub cwnd: u32,
+    /// Slow-start threshold, segments.
+    pub ssthresh: u32,
+    /// Sent, neither acknowledged, sacked nor lost, plus retransmitted; segments.
+    pub in_flight: u32,
+    /// Segments sent again.
+    pub retransmits: u32,
+    /// Retransmission timeouts.
+    pub timeouts: u16,
+    /// Data segments sent.
+    pub data_segments: u32,
+    /// Bytes received in order.
+    pub received_bytes: u64,
+    /// Time the receive window was the limit, us.
+    pub rwnd_limited_us: u64,
+}
+
+impl Info {
+    fn parse(bytes: &[u8]) -> Info {
+        let part = |at: usize, n: usize| bytes.get(at..at + n);
+        let word =
+            |at: usize| part(at, 4).map_or(0, |b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
+        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+        Info {
+            srtt_us: word(68),
+            cwnd: word(80),
+            ssthresh: word(76),
+            // unacked - sacked - lost + retrans
+            in_flight: (word(24) + word(36)).saturating_sub(word(28) + word(32)),
+            retransmits: word(100),
+            timeouts: part(240, 2).map_or(0, |b| u16::from_ne_bytes([b[0], b[1]])),
+            data_segments: word(156),
+            received_bytes: long(128),
+            rwnd_limited_us: long(176),
+        }
+    }
+}
+
+/// What a connection says of itself.
+pub fn info(socket: &Socket) -> io::Result<Info> {
+    let mut bytes = [0_u8; 384];
+    let n = socket.get(libc::IPPROTO_TCP, TCP_INFO, &mut bytes)?;
+    Ok(Info::parse(&bytes[..n]))
+}
+
+/// DCTCP's alpha, from 0 to 1.
+pub fn dctcp_alpha(socket: &Socket) -> Option<f64> {
+    let mut bytes = [0_u8; 64];
+    // struct tcp_dctcp_info: enabled, ce_state, alpha, ...
+    let n = socket
+        .get(libc::IPPROTO_TCP, TCP_CC_INFO, &mut bytes)
+        .ok()?;
+    (n >= 16)
+        .then(|| f64::from(u32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]])) / 1024.0)
+}
+
+/// The receiving end before it is connected.
+pub fn listener(flow: &Flow) -> io::Result<Socket> {
+    let socket = Socket::new(libc::AF_INET, libc::SOCK_STREAM, 0)?;
+    // The listener's congestion control decides about ECN (DCTCP needs it there).
+    socket.set_text(libc::IPPROTO_TCP, TCP_CONGESTION, &flow.kernel_cc)?;
+    if let Some(clamp) = flow.window_clamp {
+        socket.set(libc::IPPROTO_TCP, TCP_WINDOW_CLAMP, &(clamp as i32))?;
+    }
+    socket.set(
+        libc::SOL_SOCKET,
+        libc::SO_RCVLOWAT,
+        &(low_water(flow, 0) as i32),
+    )?;
+    socket.bind(flow.receiver_address, flow.port)?;
+    socket.listen()?;
+    Ok(socket)
+}
+
+/// The sending end before it is connected.
+pub fn sender(flow: &Flow) -> io::Result<Socket> {
+    let socket = Socket::new(libc::AF_INET, libc::SOCK_STREAM, 0)?;
+    socket.set_text(libc::IPPROTO_TCP, TCP_CONGESTION, &flow.kernel_cc)?;
+    // The call doubles it.
+    let half = (flow.send_buffer / 2) as i32;
+    socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &half)?;
+    if flow.pacing {
+        // Any bound but "none" makes TCP pace itself at its own rate below it.
+        socket.set(libc::SOL_SOCKET, SO_MAX_PACING_RATE, &(u64::MAX >> 1))?;
+    }
+    socket.bind(flow.sender_address, flow.port)?;
+    Ok(socket)
+}
+
+/// What a receiver does once it is connected.
+pub fn accepted(flow: &Flow, socket: &Socket) -> io::Result<()> {
+    if !flow.quickack {
+        socket.set(libc::IPPROTO_TCP, TCP_QUICKACK, &0_i32)?;
+    }
+    Ok(())
+}
+
+/// For how many bytes the receiver is woken when it has read so many: the
+/// last byte of a sized transfer is not waited past.
+fn low_water(flow: &Flow, read: u64) -> u64 {
+    let left = flow
+        .bytes
+        .map_or(u64::MAX, |bytes| bytes.saturating_sub(read));
+    LOW_WATER.min(left).max(1)
+}
+
+/// Reads what there is; gives how much was read in all.
+pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
+    while let Some(n) = socket.discard(64 << 20)? {
+        if n == 0 {
+            break;
+        }
+        read += n as u64;
+    }
+    if flow.bytes.is_some() {
+        socket.set(
+            libc::SOL_SOCKET,
+            libc::SO_RCVLOWAT,
+            &(low_water(flow, read) as i32),
+        )?;
+    }
+    Ok(read)
+}
+
+/// Writes what there is room for; gives how much was written in all.
+pub fn write(flow: &Flow, socket: &Socket, zeros: &File, mut written: u64) -> io::Result<u64> {
+    loop {
+        let left = flow.bytes.map_or(u64::MAX, |bytes| bytes - written);
+        if left == 0 {
+            return Ok(written);
+        }
+        let chunk = (CHUNK as u64).min(left) as usize;
+        match socket.send_file(zeros, chunk)? {
+            None => return Ok(written),
+            Some(n) => written += n as u64,
+        }
+    }
+}
+
+/// Bytes a file of zeros must have for [`write`].
+pub const ZEROS: usize = CHUNK;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_where_the_kernel_has_them() {
+        // Offsets of include/uapi/linux/tcp.h: a word with its own offset.
+        let bytes: Vec<u8> = (0..64_u32).flat_map(|i| (4 * i).to_ne_bytes()).collect();
+        let info = Info::parse(&bytes);
+        assert_eq!((info.srtt_us, info.cwnd, info.ssthresh), (68, 80, 76));
+        assert_eq!(
+            (info.retransmits, info.data_segments, info.timeouts),
+            (100, 156, 240)
+        );
+        assert_eq!(info.in_flight, 24 + 36 - 28 - 32);
+        assert_eq!(info.received_bytes, 128 | 132 << 32);
+        assert_eq!(Info::parse(&bytes[..8]), Info::default(), "an older kernel");
+    }
+}

@@ -1,0 +1,257 @@
+//! What the guest is told: namespaces and devices, the lines for `ip` and
+//! `tc`, flows and sources with their times, and where to listen.
+//!
+//! Everything is decided on the host, where it can be refused, shown and
+//! tested; the agent only carries it out.
+
+use std::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize};
+
+/// Version of this format; host and agent come from the same build.
+pub const FORMAT: u32 = 1;
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Length of the run, ns.
+    pub duration_ns: u64,
+    /// Nothing before this is counted, ns.
+    pub warmup_ns: u64,
+    /// Seed of the run: of the sources' random streams.
+    pub seed: u64,
+    /// What is recorded.
+    pub record: Record,
+    /// Modules to load, in order.
+    pub modules: Vec<Module>,
+    /// Written before anything else in the first namespace, by path below `/proc/sys`.
+    pub sysctls: Vec<(String, String)>,
+    /// Network namespaces.
+    pub namespaces: Vec<Namespace>,
+    /// Pairs of devices between them.
+    pub veths: Vec<Veth>,
+    /// Whether the devices segment and merge (TSO, GSO, GRO).
+    pub offloads: bool,
+    /// Lines for `ip -batch` and `tc -batch`, run in this order.
+    pub setup: Vec<Batch>,
+    /// What changes during the run, ascending.
+    pub changes: Vec<Change>,
+    /// TCP flows, in the order of the plan.
+    pub flows: Vec<Flow>,
+    /// Unresponsive sources, in the order of the plan.
+    pub sources: Vec<Source>,
+    /// Links, in the order of the plan.
+    pub links: Vec<Link>,
+}
+
+/// What is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Distance of samples, ns.
+    pub interval_ns: u64,
+    /// Whether samples go into the series (they always go into the means).
+    pub series: bool,
+    /// Whether the sender is looked at after every ACK.
+    pub changes: bool,
+    /// Whether every drop and mark becomes an event.
+    pub events: bool,
+    /// Whether packets are captured before and behind the queues.
+    pub captures: bool,
+    /// Whether the captured packets are written to `packets.pcapng`.
+    pub packets: bool,
+}
+
+/// A module to load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Module {
+    /// Path in the guest, e.g. `/modules/sch_codel.ko`.
+    pub path: String,
+    /// Parameters, as on insmod's command line.
+    pub parameters: String,
+}
+
+/// A network namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Namespace {
+    /// Name, for messages.
+    pub name: String,
+    /// Written in it, by path below `/proc/sys`.
+    pub sysctls: Vec<(String, String)>,
+}
+
+/// A pair of devices. Both ends have the same hardware address and no ARP, so
+/// that nothing but the scenario's packets is on the wire.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Veth {
+    /// One end.
+    pub a: Device,
+    /// The other.
+    pub b: Device,
+    /// IP bytes of the longest packet.
+    pub mtu: u32,
+}
+
+/// A device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// Namespace, by its place in [`Job::namespaces`].
+    pub namespace: usize,
+    /// Name in it.
+    pub name: String,
+}
+
+/// The program a line is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tool {
+    /// iproute2's `ip`.
+    Ip,
+    /// iproute2's `tc`.
+    Tc,
+}
+
+/// Lines for one program in one namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// Where.
+    pub namespace: usize,
+    /// The program.
+    pub tool: Tool,
+    /// Its arguments, one call a line.
+    pub lines: Vec<String>,
+}
+
+/// A line that is run during the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// When, ns.
+    pub at_ns: u64,
+    /// What.
+    pub batch: Batch,
+}
+
+/// A TCP flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Flow {
+    /// Name in results.
+    pub name: String,
+    /// Name of the congestion control in results.
+    pub cc: String,
+    /// Name by which the kernel knows it.
+    pub kernel_cc: String,
+    /// Namespace of the sender.
+    pub sender: usize,
+    /// Namespace of the receiver.
+    pub receiver: usize,
+    /// The sender's address.
+    pub sender_address: Ipv4Addr,
+    /// The receiver's address.
+    pub receiver_address: Ipv4Addr,
+    /// The receiver's port; the sender's is the same.
+    pub port: u16,
+    /// When it connects, the draw of its seed included, ns.
+    pub start_ns: u64,
+    /// No new data from then on, ns.
+    pub stop_ns: Option<u64>,
+    /// Payload to send; `None`: without end.
+    pub bytes: Option<u64>,
+    /// Payload of a full segment, bytes.
+    pub mss: u16,
+    /// Frame bytes besides it.
+    pub header: u16,
+    /// The send buffer, bytes as `SO_SNDBUF` counts.
+    pub send_buffer: u32,
+    /// Bound of the receive window, bytes; `None`: the buffer's.
+    pub window_clamp: Option<u32>,
+    /// Whether TCP paces at its pacing rate.
+    pub pacing: bool,
+    /// Whether the receiver spends its quick ACKs at the start.
+    pub quickack: bool,
+    /// Constant delay between the sender and the first capture on its way, ns:
+    /// what a packet's capture time has to be corrected by to give its send time.
+    pub access_delay_ns: u64,
+    /// The links its data passes.
+    pub route: Vec<usize>,
+    /// The links its ACKs pass.
+    pub back: Vec<usize>,
+}
+
+/// An unresponsive source.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Source {
+    /// Name in results.
+    pub name: String,
+    /// Kind in the registry.
+    pub kind: String,
+    /// Its options as text that the registry's grammar reads, complete.
+    pub options: Vec<(String, String)>,
+    /// Namespace of the sender.
+    pub sender: usize,
+    /// Namespace of the receiver.
+    pub receiver: usize,
+    /// The sender's address.
+    pub sender_address: Ipv4Addr,
+    /// The receiver's address.
+    pub receiver_address: Ipv4Addr,
+    /// The receiver's port; the sender's is the same.
+    pub port: u16,
+    /// First packet not before, the draw of its seed included, ns.
+    pub start_ns: u64,
+    /// No packet from then on, ns.
+    pub stop_ns: Option<u64>,
+    /// The links its packets pass.
+    pub route: Vec<usize>,
+}
+
+/// A link and its queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// Name in results.
+    pub name: String,
+    /// Name of the queue discipline in results.
+    pub aqm: String,
+    /// Its kind as tc knows it, to find its statistics.
+    pub kind: String,
+    /// The namespace in front of whose device [`Link::device`] the queue stands.
+    /// Packets are captured as they come in through any other device of it.
+    pub namespace: usize,
+    /// The device behind the queue; packets are captured as they go out there.
+    pub device: String,
+    /// From each time (ns) on, this rate (bit/s), ascending, the first at 0.
+    pub rates: Vec<(u64, u64)>,
+    /// What the queue may hold, to tell a full buffer from the algorithm's drops.
+    pub limit: Limit,
+    /// Where the algorithm drops.
+    pub drops_at: DropsAt,
+    /// Packets (of data, from 1) that are marked whatever the queue does.
+    pub scheduled_marks: Vec<u64>,
+    /// Packets (of data, from 1) that are dropped whatever the queue does.
+    pub scheduled_drops: Vec<u64>,
+    /// Where the schedule's packets are captured as they come in: its own
+    /// namespace before that of the queue.
+    pub schedule_namespace: Option<usize>,
+}
+
+/// What a queue may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Limit {
+    /// Packets.
+    Packets(u64),
+    /// Frame bytes.
+    Bytes(u64),
+    /// Not known.
+    Unknown,
+}
+
+/// Where a queue's algorithm drops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DropsAt {
+    /// As packets arrive.
+    Enqueue,
+    /// As packets are about to leave.
+    Dequeue,
+}

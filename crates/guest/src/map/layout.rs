@@ -1,0 +1,604 @@
+//! The network of a plan: namespaces, pairs of devices, and lines for `ip` and `tc`.
+//!
+//! ```text
+//! sG d --- sG mL out --- lL mM out --- d rG        data, group G over links L and M
+//!    b ------------------------------- b           ACKs, no link on the way back
+//! ```
+//!
+//! | namespace | what |
+//! |---|---|
+//! | `init` | the guest's first, which has what there is once only |
+//! | `sG`, `rG` | senders and receivers of group G: flows that share their stack and way |
+//! | `xL` | scheduled marks and drops before link L |
+//! | `mL` | link L: the shaper and the queue under test stand before its device `out` |
+//! | `jL`, `kL` | behind link L: delay, jitter, loss, serialisation of a wire |
+//! | `fL` | behind link L: ways that part |
+//!
+//! As in the simulator half of the round-trip time lies before the first link
+//! of the data, the other half behind the receiver, before the links of the
+//! way back.
+
+use std::net::Ipv4Addr;
+
+use tailback_engine::plan::{FlowPlan, LinkMode, LinkPlan, Plan, RatePlan};
+use tailback_engine::rng::Stream;
+use tailback_engine::units::{Rate, Time};
+
+use super::tc::{Qdisc, time};
+use crate::job::{Batch, Change, Device, Namespace, Tool, Veth};
+
+/// netem with a rate keeps the order of packets; this one adds less than a
+/// nanosecond to a frame of 12,500 bytes.
+const KEEPS_ORDER: &str = "rate 100tbit";
+
+/// What tells groups apart.
+#[derive(PartialEq)]
+struct Key {
+    rtt: Time,
+    route: Vec<u32>,
+    back: Vec<u32>,
+    /// `None`: an unresponsive source.
+    stack: Option<Stack>,
+    /// A host of its own, by its place.
+    alone: Option<usize>,
+    /// Frame bytes without Ethernet.
+    mtu: u32,
+}
+
+/// What of the stack is set by namespace or route.
+#[derive(PartialEq)]
+struct Stack {
+    ecn: bool,
+    timestamps: bool,
+    initial_cwnd: u32,
+    min_rto: Time,
+    delack: bool,
+}
+
+/// Flows or sources on the same two hosts.
+pub(super) struct Group {
+    key: Key,
+    /// The sender's namespace.
+    pub sender: usize,
+    /// The receiver's.
+    pub receiver: usize,
+    /// The sender's address.
+    pub sender_address: Ipv4Addr,
+    /// The receiver's.
+    pub receiver_address: Ipv4Addr,
+}
+
+/// Where a link's queue stands.
+pub(super) struct Place {
+    /// Its namespace.
+    pub namespace: usize,
+    /// That of its schedule.
+    pub schedule: Option<usize>,
+}
+
+/// A network under construction.
+#[derive(Default)]
+pub(super) struct Layout {
+    /// Namespaces.
+    pub namespaces: Vec<Namespace>,
+    /// Pairs of devices.
+    pub veths: Vec<Veth>,
+    /// Lines for `ip` that bring devices up, by namespace.
+    up: Vec<Vec<String>>,
+    /// Lines for `ip` behind those.
+    ip: Vec<Vec<String>>,
+    /// Lines for `tc`, by namespace.
+    tc: Vec<Vec<String>>,
+    /// Lines during the run.
+    pub changes: Vec<Change>,
+    /// Groups.
+    pub groups: Vec<Group>,
+    /// The group of each flow.
+    pub of_flow: Vec<usize>,
+    /// The group of each source.
+    pub of_source: Vec<usize>,
+    /// Links.
+    pub links: Vec<Place>,
+}
+
+/// The end of a way: namespace and device.
+type End = (usize, &'static str);
+
+/// One direction of a group.
+struct Way {
+    group: usize,
+    /// `d` for data, `b` for ACKs.
+    start: End,
+    links: Vec<u32>,
+    end: End,
+    destination: Ipv4Addr,
+}
+
+/// What lies behind a link for some destinations.
+#[derive(Clone, Copy, PartialEq)]
+enum Next {
+    Link(usize),
+    End(End),
+}
+
+impl Layout {
+    /// Lays out a plan that was found possible; `queues` by link.
+    pub fn of(plan: &Plan, queues: &[Qdisc]) -> Layout {
+        let mut layout = Layout::default();
+        layout.namespace("init".to_owned(), Vec::new());
+        layout.group(plan);
+        layout.hosts(plan);
+        let mtu = layout.groups.iter().map(|g| g.key.mtu).max();
+        let mtu = mtu.unwrap_or(1500);
+        layout.middle(plan);
+        let ways = layout.ways();
+        for way in &ways {
+            let first = way.links.first().map(|l| *l as usize);
+            let to = layout.entrance(first.map_or(Next::End(way.end), Next::Link), || {
+                // Behind a host: named after the group.
+                format!("{}{}", way.start.1, way.group)
+            });
+            let own = layout.groups[way.group].key.mtu;
+            layout.veth((way.start.0, way.start.1.to_owned()), to, own);
+        }
+        for (i, link) in plan.links.iter().enumerate() {
+            layout.behind(i, link, plan, &ways, mtu);
+            layout.shaper(i, link, &queues[i], mtu);
+        }
+        layout.changes.sort_by_key(|c| c.at_ns);
+        layout
+    }
+
+    /// The lines of the set-up.
+    pub fn setup(&mut self) -> Vec<Batch> {
+        let mut setup = Vec::new();
+        // Routes want their devices up.
+        for (up, rest) in self.up.iter_mut().zip(&mut self.ip) {
+            up.append(rest);
+        }
+        for (tool, all) in [(Tool::Ip, &mut self.up), (Tool::Tc, &mut self.tc)] {
+            for (namespace, lines) in all.iter_mut().enumerate() {
+                if !lines.is_empty() {
+                    setup.push(Batch {
+                        namespace,
+                        tool,
+                        lines: std::mem::take(lines),
+                    });
+                }
+            }
+        }
+        setup
+    }
+
+    fn namespace(&mut self, name: String, sysctls: Vec<(&str, &str)>) -> usize {
+        let own = |(path, value): (&str, &str)| (path.to_owned(), value.to_owned());
+        self.namespaces.push(Namespace {
+            name,
+            sysctls: sysctls.into_iter().map(own).collect(),
+        });
+        self.up.push(Vec::new());
+        self.ip.push(Vec::new());
+        self.tc.push(Vec::new());
+        self.namespaces.len() - 1
+    }
+
+    fn veth(&mut self, a: (usize, String), b: (usize, String), mtu: u32) {
+        for (namespace, name) in [&a, &b] {
+            self.up[*namespace].push(format!("link set {name} up"));
+        }
+        let device = |(namespace, name)| Device { namespace, name };
+        self.veths.push(Veth {
+            a: device(a),
+            b: device(b),
+            mtu,
+        });
+    }
+
+    fn group(&mut self, plan: &Plan) {
+        let jittered = plan.host_jitter > Time::ZERO;
+        for (i, flow) in plan.flows.iter().enumerate() {
+            let key = Key {
+                rtt: flow.rtt,
+                route: flow.route.clone(),
+                back: flow.back.clone(),
+                stack: Some(Stack {
+                    ecn: flow.ecn,
+                    timestamps: flow.tcp.timestamps,
+                    initial_cwnd: flow.tcp.initial_cwnd,
+                    min_rto: flow.tcp.min_rto,
+                    delack: flow.tcp.delack,
+                }),
+                alone: jittered.then_some(i),
+                mtu: mtu_of(flow),
+            };
+            let group = self.group_of(key);
+            self.of_flow.push(group);
+        }
+        for source in &plan.traffic {
+            let key = Key {
+                rtt: source.rtt,
+                route: source.route.clone(),
+                back: Vec::new(),
+                stack: None,
+                alone: None,
+                mtu: match source.options.get("packet_size") {
+                    Some(tailback_engine::registry::Value::Int(n)) => {
+                        u32::try_from(*n).unwrap_or(1514).saturating_sub(14)
+                    }
+                    _ => 1500,
+                },
+            };
+            let group = self.group_of(key);
+            self.of_source.push(group);
+        }
+    }
+
+    fn group_of(&mut self, key: Key) -> usize {
+        if let Some(found) = self.groups.iter().position(|g| g.key == key) {
+            return found;
+        }
+        let [.., high, low] = (self.groups.len() as u32 + 1).to_be_bytes();
+        self.groups.push(Group {
+            key,
+            sender: 0,
+            receiver: 0,
+            sender_address: Ipv4Addr::new(10, 1, high, low),
+            receiver_address: Ipv4Addr::new(10, 2, high, low),
+        });
+        self.groups.len() - 1
+    }
+
+    fn hosts(&mut self, plan: &Plan) {
+        for g in 0..self.groups.len() {
+            let key = &self.groups[g].key;
+            let mut sysctls = vec![
+                ("net/ipv4/conf/all/rp_filter", "0"),
+                ("net/ipv4/conf/default/rp_filter", "0"),
+                ("net/ipv6/conf/all/disable_ipv6", "1"),
+                ("net/ipv6/conf/default/disable_ipv6", "1"),
+                // A long way has many routers.
+                ("net/ipv4/ip_default_ttl", "255"),
+            ];
+            let (mut there, mut back) = (String::new(), String::new());
+            if let Some(stack) = &key.stack {
+                let switch = |on| if on { "1" } else { "0" };
+                sysctls.extend([
+                    ("net/ipv4/tcp_ecn", switch(stack.ecn)),
+                    // A SYN lost in the queue must not turn ECN off.
+                    ("net/ipv4/tcp_ecn_fallback", "0"),
+                    ("net/ipv4/tcp_timestamps", switch(stack.timestamps)),
+                    ("net/ipv4/tcp_no_metrics_save", "1"),
+                    // Windows of 32 MiB: up to half of a buffer is overhead.
+                    ("net/ipv4/tcp_rmem", "4096 67108864 67108864"),
+                    ("net/ipv4/tcp_wmem", "4096 1048576 67108864"),
+                ]);
+                if stack.initial_cwnd != 10 {
+                    there.push_str(&format!(" initcwnd {}", stack.initial_cwnd));
+                }
+                if stack.min_rto != Time::from_ms(200) {
+                    there.push_str(&format!(" rto_min {}ms", stack.min_rto.ns() / 1_000_000));
+                }
+                if !stack.delack {
+                    back.push_str(" quickack 1");
+                }
+            }
+            let half = Time(key.rtt.ns() / 2);
+            let rest = key.rtt - half;
+            let responsive = key.stack.is_some();
+            let name = &key
+                .alone
+                .map_or(String::new(), |i| plan.flows[i].name.clone());
+            let jitter = if key.alone.is_some() {
+                plan.host_jitter
+            } else {
+                Time::ZERO
+            };
+            let sender = self.namespace(format!("s{g}"), sysctls.clone());
+            let receiver = self.namespace(format!("r{g}"), sysctls);
+            let group = &mut self.groups[g];
+            (group.sender, group.receiver) = (sender, receiver);
+            let (from, to) = (group.sender_address, group.receiver_address);
+            for (namespace, address) in [(sender, from), (receiver, to)] {
+                self.up[namespace].push("link set lo up".to_owned());
+                self.ip[namespace].push(format!("address add {address}/32 dev lo"));
+            }
+            if !plan.offloads && responsive {
+                // TCP then makes packets of one segment.
+                self.ip[sender].push("link set d gso_max_segs 1".to_owned());
+            }
+            self.ip[sender].push(format!("route add {to}/32 dev d src {from}{there}"));
+            let seed = |purpose| (!name.is_empty()).then(|| seed_of(plan, name, purpose));
+            self.host_delay(sender, "d", half, jitter, seed("sender jitter"));
+            if responsive {
+                self.ip[receiver].push(format!("route add {from}/32 dev b src {to}{back}"));
+                self.host_delay(receiver, "b", rest, jitter, seed("receiver jitter"));
+            }
+        }
+    }
+
+    fn host_delay(
+        &mut self,
+        namespace: usize,
+        device: &str,
+        delay: Time,
+        jitter: Time,
+        seed: Option<u64>,
+    ) {
+        let words = delay_words(delay, jitter, seed);
+        if !words.is_empty() {
+            self.tc[namespace].push(netem("add", device, &words));
+        }
+    }
+
+    /// Namespaces of the links, so that devices can be named in any order.
+    fn middle(&mut self, plan: &Plan) {
+        for (i, link) in plan.links.iter().enumerate() {
+            let schedule = link
+                .schedule
+                .as_ref()
+                .map(|_| self.namespace(format!("x{i}"), forwarding()));
+            let namespace = self.namespace(format!("m{i}"), forwarding());
+            self.links.push(Place {
+                namespace,
+                schedule,
+            });
+        }
+    }
+
+    fn ways(&self) -> Vec<Way> {
+        let mut ways = Vec::new();
+        for (i, group) in self.groups.iter().enumerate() {
+            ways.push(Way {
+                group: i,
+                start: (group.sender, "d"),
+                links: group.key.route.clone(),
+                end: (group.receiver, "d"),
+                destination: group.receiver_address,
+            });
+            if group.key.stack.is_some() {
+                ways.push(Way {
+                    group: i,
+                    start: (group.receiver, "b"),
+                    links: group.key.back.clone(),
+                    end: (group.sender, "b"),
+                    destination: group.sender_address,
+                });
+            }
+        }
+        ways
+    }
+
+    /// The device by which packets enter a link or a host.
+    fn entrance(&self, next: Next, name: impl FnOnce() -> String) -> (usize, String) {
+        match next {
+            Next::Link(link) => {
+                let place = &self.links[link];
+                (place.schedule.unwrap_or(place.namespace), name())
+            }
+            Next::End((namespace, device)) => (namespace, device.to_owned()),
+        }
+    }
+
+    /// What lies behind a link, up to the next links and hosts.
+    fn behind(&mut self, i: usize, link: &LinkPlan, plan: &Plan, ways: &[Way], mtu: u32) {
+        let place = self.links[i].namespace;
+        let mut here = place;
+        let stages = stages(link, plan);
+        for (letter, stage) in ["j", "k"].iter().zip(&stages) {
+            let joint = self.namespace(format!("{letter}{i}"), forwarding());
+            self.veth((here, "out".to_owned()), (joint, "in".to_owned()), mtu);
+            self.tc[joint].push(netem("add", "out", &stage.words(None)));
+            if stage.wire.is_some()
+                && let RatePlan::Steps(steps) = &link.rate
+            {
+                for (at, rate) in steps.iter().skip(1) {
+                    let line = netem("change", "out", &stage.words(Some(*rate)));
+                    self.change(*at, joint, line);
+                }
+            }
+            self.out_by(here);
+            here = joint;
+        }
+
+        let mut nexts: Vec<(Next, Vec<Ipv4Addr>)> = Vec::new();
+        for way in ways {
+            let Some(at) = way.links.iter().position(|l| *l as usize == i) else {
+                continue;
+            };
+            let next = match way.links.get(at + 1) {
+                Some(link) => Next::Link(*link as usize),
+                None => Next::End(way.end),
+            };
+            match nexts.iter_mut().find(|n| n.0 == next) {
+                Some(found) => found.1.push(way.destination),
+                None => nexts.push((next, vec![way.destination])),
+            }
+        }
+        match nexts.as_slice() {
+            [] => {
+                // Nothing passes, but the queue is there to be looked at.
+                let end = self.namespace(format!("f{i}"), forwarding());
+                self.veth((here, "out".to_owned()), (end, "in".to_owned()), mtu);
+                self.out_by(here);
+            }
+            [(next, _)] => {
+                let to = self.entrance(*next, || format!("l{i}"));
+                self.veth((here, "out".to_owned()), to, mtu);
+                self.out_by(here);
+            }
+            _ => {
+                let fork = self.namespace(format!("f{i}"), forwarding());
+                self.veth((here, "out".to_owned()), (fork, "in".to_owned()), mtu);
+                self.out_by(here);
+                for (n, (next, destinations)) in nexts.iter().enumerate() {
+                    let to = self.entrance(*next, || format!("l{i}"));
+                    self.veth((fork, format!("to{n}")), to, mtu);
+                    for destination in destinations {
+                        self.ip[fork].push(format!("route add {destination}/32 dev to{n}"));
+                    }
+                }
+            }
+        }
+        if let Some(schedule) = self.links[i].schedule {
+            self.veth((schedule, "out".to_owned()), (place, "x".to_owned()), mtu);
+            self.out_by(schedule);
+            let line = "qdisc add dev out root tbsched".to_owned();
+            self.tc[schedule].push(line);
+        }
+    }
+
+    /// Everything goes out by `out`.
+    fn out_by(&mut self, namespace: usize) {
+        self.ip[namespace].push("route add default dev out".to_owned());
+    }
+
+    /// The shaper before `out`, and the queue in it.
+    fn shaper(&mut self, i: usize, link: &LinkPlan, queue: &Qdisc, mtu: u32) {
+        // A queue discipline that shapes itself would stand at the root instead.
+        let place = self.links[i].namespace;
+        let class = |what: &str, rate: Rate| {
+            let overhead = match link.overhead {
+                0 => String::new(),
+                n => format!(" overhead {n}"),
+            };
+            // Without a burst a packet leaves at the start of its slot and the
+            // next one after len/rate; the quantum is of no use to one class.
+            format!(
+                "class {what} dev out parent 1: classid 1:1 htb rate {0}bit ceil {0}bit burst 1b cburst 1b quantum {1}{overhead}",
+                rate.0,
+                mtu + 14,
+            )
+        };
+        let lines = [
+            "qdisc add dev out root handle 1: htb default 1".to_owned(),
+            class("add", link.rate.nominal()),
+            format!(
+                "qdisc add dev out parent 1:1 handle 10: {} {}",
+                queue.kind, queue.words
+            )
+            .trim_end()
+            .to_owned(),
+        ];
+        self.tc[place].extend(lines);
+        if let RatePlan::Steps(steps) = &link.rate {
+            for (at, rate) in steps.iter().skip(1) {
+                self.change(*at, place, class("change", *rate));
+            }
+        }
+    }
+
+    fn change(&mut self, at: Time, namespace: usize, line: String) {
+        self.changes.push(Change {
+            at_ns: at.ns(),
+            batch: Batch {
+                namespace,
+                tool: Tool::Tc,
+                lines: vec![line],
+            },
+        });
+    }
+}
+
+/// IP bytes of the longest packet of a flow.
+pub(super) fn mtu_of(flow: &FlowPlan) -> u32 {
+    (u32::from(flow.tcp.mss) + u32::from(flow.tcp.header)).saturating_sub(14)
+}
+
+/// Sysctls of a router.
+fn forwarding() -> Vec<(&'static str, &'static str)> {
+    vec![
+        // First: it resets others.
+        ("net/ipv4/ip_forward", "1"),
+        ("net/ipv4/conf/all/rp_filter", "0"),
+        ("net/ipv4/conf/default/rp_filter", "0"),
+        ("net/ipv6/conf/all/disable_ipv6", "1"),
+        ("net/ipv6/conf/default/disable_ipv6", "1"),
+    ]
+}
+
+fn netem(what: &str, device: &str, words: &str) -> String {
+    format!("qdisc {what} dev {device} root netem limit 1000000 {words}")
+}
+
+/// netem's words for a delay and an order-preserving addition of up to `jitter`.
+fn delay_words(delay: Time, jitter: Time, seed: Option<u64>) -> String {
+    match (delay, jitter) {
+        (Time::ZERO, Time::ZERO) => String::new(),
+        (delay, Time::ZERO) => format!("delay {}", time(delay)),
+        (delay, jitter) => {
+            let half = Time(jitter.ns() / 2);
+            let seed = seed.map_or(String::new(), |s| format!(" seed {s}"));
+            let mean = time(delay + half);
+            format!("delay {mean} {} {KEEPS_ORDER}{seed}", time(half))
+        }
+    }
+}
+
+fn seed_of(plan: &Plan, name: &str, purpose: &str) -> u64 {
+    Stream::new(plan.seed, name, purpose).bits()
+}
+
+/// One netem behind a link.
+struct Stage {
+    /// Bit/s and overhead, where it serialises.
+    wire: Option<(Rate, i32)>,
+    delay: Time,
+    jitter: Time,
+    loss: f64,
+    seed: u64,
+}
+
+impl Stage {
+    /// netem's words, at another rate if one is given.
+    fn words(&self, rate: Option<Rate>) -> String {
+        let seed = self.seed;
+        let mut words = Vec::new();
+        let delay = delay_words(self.delay, self.jitter, None);
+        if !delay.is_empty() {
+            words.push(delay);
+        }
+        if self.loss > 0.0 {
+            words.push(format!("loss random {}%", self.loss * 100.0));
+        }
+        if let Some((at_first, overhead)) = self.wire {
+            let rate = rate.unwrap_or(at_first).0;
+            words.push(match overhead {
+                0 => format!("rate {rate}bit"),
+                n => format!("rate {rate}bit {n}"),
+            });
+        }
+        if self.loss > 0.0 || self.jitter > Time::ZERO {
+            words.push(format!("seed {seed}"));
+        }
+        words.join(" ")
+    }
+}
+
+/// What stands behind a link: serialisation and jitter need one netem each,
+/// since the one that serialises would space what the jitter has bunched.
+fn stages(link: &LinkPlan, plan: &Plan) -> Vec<Stage> {
+    let wire = (link.mode == LinkMode::Wire).then(|| (link.rate.nominal(), link.overhead));
+    let jittered = link.jitter > Time::ZERO;
+    let seed = seed_of(plan, &link.name, "netem");
+    let mut stages = Vec::new();
+    if wire.is_some() && jittered {
+        stages.push(Stage {
+            wire,
+            delay: Time::ZERO,
+            jitter: Time::ZERO,
+            loss: 0.0,
+            seed,
+        });
+    }
+    let last = Stage {
+        wire: wire.filter(|_| !jittered),
+        delay: link.delay,
+        jitter: link.jitter,
+        loss: link.loss,
+        seed,
+    };
+    if !last.words(None).is_empty() {
+        stages.push(last);
+    }
+    stages
+}

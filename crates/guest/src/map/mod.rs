@@ -1,0 +1,381 @@
+//! A plan as a job for the guest, or the reasons why Linux cannot run it.
+//!
+//! | module | what |
+//! |---|---|
+//! | `layout` | namespaces, devices, routes, shapers, delays |
+//! | `tc` | queue disciplines in tc's words |
+//! | `cc` | congestion controls and their parameters |
+//! | `modules` | what is loaded |
+//! | `refuse` | what Linux cannot do, by place in the plan |
+//! | `script` | a job as text, to be read |
+
+mod cc;
+mod layout;
+mod modules;
+mod refuse;
+mod script;
+mod tc;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tailback_engine::plan::{LinkPlan, Pacing, Plan, RatePlan, Refusal, SeriesMode, TcpPlan};
+use tailback_engine::registry::{Kernel, find, text};
+use tailback_engine::traffic;
+use tailback_engine::units::Time;
+
+use crate::job::{FORMAT, Flow, Job, Link, Record, Source};
+use layout::{Layout, mtu_of};
+use modules::Modules;
+use refuse::Refusals;
+
+/// What an entry's `version` is called when it is that of the kit.
+const THIS_LINUX: &str = "linux-7.3";
+
+/// Name of the module of scheduled marks and drops, and of its kind.
+const SCHEDULE: &str = "tbsched";
+
+/// Ports of flows and sources start here, one each.
+const FIRST_PORT: u16 = 5001;
+
+/// Most flows and sources.
+const MOST_ENDS: usize = 60_000;
+
+/// Most socket buffer over all senders, bytes.
+const SEND_BUFFERS: u64 = 1 << 30;
+
+/// What the kernel of a kit has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kit {
+    /// Congestion controls: guest path of the module, or none if built in.
+    #[serde(default)]
+    pub ccs: BTreeMap<String, Option<String>>,
+    /// Queue disciplines: guest path of the module, or none if built in.
+    #[serde(default)]
+    pub qdiscs: BTreeMap<String, Option<String>>,
+    /// Other modules by name: guest paths, in the order of loading.
+    #[serde(default)]
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+/// Why a kernel cannot run a plan; empty if it can.
+pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
+    map(plan, kit).err().unwrap_or_default()
+}
+
+/// A plan as a job for the guest.
+///
+/// # Errors
+/// Everything that Linux, or this kit, cannot do.
+pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
+    let mut no = Refusals::default();
+    let mut modules = Modules::default();
+    whole(plan, &mut no);
+    let mut queues = Vec::new();
+    let mut scheduled = 0;
+    for (i, link) in plan.links.iter().enumerate() {
+        let path = format!("links[{i}]");
+        links(&path, link, &mut no);
+        queues.push(tc::queue(&path, link, kit, &mut modules, &mut no));
+        if let Some(schedule) = &link.schedule {
+            scheduled += 1;
+            let at = format!("{path}.schedule");
+            if scheduled > 1 {
+                no.add(
+                    &at,
+                    "the kernel's schedule is one list",
+                    "one link with a schedule",
+                );
+            }
+            match kit.extra.get(SCHEDULE) {
+                Some(paths) => {
+                    let mut parameters = Vec::new();
+                    for (name, list) in [("marks", &schedule.marks), ("drops", &schedule.drops)] {
+                        if !list.is_empty() {
+                            let list: Vec<String> = list.iter().map(u64::to_string).collect();
+                            parameters.push(format!("{name}={}", list.join(",")));
+                        }
+                    }
+                    modules.schedule(paths.clone(), parameters.join(" "));
+                }
+                None => no.add(
+                    &at,
+                    "the kernel kit has no module for scheduled marks and drops",
+                    format!("a kit with {SCHEDULE}"),
+                ),
+            }
+        }
+    }
+    let mut names = Vec::new();
+    for (i, flow) in plan.flows.iter().enumerate() {
+        let path = format!("flows[{i}]");
+        stack(&path, &flow.tcp, &mut no);
+        ways(
+            &path,
+            &[("route", &flow.route), ("back", &flow.back)],
+            &mut no,
+        );
+        if mtu_of(flow) > 65_535 {
+            no.add(
+                &format!("{path}.tcp.mss"),
+                "longer than an IP packet",
+                "mss + header of at most 65549",
+            );
+        }
+        names.push(cc::control(&path, flow, kit, &mut modules, &mut no));
+    }
+    for (i, source) in plan.traffic.iter().enumerate() {
+        let path = format!("traffic[{i}]");
+        ways(&path, &[("route", &source.route)], &mut no);
+        let kernel = find(traffic::ENTRIES, source.kind).map(|e| e.kernel);
+        if kernel != Some(Kernel::Agent) {
+            no.never(
+                &format!("{path}.kind"),
+                format!("{} is not played in the kernel", source.kind),
+            );
+        }
+    }
+    if !no.0.is_empty() {
+        return Err(no.0);
+    }
+
+    let mut layout = Layout::of(plan, &queues);
+    let setup = layout.setup();
+    let schedule_of = |link: &LinkPlan| link.schedule.clone().unwrap_or_default();
+    let links = plan.links.iter().zip(queues).zip(&layout.links);
+    let links = links.map(|((link, queue), place)| Link {
+        name: link.name.clone(),
+        aqm: link.queue.name().to_owned(),
+        kind: queue.kind,
+        namespace: place.namespace,
+        device: "out".to_owned(),
+        rates: match &link.rate {
+            RatePlan::Steps(steps) => steps.iter().map(|(t, r)| (t.ns(), r.0)).collect(),
+            other => vec![(0, other.nominal().0)],
+        },
+        limit: queue.limit,
+        drops_at: queue.drops_at,
+        scheduled_marks: schedule_of(link).marks,
+        scheduled_drops: schedule_of(link).drops,
+        schedule_namespace: place.schedule,
+    });
+    let links = links.collect();
+    let port = |index: usize| FIRST_PORT + index as u16;
+    let places = |route: &[u32]| route.iter().map(|l| *l as usize).collect();
+    let mut flows = Vec::new();
+    for (i, (flow, kernel_cc)) in plan.flows.iter().zip(names).enumerate() {
+        let group = &layout.groups[layout.of_flow[i]];
+        let tcp = &flow.tcp;
+        flows.push(Flow {
+            name: flow.name.clone(),
+            cc: flow.cc.name().to_owned(),
+            kernel_cc,
+            sender: group.sender,
+            receiver: group.receiver,
+            sender_address: group.sender_address,
+            receiver_address: group.receiver_address,
+            port: port(i),
+            start_ns: plan.start_of(flow.start, &flow.name).ns(),
+            stop_ns: flow.stop.map(Time::ns),
+            bytes: flow.bytes.map(|b| b.0),
+            mss: tcp.mss,
+            header: tcp.header,
+            send_buffer: send_buffer(plan, &flow.route, flow.rtt),
+            window_clamp: (tcp.rwnd != TcpPlan::default().rwnd).then_some(tcp.rwnd.0 as u32),
+            pacing: tcp.pacing == Pacing::Fq,
+            quickack: tcp.quickack,
+            access_delay_ns: flow.rtt.ns() / 2,
+            route: places(&flow.route),
+            back: places(&flow.back),
+        });
+    }
+    let mut sources = Vec::new();
+    for (i, source) in plan.traffic.iter().enumerate() {
+        let group = &layout.groups[layout.of_source[i]];
+        let options = source.options.iter();
+        sources.push(Source {
+            name: source.name.clone(),
+            kind: source.kind.to_owned(),
+            options: options.map(|(n, v)| (n.to_owned(), text(v))).collect(),
+            sender: group.sender,
+            receiver: group.receiver,
+            sender_address: group.sender_address,
+            receiver_address: group.receiver_address,
+            port: port(plan.flows.len() + i),
+            start_ns: plan.start_of(source.start, &source.name).ns(),
+            stop_ns: source.stop.map(Time::ns),
+            route: places(&source.route),
+        });
+    }
+    Ok(Job {
+        format: FORMAT,
+        duration_ns: plan.duration.ns(),
+        warmup_ns: plan.warmup.ns(),
+        seed: plan.seed,
+        record: Record {
+            interval_ns: plan.record.interval.ns(),
+            series: plan.record.series != SeriesMode::Off,
+            changes: plan.record.series == SeriesMode::Changes,
+            events: plan.record.events,
+            captures: plan.record.captures,
+            packets: plan.record.packets,
+        },
+        modules: modules.list(),
+        sysctls: global_sysctls(),
+        namespaces: layout.namespaces,
+        veths: layout.veths,
+        offloads: plan.offloads,
+        setup,
+        changes: layout.changes,
+        flows,
+        sources,
+        links,
+    })
+}
+
+/// Sysctls that there are once.
+fn global_sysctls() -> Vec<(String, String)> {
+    [
+        // Pages: pressure from 2 GiB on only; buffers are bounded one by one.
+        ("net/ipv4/tcp_mem", "393216 524288 786432"),
+        ("net/core/rmem_max", "67108864"),
+        ("net/core/wmem_max", "67108864"),
+        // Each destination of each namespace is a neighbour.
+        ("net/ipv4/neigh/default/gc_thresh1", "262144"),
+        ("net/ipv4/neigh/default/gc_thresh2", "524288"),
+        ("net/ipv4/neigh/default/gc_thresh3", "1048576"),
+    ]
+    .map(|(path, value)| (path.to_owned(), value.to_owned()))
+    .to_vec()
+}
+
+/// What concerns the plan as a whole.
+fn whole(plan: &Plan, no: &mut Refusals) {
+    if plan.flows.len() + plan.traffic.len() > MOST_ENDS {
+        no.add(
+            "flows",
+            "a port for each flow and source is needed",
+            format!("at most {MOST_ENDS} flows and sources"),
+        );
+    }
+    if !plan.record.captures {
+        for (path, on) in [
+            ("record.events", plan.record.events),
+            ("record.packets", plan.record.packets),
+        ] {
+            if on {
+                no.add(path, "taken from captures", "captures = true");
+            }
+        }
+    }
+}
+
+/// What concerns a link besides its queue.
+fn links(path: &str, link: &LinkPlan, no: &mut Refusals) {
+    let rate = format!("{path}.rate");
+    match &link.rate {
+        RatePlan::Trace(_) => no.add(
+            &rate,
+            "the kernel's shaper plays no traces",
+            "a rate or steps",
+        ),
+        RatePlan::Steps(steps) if steps.iter().any(|s| s.1.0 < 8) => no.add(
+            &rate,
+            "the kernel's shaper has no rate of 0",
+            "steps of at least 8bit",
+        ),
+        RatePlan::Constant(r) if r.0 < 8 => {
+            no.add(&rate, "less than a byte in a second", "at least 8bit");
+        }
+        _ => {}
+    }
+    if !(0..=65_535).contains(&link.overhead) {
+        no.add(
+            &format!("{path}.overhead"),
+            "the kernel's shaper adds from 0 to 65535 bytes",
+            "an overhead from 0 to 65535",
+        );
+    }
+    if link.count_in_service {
+        no.add(
+            &format!("{path}.count_in_service"),
+            "what the kernel has handed to the link is not in its backlog",
+            "count_in_service = false",
+        );
+    }
+    if link.jitter > Time::from_secs(4) {
+        no.add(
+            &format!("{path}.jitter"),
+            "netem has 32 bits for it",
+            "at most 4s",
+        );
+    }
+}
+
+/// What concerns a flow's stack.
+fn stack(path: &str, tcp: &TcpPlan, no: &mut Refusals) {
+    let needed = if tcp.timestamps { 66 } else { 54 };
+    if tcp.header != needed {
+        let which = if tcp.timestamps { "with" } else { "without" };
+        no.add(
+            &format!("{path}.tcp.header"),
+            format!("Linux sends {needed} bytes besides the payload {which} timestamps"),
+            format!("header = {needed} or timestamps = {}", !tcp.timestamps),
+        );
+    }
+    if tcp.min_rto.ns() == 0 || !tcp.min_rto.ns().is_multiple_of(1_000_000) {
+        no.add(
+            &format!("{path}.tcp.min_rto"),
+            "a route's floor of the timeout is in milliseconds",
+            "whole milliseconds, at least 1ms",
+        );
+    }
+    if tcp.rwnd.0 > 1 << 30 {
+        no.add(
+            &format!("{path}.tcp.rwnd"),
+            "longer than a TCP window",
+            "at most 1gb",
+        );
+    }
+}
+
+/// A way that comes by a link twice cannot be routed by its destination.
+fn ways(path: &str, ways: &[(&str, &Vec<u32>)], no: &mut Refusals) {
+    for (name, route) in ways {
+        let twice = (1..route.len()).any(|i| route[..i].contains(&route[i]));
+        if twice {
+            no.add(
+                &format!("{path}.{name}"),
+                "the kernel's routes pass a link once",
+                "every link at most once",
+            );
+        }
+        // Each link takes up to four hops.
+        if route.len() > 60 {
+            no.add(
+                &format!("{path}.{name}"),
+                "more hops than an IP packet lives",
+                "at most 60 links",
+            );
+        }
+    }
+}
+
+/// A flow's send buffer: several times what can be on its way, since Linux
+/// counts the overhead of its packets too.
+fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
+    let fastest = |rate: &RatePlan| match rate {
+        RatePlan::Steps(steps) => steps.iter().map(|s| s.1.0).max().unwrap_or(0),
+        other => other.nominal().0,
+    };
+    let links = route.iter().filter_map(|l| plan.links.get(*l as usize));
+    let rate = links.map(|l| fastest(&l.rate)).min().unwrap_or(u64::MAX);
+    // The queue may hold a quarter of a second.
+    let delay = u128::from(rtt.ns()) + 250_000_000;
+    let wanted = 6 * u128::from(rate) * delay / 8_000_000_000;
+    let share = SEND_BUFFERS / plan.flows.len().max(1) as u64;
+    let most = share.clamp(1 << 16, 32 << 20);
+    wanted.clamp(1 << 20, 32 << 20).min(u128::from(most)) as u32
+}

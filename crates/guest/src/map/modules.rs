@@ -1,0 +1,175 @@
+//! Which modules to load, and with what parameters.
+
+use crate::job::Module;
+
+use super::Kit;
+use super::refuse::{Refusals, instead};
+
+/// What a qdisc's module takes from another one.
+const NEEDS: &[(&str, &str)] = &[("fq_pie", "pie")];
+
+/// Modules so far, by what they provide.
+#[derive(Default)]
+pub(super) struct Modules(Vec<Chosen>);
+
+struct Chosen {
+    /// `cc NAME` or `qdisc NAME`.
+    provides: String,
+    /// The stand-in from the kit, by name.
+    stand_in: Option<String>,
+    /// Guest paths; none when it is built in.
+    paths: Vec<String>,
+    /// Parameters.
+    parameters: String,
+}
+
+impl Modules {
+    /// Notes a congestion control; refuses one that the kit has not.
+    pub fn congestion_control(
+        &mut self,
+        path: &str,
+        name: &str,
+        stand_in: Option<&str>,
+        parameters: String,
+        kit: &Kit,
+        no: &mut Refusals,
+    ) {
+        let provides = format!("cc {name}");
+        if let Some(first) = self.0.iter().find(|c| c.provides == provides) {
+            if first.stand_in.as_deref() != stand_in {
+                no.add(
+                    &format!("{path}.cc.module"),
+                    format!("two modules for {name}: the kernel has room for one"),
+                    "the same module for every flow of this congestion control",
+                );
+            } else if first.parameters != parameters {
+                no.add(
+                    &format!("{path}.cc"),
+                    format!("the options of {name} differ from an earlier flow's, but they hold for the whole kernel"),
+                    "the same options for every flow of this congestion control",
+                );
+            }
+            return;
+        }
+        let found = match stand_in {
+            Some(module) => extra(&format!("{path}.cc.module"), module, kit, no),
+            None => match kit.ccs.get(name) {
+                Some(built) => Some(built.iter().cloned().collect()),
+                None => {
+                    no.add(
+                        &format!("{path}.cc"),
+                        format!("this kernel has no congestion control {name}"),
+                        instead(name, kit.ccs.keys()),
+                    );
+                    None
+                }
+            },
+        };
+        let Some(paths) = found else { return };
+        if paths.is_empty() && !parameters.is_empty() {
+            no.add(
+                &format!("{path}.cc"),
+                format!("{name} is built into this kernel, and its options are those of a module"),
+                "no options",
+            );
+        }
+        self.0.push(Chosen {
+            provides,
+            stand_in: stand_in.map(str::to_owned),
+            paths,
+            parameters,
+        });
+    }
+
+    /// Notes a queue discipline; refuses one that the kit has not.
+    pub fn qdisc(
+        &mut self,
+        path: &str,
+        kind: &str,
+        stand_in: Option<&str>,
+        kit: &Kit,
+        no: &mut Refusals,
+    ) {
+        let provides = format!("qdisc {kind}");
+        if let Some(first) = self.0.iter().find(|c| c.provides == provides) {
+            if first.stand_in.as_deref() != stand_in {
+                no.add(
+                    &format!("{path}.queue.module"),
+                    format!("two modules for {kind}: the kernel has room for one"),
+                    "the same module for every queue of this kind",
+                );
+            }
+            return;
+        }
+        if let Some((_, other)) = NEEDS.iter().find(|n| n.0 == kind)
+            && kit.qdiscs.contains_key(*other)
+        {
+            self.qdisc(path, other, None, kit, no);
+        }
+        let found = match stand_in {
+            Some(module) => extra(&format!("{path}.queue.module"), module, kit, no),
+            // Part of every kernel with queue disciplines.
+            None if matches!(kind, "pfifo" | "bfifo") => Some(Vec::new()),
+            None => match kit.qdiscs.get(kind) {
+                Some(built) => Some(built.iter().cloned().collect()),
+                None => {
+                    no.add(
+                        &format!("{path}.queue"),
+                        format!("this kernel has no queue discipline {kind}"),
+                        instead(kind, kit.qdiscs.keys()),
+                    );
+                    None
+                }
+            },
+        };
+        if let Some(paths) = found {
+            self.0.push(Chosen {
+                provides,
+                stand_in: stand_in.map(str::to_owned),
+                paths,
+                parameters: String::new(),
+            });
+        }
+    }
+
+    /// Notes the module of scheduled marks and drops.
+    pub fn schedule(&mut self, paths: Vec<String>, parameters: String) {
+        self.0.push(Chosen {
+            provides: "schedule".to_owned(),
+            stand_in: None,
+            paths,
+            parameters,
+        });
+    }
+
+    /// In the order of loading. Parameters are those of a stand-in's last file:
+    /// what comes before it is what it needs.
+    pub fn list(self) -> Vec<Module> {
+        let mut list = Vec::new();
+        for chosen in self.0 {
+            let last = chosen.paths.len();
+            for (i, path) in chosen.paths.into_iter().enumerate() {
+                let parameters = if i + 1 == last {
+                    chosen.parameters.clone()
+                } else {
+                    String::new()
+                };
+                list.push(Module { path, parameters });
+            }
+        }
+        list
+    }
+}
+
+/// The files of an extra module.
+fn extra(path: &str, name: &str, kit: &Kit, no: &mut Refusals) -> Option<Vec<String>> {
+    let found = kit.extra.get(name).cloned();
+    if found.is_none() {
+        no.add(
+            path,
+            format!("the kernel kit has no module {name}"),
+            instead(name, kit.extra.keys()),
+        );
+    }
+    found
+}

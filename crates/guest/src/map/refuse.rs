@@ -1,0 +1,73 @@
+//! Collects what Linux cannot do, with the place in the plan.
+
+use tailback_engine::plan::Refusal;
+
+/// Refusals so far.
+#[derive(Default)]
+pub(super) struct Refusals(pub Vec<Refusal>);
+
+impl Refusals {
+    /// Adds one that has an alternative.
+    pub fn add(&mut self, path: &str, message: impl Into<String>, expected: impl Into<String>) {
+        self.0.push(Refusal {
+            path: path.to_owned(),
+            message: message.into(),
+            expected: Some(expected.into()),
+        });
+    }
+
+    /// Adds one that has none.
+    pub fn never(&mut self, path: &str, message: impl Into<String>) {
+        self.0.push(Refusal {
+            path: path.to_owned(),
+            message: message.into(),
+            expected: None,
+        });
+    }
+}
+
+/// What there is instead of a name: the nearest first where one is near.
+pub(super) fn instead<'a>(name: &str, there_is: impl Iterator<Item = &'a String>) -> String {
+    let all: Vec<&str> = there_is.map(String::as_str).collect();
+    if all.is_empty() {
+        return "a kernel kit that has it".to_owned();
+    }
+    let near = all.iter().map(|n| (distance(name, n), *n)).min();
+    let list = all.join(", ");
+    match near {
+        Some((d, near)) if d <= 1 + name.len() / 4 => format!("\"{near}\"? There is {list}"),
+        _ => format!("one of {list}"),
+    }
+}
+
+/// Edits between two words (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_comes_first() {
+        let names = ["codel", "fq_codel", "pie"].map(str::to_owned);
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(
+            instead("codle", names.iter()),
+            "\"codel\"? There is codel, fq_codel, pie"
+        );
+        assert_eq!(instead("sfb", names.iter()), "one of codel, fq_codel, pie");
+    }
+}

@@ -1,0 +1,111 @@
+//! A job as text: what is done in which namespace, to be read and compared.
+
+use std::fmt;
+
+use crate::job::{Batch, Job, Tool};
+
+impl fmt::Display for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |namespace: usize| match self.namespaces.get(namespace) {
+            Some(found) => found.name.as_str(),
+            None => "?",
+        };
+        for module in &self.modules {
+            let line = format!("insmod {} {}", module.path, module.parameters);
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        for (path, value) in &self.sysctls {
+            writeln!(f, "sysctl {path} = {value}")?;
+        }
+        for veth in &self.veths {
+            writeln!(
+                f,
+                "veth {}.{} {}.{} mtu {}",
+                name(veth.a.namespace),
+                veth.a.name,
+                name(veth.b.namespace),
+                veth.b.name,
+                veth.mtu
+            )?;
+        }
+        if !self.offloads {
+            writeln!(f, "no TSO, GSO, GRO on any device")?;
+        }
+        for (i, namespace) in self.namespaces.iter().enumerate() {
+            let setup: Vec<&Batch> = self.setup.iter().filter(|b| b.namespace == i).collect();
+            if namespace.sysctls.is_empty() && setup.is_empty() {
+                continue;
+            }
+            writeln!(f, "\n[{}]", namespace.name)?;
+            for (path, value) in &namespace.sysctls {
+                writeln!(f, "sysctl {path} = {value}")?;
+            }
+            for batch in setup {
+                lines(f, batch, "")?;
+            }
+        }
+        if !self.changes.is_empty() {
+            writeln!(f, "\n[changes]")?;
+        }
+        for change in &self.changes {
+            let at = change.at_ns as f64 / 1e9;
+            let prefix = format!("{at} s {}: ", name(change.batch.namespace));
+            lines(f, &change.batch, &prefix)?;
+        }
+        writeln!(f, "\n[flows]")?;
+        for flow in &self.flows {
+            write!(
+                f,
+                "{}: {} from {} {} to {} {} port {}, starts at {} s",
+                flow.name,
+                flow.kernel_cc,
+                name(flow.sender),
+                flow.sender_address,
+                name(flow.receiver),
+                flow.receiver_address,
+                flow.port,
+                flow.start_ns as f64 / 1e9
+            )?;
+            if let Some(stop) = flow.stop_ns {
+                write!(f, ", stops at {} s", stop as f64 / 1e9)?;
+            }
+            if let Some(bytes) = flow.bytes {
+                write!(f, ", {bytes} bytes")?;
+            }
+            write!(f, ", send buffer {}", flow.send_buffer)?;
+            if let Some(clamp) = flow.window_clamp {
+                write!(f, ", window {clamp}")?;
+            }
+            if flow.pacing {
+                write!(f, ", paced")?;
+            }
+            writeln!(f)?;
+        }
+        for source in &self.sources {
+            writeln!(
+                f,
+                "{}: {} from {} {} to {} {} port {}, starts at {} s",
+                source.name,
+                source.kind,
+                name(source.sender),
+                source.sender_address,
+                name(source.receiver),
+                source.receiver_address,
+                source.port,
+                source.start_ns as f64 / 1e9
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn lines(f: &mut fmt::Formatter<'_>, batch: &Batch, prefix: &str) -> fmt::Result {
+    let tool = match batch.tool {
+        Tool::Ip => "ip",
+        Tool::Tc => "tc",
+    };
+    for line in &batch.lines {
+        writeln!(f, "{prefix}{tool} {line}")?;
+    }
+    Ok(())
+}

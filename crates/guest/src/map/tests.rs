@@ -1,0 +1,558 @@
+//! Plans as jobs, in full; and what is refused, by place.
+
+use super::*;
+use common::{flow, link, plan};
+use tailback_engine::plan::{
+    Algorithm, FlowPlan, Growth, LinkMode, RatePlan, Schedule, TrafficPlan,
+};
+use tailback_engine::registry::{Value, complete_defaults};
+use tailback_engine::units::{Bytes, Rate};
+
+#[path = "../../../engine/tests/common/mod.rs"]
+mod common;
+
+const MS: fn(u64) -> Time = Time::from_ms;
+
+fn kit() -> Kit {
+    let module = |name: &str| (name.to_owned(), Some(format!("/modules/{name}.ko")));
+    let tcp = |name: &str| (name.to_owned(), Some(format!("/modules/tcp_{name}.ko")));
+    let mut kit = Kit {
+        ccs: ["cubic", "dctcp", "bbr"].map(tcp).into(),
+        qdiscs: ["codel", "pie", "red", "fq_pie", "cake"].map(module).into(),
+        extra: BTreeMap::from([
+            ("tbsched".to_owned(), vec!["/modules/tbsched.ko".to_owned()]),
+            (
+                "my-codel".to_owned(),
+                vec!["/modules/base.ko".to_owned(), "/modules/my.ko".to_owned()],
+            ),
+        ]),
+    };
+    kit.ccs.insert("reno".to_owned(), None);
+    kit.qdiscs.insert("fq".to_owned(), None);
+    kit
+}
+
+fn cbr(name: &str) -> TrafficPlan {
+    TrafficPlan {
+        name: name.into(),
+        kind: "cbr",
+        options: complete_defaults(traffic::ENTRIES[0]),
+        start: Time::ZERO,
+        stop: None,
+        rtt: MS(20),
+        route: vec![0],
+    }
+}
+
+fn second(mut link: LinkPlan, name: &str) -> LinkPlan {
+    link.name = name.into();
+    link
+}
+
+/// A 100 Mbit/s CoDel link and one flow of CUBIC.
+fn simple() -> Plan {
+    plan(
+        Time::from_secs(60),
+        vec![link(100_000_000, "codel", &[])],
+        vec![flow("cubic", "cubic", MS(20), &[])],
+    )
+}
+
+/// The job as text, without what every namespace has.
+fn script(plan: &Plan) -> String {
+    let job = map(plan, &kit()).unwrap_or_else(|no| panic!("{no:#?}"));
+    // Every device that a line names is there, once, and none has two pairs.
+    let mut devices: Vec<(usize, &str)> = Vec::new();
+    for veth in &job.veths {
+        for end in [&veth.a, &veth.b] {
+            let device = (end.namespace, end.name.as_str());
+            assert!(!devices.contains(&device), "{device:?} twice");
+            devices.push(device);
+        }
+    }
+    let changes = job.changes.iter().map(|c| &c.batch);
+    for batch in job.setup.iter().chain(changes) {
+        for line in &batch.lines {
+            let words: Vec<&str> = line.split(' ').collect();
+            let at = words.iter().position(|w| *w == "dev");
+            if let Some(device) = at.map(|i| words[i + 1]).filter(|d| *d != "lo") {
+                let named = (batch.namespace, device);
+                assert!(devices.contains(&named), "no device for {line}");
+            }
+        }
+    }
+    let text = job.to_string();
+    let lines: Vec<&str> = text.lines().filter(|l| !l.starts_with("sysctl")).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn one_flow_with_codel() {
+    let job = map(&simple(), &kit()).unwrap();
+    insta::assert_snapshot!("one_flow_with_codel", job.to_string());
+    assert_eq!(job.flows[0].access_delay_ns, 10_000_000);
+    assert_eq!(job.links[0].rates, [(0, 100_000_000)]);
+    assert_eq!(job.links[0].limit, crate::job::Limit::Packets(1000));
+    assert_eq!(job.links[0].drops_at, crate::job::DropsAt::Dequeue);
+    // 6 x 100 Mbit/s x 0.27 s / 8 bit.
+    assert_eq!(job.flows[0].send_buffer, 20_250_000);
+}
+
+#[test]
+fn two_rtts_and_a_source() {
+    let mut plan = simple();
+    plan.flows.push(flow("far", "dctcp", MS(80), &[]));
+    plan.flows.push(flow("cubic-2", "cubic", MS(20), &[]));
+    plan.traffic.push(cbr("cbr"));
+    insta::assert_snapshot!("two_rtts_and_a_source", script(&plan));
+}
+
+#[test]
+fn a_route_over_two_links_that_parts() {
+    let mut plan = simple();
+    plan.links
+        .push(second(link(50_000_000, "fifo", &[]), "second"));
+    plan.flows[0].route = vec![0, 1];
+    plan.flows.push(FlowPlan {
+        route: vec![0],
+        ..flow("short", "reno", MS(20), &[])
+    });
+    plan.flows.push(FlowPlan {
+        route: vec![1],
+        ..flow("late", "reno", MS(20), &[])
+    });
+    insta::assert_snapshot!("a_route_over_two_links_that_parts", script(&plan));
+}
+
+#[test]
+fn both_directions_and_a_flow_the_other_way() {
+    let mut plan = simple();
+    plan.links
+        .push(second(link(10_000_000, "codel", &[]), "bottleneck.back"));
+    plan.flows[0].back = vec![1];
+    plan.flows.push(FlowPlan {
+        route: vec![1],
+        back: vec![0],
+        ..flow("upload", "cubic", MS(20), &[])
+    });
+    insta::assert_snapshot!("both_directions_and_a_flow_the_other_way", script(&plan));
+}
+
+#[test]
+fn a_wire_with_delay_jitter_and_loss() {
+    let mut plan = simple();
+    let wire = &mut plan.links[0];
+    wire.mode = LinkMode::Wire;
+    wire.delay = MS(5);
+    wire.overhead = 24;
+    plan.links.push(LinkPlan {
+        jitter: Time::from_us(300),
+        loss: 0.01,
+        ..second(plan.links[0].clone(), "jittery")
+    });
+    plan.flows[0].route = vec![0, 1];
+    plan.flows.push(FlowPlan {
+        route: vec![1],
+        ..flow("late", "reno", MS(20), &[])
+    });
+    insta::assert_snapshot!("a_wire_with_delay_jitter_and_loss", script(&plan));
+}
+
+#[test]
+fn steps_of_a_wire() {
+    let mut plan = simple();
+    plan.links[0].mode = LinkMode::Wire;
+    plan.links[0].rate = RatePlan::Steps(vec![
+        (Time::ZERO, Rate(50_000_000)),
+        (Time::from_secs(30), Rate(5_000_000)),
+    ]);
+    insta::assert_snapshot!("steps_of_a_wire", script(&plan));
+    let job = map(&plan, &kit()).unwrap();
+    assert_eq!(
+        job.links[0].rates,
+        [(0, 50_000_000), (30_000_000_000, 5_000_000)]
+    );
+}
+
+#[test]
+fn scheduled_marks_before_the_queue() {
+    let mut plan = simple();
+    plan.links[0].schedule = Some(Schedule {
+        marks: vec![100, 200],
+        drops: vec![],
+    });
+    insta::assert_snapshot!("scheduled_marks_before_the_queue", script(&plan));
+    let job = map(&plan, &kit()).unwrap();
+    assert_eq!(job.links[0].scheduled_marks, [100, 200]);
+    let x = job.links[0].schedule_namespace.unwrap();
+    assert_eq!(job.namespaces[x].name, "x0");
+}
+
+#[test]
+fn red_and_options_of_the_stack() {
+    let mut plan = simple();
+    plan.links = vec![link(
+        10_000_000,
+        "red",
+        &[
+            ("min", Value::Bytes(Bytes(30_000))),
+            ("max", Value::Bytes(Bytes(90_000))),
+            ("ecn", Value::Bool(true)),
+        ],
+    )];
+    plan.host_jitter = Time::from_us(100);
+    let set = [("beta", Value::Float(0.8)), ("hystart", Value::Bool(false))];
+    plan.flows = vec![flow("cubic", "cubic", MS(20), &set)];
+    let tcp = &mut plan.flows[0].tcp;
+    (tcp.timestamps, tcp.header) = (false, 54);
+    tcp.initial_cwnd = 3;
+    tcp.min_rto = MS(50);
+    tcp.delack = false;
+    tcp.rwnd = Bytes(100_000);
+    tcp.pacing = Pacing::Fq;
+    plan.flows[0].ecn = true;
+    insta::assert_snapshot!(
+        "red_and_options_of_the_stack",
+        map(&plan, &kit()).unwrap().to_string()
+    );
+}
+
+#[test]
+fn of_the_kernel_only() {
+    let mut plan = simple();
+    plan.links[0].queue = Algorithm::Kernel {
+        name: "cake".into(),
+        args: "flowblind besteffort".into(),
+    };
+    plan.flows[0].cc = Algorithm::Kernel {
+        name: "bbr".into(),
+        args: String::new(),
+    };
+    plan.links.push(LinkPlan {
+        module: Some("my-codel".into()),
+        ..second(link(1_000_000, "codel", &[]), "unused")
+    });
+    insta::assert_snapshot!("of_the_kernel_only", script(&plan));
+}
+
+#[test]
+fn fq_pie_takes_pie_along() {
+    let mut plan = simple();
+    plan.links[0].queue = Algorithm::Kernel {
+        name: "fq_pie".into(),
+        args: String::new(),
+    };
+    let job = map(&plan, &kit()).unwrap();
+    let paths: Vec<&str> = job.modules.iter().map(|m| m.path.as_str()).collect();
+    assert_eq!(
+        paths,
+        [
+            "/modules/pie.ko",
+            "/modules/fq_pie.ko",
+            "/modules/tcp_cubic.ko"
+        ]
+    );
+}
+
+#[test]
+fn many_flows_share_the_buffers() {
+    let mut plan = simple();
+    plan.flows = vec![plan.flows[0].clone(); 1000];
+    let job = map(&plan, &kit()).unwrap();
+    let total: u64 = job.flows.iter().map(|f| u64::from(f.send_buffer)).sum();
+    assert_eq!(total, (1 << 30) / 1000 * 1000);
+    assert_eq!(job.namespaces.len(), 4, "one group, one link");
+}
+
+#[test]
+fn texts_of_options_are_read_back() {
+    use tailback_engine::registry::{Opt, Options, parse_word};
+    use tailback_engine::{aqm, cc};
+    fn check(options: &'static [Opt], values: &Options, checked: &mut usize) {
+        for (name, value) in values.iter() {
+            let kind = options.iter().find(|o| o.name == name).unwrap().kind;
+            if let tailback_engine::registry::Kind::Table(inner) = kind {
+                check(inner, values.table(name), checked);
+                continue;
+            }
+            assert_eq!(parse_word(kind, &text(value)).as_ref(), Ok(value), "{name}");
+            *checked += 1;
+        }
+    }
+    let mut checked = 0;
+    for entry in aqm::ENTRIES {
+        check(entry.options, &complete_defaults(entry), &mut checked);
+    }
+    for entry in cc::ENTRIES {
+        check(entry.options, &complete_defaults(entry), &mut checked);
+    }
+    for entry in traffic::ENTRIES {
+        check(entry.options, &complete_defaults(entry), &mut checked);
+    }
+    assert!(checked > 50, "{checked}");
+}
+
+/// Paths of what is refused after a change of the simple plan.
+fn refused(change: impl FnOnce(&mut Plan)) -> Vec<String> {
+    let mut plan = simple();
+    change(&mut plan);
+    judge(&plan, &kit()).into_iter().map(|r| r.path).collect()
+}
+
+fn red(set: &[(&'static str, Value)]) -> LinkPlan {
+    link(10_000_000, "red", set)
+}
+
+fn controlled(cc: &str, set: &[(&'static str, Value)]) -> FlowPlan {
+    flow("f", cc, MS(20), set)
+}
+
+#[test]
+fn refusals_name_their_place() {
+    assert_eq!(refused(|_| {}), [""; 0]);
+    type Change = Box<dyn FnOnce(&mut Plan)>;
+    let kernel = |name: &str| Algorithm::Kernel {
+        name: name.to_owned(),
+        args: String::new(),
+    };
+    let (cake, newest) = (kernel("cakee"), kernel("newest"));
+    let packets = |n| Value::Packets(n);
+    let cases: Vec<(&str, Change)> = vec![
+        (
+            "links[0].rate",
+            Box::new(|p| p.links[0].rate = RatePlan::Trace(vec![MS(1)])),
+        ),
+        (
+            "links[0].rate",
+            Box::new(|p| {
+                let steps = vec![(Time::ZERO, Rate(8_000)), (MS(1), Rate(0))];
+                p.links[0].rate = RatePlan::Steps(steps);
+            }),
+        ),
+        ("links[0].overhead", Box::new(|p| p.links[0].overhead = -4)),
+        (
+            "links[0].count_in_service",
+            Box::new(|p| p.links[0].count_in_service = true),
+        ),
+        (
+            "links[0].jitter",
+            Box::new(|p| p.links[0].jitter = Time::from_secs(5)),
+        ),
+        (
+            "links[0].queue",
+            Box::new(|p| p.links[0] = link(1_000_000, "wred", &[])),
+        ),
+        ("links[0].queue", Box::new(|p| p.links[0].queue = cake)),
+        (
+            "links[0].queue.module",
+            Box::new(|p| p.links[0].module = Some("mine".into())),
+        ),
+        (
+            "links[1].queue.module",
+            Box::new(|p| {
+                p.links.push(LinkPlan {
+                    module: Some("my-codel".into()),
+                    ..second(p.links[0].clone(), "b")
+                });
+            }),
+        ),
+        (
+            "links[0].queue.target",
+            Box::new(|p| {
+                p.links[0] = link(1_000_000, "codel", &[("target", Value::Time(Time(1_500)))]);
+            }),
+        ),
+        (
+            "links[0].queue.version",
+            Box::new(|p| {
+                p.links[0] = link(1_000_000, "pie", &[("version", Value::Word("linux-3.14"))]);
+            }),
+        ),
+        (
+            "links[0].queue.gentle",
+            Box::new(|p| p.links[0] = red(&[("gentle", Value::Bool(true))])),
+        ),
+        (
+            "links[0].queue.uniformise",
+            Box::new(|p| p.links[0] = red(&[("uniformise", Value::Word("wait"))])),
+        ),
+        (
+            "links[0].queue.idle",
+            Box::new(|p| p.links[0] = red(&[("idle", Value::Word("hold"))])),
+        ),
+        (
+            "links[0].queue.include_arriving",
+            Box::new(|p| p.links[0] = red(&[("include_arriving", Value::Bool(true))])),
+        ),
+        (
+            "links[0].queue.limit",
+            Box::new(move |p| {
+                p.links[0] = red(&[
+                    ("limit", packets(100)),
+                    ("max", Value::Bytes(Bytes(90_000))),
+                ]);
+            }),
+        ),
+        (
+            "links[0].queue.weight",
+            Box::new(|p| p.links[0] = red(&[("weight", Value::Float(1.0))])),
+        ),
+        (
+            "links[0].queue.weight",
+            Box::new(|p| p.links[0] = red(&[("min", Value::Bytes(Bytes(900)))])),
+        ),
+        (
+            "links[0].queue.probability",
+            Box::new(|p| p.links[0] = red(&[("probability", Value::Float(0.0))])),
+        ),
+        (
+            "links[0].queue.max",
+            Box::new(|p| p.links[0] = red(&[("max", Value::Bytes(Bytes(1 << 23)))])),
+        ),
+        (
+            "links[1].schedule",
+            Box::new(|p| {
+                p.links[0].schedule = Some(Schedule::default());
+                p.links.push(second(p.links[0].clone(), "b"));
+            }),
+        ),
+        (
+            "flows[0].tcp.growth",
+            Box::new(|p| p.flows[0].tcp.growth = Growth::Acks),
+        ),
+        (
+            "flows[0].tcp.header",
+            Box::new(|p| p.flows[0].tcp.header = 40),
+        ),
+        (
+            "flows[0].tcp.header",
+            Box::new(|p| p.flows[0].tcp.timestamps = false),
+        ),
+        (
+            "flows[0].tcp.min_rto",
+            Box::new(|p| p.flows[0].tcp.min_rto = Time::from_us(1_500)),
+        ),
+        (
+            "flows[0].tcp.rwnd",
+            Box::new(|p| p.flows[0].tcp.rwnd = Bytes(1 << 31)),
+        ),
+        (
+            "flows[0].route",
+            Box::new(|p| p.flows[0].route = vec![0, 0]),
+        ),
+        ("flows[0].cc", Box::new(|p| p.flows[0].cc = newest)),
+        (
+            "flows[0].cc.module",
+            Box::new(|p| p.flows[0].module = Some("mine".into())),
+        ),
+        (
+            "flows[0].cc.beta",
+            Box::new(|p| p.flows[0] = controlled("reno", &[("beta", Value::Float(0.7))])),
+        ),
+        (
+            "flows[0].cc.beta_ecn",
+            Box::new(|p| p.flows[0] = controlled("reno", &[("beta_ecn", Value::Float(0.8))])),
+        ),
+        (
+            "flows[0].cc.beta_ecn",
+            Box::new(|p| p.flows[0] = controlled("cubic", &[("beta_ecn", Value::Float(0.85))])),
+        ),
+        (
+            "flows[0].cc.friendly_alpha_one",
+            Box::new(|p| {
+                p.flows[0] = controlled("cubic", &[("friendly_alpha_one", Value::Bool(true))]);
+            }),
+        ),
+        (
+            "flows[0].cc.hystart_ack_delay",
+            Box::new(|p| {
+                p.flows[0] = controlled("cubic", &[("hystart_ack_delay", Value::Bool(false))]);
+            }),
+        ),
+        (
+            "flows[1].cc",
+            Box::new(|p| {
+                p.flows
+                    .push(controlled("cubic", &[("hystart", Value::Bool(false))]));
+            }),
+        ),
+        (
+            "flows[0].cc.version",
+            Box::new(|p| {
+                p.flows[0] = controlled("dctcp", &[("version", Value::Word("paper-2014"))]);
+            }),
+        ),
+        (
+            "flows[0].cc.loss",
+            Box::new(|p| p.flows[0] = controlled("dctcp", &[("loss", Value::Word("none"))])),
+        ),
+        (
+            "record.events",
+            Box::new(|p| (p.record.captures, p.record.events) = (false, true)),
+        ),
+        (
+            "record.packets",
+            Box::new(|p| (p.record.captures, p.record.packets) = (false, true)),
+        ),
+        (
+            "traffic[0].kind",
+            Box::new(|p| {
+                p.traffic.push(TrafficPlan {
+                    kind: "telepathy",
+                    ..cbr("t")
+                });
+            }),
+        ),
+    ];
+    for (n, (path, change)) in cases.into_iter().enumerate() {
+        assert_eq!(refused(change), [path], "case {n}");
+    }
+}
+
+#[test]
+fn refusals_say_what_is_possible() {
+    let mut plan = simple();
+    plan.links[0] = red(&[("weight", Value::Float(0.0015))]);
+    plan.flows[0].cc = Algorithm::Kernel {
+        name: "cubik".into(),
+        args: String::new(),
+    };
+    let said: Vec<String> = judge(&plan, &kit())
+        .into_iter()
+        .map(|r| format!("{}; expected {}", r.message, r.expected.unwrap_or_default()))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "tc has powers of two for it; expected weight = 0.0009765625 or 0.001953125",
+            "this kernel has no congestion control cubik; expected \"cubic\"? There is bbr, cubic, dctcp, reno",
+        ]
+    );
+}
+
+#[test]
+fn no_module_for_a_schedule() {
+    let mut plan = simple();
+    plan.links[0].schedule = Some(Schedule::default());
+    let bare = Kit {
+        extra: BTreeMap::new(),
+        ..kit()
+    };
+    assert_eq!(judge(&plan, &bare)[0].path, "links[0].schedule");
+}
+
+#[test]
+fn options_of_dctcp_are_parameters() {
+    let mut plan = simple();
+    let set = [
+        ("g", Value::Float(1.0 / 256.0)),
+        ("alpha_init", Value::Float(0.0)),
+    ];
+    plan.flows[0] = controlled("dctcp", &set);
+    let job = map(&plan, &kit()).unwrap();
+    assert_eq!(job.flows[0].kernel_cc, "dctcp");
+    assert_eq!(
+        job.modules.last().unwrap().parameters,
+        "dctcp_shift_g=8 dctcp_alpha_on_init=0"
+    );
+}

@@ -1,0 +1,39 @@
+//! What the guest hands back, as one file of postcard.
+
+use serde::{Deserialize, Serialize};
+use tailback_record::Outcome;
+
+/// Name of the file in the result folder.
+pub const FILE: &str = "result.postcard";
+
+/// A finished run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GuestResult {
+    /// What was measured.
+    pub outcome: Outcome,
+    /// What ran: for the manifest.
+    pub environment: Environment,
+}
+
+/// What ran in the guest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// `uname -r`.
+    pub kernel: String,
+    /// `tc -V`.
+    pub iproute2: String,
+    /// Every queue discipline as `tc -d qdisc show` prints it, by namespace.
+    pub qdiscs: Vec<(String, String)>,
+    /// Statistics of the queues under test at the end, `tc -s qdisc show`, by link.
+    pub statistics: Vec<(String, String)>,
+    /// Sysctls of TCP as they were, by namespace: path and value.
+    pub sysctls: Vec<(String, String, String)>,
+    /// Offload settings: device and what is on.
+    pub offloads: Vec<(String, String)>,
+    /// What is doubtful about the run, e.g. memory pressure or a lost capture.
+    pub warnings: Vec<String>,
+    /// Captured packets, before and behind the queues.
+    pub captured: u64,
+    /// Packets the capture rings had no room for.
+    pub capture_lost: u64,
+}

@@ -1,0 +1,110 @@
+//! The kernel engine's part in Rust: what the guest is told, and its result as
+//! a run folder. Booting and watching it is Python's (engines/kernel.py).
+
+use std::path::{Path, PathBuf};
+
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use tailback_guest::map::{self, Kit};
+use tailback_guest::result::{FILE, GuestResult};
+use tailback_record::folder::{Manifest, Timing};
+use tailback_scenario::Point;
+
+use crate::run::{CAPTURE, Store, follows, host, os_error};
+
+/// What a kit has, from JSON.
+pub fn kit(text: &str) -> PyResult<Kit> {
+    serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("kit: {e}")))
+}
+
+/// The job of a point, as JSON for the guest.
+pub fn job(point: &Point, kit: &Kit) -> PyResult<String> {
+    let job = map::map(&point.plan, kit).map_err(|refusals| {
+        let all: Vec<String> = refusals
+            .iter()
+            .map(|r| format!("{}: {}", r.path, r.message))
+            .collect();
+        PyValueError::new_err(all.join("; "))
+    })?;
+    serde_json::to_string(&job).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+/// A job as the lines of `ip` and `tc` that it consists of, to be read.
+pub fn script(point: &Point, kit: &Kit) -> PyResult<String> {
+    let job = map::map(&point.plan, kit).map_err(|refusals| {
+        let all: Vec<String> = refusals
+            .iter()
+            .map(|r| format!("{}: {}", r.path, r.message))
+            .collect();
+        PyValueError::new_err(all.join("; "))
+    })?;
+    Ok(job.to_string())
+}
+
+/// What ran, beyond what the guest says of itself.
+pub struct Host<'a> {
+    /// Version of the engine.
+    pub engine_version: &'a str,
+    /// What the host knows of the kit, as JSON.
+    pub environment: &'a str,
+    /// Wall time of the guest, s.
+    pub wall_s: f64,
+    /// Its CPU time, s.
+    pub cpu_s: f64,
+}
+
+/// Stores what the guest left in its result folder; gives its warnings.
+pub fn store(
+    point: &Point,
+    store: &Store,
+    results: &Path,
+    host_says: &Host<'_>,
+) -> PyResult<Vec<String>> {
+    let path = results.join(FILE);
+    let bytes = std::fs::read(&path).map_err(os_error)?;
+    let GuestResult {
+        outcome,
+        environment,
+    } = postcard::from_bytes(&bytes)
+        .map_err(|e| PyOSError::new_err(format!("{}: {e}", path.display())))?;
+    let json = |e: serde_json::Error| PyOSError::new_err(e.to_string());
+    let mut whole: serde_json::Value = serde_json::from_str(host_says.environment).map_err(json)?;
+    whole["guest"] = serde_json::to_value(&environment).map_err(json)?;
+    let capture = results.join(CAPTURE);
+    if capture.exists() {
+        let target = store
+            .inner
+            .scratch_file(&point.run_id, CAPTURE)
+            .map_err(os_error)?;
+        move_file(&capture, &target)?;
+    }
+    let timing = Timing {
+        wall_s: host_says.wall_s,
+        cpu_s: host_says.cpu_s,
+        host: host(),
+        data_packets: outcome.data_packets,
+        events: outcome.events,
+    };
+    let manifest = Manifest {
+        run_id: &point.run_id,
+        engine: "kernel",
+        engine_version: host_says.engine_version,
+        seed: point.seed,
+        canonical: serde_json::from_str(&point.canonical).map_err(json)?,
+        follows: follows(&point.plan),
+        environment: Some(whole),
+    };
+    store
+        .inner
+        .write(&manifest, &outcome, &timing)
+        .map_err(os_error)?;
+    Ok(environment.warnings)
+}
+
+/// Both are on one file system as a rule.
+fn move_file(from: &Path, to: &PathBuf) -> PyResult<()> {
+    if std::fs::rename(from, to).is_ok() {
+        return Ok(());
+    }
+    std::fs::copy(from, to).map(drop).map_err(os_error)
+}

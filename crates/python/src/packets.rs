@@ -1,0 +1,299 @@
+//! Packets of the simulator as `packets.pcapng`: what Wireshark shows of a run.
+//!
+//! A simulated packet has a length and what TCP needs, but no bytes: addresses
+//! and headers are put in front of it here. A flow goes from 10.1.G.1 to
+//! 10.2.G.1, where G counts the distinct RTTs from 0, with port 5001 + its
+//! number at both ends; traffic sources are numbered behind the flows. What the
+//! simulator has no value for is stated where it is filled in.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::PathBuf;
+
+use tailback_engine::capture::{PacketEvent, Seen};
+use tailback_engine::packet::{Packet, flags};
+use tailback_engine::plan::{FlowPlan, Plan};
+use tailback_engine::units::Time;
+use tailback_record::PacketCount;
+use tailback_record::folder::at;
+use tailback_record::frame::{self, Envelope, Host, Options, Segment};
+use tailback_record::pcapng::{PacketFile, interfaces_of};
+
+/// Packets of a capture at most, counted at every interface: some 2 GB.
+const MAX_PACKETS: u64 = 20_000_000;
+
+/// First port; flows and sources have one each from here on.
+const FIRST_PORT: u32 = 5001;
+/// Flows and sources of one address.
+const PORTS: u32 = 60_000;
+
+/// A capture that is being written.
+pub struct Capture {
+    path: PathBuf,
+    file: PacketFile<BufWriter<File>>,
+    conversations: Vec<Conversation>,
+    frame: Vec<u8>,
+    count: PacketCount,
+}
+
+impl Capture {
+    /// Begins the capture of a run.
+    pub fn create(path: PathBuf, plan: &Plan) -> io::Result<Capture> {
+        let interfaces: Vec<_> = plan
+            .links
+            .iter()
+            .flat_map(|link| interfaces_of(&link.name))
+            .collect();
+        let file = File::create(&path)
+            .and_then(|file| PacketFile::create(BufWriter::new(file), &interfaces))
+            .map_err(|e| at(&path, e))?;
+        Ok(Capture {
+            path,
+            file,
+            conversations: conversations(plan),
+            frame: Vec::with_capacity(128),
+            count: PacketCount::default(),
+        })
+    }
+
+    /// Appends packets, in the order of time.
+    pub fn write(&mut self, events: &[PacketEvent]) -> io::Result<()> {
+        for event in events {
+            if self.count.recorded >= MAX_PACKETS {
+                self.count.lost += 1;
+                continue;
+            }
+            self.count.recorded += 1;
+            let (place, comment) = match event.seen {
+                Seen::Arrived => (0, None),
+                Seen::Left => (1, None),
+                Seen::Dropped(cause) => (2, Some(cause.name())),
+            };
+            let packet = &event.packet;
+            let conversation = &self.conversations[packet.flow as usize];
+            let payload = conversation.headers(packet, &mut self.frame);
+            // A scenario may count fewer bytes than a frame has.
+            let length = usize::from(packet.len).max(self.frame.len() + usize::from(payload));
+            self.file
+                .packet(
+                    event.link * 3 + place,
+                    event.time.ns(),
+                    length as u32,
+                    &self.frame,
+                    comment,
+                )
+                .map_err(|e| at(&self.path, e))?;
+        }
+        Ok(())
+    }
+
+    /// Completes the file; how many packets it holds.
+    pub fn finish(self) -> io::Result<PacketCount> {
+        let written = self.file.finish();
+        written
+            .and_then(|writer| writer.into_inner().map_err(io::IntoInnerError::into_error))
+            .and_then(|file| file.sync_all())
+            .map_err(|e| at(&self.path, e))?;
+        Ok(self.count)
+    }
+}
+
+/// A flow or source, as its packets show it.
+struct Conversation {
+    sender: Host,
+    receiver: Host,
+    tcp: Option<Tcp>,
+}
+
+/// What a flow's TCP headers are made from.
+struct Tcp {
+    mss: u16,
+    /// Payload of the flow, if it ends.
+    bytes: Option<u64>,
+    ecn: bool,
+    timestamps: bool,
+    /// The window field of a SYN and of all others, and its scale.
+    syn_window: u16,
+    window: u16,
+    scale: u8,
+}
+
+fn conversations(plan: &Plan) -> Vec<Conversation> {
+    let flows = plan.flows.iter().map(|f| (f.rtt, Some(Tcp::of(f))));
+    let sources = plan.traffic.iter().map(|t| (t.rtt, None));
+    let mut rtts: Vec<Time> = Vec::new();
+    flows
+        .chain(sources)
+        .zip(0..)
+        .map(|((rtt, tcp), number)| {
+            let known = rtts.iter().position(|r| *r == rtt);
+            let group = known.unwrap_or_else(|| {
+                rtts.push(rtt);
+                rtts.len() - 1
+            });
+            Conversation {
+                sender: host(1, group as u32, number),
+                receiver: host(2, group as u32, number),
+                tcp,
+            }
+        })
+        .collect()
+}
+
+/// An end; further addresses where groups or ports do not fit into one.
+fn host(side: u8, group: u32, number: u32) -> Host {
+    let (net, subnet) = ((group >> 8) as u8, group as u8);
+    let last = (number / PORTS) as u8 + 1;
+    let ip = [10, side.wrapping_add(net.wrapping_mul(2)), subnet, last];
+    Host {
+        mac: [2, 0, ip[0], ip[1], ip[2], ip[3]],
+        ip,
+        port: (FIRST_PORT + number % PORTS) as u16,
+    }
+}
+
+impl Conversation {
+    /// Writes the headers of a packet; returns how many bytes of payload follow.
+    fn headers(&self, packet: &Packet, out: &mut Vec<u8>) -> u16 {
+        let back = packet.has(flags::ACK);
+        let (from, to) = if back {
+            (self.receiver, self.sender)
+        } else {
+            (self.sender, self.receiver)
+        };
+        let mut envelope = Envelope {
+            from,
+            to,
+            ecn: packet.ecn as u8,
+            payload: packet.payload,
+        };
+        match &self.tcp {
+            Some(tcp) => tcp.headers(packet, &envelope, out),
+            None => {
+                let headers = frame::ETHERNET + frame::IPV4 + frame::UDP;
+                envelope.payload = packet.len.saturating_sub(headers as u16);
+                frame::udp(&envelope, out);
+            }
+        }
+        envelope.payload
+    }
+}
+
+impl Tcp {
+    fn of(plan: &FlowPlan) -> Tcp {
+        let rwnd = plan.tcp.rwnd.0;
+        let scale = (0..14).find(|s| rwnd >> s <= 0xFFFF).unwrap_or(14);
+        let field = |window: u64| u16::try_from(window).unwrap_or(u16::MAX);
+        Tcp {
+            mss: plan.tcp.mss,
+            bytes: plan.bytes.map(|b| b.0),
+            ecn: plan.ecn,
+            timestamps: plan.tcp.timestamps,
+            syn_window: field(rwnd),
+            window: field(rwnd >> scale),
+            scale,
+        }
+    }
+
+    fn headers(&self, packet: &Packet, envelope: &Envelope, out: &mut Vec<u8>) {
+        // What the scenario's frames have room for; where that is more than the
+        // headers need, the rest counts as trailer of the Ethernet frame.
+        let fixed = frame::ETHERNET + frame::IPV4 + frame::TCP;
+        let room = usize::from(packet.len - packet.payload).saturating_sub(fixed);
+        let mut options = Options::new(room);
+        let segment = if packet.has(flags::SYN) {
+            self.syn(packet, &mut options)
+        } else {
+            self.segment(packet, &mut options)
+        };
+        let options = options.bytes();
+        frame::tcp(envelope, &Segment { options, ..segment }, out);
+    }
+
+    fn syn(&self, packet: &Packet, options: &mut Options) -> Segment<'static> {
+        let reply = packet.has(flags::ACK);
+        options.mss(self.announced_mss());
+        if !(self.timestamps && self.put_timestamps(packet, true, options)) {
+            options.sack_permitted();
+        }
+        options.window_scale(self.scale);
+        // RFC 3168 section 6.1.1.
+        let ecn = match (self.ecn, reply) {
+            (false, _) => 0,
+            (true, false) => frame::flags::ECE | frame::flags::CWR,
+            (true, true) => frame::flags::ECE,
+        };
+        Segment {
+            seq: 0,
+            ack: u32::from(reply),
+            flags: frame::flags::SYN | ecn | if reply { frame::flags::ACK } else { 0 },
+            window: self.syn_window,
+            options: &[],
+        }
+    }
+
+    fn segment(&self, packet: &Packet, options: &mut Options) -> Segment<'static> {
+        if self.timestamps {
+            self.put_timestamps(packet, false, options);
+        }
+        let back = packet.has(flags::ACK);
+        if back {
+            self.put_sack(packet, options);
+        }
+        let mut bits = frame::flags::ACK;
+        for (ours, theirs) in [
+            (flags::ECE, frame::flags::ECE),
+            (flags::CWR, frame::flags::CWR),
+            (flags::ESCE, frame::flags::AE),
+        ] {
+            if packet.has(ours) {
+                bits |= theirs;
+            }
+        }
+        let at = self.at(packet.seq);
+        Segment {
+            // The SYN has number 0, so what the receiver sends has 1.
+            seq: if back { 1 } else { at },
+            ack: if back { at } else { 1 },
+            flags: bits,
+            window: self.window,
+            options: &[],
+        }
+    }
+
+    /// Sequence number of the first byte of a segment.
+    fn at(&self, segment: u64) -> u32 {
+        let bytes = segment.wrapping_mul(u64::from(self.mss));
+        let bytes = self.bytes.map_or(bytes, |all| bytes.min(all));
+        bytes.wrapping_add(1) as u32
+    }
+
+    /// As Linux counts by default, in ms. Data packets have no TSecr and ACKs
+    /// no TSval of their own in the simulator: the former is 0, the latter the
+    /// value that they echo.
+    fn put_timestamps(&self, packet: &Packet, syn: bool, options: &mut Options) -> bool {
+        let value = (packet.sent.ns() / 1_000_000) as u32;
+        let echo = if packet.has(flags::ACK) { value } else { 0 };
+        options.timestamps(value, echo, syn)
+    }
+
+    fn put_sack(&self, packet: &Packet, options: &mut Options) {
+        let mut blocks = [(0, 0); 3];
+        let mut n = 0;
+        for sack in packet.sack.iter().filter(|s| s.len > 0) {
+            // A D-SACK may lie below the acknowledgement.
+            let start = packet
+                .seq
+                .wrapping_add_signed(i64::from(sack.offset as i32));
+            let end = start.wrapping_add(u64::from(sack.len));
+            blocks[n] = (self.at(start), self.at(end));
+            n += 1;
+        }
+        options.sack(&blocks[..n]);
+    }
+
+    /// The MSS option does not count the other options (RFC 6691).
+    fn announced_mss(&self) -> u16 {
+        self.mss + if self.timestamps { 12 } else { 0 }
+    }
+}

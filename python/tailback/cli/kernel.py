@@ -1,0 +1,105 @@
+"""`tailback kernel`: the kit that the kernel engine runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from tailback.kernel.kit import Kit
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
+
+
+@click.group()
+def kernel() -> None:
+    """Build the Linux that `--engine kernel` runs, or show it."""
+
+
+@kernel.command()
+@click.option(
+    "--source",
+    "origin",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="TREE|TARBALL",
+    help="Kernel source [default: Debian's newest linux-source package].",
+)
+@click.option(
+    "--config",
+    "fragments",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FRAGMENT",
+    help="Options of the kernel on top of the kit's own. Can be repeated.",
+)
+@click.option(
+    "--module",
+    "extra",
+    multiple=True,
+    metavar="[NAME=]DIR",
+    help="Build a qdisc or congestion control from its sources for the kit. Can be repeated.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at once [default: all cores]"
+)
+@json_option
+def build(
+    origin: Path | None,
+    fragments: tuple[Path, ...],
+    extra: tuple[str, ...],
+    jobs: int | None,
+    as_json: bool,
+) -> int:
+    """Build the kernel kit, or what of it is missing.
+
+    Needs gcc and make, and no root: packages are unpacked, never installed.
+    With --module alone, the modules are built for the kit in use. An
+    interrupted build goes on where it was.
+    """
+    from tailback.kernel import build as kit_build
+
+    _show(
+        kit_build.build(origin=origin, fragments=fragments, extra=extra, jobs=jobs), as_json=as_json
+    )
+    return 0
+
+
+@kernel.command()
+@json_option
+def info(as_json: bool) -> int:
+    """Show the kernel kit in use."""
+    from tailback.kernel import kit
+
+    _show(kit.current(), as_json=as_json)
+    return 0
+
+
+def _show(kit: Kit, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(_facts(kit), indent=1, ensure_ascii=False))
+        return
+    manifest = kit.manifest
+    package = manifest["package"]
+    came = f"{package['name']} {package['version']}" if package else manifest["source"]
+    rows = [
+        ("kernel", f"{kit.version} ({came})"),
+        ("config", manifest["config_hash"][:16]),
+        ("iproute2", manifest["iproute2"]),
+        ("cc", ", ".join(kit.ccs)),
+        ("qdiscs", ", ".join(kit.qdiscs)),
+    ]
+    for extra in kit.extras():
+        brings = ", ".join([*extra["qdisc"], *extra["cc"]]) or ", ".join(extra["modules"])
+        older = "" if extra["current"] else ", an earlier version"
+        name = extra["name"] if extra["current"] else Path(extra["path"]).name
+        rows.append(("module", f"{name} ({brings}{older})"))
+    rows.append(("path", str(kit.path)))
+    for label, value in rows:
+        click.echo(f"{label:9} {value}")
+
+
+def _facts(kit: Kit) -> dict[str, Any]:
+    return {"path": str(kit.path), **kit.manifest, "extra_modules": kit.extras()}

@@ -1,0 +1,79 @@
+"""Differences to a baseline: a dot and its interval for each place where something was measured.
+
+A filled dot is more than noise, a hollow one is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from tailback.figures.theme import INK, WIDTH, Chart, colour_scale, shape_scale
+
+ROW_HEIGHT = 15
+"""Height of a dot with the space around it."""
+
+
+def differences(
+    frame: pl.DataFrame,
+    *,
+    order: Sequence[str],
+    variants: Sequence[str],
+    baseline: str,
+    x_title: str,
+    width: int = WIDTH,
+) -> Chart:
+    """Dots with intervals, a row for each place and variant.
+
+    `frame` has the columns place (as in `order`), variant (as in `variants`), value, low, high
+    (null where there is no interval) and flagged. The first colour and shape are kept for
+    `baseline`, so that a variant looks the same in the other figures of a report.
+    """
+    height = max(2, len(order)) * (ROW_HEIGHT * len(variants) + 5)
+    x_scale = alt.Scale(zero=True, nice=True)
+    y = alt.Y(
+        "place:N",
+        title=None,
+        sort=list(order),
+        axis=alt.Axis(labelLimit=320, grid=True, domain=False, ticks=False),
+        scale=alt.Scale(paddingInner=0.25, paddingOuter=0.2),
+    )
+    beside = alt.YOffset("variant:N", sort=list(variants))
+    several = len(variants) > 1
+    legend = (
+        alt.Legend(title="variant", symbolOpacity=1, values=list(variants)) if several else None
+    )
+    everyone = [baseline, *variants]
+    colour = alt.Color("variant:N", scale=colour_scale(everyone), legend=legend)
+    shape = alt.Shape("variant:N", scale=shape_scale(everyone), legend=legend)
+    zero = (
+        alt.Chart(pl.DataFrame({"at": [0.0]}))
+        .mark_rule(color=INK, strokeWidth=1)
+        .encode(x=alt.X("at:Q", scale=x_scale))
+    )
+    x = alt.X("value:Q", title=x_title, scale=x_scale)
+    tooltip = [
+        alt.Tooltip("place:N"),
+        alt.Tooltip("variant:N"),
+        alt.Tooltip("value:Q", title=x_title, format="+.4~g"),
+        alt.Tooltip("low:Q", title="from", format="+.4~g"),
+        alt.Tooltip("high:Q", title="to", format="+.4~g"),
+    ]
+    bars = (
+        alt.Chart(frame.filter(pl.col("low").is_not_null()))
+        .mark_rule(strokeWidth=1.6)
+        .encode(x=alt.X("low:Q", title=x_title, scale=x_scale), x2="high:Q", y=y, color=colour)
+        .encode(yOffset=beside)
+    )
+    inside: dict[bool, dict[str, Any]] = {False: {"fill": "white"}, True: {}}
+    dots = [
+        alt.Chart(frame.filter(pl.col("flagged") == flagged))
+        .mark_point(size=52, opacity=1, filled=flagged, **inside[flagged])
+        .encode(x=x, y=y, yOffset=beside, color=colour, shape=shape, tooltip=tooltip)
+        for flagged in (False, True)
+        if frame.filter(pl.col("flagged") == flagged).height
+    ]
+    return alt.layer(zero, bars, *dots).properties(width=width, height=height)

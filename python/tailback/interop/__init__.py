@@ -1,0 +1,51 @@
+"""Runs in the formats of other tools: what `tailback export` writes.
+
+A new format is a new file and one line in `_MODULES`; its module has a
+constant `FORMAT`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol
+
+from tailback.errors import InputError
+from tailback.names import unknown
+
+_MODULES = {
+    "csv": "tailback.interop.csv",
+    "pcapng": "tailback.interop.pcapng",
+}
+
+NAMES = tuple(_MODULES)
+
+#: Names that are promised and not there yet.
+_LATER = ("flent",)
+
+
+class Format(Protocol):
+    """A format to export to."""
+
+    @property
+    def suffix(self) -> str:
+        """Ending of the file, with the dot."""
+
+    def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
+        """Writes a run folder to a file; returns what was written.
+
+        `interfaces` are the places of a packet capture to take; empty: all.
+        """
+
+
+def get(name: str) -> Format:
+    """The format of this name."""
+    if name in _LATER:
+        raise InputError(
+            f'format "{name}" is not in this version; expected one of {", ".join(NAMES)}'
+        )
+    if name not in _MODULES:
+        raise InputError(unknown("format", name, NAMES))
+    chosen: Format = import_module(_MODULES[name]).FORMAT
+    return chosen

@@ -1,0 +1,68 @@
+"""A run as CSV: its series in one file, its summary in another beside it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailback import store
+from tailback.errors import InputError
+
+
+@dataclass(frozen=True)
+class Csv:
+    """Format `csv`: one row for each value (time_s, flow, link, quantity, value)."""
+
+    suffix: str = ".csv"
+
+    def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
+        """Writes the series to `out` and the summary to NAME.summary.csv."""
+        if interfaces:
+            raise InputError("--interface: only for --format pcapng")
+        import polars as pl
+
+        # By digits: a quotient would have 0.30000000000000004 for 300 ms.
+        whole = (pl.col("time_ns") // 10**9).cast(pl.String)
+        part = (pl.col("time_ns") % 10**9).cast(pl.String).str.zfill(9)
+        time_s = pl.concat_str(whole, part, separator=".").alias("time_s")
+        series = pl.read_parquet(run / "series.parquet").select(
+            time_s, "flow", "link", "quantity", "value"
+        )
+        series.write_csv(out)
+        beside = out.with_name(f"{out.stem}.summary{out.suffix}")
+        with beside.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(("kind", "name", "quantity", "value"))
+            writer.writerows(_rows(store.read_json(run / "summary.json")))
+        return [out, beside]
+
+
+FORMAT = Csv()
+
+Row = tuple[str, str, str, object]
+
+
+def _rows(summary: Mapping[str, Any]) -> Iterator[Row]:
+    """A row for each value of a summary; the first link is not told twice."""
+    parts = [("flow", part["name"], part) for part in summary["flows"]]
+    parts += [("link", name, part) for name, part in summary["queues"].items()]
+    parts += [("traffic", part["name"], part) for part in summary["traffic"]]
+    for kind, name, part in parts:
+        for quantity, value in _flat(part):
+            if quantity != "name":
+                yield kind, name, quantity, value
+    for quantity, value in summary.items():
+        if not isinstance(value, Mapping | list):
+            yield "run", "", quantity, value
+
+
+def _flat(part: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """`{"rtt_ms": {"mean": 1}}` as `rtt_ms_mean`."""
+    for key, value in part.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}_")
+        else:
+            yield f"{prefix}{key}", value

@@ -1,0 +1,80 @@
+"""The packet capture of a run, for Wireshark and everything that reads pcapng."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from tailback.errors import InputError, TailbackError
+from tailback.names import unknown
+
+#: Name of the capture in a run folder.
+FILE = "packets.pcapng"
+
+INTERFACE, PACKET = 1, 6
+_IF_NAME = 2
+
+
+@dataclass(frozen=True)
+class Pcapng:
+    """Format `pcapng`: headers of every packet at every link."""
+
+    suffix: str = ".pcapng"
+
+    def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
+        """Copies the capture, or the packets of some of its interfaces."""
+        capture = run / FILE
+        if not capture.is_file():
+            raise InputError(
+                f"{run}: no packets were recorded; run the scenario with record.packets = true "
+                "(--set record.packets=true)"
+            )
+        if interfaces:
+            _select(capture, out, interfaces)
+        else:
+            shutil.copyfile(capture, out)
+        return [out]
+
+
+FORMAT = Pcapng()
+
+
+def _select(capture: Path, out: Path, wanted: Sequence[str]) -> None:
+    with capture.open("rb") as source:
+        names = [_name(block) for kind, block in blocks(source) if kind == INTERFACE]
+    for name in wanted:
+        if name not in names:
+            raise InputError(unknown("interface", name, names))
+    # Every interface stays declared, so that the packets keep their numbers.
+    kept = {number for number, name in enumerate(names) if name in wanted}
+    with capture.open("rb") as source, out.open("wb") as target:
+        for kind, block in blocks(source):
+            if kind != PACKET or int.from_bytes(block[8:12], "little") in kept:
+                target.write(block)
+
+
+def blocks(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Kind and bytes of each block; little-endian, as tailback writes them."""
+    while head := file.read(8):
+        if len(head) < 8:
+            raise TailbackError(f"{file.name}: the capture ends in the middle of a block")
+        kind, length = struct.unpack("<II", head)
+        rest = file.read(max(length - 8, 0))
+        if length < 12 or len(rest) < length - 8:
+            raise TailbackError(f"{file.name}: the capture ends in the middle of a block")
+        yield kind, head + rest
+
+
+def _name(block: bytes) -> str:
+    """The if_name of an interface's block."""
+    at = 16
+    while at + 4 <= len(block) - 4:
+        code, length = struct.unpack_from("<HH", block, at)
+        if code == _IF_NAME:
+            return block[at + 4 : at + 4 + length].decode()
+        at += 4 + (length + 3) // 4 * 4
+    return ""

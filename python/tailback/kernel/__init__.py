@@ -1,0 +1,6 @@
+"""The kernel kit: a Linux built as a program, and the files that its guest sees.
+
+`kit` finds what has been built (all that the engine needs); `build` makes it,
+with the help of `apt` (Debian packages without installing them), `source`,
+`config`, `tools`, `root` and `modules`.
+"""

@@ -1,0 +1,336 @@
+"""Debian packages without installing any: apt with a configuration of its own.
+
+Own sources, own lists, own cache, an empty status file. What the machine says
+about proxies, credentials and certificates stays in force. No root needed.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+import shlex
+import subprocess
+import time
+import urllib.parse
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailback.errors import InputError, TailbackError
+from tailback.kernel import process
+from tailback.kernel.steps import Steps
+
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+FALLBACK_MIRROR = "http://deb.debian.org/debian"
+LISTS_LAST_S = 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One source of packages, as the machine's own apt knows it."""
+
+    uri: str
+    suites: tuple[str, ...]
+    components: tuple[str, ...]
+    signed_by: str = ""
+    """Keyring that the entry names; empty if it names none."""
+
+
+@dataclass(frozen=True)
+class Deb:
+    """A package file in the archive."""
+
+    name: str
+    version: str
+    file: str
+    """Name of the file, as apt saves it."""
+    size: int
+    """Bytes."""
+    sha256: str
+
+
+def parse_list(text: str) -> list[Entry]:
+    """The binary entries of a one-line-style sources.list."""
+    entries = []
+    for line in text.splitlines():
+        line = line.partition("#")[0].strip()
+        match = re.fullmatch(r"deb\s+(?:\[([^\]]*)\]\s*)?(\S+)\s+(\S+)((?:\s+\S+)*)", line)
+        if match is None:
+            continue
+        options = dict(word.partition("=")[::2] for word in (match[1] or "").split() if "=" in word)
+        entries.append(
+            Entry(match[2], (match[3],), tuple(match[4].split()), options.get("signed-by", ""))
+        )
+    return entries
+
+
+def parse_deb822(text: str) -> list[Entry]:
+    """The binary entries of a .sources file."""
+    entries = []
+    # A comment line does not end a stanza, nor the field it stands in.
+    plain = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    for stanza in re.split(r"\n\s*\n", plain):
+        fields: dict[str, str] = {}
+        name = ""
+        for line in stanza.splitlines():
+            if line[:1] in (" ", "\t"):
+                fields[name] = fields.get(name, "") + " " + line.strip()
+            elif ":" in line:
+                name, _, value = line.partition(":")
+                name = name.strip().lower()
+                fields[name] = value.strip()
+        if "deb" not in fields.get("types", "").split():
+            continue
+        if fields.get("enabled", "yes").lower() in ("no", "false", "0", "off"):
+            continue
+        for uri in fields.get("uris", "").split():
+            entries.append(
+                Entry(
+                    uri,
+                    tuple(fields.get("suites", "").split()),
+                    tuple(fields.get("components", "").split()),
+                    fields.get("signed-by", ""),
+                )
+            )
+    return entries
+
+
+def choose_mirror(entries: Iterable[Entry]) -> str:
+    """Address of Debian's main archive among the entries, or the public one.
+
+    An entry counts if it has a component `main`, is no security archive and
+    looks like Debian's own: signed by Debian's keyring, a host of debian.org,
+    or, where it names no key, a path that ends in /debian. The first of the
+    surest kind is taken.
+    """
+    best = (3, FALLBACK_MIRROR)
+    for entry in entries:
+        uri = entry.uri.rstrip("/")
+        address = urllib.parse.urlsplit(uri)
+        if address.scheme in ("cdrom", "file", "copy") or "main" not in entry.components:
+            continue
+        if "security" in uri or any("security" in suite for suite in entry.suites):
+            continue
+        if "debian-archive" in entry.signed_by:
+            rank = 0
+        elif entry.signed_by:
+            continue
+        elif (address.hostname or "").endswith("debian.org"):
+            rank = 1
+        elif address.path.endswith("/debian"):
+            rank = 2
+        else:
+            continue
+        best = min(best, (rank, uri), key=lambda pair: pair[0])
+    return best[1]
+
+
+def machine_mirror(etc: Path = Path("/etc/apt")) -> str:
+    """The mirror this machine's own apt uses."""
+    entries: list[Entry] = []
+    parts = etc / "sources.list.d"
+    for path in [etc / "sources.list", *sorted(parts.glob("*"))]:
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        if path.suffix == ".list":
+            entries += parse_list(text)
+        elif path.suffix == ".sources":
+            entries += parse_deb822(text)
+    return choose_mirror(entries)
+
+
+def machine_suite(release: Path = Path("/etc/os-release")) -> str | None:
+    """Debian's name for the release this machine runs; None if it is not Debian."""
+    try:
+        text = release.read_text(encoding="utf-8")
+    except OSError:
+        return None
+    fields = dict(line.partition("=")[::2] for line in text.splitlines())
+    values = {name: "".join(shlex.split(value)) for name, value in fields.items() if value}
+    if values.get("ID") != "debian":
+        return None
+    return values.get("VERSION_CODENAME")
+
+
+def parse_uris(lines: Iterable[str]) -> list[Deb]:
+    """What `apt-get --print-uris download` prints."""
+    debs = []
+    for line in lines:
+        match = re.fullmatch(r"'([^']+)' (\S+) (\d+) SHA256:([0-9a-f]{64})", line.strip())
+        if match is None:
+            continue
+        name, version, _arch = match[2].removesuffix(".deb").split("_")
+        debs.append(Deb(name, urllib.parse.unquote(version), match[2], int(match[3]), match[4]))
+    return debs
+
+
+def newest(versions: Iterable[str]) -> str:
+    """The highest version by Debian's order."""
+
+    def order(left: str, right: str) -> int:
+        if left == right:
+            return 0
+        command = ["dpkg", "--compare-versions", left, "lt", right]
+        return -1 if subprocess.run(command, check=False).returncode == 0 else 1
+
+    return max(versions, key=functools.cmp_to_key(order))
+
+
+class Apt:
+    """Packages of some suites, kept in a folder."""
+
+    def __init__(
+        self,
+        folder: Path,
+        suites: Sequence[str],
+        *,
+        downloads: Path,
+        mirror: str | None = None,
+    ) -> None:
+        self._folder = folder
+        self._suites = tuple(suites)
+        self._downloads = downloads
+        self._mirror = mirror if mirror is not None else machine_mirror()
+        self._conf = folder / "apt.conf"
+
+    def sources(self) -> str:
+        """The sources.list."""
+        return "".join(
+            f"deb [signed-by={KEYRING}] {self._mirror} {suite} main\n" for suite in self._suites
+        )
+
+    def conf(self) -> str:
+        """The apt.conf. Read after the machine's own, so it has the last word."""
+        folder = self._folder
+        return f"""\
+Dir::Etc::SourceList "{folder}/sources.list";
+Dir::Etc::SourceParts "-";
+Dir::Etc::Preferences "-";
+Dir::Etc::PreferencesParts "-";
+Dir::State "{folder}/state";
+Dir::State::Lists "{folder}/lists";
+Dir::State::status "/dev/null";
+Dir::Cache "{folder}/cache";
+APT::Architecture "amd64";
+#clear APT::Architectures;
+APT::Architectures {{ "amd64"; }};
+# The folder may be closed to apt's own user.
+APT::Sandbox::User "root";
+# Hooks of the machine are not for us.
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+Acquire::Languages "none";
+Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
+Acquire::Retries "3";
+"""
+
+    def update(self, steps: Steps) -> None:
+        """Gets the lists of packages, unless those there are fresh.
+
+        Lists that cannot be renewed are used as they are.
+        """
+        if not KEYRING.exists():
+            raise InputError(f"{KEYRING} is missing; install: debian-archive-keyring")
+        for name in ("lists/partial", "cache/archives/partial", "state"):
+            (self._folder / name).mkdir(parents=True, exist_ok=True)
+        self._downloads.mkdir(parents=True, exist_ok=True)
+        self._conf.write_text(self.conf(), encoding="utf-8")
+        sources = self._folder / "sources.list"
+        stamp = self._folder / "updated"
+        same = sources.exists() and sources.read_text(encoding="utf-8") == self.sources()
+        if same and stamp.exists() and time.time() - stamp.stat().st_mtime < LISTS_LAST_S:
+            return
+        sources.write_text(self.sources(), encoding="utf-8")
+        steps.step(f"getting the lists of packages ({', '.join(self._suites)})")
+        try:
+            self._apt("apt-get", "-q", "-o", "APT::Update::Error-Mode=any", "update")
+        except process.CommandFailed as error:
+            if not (same and stamp.exists()):
+                raise TailbackError(f"no lists of packages from {self._mirror}\n{error}") from error
+            steps.note(f"the lists of packages could not be renewed from {self._mirror}")
+            return
+        stamp.touch()
+
+    def names(self, prefix: str) -> list[str]:
+        """Packages whose name begins so."""
+        return sorted(self._apt("apt-cache", "pkgnames", prefix))
+
+    def versions(self, name: str) -> list[str]:
+        """The versions of a package, in any of the suites."""
+        rows = [line.split("|") for line in self._apt("apt-cache", "madison", name)]
+        return [row[1].strip() for row in rows if len(row) == 3 and row[0].strip() == name]
+
+    def dependencies(self, name: str) -> list[str]:
+        """A package and all that it depends on, directly or not."""
+        but = ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
+        no = [f"--no-{kind}" for kind in but]
+        lines = self._apt("apt-cache", "depends", "--recurse", *no, name)
+        return sorted({line for line in lines if re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", line)})
+
+    def locate(self, packages: Sequence[str]) -> list[Deb]:
+        """The files of packages, each NAME or NAME=VERSION; in the order of the names."""
+        # Not among the downloads: apt says nothing about what is there already.
+        lines = self._apt("apt-get", "-q", "--print-uris", "download", *packages, at=self._folder)
+        found = {deb.name: deb for deb in parse_uris(lines)}
+        names = [package.partition("=")[0] for package in packages]
+        if lost := [name for name in names if name not in found]:
+            raise TailbackError(f"{self._mirror} does not have {', '.join(lost)}")
+        return [found[name] for name in names]
+
+    def fetch(self, debs: Sequence[Deb], steps: Steps) -> list[Path]:
+        """Downloads what is not there yet; every file is checked."""
+        self._downloads.mkdir(parents=True, exist_ok=True)
+        absent = [deb for deb in debs if not self._is_whole(deb)]
+        if absent:
+            total = sum(deb.size for deb in absent)
+            what = absent[0].name if len(absent) == 1 else f"{len(absent)} packages"
+            steps.step(f"downloading {what} ({total / 1e6:.0f} MB)", total)
+            paths = [self._downloads / deb.file for deb in absent]
+
+            def tick() -> None:
+                steps.at(sum(path.stat().st_size for path in paths if path.exists()))
+
+            self._apt(
+                "apt-get",
+                "-q",
+                "download",
+                *(f"{deb.name}={deb.version}" for deb in absent),
+                on_tick=tick,
+            )
+            for deb in absent:
+                if not self._is_whole(deb):
+                    raise TailbackError(f"{deb.file}: the download is not what the archive lists")
+        return [self._downloads / deb.file for deb in debs]
+
+    def _is_whole(self, deb: Deb) -> bool:
+        path = self._downloads / deb.file
+        if not path.exists() or path.stat().st_size != deb.size:
+            return False
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == deb.sha256
+
+    def _apt(
+        self,
+        program: str,
+        *args: str,
+        at: Path | None = None,
+        on_tick: Callable[[], None] | None = None,
+    ) -> list[str]:
+        return process.run(
+            [program, "-c", self._conf, *args], cwd=at or self._downloads, on_tick=on_tick
+        )
+
+
+def unpack(deb: Path, into: Path) -> None:
+    """The files of a package, without its scripts."""
+    into.mkdir(parents=True, exist_ok=True)
+    process.run(["dpkg-deb", "-x", deb, into])
+
+
+def versions_of(debs: Iterable[Deb]) -> Mapping[str, str]:
+    """Name and version, sorted by name."""
+    return dict(sorted((deb.name, deb.version) for deb in debs))

@@ -1,0 +1,342 @@
+"""Builds a kit: source, configuration, kernel, guest root, modules.
+
+    downloads/          packages as fetched
+    apt/, apt-tools/    lists of packages
+    tools/              flex, bison, ... where the machine has none
+    sources/            kernel trees
+    kernels/HASH/       linux, ko/, build/ (what modules are compiled against), modules/
+    kits/HASH/          a kernel with a guest root
+    current             the kit in use, a link
+
+A kernel is there once its kernel.json is, a kit once its kit.json is; until
+then the folder is work in progress, which the next build goes on with. Newer
+packages for the root make another kit, not another kernel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tailback.errors import InputError, TailbackError
+from tailback.kernel import apt, config, kit, modules, process, root, source, tools
+from tailback.kernel.kit import Kit
+from tailback.kernel.steps import Steps
+
+SUITES = ("trixie", "trixie-backports", "sid")
+KERNEL = "kernel.json"
+RECIPE = 1
+"""To be raised when a change to this package makes other kits from the same input."""
+
+LINES_OF_A_BUILD = 1200
+"""Lines make prints for a whole build, until there has been one to count them."""
+
+ALWAYS_QDISCS = ("bfifo", "mq", "noqueue", "pfifo", "pfifo_fast", "pfifo_head_drop")
+ALWAYS_CCS = ("reno",)
+
+
+def build(
+    *,
+    origin: Path | None = None,
+    fragments: Sequence[Path] = (),
+    extra: Sequence[str] = (),
+    jobs: int | None = None,
+    progress: bool | None = None,
+) -> Kit:
+    """Builds what is not built yet, makes it the current kit and returns it.
+
+    `origin` is a tree, a tarball or a linux-source package in the place of
+    Debian's newest; `extra` are modules, `NAME=DIR` or `DIR`. With modules only,
+    they are built for the current kit.
+    """
+    named = [modules.spelled(text) for text in extra]
+    theirs = [config.load(path) for path in fragments]
+    cache = kit.cache()
+    cache.mkdir(parents=True, exist_ok=True)
+    cores = jobs or len(os.sched_getaffinity(0))
+    with Steps(enabled=progress) as steps, process.terminable(), _lock(cache, steps):
+        tools.check()
+        only_modules = named and origin is None and not theirs
+        if only_modules and (cache / "current" / kit.MANIFEST).exists():
+            folder = (cache / "current").resolve()
+        else:
+            folder = _kit(cache, origin, theirs, cores, steps)
+        for name, path in named:
+            steps.step(f"building module {name}")
+            modules.build(folder, name, path, jobs=cores)
+        return kit.load(folder)
+
+
+def kernel_hash(identity: str, fragments: Sequence[config.Fragment]) -> str:
+    """What a compiled kernel is known by: its source and configuration."""
+    return _digest({"recipe": RECIPE, "source": identity, "config": config.recipe(fragments)})
+
+
+def kit_hash(identity: str, fragments: Sequence[config.Fragment], packages: dict[str, str]) -> str:
+    """What a kit is known by: its kernel and the packages of its root."""
+    return _digest({"kernel": kernel_hash(identity, fragments), "packages": packages})
+
+
+def _digest(inputs: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
+
+
+def _kit(
+    cache: Path,
+    origin: Path | None,
+    theirs: Sequence[config.Fragment],
+    jobs: int,
+    steps: Steps,
+) -> Path:
+    """The folder of a kit, built if need be, and made the current one."""
+    env = tools.environment(cache, steps)
+    debian = apt.Apt(cache / "apt", SUITES, downloads=cache / "downloads")
+    debian.update(steps)
+    tree = source.users(origin, cache, steps) if origin else source.debian(debian, cache)
+    debs = root.packages(debian)
+    packages = dict(apt.versions_of(debs))
+    fragments = [config.ours(), *theirs]
+    digest = kit_hash(tree.identity, fragments, packages)
+    folder = cache / "kits" / digest[:16]
+    # For a kit that is built too: modules are compiled against these headers.
+    source.prepare(tree, debian, env, steps)
+    if not (folder / kit.MANIFEST).exists():
+        paths = debian.fetch(debs, steps)
+        compiled = cache / "kernels" / kernel_hash(tree.identity, fragments)[:16]
+        if not (compiled / KERNEL).exists():
+            _kernel(compiled, tree, fragments, env, jobs, steps)
+        _prune(compiled / "build")
+        steps.step("assembling the guest root")
+        shutil.rmtree(folder, ignore_errors=True)
+        root.assemble(paths, folder / "root")
+        for module in (compiled / "ko").iterdir():
+            shutil.copy2(module, folder / "root/modules")
+        shutil.copy2(compiled / "linux", folder / "linux")
+        # They belong to the kernel: newer packages for the root leave them valid.
+        for name in ("build", "modules"):
+            (compiled / name).mkdir(exist_ok=True)
+            (folder / name).symlink_to(os.path.relpath(compiled / name, folder))
+        kernel = json.loads((compiled / KERNEL).read_text(encoding="utf-8"))
+        manifest = {
+            "format": kit.FORMAT,
+            "hash": digest,
+            **kernel,
+            "iproute2": packages["iproute2"],
+            "packages": packages,
+        }
+        _write(folder / kit.MANIFEST, manifest)
+    _choose(cache, folder)
+    return folder
+
+
+def _kernel(
+    folder: Path,
+    tree: source.Source,
+    fragments: Sequence[config.Fragment],
+    env: dict[str, str],
+    jobs: int,
+    steps: Steps,
+) -> None:
+    """Compiles a kernel, or goes on with it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    make = Make(tree.folder, folder, env, jobs)
+    try:
+        final = configure(make, fragments, steps, lenient=tree.origin is not None)
+    except InputError:
+        # Nothing to go on with: other options make another kernel.
+        shutil.rmtree(folder)
+        raise
+    _compile(make, folder.parent, steps)
+    shutil.copy2(make.build / "linux", folder / "linux")
+    manifest = {
+        "kernel": source.kernel_version(tree.folder),
+        "package": tree.package,
+        "source": tree.identity,
+        "source_tree": str(tree.folder),
+        "config_hash": config.digest(final),
+        "compiler": config.values(final).get("CONFIG_CC_VERSION_TEXT", "").strip('"'),
+        **_inventory(tree.folder, folder),
+    }
+    _write(folder / KERNEL, manifest)
+
+
+class Make:
+    """make in the build folder of a kernel."""
+
+    def __init__(self, tree: Path, folder: Path, env: dict[str, str], jobs: int) -> None:
+        self.tree = tree
+        self.build = folder / "build"
+        self.log = folder / "build.log"
+        self._jobs = jobs
+        self._env = process.environment(
+            {
+                **env,
+                # Beside it, so that it stays what this kernel was configured by.
+                "KBUILD_KCONFIG": str(folder / config.KCONFIG.name),
+                "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
+                "KBUILD_BUILD_USER": "tailback",
+                "KBUILD_BUILD_HOST": "tailback",
+            }
+        )
+        self.build.mkdir(exist_ok=True)
+        own = (tree / "Kconfig").read_text(encoding="utf-8")
+        (folder / config.KCONFIG.name).write_text(config.kconfig(own), encoding="utf-8")
+
+    def __call__(self, *targets: str, on_line: Any = None) -> None:
+        """Makes targets; what make prints goes to build.log."""
+        command = ["make", "-C", str(self.tree), f"O={self.build}", *modules.build_flags()]
+        try:
+            process.run(
+                [*command, f"-j{self._jobs}", *targets],
+                env=self._env,
+                on_line=on_line,
+                log=self.log,
+            )
+        except process.CommandFailed as error:
+            shown = "\n".join(modules.diagnostics(error.lines)[-40:])
+            message = f"make {' '.join(targets)} failed; all it said is in {self.log}\n{shown}"
+            raise TailbackError(message) from error
+
+
+def configure(
+    make: Make, fragments: Sequence[config.Fragment], steps: Steps, *, lenient: bool
+) -> str:
+    """Configures, unless an earlier attempt has; returns the .config."""
+    dot_config = make.build / ".config"
+    configured = make.build / ".tailback-configured"
+    if not configured.exists():
+        steps.step("configuring")
+        make("tinyconfig")
+        # The last assignment of an option counts.
+        with dot_config.open("a", encoding="utf-8") as file:
+            for fragment in fragments:
+                file.write(fragment.text())
+        make("olddefconfig")
+    final = dot_config.read_text(encoding="utf-8")
+    _verify(fragments, final, steps, lenient=lenient)
+    configured.touch()
+    return final
+
+
+def _verify(
+    fragments: Sequence[config.Fragment], final: str, steps: Steps, *, lenient: bool
+) -> None:
+    values = config.values(final)
+    for name, refused in config.refused(fragments, values).items():
+        if name == fragments[0].name and lenient:
+            # A tree of the user's may be older than some queue of ours.
+            absent = [
+                text
+                for text in refused
+                if config.DEVELOPED.match(text) and text.partition("=")[0] not in values
+            ]
+            if absent:
+                steps.note(f"this tree does not have {', '.join(absent)}")
+            refused = [text for text in refused if text not in absent]
+        if refused:
+            listed = "\n  ".join(refused)
+            raise InputError(f"{name}: the kernel's configuration refuses\n  {listed}")
+    if values.get("CONFIG_HZ") != "1000":
+        raise TailbackError(f"CONFIG_HZ is {values.get('CONFIG_HZ')}, not 1000")
+
+
+def _compile(make: Make, cache: Path, steps: Steps) -> None:
+    known = cache / "lines-of-a-build"
+    try:
+        total = int(known.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        total = LINES_OF_A_BUILD
+    again = (make.build / "vmlinux.o").exists() or (make.build / "init/main.o").exists()
+    steps.step("compiling the kernel" + (", where it was left" if again else ""), total)
+    seen = 0
+
+    def count(_line: str) -> None:
+        nonlocal seen
+        seen += 1
+        steps.at(min(seen, total))
+
+    make("linux", "modules", on_line=count)
+    if not again:
+        known.write_text(str(seen), encoding="utf-8")
+
+
+def _inventory(tree: Path, folder: Path) -> dict[str, Any]:
+    """Collects the modules; what they and the kernel itself bring."""
+    built = folder / "build"
+    (folder / "ko").mkdir(exist_ok=True)
+    order = (built / "modules.order").read_text(encoding="utf-8").split()
+    found: dict[Path, list[Path]] = {}
+    for relative in order:
+        path = (built / relative).with_suffix(".ko")
+        target = folder / "ko" / path.name
+        shutil.copy2(path, target)
+        text = tree / Path(relative).with_suffix(".c")
+        found[target] = [text] if text.exists() else []
+    inventory = modules.describe(sorted(found), found)
+    qdiscs: dict[str, str | None] = dict.fromkeys(ALWAYS_QDISCS)
+    ccs: dict[str, str | None] = dict.fromkeys(ALWAYS_CCS)
+    for line in (built / "modules.builtin").read_text(encoding="utf-8").split():
+        text = tree / Path(line.removeprefix("kernel/")).with_suffix(".c")
+        if text.exists() and re.match(r"sch_|tcp_", text.name):
+            content = text.read_text(encoding="utf-8", errors="replace")
+            brought = modules.kinds(text.stem, [content], [], b"")
+            qdiscs.update(dict.fromkeys(brought.qdiscs))
+            ccs.update(dict.fromkeys(brought.ccs))
+    return {
+        "qdisc": dict(sorted({**qdiscs, **inventory["qdisc"]}.items())),
+        "cc": dict(sorted({**ccs, **inventory["cc"]}.items())),
+        "modules": inventory["modules"],
+    }
+
+
+def _write(path: Path, manifest: dict[str, Any]) -> None:
+    """A manifest, whole or not at all."""
+    draft = path.with_name(f"{path.name}.part")
+    draft.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    draft.replace(path)
+
+
+def _prune(build: Path) -> None:
+    """Deletes what no module needs. Once the kernel is done: without these make begins anew."""
+    if (build / ".tailback-pruned").exists():
+        return
+    for folder, _inner, files in os.walk(build):
+        if Path(folder).relative_to(build).parts[:1] in (("scripts",), ("tools",)):
+            continue
+        for name in files:
+            if name.endswith((".o", ".a", ".ko", ".cmd", ".mod", ".mod.c")) or name.startswith(
+                "vmlinux"
+            ):
+                os.unlink(os.path.join(folder, name))
+    (build / "linux").unlink(missing_ok=True)
+    (build / ".tailback-pruned").touch()
+
+
+def _choose(cache: Path, folder: Path) -> None:
+    link = cache / ".current.link"
+    link.unlink(missing_ok=True)
+    link.symlink_to(folder.relative_to(cache))
+    link.replace(cache / "current")
+
+
+@contextlib.contextmanager
+def _lock(cache: Path, steps: Steps) -> Iterator[None]:
+    """One build at a time; the second waits, and then finds most of it done."""
+    with (cache / "lock").open("w", encoding="utf-8") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                steps.step("waiting for another build to end")
+                time.sleep(0.3)
+        yield

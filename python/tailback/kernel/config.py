@@ -1,0 +1,121 @@
+"""The kernel's configuration: fragments, and whether what they ask for came out."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailback.errors import InputError
+
+HERE = Path(__file__).parent
+OURS = HERE / "kernel.config"
+KCONFIG = HERE / "kernel.kconfig"
+OPTIONAL_MARK = "# tailback: optional"
+# Options that a tree of the user's may lack because it is older than they are.
+DEVELOPED = re.compile(r"CONFIG_(NET_SCH|TCP_CONG)_\w+")
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """Options to be set."""
+
+    name: str
+    """Where they are from: a path, or what to call ours."""
+    options: Mapping[str, str]
+    """Option to value, as .config writes it: y, m, a number, a quoted text; n if not set."""
+    optional: frozenset[str] = frozenset()
+    """Options that a tree may lack."""
+
+    def text(self) -> str:
+        """The fragment in its plain form."""
+        return "".join(f"{option}={value}\n" for option, value in self.options.items())
+
+
+def parse(text: str, name: str) -> Fragment:
+    """Reads a fragment; a line that is neither option nor comment is an error."""
+    options: dict[str, str] = {}
+    optional: set[str] = set()
+    passed_mark = False
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if unset := re.fullmatch(r"# (CONFIG_\w+) is not set", line):
+            option, value = unset[1], "n"
+        elif assigned := re.fullmatch(r"(CONFIG_\w+)=(.+)", line):
+            option, value = assigned[1], assigned[2]
+        elif not line or line.startswith("#"):
+            passed_mark = passed_mark or line == OPTIONAL_MARK
+            continue
+        else:
+            raise InputError(
+                f'{name}:{number}: expected "CONFIG_NAME=value" or '
+                f'"# CONFIG_NAME is not set", got "{line}"'
+            )
+        options[option] = value
+        if passed_mark:
+            optional.add(option)
+    return Fragment(name, options, frozenset(optional))
+
+
+def load(path: Path) -> Fragment:
+    """A fragment of the user's."""
+    try:
+        return parse(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+
+
+def ours() -> Fragment:
+    """The kit's own fragment."""
+    return parse(OURS.read_text(encoding="utf-8"), "the kit's configuration")
+
+
+def recipe(fragments: Sequence[Fragment]) -> str:
+    """All that decides the configuration, for the hash of the kit."""
+    return "".join(fragment.text() for fragment in fragments) + KCONFIG.read_text(encoding="utf-8")
+
+
+def kconfig(tree: str) -> str:
+    """The top Kconfig of a tree with ours put in, after its title, which has to be first."""
+    lines = tree.splitlines(keepends=True)
+    title = next((n for n, line in enumerate(lines) if line.startswith("mainmenu")), -1)
+    return "".join([*lines[: title + 1], KCONFIG.read_text(encoding="utf-8"), *lines[title + 1 :]])
+
+
+def values(dot_config: str) -> dict[str, str]:
+    """The options of a finished .config; those not set have the value n."""
+    return dict(parse(dot_config, ".config").options)
+
+
+def refused(fragments: Sequence[Fragment], final: Mapping[str, str]) -> dict[str, list[str]]:
+    """What did not come out as asked, by the fragment that asked: "CONFIG_X=m (is y)".
+
+    A later fragment overrides an earlier one, so each option is asked for once.
+    """
+    asked: dict[str, tuple[Fragment, str]] = {}
+    for fragment in fragments:
+        for option, value in fragment.options.items():
+            asked[option] = (fragment, value)
+    wrong: dict[str, list[str]] = {}
+    for option, (fragment, value) in asked.items():
+        got = final.get(option)
+        if value == (got if got is not None else "n"):
+            continue
+        if got is None and option in fragment.optional:
+            continue
+        said = f"is {got}" if got is not None else "this tree has no such option, or not here"
+        wrong.setdefault(fragment.name, []).append(f"{option}={value} ({said})")
+    return wrong
+
+
+def digest(dot_config: str) -> str:
+    """Hash of a finished configuration; what describes the compiler is left out."""
+    compiler = re.compile(r"CONFIG_(CC|GCC|CLANG|AS|LD|LLD|RUSTC|PAHOLE|BINDGEN)_\w+")
+    lines = [
+        f"{option}={value}"
+        for option, value in sorted(values(dot_config).items())
+        if value != "n" and not compiler.fullmatch(option)
+    ]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -1,0 +1,187 @@
+"""The kits that have been built, and what the engine wants to know of one.
+
+    from tailback.kernel import kit
+
+    with_mine = kit.current().with_modules(["mycodel"])
+    with_mine.load_order(qdiscs=["codel"], ccs=["cubic"])  # paths, first to last
+
+Reading only; `tailback.kernel.build` makes them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailback import names
+from tailback.errors import InputError
+
+COMMAND = "tailback kernel build"
+MANIFEST = "kit.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Kit:
+    """A built kernel with its guest root, and the modules chosen to go with it."""
+
+    path: Path
+    """Folder of the kit in the cache."""
+    version: str
+    """Version of the kernel, e.g. 7.3.4."""
+    ccs: dict[str, str | None]
+    """Congestion control to the module that brings it; None if it is built in."""
+    qdiscs: dict[str, str | None]
+    """Kind of qdisc to the module that brings it; None if it is built in."""
+    linux: Path
+    """The kernel: a program of this machine."""
+    root: Path
+    """The guest's root. Shared between runs: not to be written to."""
+    modules: dict[str, Path]
+    """Module to its .ko file on this machine."""
+    depends: dict[str, tuple[str, ...]]
+    """Module to the modules that have to be loaded before it."""
+    identity: str
+    """Hash of all that can change a result: kernel, configuration, guest packages, modules."""
+    manifest: dict[str, Any]
+    """kit.json; with modules chosen, their manifests under "chosen"."""
+
+    def with_modules(self, chosen: Iterable[str]) -> Kit:
+        """This kit with modules of the user's in the place of its own of the same kind.
+
+        Names are those of `--module NAME=DIR`: the version built last, or
+        NAME-HASH for a certain one.
+        """
+        kit = self
+        taken: dict[str, str] = {}
+        for name in dict.fromkeys(chosen):
+            folder = self._shelf(name)
+            manifest = json.loads((folder / "module.json").read_text(encoding="utf-8"))
+            for kind in [*manifest["qdisc"], *manifest["cc"], *manifest["modules"]]:
+                if taken.setdefault(kind, name) != name:
+                    raise InputError(f"modules {taken[kind]} and {name} both bring {kind}")
+            kit = kit._with(folder, manifest)
+        return kit
+
+    def load_order(self, *, qdiscs: Iterable[str] = (), ccs: Iterable[str] = ()) -> list[Path]:
+        """The .ko files to load for these kinds, in order; empty if all are built in."""
+        wanted: list[str] = []
+        for kinds, label, have in (
+            (qdiscs, "qdisc", self.qdiscs),
+            (ccs, "congestion control", self.ccs),
+        ):
+            for kind in kinds:
+                if kind not in have:
+                    raise InputError(
+                        f"kernel {self.version}: {names.unknown(label, kind, [*have])}"
+                    )
+                if module := have[kind]:
+                    wanted.append(module)
+        order: list[str] = []
+
+        def add(module: str) -> None:
+            if module in order or module not in self.modules:
+                # Not in `modules`: built in, as far as anyone depends on it.
+                return
+            for needed in self.depends.get(module, ()):
+                add(needed)
+            order.append(module)
+
+        for module in wanted:
+            add(module)
+        return [self.modules[module] for module in order]
+
+    def extras(self) -> list[dict[str, Any]]:
+        """Manifests of the modules built into this kit by --module, all versions."""
+        found = []
+        for path in sorted((self.path / "modules").glob("*/module.json")):
+            if path.parent.is_symlink():
+                continue
+            manifest = json.loads(path.read_text(encoding="utf-8"))
+            link = self.path / "modules" / manifest["name"]
+            manifest["path"] = str(path.parent)
+            manifest["current"] = link.is_symlink() and link.resolve() == path.parent.resolve()
+            found.append(manifest)
+        return found
+
+    def _shelf(self, name: str) -> Path:
+        folder = self.path / "modules" / name
+        if "/" not in name and (folder / "module.json").exists():
+            return folder.resolve()
+        have = sorted({str(extra["name"]) for extra in self.extras()})
+        hint = names.unknown("module", name, have) if have else f'module "{name}" does not exist'
+        raise InputError(f"{hint}; to build it: {COMMAND} --module {name}=DIR")
+
+    def _with(self, folder: Path, manifest: dict[str, Any]) -> Kit:
+        mine = {name: folder / entry["file"] for name, entry in manifest["modules"].items()}
+        depends = {name: tuple(entry["depends"]) for name, entry in manifest["modules"].items()}
+        hashes = [f"{name}={entry['sha256']}" for name, entry in manifest["modules"].items()]
+        chosen = sorted([*self.manifest.get("chosen", []), manifest], key=lambda one: one["name"])
+        # By what was chosen, not by the order in which: the result is the same.
+        inherited = self.manifest.get("module_hashes", [])
+        all_hashes = sorted([*inherited, *hashes])
+        identity = hashlib.sha256(
+            "\n".join([self.manifest["hash"], *all_hashes]).encode()
+        ).hexdigest()
+        return dataclasses.replace(
+            self,
+            ccs=dict(sorted({**self.ccs, **_stems(manifest["cc"])}.items())),
+            qdiscs=dict(sorted({**self.qdiscs, **_stems(manifest["qdisc"])}.items())),
+            modules={**self.modules, **mine},
+            depends={**self.depends, **depends},
+            identity=identity,
+            manifest={**self.manifest, "chosen": chosen, "module_hashes": all_hashes},
+        )
+
+
+def cache() -> Path:
+    """Folder of all kits: $TAILBACK_KIT, or tailback/kernel in the user's cache."""
+    if named := os.environ.get("TAILBACK_KIT"):
+        return Path(named).expanduser().absolute()
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser().absolute() / "tailback" / "kernel"
+
+
+def current() -> Kit:
+    """The kit that was built or chosen last."""
+    folder = cache() / "current"
+    if not (folder / MANIFEST).exists():
+        raise InputError(f"the kernel kit is not built; run: {COMMAND}")
+    return load(folder.resolve())
+
+
+def with_modules(chosen: Sequence[str]) -> Kit:
+    """The current kit with these modules."""
+    return current().with_modules(chosen)
+
+
+def load(folder: Path) -> Kit:
+    """The kit in a folder."""
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    linux, root = folder / "linux", folder / "root"
+    if manifest.get("format") != FORMAT or not linux.exists() or not root.is_dir():
+        raise InputError(f"the kernel kit in {folder} cannot be used; run: {COMMAND}")
+    return Kit(
+        path=folder,
+        version=manifest["kernel"],
+        ccs=_stems(manifest["cc"]),
+        qdiscs=_stems(manifest["qdisc"]),
+        linux=linux,
+        root=root,
+        modules={
+            name: root / "modules" / entry["file"] for name, entry in manifest["modules"].items()
+        },
+        depends={name: tuple(entry["depends"]) for name, entry in manifest["modules"].items()},
+        identity=manifest["hash"],
+        manifest=manifest,
+    )
+
+
+def _stems(files: dict[str, str | None]) -> dict[str, str | None]:
+    return {kind: file.removesuffix(".ko") if file else None for kind, file in files.items()}

@@ -1,0 +1,259 @@
+"""Kernel modules: what is in one, and building those that are not in the tree."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailback.errors import InputError, TailbackError
+from tailback.kernel import process, source
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+IS_MODULE = re.compile(r"\b(module_init|MODULE_LICENSE)\s*\(")
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """What a module brings, by the names that tc and the sockets use."""
+
+    qdiscs: tuple[str, ...]
+    ccs: tuple[str, ...]
+
+
+def build_flags() -> list[str]:
+    """What every make of a kit is told."""
+    return ["ARCH=um"]
+
+
+def modinfo(module: Path) -> dict[str, list[str]]:
+    """The fields of a module's .modinfo section; a field can stand there repeatedly."""
+    fields: dict[str, list[str]] = {}
+    for text in _section(module.read_bytes(), b".modinfo").split(b"\0"):
+        name, equals, value = text.decode(errors="replace").partition("=")
+        if equals:
+            fields.setdefault(name, []).append(value)
+    return fields
+
+
+def depends(module: Path) -> list[str]:
+    """Names of the modules that have to be loaded before."""
+    return [name for text in modinfo(module).get("depends", []) for name in text.split(",") if name]
+
+
+def kinds(stem: str, texts: Iterable[str], aliases: Iterable[str], calls: bytes) -> Kinds:
+    """What a module of this file name registers.
+
+    `texts` are its C sources, the best witness; then its aliases; then, if the
+    object in `calls` refers to the registering functions, its file name.
+    """
+    qdiscs: list[str] = []
+    ccs: list[str] = []
+    for text in texts:
+        qdiscs += _registered(text, "Qdisc_ops", "register_qdisc", "id")
+        ccs += _registered(text, "tcp_congestion_ops", "tcp_register_congestion_control", "name")
+    if not qdiscs:
+        qdiscs = [
+            alias.removeprefix("net-sch-") for alias in aliases if alias.startswith("net-sch-")
+        ]
+    if not qdiscs and b"register_qdisc" in calls:
+        qdiscs = [stem.removeprefix("sch_")]
+    if not ccs and b"tcp_register_congestion_control" in calls:
+        ccs = [stem.removeprefix("tcp_")]
+    return Kinds(tuple(sorted(set(qdiscs))), tuple(sorted(set(ccs))))
+
+
+def kinds_of(module: Path, sources: Sequence[Path]) -> Kinds:
+    """What a compiled module registers."""
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in sources]
+    return kinds(module.stem, texts, modinfo(module).get("alias", []), module.read_bytes())
+
+
+def makefile(folder: Path) -> str | None:
+    """The Makefile for a folder that has none: every file that is a module, one module.
+
+    None if the folder has its own.
+    """
+    if any((folder / name).exists() for name in ("Makefile", "Kbuild")):
+        return None
+    objects = [
+        path.with_suffix(".o").name
+        for path in sorted(folder.glob("*.c"))
+        if not path.name.endswith(".mod.c")
+        and IS_MODULE.search(path.read_text(encoding="utf-8", errors="replace"))
+    ]
+    if not objects:
+        raise InputError(
+            f"{folder}: no module in it: neither a Makefile nor a .c file with MODULE_LICENSE"
+        )
+    return f"obj-m := {' '.join(objects)}\n"
+
+
+def spelled(text: str) -> tuple[str, Path]:
+    """`NAME=DIR` or `DIR`, which is named after its folder."""
+    name, equals, path = text.partition("=")
+    if not equals:
+        name, path = "", text
+    folder = Path(path).expanduser().resolve()
+    if not folder.is_dir():
+        raise InputError(f"--module {text}: {path}: no such folder")
+    name = name if equals else folder.name
+    if not NAME.fullmatch(name):
+        raise InputError(
+            f'--module {text}: "{name}" is no name for a module; '
+            "letters, digits, dots, dashes and underscores"
+        )
+    return name, folder
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """The files of a module's folder, sorted, without products of a build."""
+    files: dict[str, bytes] = {}
+    for base, inner, names in os.walk(folder):
+        inner[:] = sorted(name for name in inner if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(base, name)
+            if name.startswith(".") or name.endswith(source.PRODUCTS) or not path.is_file():
+                continue
+            files[str(path.relative_to(folder))] = path.read_bytes()
+    if not files:
+        raise InputError(f"{folder}: no files in it")
+    return files
+
+
+def build(kit: Path, name: str, folder: Path, *, jobs: int) -> dict[str, Any]:
+    """Builds the modules of a folder against a kit; returns their manifest.
+
+    Nothing is written into the folder. A version that is built already is
+    taken as it is; other versions of the same name stay.
+    """
+    tree = json.loads((kit / "kit.json").read_text(encoding="utf-8"))["source_tree"]
+    if not Path(tree).exists():
+        raise InputError(f"the kit's kernel source is gone ({tree}); run: tailback kernel build")
+    written = makefile(folder)
+    files = content(folder)
+    if written is not None:
+        files["Makefile"] = written.encode()
+    total = hashlib.sha256()
+    for path, data in sorted(files.items()):
+        total.update(f"{path}\0{hashlib.sha256(data).hexdigest()}\n".encode())
+    digest = total.hexdigest()
+    shelf = kit / "modules"
+    done = shelf / f"{name}-{digest[:12]}"
+    if not (done / "module.json").exists():
+        work = shelf / f".{done.name}.part"
+        shutil.rmtree(work, ignore_errors=True)
+        try:
+            manifest = _compile(kit, name, folder, files, work / "build", jobs)
+            manifest = {"name": name, "hash": digest, "from": str(folder), **manifest}
+            for module in sorted((work / "build").rglob("*.ko")):
+                module.rename(work / module.name)
+            shutil.rmtree(work / "build")
+            (work / "module.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+            work.rename(done)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    _name(shelf / name, done.name)
+    loaded: dict[str, Any] = json.loads((done / "module.json").read_text(encoding="utf-8"))
+    return loaded
+
+
+def _name(link: Path, target: str) -> None:
+    """The plain name stands for the version built last."""
+    fresh = link.with_name(f".{link.name}.link")
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(target)
+    fresh.replace(link)
+
+
+def _compile(
+    kit: Path,
+    name: str,
+    folder: Path,
+    files: dict[str, bytes],
+    work: Path,
+    jobs: int,
+) -> dict[str, Any]:
+    for relative, data in files.items():
+        path = work / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    try:
+        process.run(
+            ["make", "-C", kit / "build", *build_flags(), f"M={work}", f"-j{jobs}", "modules"]
+        )
+    except process.CommandFailed as error:
+        shown = "\n".join(diagnostics(error.lines)).replace(f"{work}/", "")
+        raise TailbackError(f"module {name} ({folder}) does not build:\n{shown}") from error
+    found = sorted(work.rglob("*.ko"))
+    if not found:
+        raise InputError(f"{folder}: its Makefile built no module; it needs a line obj-m := NAME.o")
+    sources = [path for path in work.rglob("*.c") if not path.name.endswith(".mod.c")]
+    return describe(found, {path: _sources(path, sources, len(found)) for path in found})
+
+
+def _sources(module: Path, sources: Sequence[Path], count: int) -> list[Path]:
+    """The sources of a module: its namesake, or all of them where it is the only one."""
+    own = [path for path in sources if path.stem == module.stem]
+    return own or (list(sources) if count == 1 else [])
+
+
+def describe(found: Sequence[Path], sources: dict[Path, list[Path]]) -> dict[str, Any]:
+    """The part of a manifest about some modules: files, hashes, what they register."""
+    modules: dict[str, Any] = {}
+    qdiscs: dict[str, str] = {}
+    ccs: dict[str, str] = {}
+    for path in found:
+        modules[path.stem] = {
+            "file": path.name,
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            "depends": depends(path),
+        }
+        registers = kinds_of(path, sources.get(path, []))
+        qdiscs.update(dict.fromkeys(registers.qdiscs, path.name))
+        ccs.update(dict.fromkeys(registers.ccs, path.name))
+    return {
+        "qdisc": dict(sorted(qdiscs.items())),
+        "cc": dict(sorted(ccs.items())),
+        "modules": modules,
+    }
+
+
+def diagnostics(lines: Sequence[str]) -> list[str]:
+    """What compiler and linker said, without make's own lines."""
+    quiet = re.compile(r"  [A-Z][A-Z ]*(\[M\])?  ?\S|make(\[\d+\])?: (Entering|Leaving|\*\*\*)")
+    return [line for line in lines if not quiet.match(line)] or list(lines)
+
+
+def _registered(text: str, struct_name: str, function: str, field: str) -> list[str]:
+    """Names in the definitions of a struct that are handed to a function."""
+    names = []
+    pattern = rf"struct\s+{struct_name}\s+(\w+)[^=;{{}}]*=\s*\{{(.*?)\n\}}\s*;"
+    for match in re.finditer(pattern, text, re.DOTALL):
+        if not re.search(rf"\b{function}\(\s*&{match[1]}\b", text):
+            continue
+        if named := re.search(rf'\.{field}\s*=\s*"([^"]+)"', match[2]):
+            names.append(named[1])
+    return names
+
+
+def _section(data: bytes, wanted: bytes) -> bytes:
+    """A section of a 64-bit little-endian ELF file; empty if it has none of that name."""
+    if data[:6] != b"\x7fELF\x02\x01":
+        return b""
+    [table] = struct.unpack_from("<Q", data, 40)
+    size, count, names_at = struct.unpack_from("<HHH", data, 58)
+    headers = [struct.unpack_from("<IIQQQQ", data, table + size * n) for n in range(count)]
+    names = headers[names_at][4]
+    for header in headers:
+        start = names + header[0]
+        if data[start : data.index(b"\0", start)] == wanted:
+            return data[header[4] : header[4] + header[5]]
+    return b""

@@ -1,0 +1,175 @@
+"""Programs run by a build: in a process group of their own, killed with us."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from tailback.errors import TailbackError
+
+GRACE_S = 5.0
+POLL_S = 0.25
+# Variables that would change what kbuild does. make sets the first ones for
+# everything below it, so a build started by `make test` meets them.
+KBUILD_VARIABLES = (
+    "MAKEFLAGS",
+    "MFLAGS",
+    "MAKELEVEL",
+    "MAKEOVERRIDES",
+    "ARCH",
+    "SUBARCH",
+    "CROSS_COMPILE",
+    "KBUILD_OUTPUT",
+    "KBUILD_EXTMOD",
+    "KBUILD_KCONFIG",
+    "KCONFIG_CONFIG",
+    "KCONFIG_ALLCONFIG",
+    "INSTALL_MOD_PATH",
+    "KCFLAGS",
+    "KCPPFLAGS",
+    "O",
+    "M",
+    "V",
+    "W",
+    "C",
+    "LLVM",
+)
+
+
+class CommandFailed(TailbackError):
+    """A program ended with an error; `lines` is everything it printed."""
+
+    def __init__(self, message: str, lines: Sequence[str]) -> None:
+        super().__init__(message)
+        self.lines = list(lines)
+
+
+def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
+    """The environment of a program: ours without what would change the build."""
+    kept = {name: value for name, value in os.environ.items() if name not in KBUILD_VARIABLES}
+    return {**kept, "LC_ALL": "C", **(extra or {})}
+
+
+def run(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    env: dict[str, str] | None = None,
+    on_line: Callable[[str], None] | None = None,
+    on_tick: Callable[[], None] | None = None,
+    log: Path | None = None,
+) -> list[str]:
+    """Runs a program, returns its lines (stdout and stderr as they come).
+
+    Whatever ends the wait, an interrupt included, ends the program and all it
+    has started.
+    """
+    try:
+        child = _start([str(word) for word in command], cwd, env or environment())
+    except FileNotFoundError as error:
+        raise TailbackError(f"{command[0]}: {error.strerror}") from error
+    lines: list[str] = []
+    try:
+        with contextlib.ExitStack() as stack:
+            kept = (
+                stack.enter_context(log.open("a", buffering=1, encoding="utf-8")) if log else None
+            )
+            for line in _lines(child, on_tick):
+                lines.append(line)
+                if kept is not None:
+                    kept.write(line + "\n")
+                if on_line is not None:
+                    on_line(line)
+        status = child.wait()
+    except BaseException:
+        stop(child)
+        raise
+    if status != 0:
+        shown = "\n".join(lines[-30:])
+        raise CommandFailed(
+            f"{Path(str(command[0])).name} failed (status {status})\n{shown}", lines
+        )
+    return lines
+
+
+def _start(command: list[str], cwd: Path | None, env: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Starts a program; an interrupt in the midst of that waits until we know its id."""
+    pending: list[int] = []
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # None: not set from Python, so not ours to put back.
+            if signal.getsignal(number) not in (None, signal.SIG_IGN):
+                before[number] = signal.signal(number, lambda number, _: pending.append(number))
+    try:
+        child = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if pending:
+        stop(child)
+        raise KeyboardInterrupt
+    return child
+
+
+def stop(child: subprocess.Popen[bytes]) -> None:
+    """Ends a program and its group; make gets the time to delete half-written files."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(GRACE_S)
+    if child.stdout is not None:
+        child.stdout.close()
+
+
+def _lines(child: subprocess.Popen[bytes], on_tick: Callable[[], None] | None) -> Iterator[str]:
+    assert child.stdout is not None
+    rest = b""
+    with child.stdout as pipe, selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while True:
+            ready = selector.select(POLL_S if on_tick is not None else None)
+            if on_tick is not None:
+                on_tick()
+            if not ready:
+                continue
+            data = os.read(pipe.fileno(), 1 << 16)
+            if not data:
+                break
+            *whole, rest = (rest + data).split(b"\n")
+            for line in whole:
+                yield line.decode(errors="replace")
+    if rest:
+        yield rest.decode(errors="replace")
+
+
+@contextlib.contextmanager
+def terminable() -> Iterator[None]:
+    """Inside, SIGTERM ends the build like Ctrl-C does: no program outlives it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

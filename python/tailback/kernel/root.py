@@ -1,0 +1,95 @@
+"""The guest's root: a folder with a few unpacked packages and nothing of this machine."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from tailback.errors import TailbackError
+from tailback.kernel import apt, process
+from tailback.kernel.apt import Apt, Deb
+
+PACKAGES = ("libc6", "iproute2", "busybox-static")
+"""What the guest runs; the libraries follow from iproute2's dependencies."""
+
+# Of everything that iproute2 depends on, the rest is for installing it.
+LIBRARY = re.compile(
+    r"lib(?!debian-installer|c-gconv|newt|readline|slang|textwrap)(?!.*-bin).*\d.*|zlib1g"
+)
+PROGRAMS = ("usr/sbin/tc", "usr/sbin/ip", "usr/bin/ss")
+EMPTY = ("proc", "sys", "run", "dev", "tmp", "results", "modules")
+TO_USR = ("bin", "sbin", "lib", "lib64")
+SUPERFLUOUS = (
+    "usr/share/doc",
+    "usr/share/man",
+    "usr/share/locale",
+    "usr/share/lintian",
+    "usr/share/bash-completion",
+    "usr/share/info",
+    "usr/lib/x86_64-linux-gnu/gconv",
+    "usr/lib/x86_64-linux-gnu/audit",
+    "usr/lib/x86_64-linux-gnu/ossl-modules",
+    "usr/lib/x86_64-linux-gnu/engines-3",
+    "usr/lib/locale",
+    "etc",
+    "var",
+)
+
+
+def packages(source: Apt) -> list[Deb]:
+    """The packages of the root, in the newest versions."""
+    closure = source.dependencies("iproute2")
+    libraries = [name for name in closure if LIBRARY.fullmatch(name)]
+    return source.locate(list(dict.fromkeys([*PACKAGES, *sorted(libraries)])))
+
+
+def assemble(debs: Sequence[Path], into: Path) -> None:
+    """Unpacks the packages into a new folder and checks that the programs find their libraries."""
+    shutil.rmtree(into, ignore_errors=True)
+    for name in TO_USR:
+        (into / "usr" / name).mkdir(parents=True)
+        (into / name).symlink_to(f"usr/{name}")
+    for deb in debs:
+        apt.unpack(deb, into)
+    for name in SUPERFLUOUS:
+        shutil.rmtree(into / name, ignore_errors=True)
+    for name in EMPTY:
+        (into / name).mkdir(exist_ok=True)
+        # World-writable folders and sticky bits of a package are of no use here.
+        (into / name).chmod(0o755)
+    (into / "etc").mkdir()
+    shell = into / "usr/bin/sh"
+    if not shell.exists():
+        shell.symlink_to("busybox")
+    for program in PROGRAMS:
+        missing = missing_libraries(into, program)
+        if missing:
+            raise TailbackError(
+                f"{program} of the guest's root lacks {', '.join(missing)}: "
+                "the packages have changed, this version of tailback does not know them"
+            )
+
+
+def missing_libraries(root: Path, program: str) -> list[str]:
+    """Libraries a program of the root needs and does not find inside the root."""
+    loader = root / "usr/lib64/ld-linux-x86-64.so.2"
+    folders = [root / "usr/lib/x86_64-linux-gnu", root / "usr/lib"]
+    try:
+        lines = process.run(
+            [
+                loader.resolve(),
+                "--inhibit-cache",
+                "--library-path",
+                ":".join(map(str, folders)),
+                "--list",
+                root / program,
+            ]
+        )
+    except process.CommandFailed as error:
+        # The loader stops at the first that it cannot find anywhere.
+        return re.findall(r"libraries: (\S+):", str(error)) or [str(error)]
+    found = re.findall(r"^\s*(\S+) => (\S+)", "\n".join(lines), re.MULTILINE)
+    # Without one in the root, the loader takes the machine's own.
+    return [name for name, path in found if not Path(path).resolve().is_relative_to(root.resolve())]

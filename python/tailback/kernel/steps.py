@@ -1,0 +1,78 @@
+"""What a build is doing, on stderr: a bar on a terminal, one line per step elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+
+class Steps:
+    """Shows one step at a time. Rich is imported when it appears, not before."""
+
+    def __init__(self, *, enabled: bool | None = None) -> None:
+        self._enabled = enabled is not False
+        self._terminal = sys.stderr.isatty()
+        self._bar: RichProgress | None = None
+        self._task: TaskID | None = None
+        self._text = ""
+
+    def step(self, text: str, total: float | None = None) -> None:
+        """Begins a step; without a total nobody knows how long it lasts."""
+        if not self._enabled or text == self._text:
+            return
+        self._text = text
+        if not self._terminal:
+            print(f"tailback: {text}", file=sys.stderr, flush=True)
+            return
+        if self._bar is None:
+            self._show()
+        if self._bar is not None:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            self._task = self._bar.add_task(text, total=total)
+
+    def at(self, completed: float) -> None:
+        """So much of the step is done."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=completed)
+
+    def note(self, text: str) -> None:
+        """Something worth knowing that stops nothing."""
+        if not self._enabled:
+            return
+        if self._bar is not None:
+            self._bar.console.print(f"tailback: {text}", markup=False, highlight=False)
+        else:
+            print(f"tailback: {text}", file=sys.stderr, flush=True)
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+        from rich.progress import TimeRemainingColumn as TimeLeft
+
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=None),
+            TaskProgressColumn(),
+            TimeLeft(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._bar.start()
+
+    def __enter__(self) -> Steps:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()

@@ -1,0 +1,128 @@
+"""What a kernel build needs of the machine, and the small programs we can fetch.
+
+gcc and make have to be there. flex, bison, m4, bc and xz are small: where they
+are missing, their packages are unpacked into the cache and used from there.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tailback.errors import InputError
+from tailback.kernel import apt
+from tailback.kernel.steps import Steps
+
+REQUIRED = {
+    "gcc": "gcc",
+    "ld": "binutils",
+    "make": "make",
+    "tar": "tar",
+    "apt-get": "apt",
+    "dpkg-deb": "dpkg",
+}
+"""Program to the Debian package it is in."""
+
+FETCHABLE = {
+    "flex": ("flex",),
+    "bison": ("bison",),
+    "m4": ("m4", "libsigsegv2"),
+    "bc": ("bc", "libreadline8", "libreadline8t64"),
+    "xz": ("xz-utils",),
+}
+"""Program to the packages to unpack for it: its own, then libraries that a small
+machine may lack, by all the names they have had; a release has some of them."""
+
+Which = Callable[[str], str | None]
+
+
+def missing_packages(
+    which: Which = shutil.which, *, has_headers: Callable[[], bool] | None = None
+) -> list[str]:
+    """Debian packages that have to be installed, each once."""
+    packages = [package for program, package in REQUIRED.items() if not which(program)]
+    if which("gcc") and not (has_headers or _has_headers)():
+        packages.append("libc6-dev")
+    if not apt.KEYRING.exists():
+        packages.append("debian-archive-keyring")
+    return packages
+
+
+def missing_message(packages: Sequence[str]) -> str:
+    """One line that says how to get them all."""
+    names = " ".join(packages)
+    return f"the kernel build needs {', '.join(packages)}; install: sudo apt install {names}"
+
+
+def check() -> None:
+    """Refuses a machine that cannot build the kit."""
+    machine = platform.machine()
+    if machine != "x86_64":
+        raise InputError(f"the kernel kit is built and runs on x86_64 only; this is {machine}")
+    if packages := missing_packages():
+        raise InputError(missing_message(packages))
+
+
+def environment(cache: Path, steps: Steps) -> dict[str, str]:
+    """Variables under which every program of the build is found."""
+    absent = [program for program in FETCHABLE if not shutil.which(program)]
+    if not absent:
+        return {}
+    folder = cache / "tools"
+    if not all((folder / "bin" / program).exists() for program in absent):
+        _fetch(cache, folder, absent, steps)
+    found = {"PATH": f"{folder}/bin{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+    if "bison" in absent:
+        found["BISON_PKGDATADIR"] = str(folder / "unpacked/usr/share/bison")
+    if "m4" in absent:
+        found["M4"] = str(folder / "bin/m4")
+    return found
+
+
+def _fetch(cache: Path, folder: Path, absent: Sequence[str], steps: Steps) -> None:
+    suite = apt.machine_suite()
+    if suite is None:
+        raise InputError(missing_message([FETCHABLE[program][0] for program in absent]))
+    # Of the machine's own release: programs of a newer one may want a newer libc.
+    source = apt.Apt(cache / "apt-tools", [suite], downloads=cache / "downloads")
+    source.update(steps)
+    wanted = sorted({package for program in absent for package in FETCHABLE[program]})
+    names = [name for name in wanted if source.versions(name)]
+    unpacked = folder / "unpacked"
+    for deb in source.fetch(source.locate(names), steps):
+        apt.unpack(deb, unpacked)
+    (folder / "bin").mkdir(parents=True, exist_ok=True)
+    libraries = [unpacked / "usr/lib/x86_64-linux-gnu", unpacked / "lib/x86_64-linux-gnu"]
+    for program in absent:
+        # A wrapper, because the libraries are the program's own affair: set for
+        # the whole build, the path would reach gcc and make too.
+        path = folder / "bin" / program
+        path.write_text(
+            "#!/bin/sh\n"
+            f"LD_LIBRARY_PATH='{':'.join(map(str, libraries))}' "
+            f"exec '{_program(unpacked, program)}' \"$@\"\n",
+            encoding="utf-8",
+        )
+        path.chmod(0o755)
+
+
+def _program(unpacked: Path, name: str) -> Path:
+    for folder in ("usr/bin", "bin"):
+        if (path := unpacked / folder / name).exists():
+            return path
+    raise InputError(missing_message([FETCHABLE[name][0]]))
+
+
+def _has_headers() -> bool:
+    done = subprocess.run(
+        ["gcc", "-E", "-"],
+        input=b"#include <stdio.h>\n#include <sys/ptrace.h>\n",
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    return done.returncode == 0

@@ -1,0 +1,129 @@
+"""Differences between two sets of runs: size, interval, whether they are more than noise.
+
+Runs that share their seeds are compared seed by seed (paired t test), others as two samples with
+variances of their own (Welch's t test). Over many differences the share of false ones among those
+that are flagged is kept down by the method of Benjamini and Hochberg (1995).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tailback.metrics.statistics import t_beyond, t_quantile
+
+FALSE_DISCOVERY = 0.05
+"""A difference is flagged if its q is below this."""
+
+ROUNDING = 1e-9
+"""A spread that is smaller than this part of the values is rounding of the arithmetic."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a variant differs from the baseline in one quantity."""
+
+    n: int
+    """Pairs of runs; of unpaired runs the smaller number."""
+    paired: bool
+    absolute: float
+    """Mean of the variant less that of the baseline, in the quantity's unit."""
+    relative: float | None
+    """`absolute` over the baseline's mean; `None` if that is 0."""
+    ci95: float | None = None
+    """Half the 95 % interval of `absolute`; `None` for one run and for values without spread."""
+    relative_ci95: float | None = None
+    """Half the 95 % interval of `relative`; the baseline's own spread is in it (delta method)."""
+    effect_size: float | None = None
+    """Cohen's d: `absolute` over the standard deviation, of the pairs' differences or, unpaired,
+    of both samples (root of the mean variance)."""
+    p: float | None = None
+    """Probability of a difference at least as large if there is none; `None` if it cannot be
+    told: for one run, and where nothing differs."""
+
+
+def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
+    """The difference of runs that belong together one by one; `None` without any.
+
+    A difference that is the same in all n pairs, and not 0, has no spread for a t test: its p is
+    that of the sign test, 2^(1 - n).
+    """
+    n = len(base)
+    if n != len(other):
+        raise ValueError("as many values as in the baseline are needed")
+    if n == 0:
+        return None
+    mean = math.fsum(base) / n
+    gaps = [b - a for a, b in zip(base, other, strict=True)]
+    absolute = math.fsum(gaps) / n
+    relative = absolute / mean if mean else None
+    if n == 1:
+        return Difference(n, True, absolute, relative)
+    noise = ROUNDING * max(map(abs, [*base, *other]))
+    spread = _deviation(gaps)
+    if spread <= noise:
+        p = 2.0 ** (1 - n) if abs(absolute) > noise else None
+        return Difference(n, True, absolute if p else 0.0, relative if p else 0.0, p=p)
+    t = t_quantile(n - 1) / math.sqrt(n)
+    ratio_ci95 = None
+    if relative is not None:
+        # To first order the ratio of means varies as these do.
+        rests = [b - (1 + relative) * a for a, b in zip(base, other, strict=True)]
+        ratio_ci95 = t * _deviation(rests) / abs(mean)
+    effect = absolute / spread
+    p = t_beyond(effect * math.sqrt(n), n - 1)
+    return Difference(n, True, absolute, relative, t * spread, ratio_ci95, effect, p)
+
+
+def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
+    """The difference of runs that have nothing to do with each other; `None` without any.
+
+    Where neither sample has any spread the p of a difference is that of the permutation test: 2
+    over the number of ways to choose the baseline's runs among all.
+    """
+    n, m = len(base), len(other)
+    if not n or not m:
+        return None
+    mean = math.fsum(base) / n
+    absolute = math.fsum(other) / m - mean
+    relative = absolute / mean if mean else None
+    if n == 1 or m == 1:
+        return Difference(min(n, m), False, absolute, relative)
+    noise = ROUNDING * max(map(abs, [*base, *other]))
+    a, b = _deviation(base), _deviation(other)
+    if max(a, b) <= noise:
+        p = min(1.0, 2 / math.comb(n + m, n)) if abs(absolute) > noise else None
+        return Difference(min(n, m), False, absolute if p else 0.0, relative if p else 0.0, p=p)
+    va, vb = a * a / n, b * b / m
+    error = math.sqrt(va + vb)
+    # Welch and Satterthwaite's degrees of freedom.
+    freedom = (va + vb) ** 2 / (va**2 / (n - 1) + vb**2 / (m - 1))
+    t = t_quantile(freedom)
+    ratio_ci95 = None
+    if relative is not None:
+        ratio_ci95 = t * math.sqrt(vb + (1 + relative) ** 2 * va) / abs(mean)
+    effect = absolute / math.sqrt((a * a + b * b) / 2)
+    p = t_beyond(absolute / error, freedom)
+    return Difference(min(n, m), False, absolute, relative, t * error, ratio_ci95, effect, p)
+
+
+def false_discovery(ps: Sequence[float | None]) -> list[float | None]:
+    """The q value of each p: the false discovery rate at which it would just be flagged.
+
+    Where there is no p there is no q, and it counts for nothing.
+    """
+    ranked = sorted((p, i) for i, p in enumerate(ps) if p is not None)
+    qs: list[float | None] = [None] * len(ps)
+    least = 1.0
+    for rank in range(len(ranked), 0, -1):
+        p, i = ranked[rank - 1]
+        least = min(least, p * len(ranked) / rank)
+        qs[i] = least
+    return qs
+
+
+def _deviation(values: Sequence[float]) -> float:
+    """Standard deviation, of a sample."""
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1))

@@ -1,0 +1,346 @@
+"""The report of a comparison: what `tailback compare` writes."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from tailback.comparison import (
+    Cell,
+    Comparison,
+    difference_text,
+    percent,
+    with_spread_of,
+)
+from tailback.comparison import (
+    Column as Variant,
+)
+from tailback.figures.cdf import cdf, cumulative
+from tailback.figures.differences import differences
+from tailback.figures.time_series import thin, time_series
+from tailback.metrics.differences import FALSE_DISCOVERY
+from tailback.report.model import Column, Facts, Figure, Mark, Report, Section, Table, Text, Value
+from tailback.results import Run
+
+MAX_TABLE_ROWS = 500
+
+MAX_PLACES = 60
+"""More rows of dots in one figure are not read."""
+
+MAX_POINTS = 4
+"""Of more points no traces are drawn."""
+
+MAX_PANELS = 5
+"""Flows whose window is drawn, of each point."""
+
+MAX_VARIANTS = 7
+"""More curves in one figure cannot be told apart."""
+
+MAX_SAMPLES = 2400
+"""Rows of a panel of traces."""
+
+Block = Text | Figure | Table
+
+
+def of(made: Comparison) -> Report:
+    """The report of a comparison."""
+    facts = _facts(made)
+    several = len(made.points()) > 1
+    flagged = len(made.flagged())
+    judged = sum(d.q is not None for cell in made.cells for d in cell.differences.values())
+    sections = [
+        Section("summary", "Over all points", [_summary(made, facts)] if several else []),
+        Section("cells", "Every quantity", [_cells(made, facts)]),
+        Section("differences", "Differences", _figures(made, facts)),
+        Section("traces", "Over each other", _traces(made, facts)),
+        Section("how", "How to read it", [Text("\n\n".join(_how(made)))]),
+    ]
+    others = ", ".join(variant.name for variant in made.others)
+    return Report(
+        name=made.id,
+        title=made.title,
+        lead=f"{others} against {made.baseline.name}: {flagged} of {judged} differences are more "
+        "than noise.",
+        meta=[
+            *((_label(made, variant), _described(variant)) for variant in made.variants),
+            ("comparison", made.id),
+        ],
+        sections=[section for section in sections if section.blocks],
+        files={"cells.csv": _csv(made)},
+    )
+
+
+def _label(made: Comparison, variant: Variant) -> str:
+    return f"{variant.name} (baseline)" if variant is made.baseline else variant.name
+
+
+def _described(variant: Variant) -> str:
+    sets = ", ".join(f"{path} = {value}" for path, value in variant.sets.items())
+    kernel = f", kernel {variant.kernel}" if variant.kernel else ""
+    engine = f"engine {variant.engine} {variant.engine_version}{kernel}"
+    return f"{sets or 'the file as it is'}; {engine}; sweep {variant.results.id}"
+
+
+def _facts(made: Comparison) -> Facts:
+    runs = [run for variant in made.variants for run in variant.results]
+    durations = sorted({run.summary["duration_s"] for run in runs})
+    warmups = sorted({run.summary["warmup_s"] for run in runs})
+    versions = dict.fromkeys(f"{v.engine} {v.engine_version}" for v in made.variants)
+    return Facts(
+        runs=len(runs),
+        seeds=max((len(s) for v in made.variants for s in v.seeds.values()), default=0),
+        duration=", ".join(f"{d:g} s simulated" for d in durations),
+        warmup=", ".join(f"{w:g} s" for w in warmups if w),
+        engine=", ".join(versions),
+    )
+
+
+def _how(made: Comparison) -> list[str]:
+    percentage = f"{100 * FALSE_DISCOVERY:g} %"
+    return [
+        "Values are means over seeds ± half the 95 % interval (Student's t). Differences are those "
+        f"of the means to {made.baseline.name}, in percent of it where it is not 0, with their own "
+        "95 % interval; that of runs with the same seeds comes from the differences seed by seed.",
+        "A difference is marked as more than noise if its q is below "
+        f"{FALSE_DISCOVERY:g}: of all that are marked so, at most {percentage} are expected to be "
+        "false (Benjamini and Hochberg's method over the paired or Welch's t tests of all "
+        "differences of this comparison). It says nothing about how much a difference matters. A "
+        "difference that is the same for every seed has no interval; its p is that of the sign "
+        "test, or of the permutation test for unpaired runs.",
+        *(f"{note[0].upper()}{note[1:]}." for note in made.notes()),
+    ]
+
+
+def _summary(made: Comparison, facts: Facts) -> Table:
+    columns = [
+        Column("quantity", align="left"),
+        Column("variant", align="left"),
+        Column("cells"),
+        Column("flagged"),
+        Column("median difference"),
+        Column("90 % within"),
+    ]
+    rows: list[list[Value]] = [
+        [
+            row["quantity"],
+            row["variant"],
+            row["cells"],
+            row["flagged"],
+            percent(row["median_rel_difference"]),
+            percent(row["p90_rel_difference"]).replace("+", "±"),
+        ]
+        for row in made.summary()
+    ]
+    return Table("summary-table", "By quantity", columns, rows, "", facts)
+
+
+def _cells(made: Comparison, facts: Facts) -> Table:
+    shown = [cell for cell in made.cells if not cell.nothing]
+    paths = list(dict.fromkeys(path for cell in made.cells for path in cell.labels))
+    columns = [
+        *(Column(path, align="left") for path in paths),
+        Column("of", align="left"),
+        Column("quantity", align="left"),
+        *(Column(variant.name) for variant in made.variants),
+        *(Column(f"{variant.name} − {made.baseline.name}") for variant in made.others),
+    ]
+    rows: list[list[Value]] = []
+    for cell in shown[:MAX_TABLE_ROWS]:
+        row: list[Value] = [cell.labels.get(path, "") for path in paths]
+        unit = f" ({cell.metric.unit})" if cell.metric.unit else ""
+        row += [cell.name or cell.kind, f"{cell.quantity}{unit}"]
+        row += [with_spread_of(cell.values.get(variant.name)) for variant in made.variants]
+        for variant in made.others:
+            found = cell.differences.get(variant.name)
+            text = difference_text(found)
+            row.append(Mark(text, "info") if found and found.flagged else text)
+        rows.append(row)
+    caption = "Differences on a grey ground are more than noise."
+    if len(shown) < len(made.cells):
+        caption += f" {len(made.cells) - len(shown)} rows that are 0 in every variant are left out."
+    if len(shown) > MAX_TABLE_ROWS:
+        caption += f" The first {MAX_TABLE_ROWS} of {len(shown)} rows; cells.csv has all."
+    return Table("cells-table", "Every point, flow and link", columns, rows, caption, facts)
+
+
+def _figures(made: Comparison, facts: Facts) -> list[Block]:
+    quantities: dict[tuple[str, str], list[Cell]] = {}
+    for cell in made.cells:
+        if any(d.absolute for d in cell.differences.values()):
+            quantities.setdefault((cell.metric.on, cell.quantity), []).append(cell)
+    return [_dots(made, cells, facts) for cells in quantities.values()]
+
+
+def _dots(made: Comparison, cells: Sequence[Cell], facts: Facts) -> Figure:
+    """All cells of one quantity."""
+    metric = cells[0].metric
+    relative = all(d.relative is not None for cell in cells for d in cell.differences.values())
+    drawn = list(cells)
+    caption = f"{metric.doc} Dots are differences to {made.baseline.name}, bars 95 % intervals; "
+    caption += "a filled dot is more than noise."
+    if len(cells) > MAX_PLACES:
+        drawn = sorted(cells, key=_largest, reverse=True)[:MAX_PLACES]
+        kept = {id(cell) for cell in drawn}
+        drawn = [cell for cell in cells if id(cell) in kept]
+        caption += f" The {MAX_PLACES} largest of {len(cells)}."
+    rows: list[dict[str, Any]] = []
+    for cell in drawn:
+        for variant, d in cell.differences.items():
+            value = 100 * d.relative if relative and d.relative is not None else d.absolute
+            half = d.relative_ci95 if relative else d.ci95
+            if half is not None and relative:
+                half *= 100
+            rows.append(
+                {
+                    "place": _place(cell),
+                    "variant": variant,
+                    "value": value,
+                    "low": None if half is None else value - half,
+                    "high": None if half is None else value + half,
+                    "flagged": d.flagged,
+                }
+            )
+    schema = {
+        "place": pl.String,
+        "variant": pl.String,
+        "value": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "flagged": pl.Boolean,
+    }
+    unit = "%" if relative else metric.unit or "absolute"
+    chart = differences(
+        pl.DataFrame(rows, schema=schema),
+        order=[_place(cell) for cell in drawn],
+        variants=[variant.name for variant in made.others],
+        baseline=made.baseline.name,
+        x_title=f"{metric.name}: difference to {made.baseline.name}, {unit}",
+    )
+    name = f"{metric.on}-{metric.name}".replace(".", "-").replace("_", "-")
+    return Figure(name, f"{metric.name} of every {metric.on}", chart, caption, facts)
+
+
+def _largest(cell: Cell) -> float:
+    return max((abs(d.effect_size or 0.0) for d in cell.differences.values()), default=0.0)
+
+
+def _place(cell: Cell) -> str:
+    return ", ".join([*cell.labels.values(), cell.name or cell.kind])
+
+
+def _traces(made: Comparison, facts: Facts) -> list[Block]:
+    points = made.points()
+    if len(points) > MAX_POINTS:
+        return []
+    blocks: list[Block] = []
+    for i, (_, groups) in enumerate(points):
+        if not all(groups):
+            continue
+        labels = ", ".join(f"{path} = {label}" for path, label in groups[0][0].labels.items())
+        blocks += _traces_of_point(
+            made, groups, f"-{i + 1}" if len(points) > 1 else "", labels, facts
+        )
+    return blocks
+
+
+def _traces_of_point(
+    made: Comparison, groups: Sequence[Sequence[Run]], suffix: str, labels: str, facts: Facts
+) -> list[Block]:
+    names = [variant.name for variant in made.variants[:MAX_VARIANTS]]
+    groups = groups[:MAX_VARIANTS]
+    cut = f" The first {MAX_VARIANTS} variants." if len(made.variants) > MAX_VARIANTS else ""
+    seeds = [run.seed for run in groups[0]]
+    seed = next((s for s in seeds if all(any(r.seed == s for r in g) for g in groups)), None)
+    runs = [next((r for r in group if r.seed == seed), group[0]) for group in groups]
+    series = [run.series() for run in runs]
+    at = f" at {labels}" if labels else ""
+    charts = []
+    rules = set()
+    for what, column, place, scale in _panels(runs[0]):
+        # A flow may have another name in each variant: it has the same place.
+        frames = [
+            frame.filter(
+                pl.col("quantity") == what, pl.col(column) == _name_in(run, column, place)
+            ).select(
+                (pl.col("time_ns") / 1e9).alias("time_s"),
+                pl.lit(name).alias("variant"),
+                pl.col("value") * scale,
+            )
+            for run, frame, name in zip(runs, series, names, strict=True)
+        ]
+        frame = pl.concat(frames)
+        if frame.is_empty():
+            continue
+        drawn, rule = thin(frame, by=["variant"], limit=MAX_SAMPLES)
+        if rule:
+            rules.add(rule)
+        title = "cwnd, segments" if what == "cwnd" else "backlog, kB"
+        charts.append(
+            time_series(
+                drawn,
+                y_title=title,
+                order=names,
+                series="variant",
+                series_title="variant",
+                height=130,
+            ).properties(title=_name_in(runs[0], column, place))
+        )
+    blocks: list[Block] = []
+    which = f"seed {seed}" if seed is not None else "the first seed of each"
+    if charts:
+        chart = alt.vconcat(*charts, spacing=16).resolve_scale(x="shared", color="shared")
+        notes = "".join(f"; {rule}" for rule in sorted(rules))
+        caption = f"Congestion windows and queues over time{at}, {which}{notes}.{cut}"
+        blocks.append(Figure(f"traces{suffix}", f"Traces{at}", chart, caption, facts))
+    curves = {
+        name: curve
+        for name, group in zip(names, groups, strict=True)
+        if (curve := _delays(group)) is not None
+    }
+    if curves:
+        chart = cdf(curves, x_title="queue delay, ms", series_title="variant")
+        caption = f"Share of packets that waited no longer{at}, first link, seeds together.{cut}"
+        blocks.append(Figure(f"delay{suffix}", f"Queue delay{at}", chart, caption, facts))
+    return blocks
+
+
+def _panels(run: Run) -> list[tuple[str, str, int, float]]:
+    """Quantity, what it is of, which of them, and the factor to the unit that is shown."""
+    flows = min(len(run.summary["flows"]), MAX_PANELS)
+    links = min(len(run.summary["queues"]), MAX_PANELS)
+    return [
+        *(("cwnd", "flow", i, 1.0) for i in range(flows)),
+        *(("backlog_bytes", "link", i, 1e-3) for i in range(links)),
+    ]
+
+
+def _name_in(run: Run, column: str, place: int) -> str:
+    parts = (
+        [f["name"] for f in run.summary["flows"]] if column == "flow" else [*run.summary["queues"]]
+    )
+    return parts[place] if place < len(parts) else ""
+
+
+def _delays(group: Sequence[Run]) -> pl.DataFrame | None:
+    buckets = pl.concat([run.histogram("delay_ns") for run in group])
+    merged = buckets.group_by("lower", "width").agg(pl.col("count").sum()).sort("lower")
+    if merged.is_empty():
+        return None
+    upper = (merged["lower"] + merged["width"]) / 1e6
+    return cumulative((merged["lower"] / 1e6).to_list(), upper.to_list(), merged["count"].to_list())
+
+
+def _csv(made: Comparison) -> str:
+    """One row for each cell and variant; numbers with all their digits, nothing for what is not."""
+    rows = made.rows()
+    out = io.StringIO()
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()

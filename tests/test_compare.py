@@ -1,0 +1,456 @@
+"""Comparisons: their statistics, what is flagged, the command."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tailback as tb
+from conftest import SCENARIO, SWEEP, Tailback
+from tailback import _native, comparison
+from tailback.comparison import Threshold, difference_text, parse
+from tailback.engines import sim
+from tailback.metrics.differences import Difference, false_discovery, paired, unpaired
+from tailback.metrics.statistics import incomplete_beta, t_beyond, t_quantile
+
+# Long enough for the queue to settle at its target.
+CODEL = SCENARIO.replace("10Mbit", "20Mbit").replace('"2s"', '"6s"').replace('"500ms"', '"2s"')
+SLOW = "slow:bottleneck.queue.target=20ms"
+
+
+# Two-sided quantiles of Student's t at 95 % and 99.9 %, from printed tables.
+@pytest.mark.parametrize(
+    ("freedom", "t95", "t999"),
+    [(1, 12.706, 636.62), (2, 4.303, 31.599), (4, 2.776, 8.610), (9, 2.262, 4.781)],
+)
+def test_tails_of_students_t(freedom: int, t95: float, t999: float) -> None:
+    assert t_beyond(t95, freedom) == pytest.approx(0.05, rel=1e-3)
+    assert t_beyond(t999, freedom) == pytest.approx(0.001, rel=1e-3)
+    assert t_quantile(freedom) == pytest.approx(t95, abs=6e-4)
+    # Degrees of freedom need not be whole (Welch).
+    between = t_quantile(freedom + 0.5)
+    assert t_quantile(freedom + 1) < between < t_quantile(freedom)
+
+
+def test_tails_are_exact_where_there_is_a_closed_form() -> None:
+    # Two degrees of freedom: P(|T| > t) = 1 - t / sqrt(2 + t^2), about 1 / t^2 far out.
+    assert t_beyond(3.0, 2) == pytest.approx(1 - 3 / 11**0.5, rel=1e-12)
+    assert t_beyond(1e6, 2) == pytest.approx(1e-12, rel=1e-6)
+    assert t_beyond(-3.0, 2) == t_beyond(3.0, 2)
+    assert t_beyond(0.0, 7) == 1.0
+    # I_x(2, 3) = 6 x^2 - 8 x^3 + 3 x^4
+    assert incomplete_beta(0.3, 2, 3) == pytest.approx(0.54 - 0.216 + 0.0243, rel=1e-12)
+    assert incomplete_beta(0.9, 2, 3) == pytest.approx(0.9963, rel=1e-12)
+
+
+def test_paired_difference_of_students_sleep_data() -> None:
+    # Student (1908): hours of sleep gained by ten patients with two drugs: t = 4.0621,
+    # p = 0.002833.
+    one = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+    other = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+    found = paired(one, other)
+    assert found is not None
+    assert (found.n, found.paired) == (10, True)
+    assert found.absolute == pytest.approx(1.58)
+    assert found.p == pytest.approx(0.002833, abs=1e-6)
+    assert found.ci95 == pytest.approx((2.4598858 - 0.7001142) / 2, abs=1e-6)
+    assert found.effect_size == pytest.approx(4.0621 / 10**0.5, abs=1e-4)
+    assert found.relative == pytest.approx(1.58 / 0.75)
+
+
+def test_welch_difference_of_students_sleep_data() -> None:
+    # The same numbers as two samples: t = 1.8608, 17.776 degrees of freedom, p = 0.07939.
+    one = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+    other = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+    found = unpaired(one, other)
+    assert found is not None
+    assert not found.paired
+    assert found.p == pytest.approx(0.07939, abs=1e-5)
+    assert found.ci95 == pytest.approx((3.3654832 + 0.2054832) / 2, abs=1e-6)
+
+
+def test_a_relative_difference_has_the_spread_of_both() -> None:
+    # A variant that is exactly 1.1 times the baseline, seed by seed: the ratio has no spread.
+    base = [10.0, 11.0, 12.0]
+    found = paired(base, [1.1 * x for x in base])
+    assert found is not None
+    assert found.relative == pytest.approx(0.1)
+    assert found.relative_ci95 == pytest.approx(0.0, abs=1e-9)
+    assert found.ci95 is not None
+    assert found.ci95 > 0.1
+
+
+def test_what_has_no_spread_has_no_interval() -> None:
+    one = paired([1.0], [2.0])
+    assert one is not None
+    assert (one.absolute, one.ci95, one.p) == (1.0, None, None)
+    same = paired([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+    assert same is not None
+    assert (same.absolute, same.relative, same.ci95, same.p) == (0.0, 0.0, None, None)
+    # Each of five pairs the same way: as likely as five heads or five tails.
+    constant = paired([1.0, 2.0, 3.0, 4.0, 5.0], [1.1, 2.1, 3.1, 4.1, 5.1])
+    assert constant is not None
+    assert constant.absolute == pytest.approx(0.1)
+    assert (constant.ci95, constant.p) == (None, 2 / 32)
+    # 20 ways to choose 3 of 6, of which two are as extreme.
+    apart = unpaired([1.0, 1.0, 1.0], [2.0, 2.0, 2.0])
+    assert apart is not None
+    assert (apart.ci95, apart.p) == (None, 0.1)
+    assert paired([], []) is None
+    assert unpaired([], [1.0]) is None
+    # Nothing is so much more than nothing, in percent.
+    grown = paired([0.0, 0.0, 0.0], [1.0, 2.0, 4.0])
+    assert grown is not None
+    assert (grown.relative, grown.relative_ci95) == (None, None)
+
+
+def test_differences_as_people_read_them() -> None:
+    def text(*values: float | None) -> str:
+        absolute, relative, ci95, relative_ci95 = values
+        return difference_text(Difference(3, True, absolute or 0.0, relative, ci95, relative_ci95))
+
+    assert text(1.5, 0.12345, 0.3, 0.0213) == "+12.3 ±2.1 %"
+    assert text(-1.5, -0.1, 0.3, 0.25) == "-10 ±25 %"
+    assert text(4.0, None, 0.51, None) == "+4.00 ±0.51"
+    assert text(0.0, 0.0, None, None) == "0"
+    assert text(-7.0, -1.0, 2.0, 0.0) == "-100 %"
+    assert text(0.0, -0.00001, 0.1, 0.02) == "0.0 ±2.0 %"
+    assert difference_text(None) == "–"
+
+
+def test_false_discovery_of_the_textbook_example() -> None:
+    # The 15 p values of Benjamini and Hochberg (1995), section 3.2: at 5 % the first four.
+    ps = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344]
+    ps += [0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000]
+    qs = false_discovery(ps)
+    assert [q is not None and q < 0.05 for q in qs] == [True] * 4 + [False] * 11
+    assert qs[3] == pytest.approx(0.0095 * 15 / 4)
+    # A q is not larger than that of a larger p: 0.0298 x 15 / 7 is less than 0.0278 x 15 / 6.
+    assert qs[5] == qs[6] == pytest.approx(0.0298 * 15 / 7)
+    assert qs[14] == 1.0
+    # Neither order nor what cannot be told matters.
+    assert false_discovery([None, *reversed(ps), None])[1:-1] == qs[::-1]
+    assert false_discovery([None, 0.03]) == [None, 0.03]
+
+
+def test_of_many_differences_of_nothing_none_is_flagged() -> None:
+    draw = random.Random(1).gauss
+    found = []
+    for _ in range(1000):
+        found.append(paired([draw(9, 1) for _ in range(10)], [draw(9, 1) for _ in range(10)]))
+        found.append(unpaired([draw(9, 1) for _ in range(5)], [draw(9, 3) for _ in range(10)]))
+    ps = [d.p for d in found if d is not None and d.p is not None]
+    assert len(ps) == 2000
+    # One in twenty looks like something by itself; three standard deviations are 1.5 %.
+    assert 0.035 < sum(p < 0.05 for p in ps) / 2000 < 0.065
+    assert not any(q is not None and q < 0.05 for q in false_discovery(ps))
+
+
+def test_a_against_a_is_equal_and_runs_once(tmp_path: Path) -> None:
+    found = tb.compare(CODEL, {"a": {}, "again": {}}, seeds=3, out=tmp_path)
+    differences = [d for cell in found.cells for d in cell.differences.values()]
+    assert len(differences) > 10
+    assert {d.absolute for d in differences} == {0.0}
+    assert {d.q for d in differences} == {None}
+    assert found.flagged() == []
+    assert len(list((tmp_path / "runs").iterdir())) == 3
+
+
+def test_a_against_a_with_other_seeds_flags_nothing(tmp_path: Path) -> None:
+    found = tb.compare(SWEEP, {"a": {}, "again": {"seed": 100}}, seeds=10, out=tmp_path)
+    differences = [d for cell in found.cells for d in cell.differences.values()]
+    judged = [d for d in differences if d.q is not None]
+    assert len(judged) > 60
+    assert not any(d.paired for d in differences)
+    assert found.flagged() == []
+    assert any("other seeds" in note for note in found.notes())
+
+
+def test_a_change_of_the_queue_is_found(tmp_path: Path) -> None:
+    variants = {"base": {}, "slow": {"bottleneck.queue.target": "20ms"}}
+    found = tb.compare(CODEL, variants, seeds=5, out=tmp_path)
+    [cell] = [c for c in found.cells if c.quantity == "delay_ms.mean"]
+    difference = cell.differences["slow"]
+    assert (cell.kind, cell.name) == ("link", "bottleneck")
+    assert difference.paired
+    assert difference.flagged
+    # The target rose by 15 ms, and so, about, did the delay.
+    assert 10 < difference.absolute < 20
+    assert difference.ci95 is not None
+    assert difference.ci95 < 3
+    assert difference.absolute == pytest.approx(
+        (cell.values["slow"].mean or 0) - (cell.values["base"].mean or 0)
+    )
+    assert f"<td><b>{difference_text(difference)}</b></td>" in found._repr_html_()
+    [row] = [r for r in found.summary() if r["quantity"] == "delay_ms.mean"]
+    assert (row["variant"], row["cells"], row["flagged"]) == ("slow", 1, 1)
+    assert row["median_rel_difference"] == pytest.approx(difference.relative)
+
+
+def test_engines_are_compared_unpaired(tmp_path: Path) -> None:
+    made = tb.compare(CODEL, {"one": {}, "two": {"path.rtt": "21ms"}}, seeds=4, out=tmp_path)
+    one, two = made.variants
+    assert all(d.paired for cell in made.cells for d in cell.differences.values())
+    # As if the second came from another engine: its seeds are other random numbers.
+    found = comparison.of([one, replace(two, engine="kernel")], comparison.select(["jain"]))
+    [cell] = found.cells
+    assert not cell.differences["two"].paired
+    [note] = found.notes()
+    assert "unpaired (Welch)" in note
+    assert "start offsets" in note
+
+
+def test_a_failed_run_costs_its_pair_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = sim.Sim.run
+
+    def run(self: sim.Sim, scenario: Any, index: int, store: Any, control: Any) -> None:
+        point = scenario.points[index]
+        fails = point.seed == 2 and '"target":20000000' in point.canonical
+        done(self, scenario, index, store, _native.Control(fail=True) if fails else control)
+
+    monkeypatch.setattr(sim.Sim, "run", run)
+    variants = {"base": {}, "slow": {"title": "slow", "bottleneck.queue.target": "20ms"}}
+    made = tb.compare(SCENARIO, variants, seeds=4, metrics=["jain"], out=tmp_path)
+    [cell] = made.cells
+    assert len(made.failures) == 1
+    assert "seed 2" in made.failures[0]
+    assert (cell.values["base"].n, cell.values["slow"].n) == (4, 3)
+    assert (cell.differences["slow"].n, cell.differences["slow"].paired) == (3, True)
+
+
+def test_assertions_hold_in_every_variant(tailback: Tailback, tmp_path: Path) -> None:
+    file = tmp_path / "file.toml"
+    limit = '[[assert]]\nmetric = "delay_ms.mean"\nmax = 15\n'
+    file.write_text(CODEL + limit, encoding="utf-8")
+    two = ("--variant", "base", "--variant", SLOW)
+    done = tailback("compare", file, *two, "--seeds", "2", "--no-report", "--json")
+    assert done.returncode == 1
+    complaints = done.stderr.splitlines()
+    assert len(complaints) == 2
+    assert all("assertion does not hold: slow: delay_ms.mean" in line for line in complaints)
+
+
+def test_points_are_matched_by_their_parameters(tmp_path: Path) -> None:
+    variants = {"base": {}, "more": {"flows.dctcp.count": 2}}
+    found = tb.compare(SWEEP, variants, metrics=["utilisation", "link.marks"], out=tmp_path)
+    # The file says that there are two seeds, so there are.
+    assert [cell.values["base"].n for cell in found.cells] == [2] * 12
+    assert [tuple(cell.labels.values()) for cell in found.cells[::2]] == [
+        (rate, cc) for rate in ("5Mbit", "10Mbit", "20Mbit") for cc in ("cubic", "reno")
+    ]
+    frame = found.frame()
+    assert frame.height == 24
+    assert frame.filter(variant="more", quantity="marks")["difference"].null_count() == 0
+
+
+def test_flows_of_other_names_are_matched_in_order(tmp_path: Path) -> None:
+    text = SCENARIO.partition("[[flows]]")[0]
+    variants = {
+        "two": {"flows": [{"cc": "cubic"}, {"cc": "cubic"}]},
+        "both": {"flows": [{"cc": "reno"}, {"cc": "cubic"}]},
+        "one": {"flows": [{"cc": "reno", "name": "cubic-2"}]},
+    }
+    found = tb.compare(text, variants, seeds=2, metrics=["throughput_mbit"], out=tmp_path)
+    assert [cell.name for cell in found.cells] == ["cubic", "cubic-2"]
+    runs = [column.results[0].summary["flows"] for column in found.variants]
+    assert [flow["name"] for flow in runs[1]] == ["reno", "cubic"]
+    means = [
+        sum(run.summary["flows"][0]["throughput_mbit"] for run in column.results) / 2
+        for column in found.variants
+    ]
+    first, second = found.cells
+    assert first.values["both"].mean == pytest.approx(means[1])
+    assert first.values["one"].mean is None
+    assert second.values["one"].mean == pytest.approx(means[2])
+
+
+def test_json_and_nothing_else(tailback: Tailback, scenario: Path) -> None:
+    done = tailback(
+        "compare", scenario, "--variant", "z", "--variant", SLOW, "--variant",
+        "a:bottleneck.rate=8Mbit", "--variant", "slow:path.rtt=30ms", "--seeds", "2", "--json",
+        "--no-report",
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    data = json.loads(done.stdout)
+    assert [v["name"] for v in data["variants"]] == ["z", "slow", "a"]
+    assert data["variants"][1]["sets"] == {"bottleneck.queue.target": "20ms", "path.rtt": "30ms"}
+    assert {v["engine"] for v in data["variants"]} == {"sim"}
+    assert data["variants"][0]["engine_version"] == tb.engine_version()
+    cell = next(c for c in data["cells"] if c["quantity"] == "delay_ms.mean")
+    assert (cell["params"], cell["kind"], cell["unit"]) == ({}, "link", "ms")
+    assert list(cell["values"]) == ["z", "slow", "a"]
+    assert {v["n"] for v in cell["values"].values()} == {2}
+    assert list(cell["differences"]) == ["slow", "a"]
+    fields = {"absolute", "relative", "ci95", "effect_size", "p", "q", "flagged"}
+    assert fields <= cell["differences"]["slow"].keys()
+    assert {"throughput_mbit", "flow.drops", "link.drops", "jain"} <= {
+        row["quantity"] for row in data["summary"]
+    }
+
+
+def test_ten_seeds_unless_somebody_says(tailback: Tailback, tmp_path: Path) -> None:
+    def seeds(text: str, *more: str) -> int:
+        file = tmp_path / "file.toml"
+        file.write_text(text, encoding="utf-8")
+        done = tailback(
+            "compare", file, "--variant", "a", "--variant", "b", "--metric", "jain",
+            "--no-report", "--json", *more,
+        )  # fmt: skip
+        found: int = json.loads(done.stdout)["cells"][0]["values"]["a"]["n"]
+        return found
+
+    assert seeds(SCENARIO) == 10
+    assert seeds(SCENARIO + "[sweep]\nseeds = 1\n") == 1
+    assert seeds(SCENARIO + "[sweep]\nseeds = 4\n") == 4
+    assert seeds(SCENARIO, "--variant", "a:sweep.seeds=3", "--variant", "b:sweep.seeds=3") == 3
+    assert seeds(SCENARIO + "[sweep]\nseeds = 4\n", "--seeds", "2") == 2
+
+
+def test_the_table_and_the_report(tailback: Tailback, tmp_path: Path) -> None:
+    file = tmp_path / "file.toml"
+    file.write_text(CODEL, encoding="utf-8")
+    done = tailback("compare", file, "--variant", "base", "--variant", SLOW, "--seeds", "4")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    [delay] = [line for line in lines if "delay_ms.mean" in line]
+    assert "* +" in delay
+    assert "slow − base" in done.stdout
+    [path] = [line.removeprefix("report: ") for line in lines if line.startswith("report: ")]
+    folder = (tmp_path / path).parent
+    assert folder.parent == tmp_path / "results" / "comparisons"
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert "slow − base" in page
+    figures = {p.stem for p in (folder / "figures").glob("*.svg")}
+    assert {"link-delay-ms-mean", "flow-throughput-mbit", "traces", "delay"} <= figures
+    with (folder / "cells.csv").open(encoding="utf-8") as opened:
+        rows = list(csv.DictReader(opened))
+    [row] = [r for r in rows if (r["quantity"], r["variant"]) == ("delay_ms.mean", "slow")]
+    assert row["flagged"] == "True"
+    assert float(row["difference"]) > 10
+    # The same again finds everything stored, and says the same.
+    again = tailback(
+        "compare", file, "--variant", "base", "--variant", SLOW, "--seeds", "4", "--no-report"
+    )
+    assert again.stdout.splitlines() == lines[:-1]
+
+
+def test_one_run_says_so(tailback: Tailback, scenario: Path) -> None:
+    args = ("compare", scenario, "--variant", "base", "--variant", SLOW, "--seeds", "1")
+    done = tailback(*args, "--no-report")
+    assert done.returncode == 0
+    assert "one run of each point says nothing about noise" in done.stdout
+    assert "*" not in done.stdout
+    refused = tailback(*args, "--no-report", "--fail-if", "delay_ms.mean:+1%")
+    assert refused.returncode == 2
+    assert "more than one run" in refused.stderr
+
+
+def test_stored_sweeps_are_matched_too(tailback: Tailback, tmp_path: Path) -> None:
+    folders = []
+    for name, queue in (("codel", '"codel"'), ("pie", '"pie"')):
+        text = SWEEP.replace('"codel"', queue).replace("two flows", name)
+        found = tb.run(text, out=tmp_path / "kept")
+        folders.append(tmp_path / "kept" / "sweeps" / found.id)
+    done = tailback("compare", *folders, "--metric", "utilisation", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    data = json.loads(done.stdout)
+    assert [v["name"] for v in data["variants"]] == ["codel", "pie"]
+    assert len(data["cells"]) == 6
+    assert all(cell["differences"]["pie"]["paired"] for cell in data["cells"])
+    assert len(list((tmp_path / "kept" / "comparisons").iterdir())) == 1
+
+    other = tb.run(SWEEP.replace('"5Mbit", ', ""), out=tmp_path / "kept")
+    bad = tailback("compare", folders[0], tmp_path / "kept" / "sweeps" / other.id)
+    assert bad.returncode == 2
+    assert "bottleneck.rate = 5000000" in bad.stderr
+
+
+def test_thresholds_fail_a_flagged_difference_only(tailback: Tailback, scenario: Path) -> None:
+    def run(*limits: str) -> Any:
+        options = [word for limit in limits for word in ("--fail-if", limit)]
+        return tailback(
+            "compare", scenario, "--variant", "base", "--variant", SLOW, "--seeds", "5",
+            "--metric", "utilisation", "--no-report", "--json", *options,
+        )  # fmt: skip
+
+    assert run("delay_ms.mean:+1000%").returncode == 0
+    assert run("delay_ms.mean:-1%").returncode == 0, "it rose"
+    failed = run("delay_ms.mean:+10%", "delay_ms.mean:5")
+    assert failed.returncode == 1
+    assert failed.stderr.count("delay_ms.mean of link bottleneck: slow differs by +") == 2
+    assert {c["quantity"] for c in json.loads(failed.stdout)["cells"]} == {
+        "utilisation",
+        "delay_ms.mean",
+    }
+
+
+def test_grammar_of_thresholds() -> None:
+    one = Threshold.parse("throughput_mbit:-5%")
+    assert (one.quantity, one.sign, one.limit, one.relative) == ("throughput_mbit", "-", 5.0, True)
+    other = Threshold.parse("link.drops: +.5")
+    assert (other.quantity, other.sign, other.limit, other.relative) == (
+        "link.drops",
+        "+",
+        0.5,
+        False,
+    )
+    for bad in ("throughput_mbit", "throughput_mbit:", "throughput_mbit:5x", ":5", "x<5%"):
+        with pytest.raises(tb.InputError, match="expected QUANTITY"):
+            Threshold.parse(bad)
+    with pytest.raises(tb.InputError, match='did you mean "throughput_mbit"'):
+        Threshold.parse("throughput:5%")
+
+
+def test_variants_of_a_command_line() -> None:
+    found = parse(["b", "a:x=1", "a:engine=kernel", "a:kernel=6.17-mine", "c:y.z={a=1, b=2}"])
+    assert [(v.name, v.sets, v.engine, v.kernel) for v in found] == [
+        ("b", {}, "sim", None),
+        ("a", {"x": "1"}, "kernel", "6.17-mine"),
+        ("c", {"y.z": "{a=1, b=2}"}, "sim", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("variants", "said"),
+    [
+        (["a"], "1 variant: at least two"),
+        (["a", "a"], "a variant of this name already"),
+        (["a", "b:path.rtt"], "expected NAME:KEY=VALUE"),
+        (["a", "b=1"], "expected NAME or NAME:KEY=VALUE"),
+        (["a", ":path.rtt=1ms"], "expected NAME or NAME:KEY=VALUE"),
+        (["a", "b:path.rtt=1ms", "b:path.rtt=2ms"], "has path.rtt already"),
+        (["a", "b:path.rt=1ms"], "--variant b:path.rt"),
+        (["a", "b:kernel=mine"], "is for engine kernel"),
+        (["a", "b:engine=kernal"], 'engine "kernal" does not exist'),
+        (["a", "b:bottleneck.rate=1Mbit"], 'bottleneck.rate, which is swept in "a"'),
+        (["a", 'b:sweep={"bottleneck.rate" = ["10Mbit"]}'], "has a point that"),
+    ],
+)
+def test_bad_variants(tailback: Tailback, sweep: Path, variants: list[str], said: str) -> None:
+    words = [word for variant in variants for word in ("--variant", variant)]
+    done = tailback("compare", sweep, *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert not (sweep.parent / "results").exists(), "nothing has run"
+
+
+def test_bad_words(tailback: Tailback, scenario: Path, tmp_path: Path) -> None:
+    two = ("--variant", "a", "--variant", "b")
+    for args, said in (
+        ((scenario,), "expected --variant"),
+        ((tmp_path,), "expected the folder of another sweep"),
+        ((scenario, scenario, *two), "expected one with --variant"),
+        ((scenario, *two, "--metric", "jian"), 'did you mean "jain"'),
+        ((tmp_path / "no", tmp_path / "none"), "no such folder"),
+        ((tmp_path, tmp_path), "no results"),
+        ((tmp_path / "no.toml", *two), "No such file"),
+    ):
+        done = tailback("compare", *args)
+        assert (done.returncode, done.stdout) == (2, ""), args
+        assert said in done.stderr
