@@ -1,7 +1,7 @@
 //! What an acknowledgement does (Linux `tcp_ack`).
 
 use super::Port;
-use super::recovery::Resend;
+use super::recovery::{REORDERING, Resend};
 use super::scoreboard::{Segment, state};
 use super::sender::Sender;
 use crate::cc::{Ack, CaState};
@@ -31,6 +31,8 @@ pub(super) struct Event {
     pub original_delivered: bool,
     /// Echo of the timestamp.
     pub echo: Time,
+    /// `snd_una` before the ACK.
+    pub prior_una: u64,
 }
 
 /// What is learned from the segments an ACK newly covers.
@@ -80,8 +82,12 @@ impl Sender {
             ece,
             dsack: packet.has(flags::DSACK),
             echo: packet.sent,
+            prior_una,
             ..Event::default()
         };
+        if ack < prior_una {
+            return self.on_old_ack(packet, &mut event, port);
+        }
         if event.advanced {
             self.conn.snd_una = ack;
             self.retransmits = 0;
@@ -111,11 +117,10 @@ impl Sender {
             self.conn.delivered_ce += u64::from(covered.delivered);
         }
         // A segment sent once arrived after a later one: the path reorders (RFC 8985 section 6.2 step 3).
-        if covered
-            .lowest_original
-            .is_some_and(|seq| seq + 1 < prior_highest)
+        if let Some(seq) = covered.lowest_original
+            && seq + 1 < prior_highest
         {
-            self.rack.reordering_seen = true;
+            self.note_reordering(seq);
         }
 
         // Before `in_flight` changes: it tells of how much an ACK is a share.
@@ -166,11 +171,35 @@ impl Sender {
 
         news.losses = (self.board.lost_marks - prior_lost) as u32;
         self.conn.in_flight = self.board.in_flight();
-        self.control(&news, event.advanced);
+        self.control(&news, &event);
         self.update_pacing_rate();
         self.resend(resend, port);
         self.transmit(port);
         self.note_if_done();
+    }
+
+    /// An ACK that another has overtaken, with SACK blocks: what they tell is
+    /// new all the same, but the window does not move by it (Linux `tcp_ack`,
+    /// `old_ack`).
+    #[cold]
+    fn on_old_ack(&mut self, packet: &Packet, event: &mut Event, port: &mut impl Port) {
+        let prior_highest = self.board.highest_sacked();
+        let mut covered = Covered::default();
+        self.take_sacks(packet, &mut covered, event);
+        self.conn.delivered += u64::from(covered.delivered);
+        if event.ece {
+            self.conn.delivered_ce += u64::from(covered.delivered);
+        }
+        if let Some(seq) = covered.lowest_original
+            && seq + 1 < prior_highest
+        {
+            self.note_reordering(seq);
+        }
+        event.original_delivered = covered.original_delivered;
+        let resend = self.fast_retransmit_alert(event);
+        self.conn.in_flight = self.board.in_flight();
+        self.resend(resend, port);
+        self.transmit(port);
     }
 
     /// Nothing was outstanding: a D-SACK may still undo a reduction, and
@@ -190,7 +219,7 @@ impl Sender {
     }
 
     /// Linux `tcp_cong_control`.
-    fn control(&mut self, news: &Ack, advanced: bool) {
+    fn control(&mut self, news: &Ack, event: &Event) {
         if self.cc.cong_control(&mut self.conn, news) {
             return;
         }
@@ -201,9 +230,12 @@ impl Sender {
         match self.conn.ca_state {
             CaState::Cwr if self.cc.owns_cwr() => self.cc.cwr_ack(&mut self.conn, news, grow),
             CaState::Cwr | CaState::Recovery => {
-                self.reduce_window(news.delivered, news.losses, advanced);
+                self.reduce_window(news.delivered, news.losses, event.advanced);
             }
-            _ if news.acked > 0 => self.cc.cong_avoid(&mut self.conn, grow),
+            // Where the path reorders much, SACKs count, too (Linux `tcp_may_raise_cwnd`).
+            _ if news.acked > 0 || (event.sacked > 0 && self.rack.reordering > REORDERING) => {
+                self.cc.cong_avoid(&mut self.conn, grow);
+            }
             _ => {}
         }
     }

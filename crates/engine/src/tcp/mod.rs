@@ -11,20 +11,24 @@
 //! | [`receiver`] | acknowledgement, SACK, ECN echo |
 //! | [`rtt`], [`ranges`] | estimator, sets of segments |
 //!
-//! Known deviations from Linux:
+//! Known deviations from Linux (what the kernel's packetdrill scripts say of
+//! this code stands in docs/packetdrill.md):
 //! - Sequence numbers count segments, which keep the boundaries of their first transmission; no
 //!   Nagle, no urgent data, no window scaling limits, no FIN exchange.
 //! - The third packet of the handshake is not sent apart from the first data.
 //! - Timers fire at their time in ns; Linux rounds them to jiffies and batches wheel levels.
-//! - Offloads are off: no TSO autosizing, no GRO; no TCP small queues.
-//! - The receive window is constant: the receiving application reads at once.
+//! - Offloads are off: no TSO autosizing (so pacing spaces segments, not bursts), no GRO; no TCP
+//!   small queues.
+//! - The receive window is constant: the receiving application reads at once. A closed window is
+//!   not probed.
+//! - SACK is always in use: no recovery by counting duplicate ACKs.
+//! - ACKs of data never sent, or long ago, are passed over (Linux answers with a challenge ACK).
 //! - A connection never gives up (Linux: after 15 timeouts of data, 10 of a SYN), and keeps ECN
 //!   when its SYN is lost (Linux then connects without).
 //! - A window that the application, not the network, limits does not decay
 //!   (`tcp_cwnd_application_limited`); that of an idle sender does.
 //! - Without timestamps an ACK has room for four SACK blocks; here it carries three.
 //! - A lost probe that RACK or a timeout finds is simply lost; what Linux leaks there is not copied.
-//! - Reordering is only noted (RACK's window), its degree is not estimated.
 //! - Timestamps compare send times in ns, where Linux has ms: spurious retransmissions
 //!   within one ms are told apart here.
 

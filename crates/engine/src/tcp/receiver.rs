@@ -160,6 +160,21 @@ impl Receiver {
         self.on_data(packet, now, port);
     }
 
+    /// The handshake is over and took `rtt`: for hosts whose handshake somebody else does.
+    pub fn establish(&mut self, rtt: Time) {
+        self.syn_ack_sent = None;
+        self.rtt = rtt;
+    }
+
+    /// A packet with a timestamp has come: it is echoed unless it lies beyond
+    /// a hole (RFC 7323 section 4.3). Pure ACKs of the other end count, where
+    /// there are any.
+    pub fn note_timestamp(&mut self, seq: u64, sent: Time) {
+        if seq <= self.acked {
+            self.ts_recent = self.ts_recent.max(sent);
+        }
+    }
+
     fn on_data(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         let seq = packet.seq;
         if let Some(sent) = self.syn_ack_sent.take() {
@@ -170,9 +185,7 @@ impl Receiver {
             self.demand_cwr = false;
             self.ack_now = true;
         }
-        if seq <= self.acked {
-            self.ts_recent = self.ts_recent.max(packet.sent);
-        }
+        self.note_timestamp(seq, packet.sent);
         if seq < self.rcv_nxt {
             // A duplicate: report it, and ACK at once for a while.
             self.dsack = Some(seq);

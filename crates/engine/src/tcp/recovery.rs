@@ -10,7 +10,9 @@ use crate::cc::{CaState, CwndEvent};
 use crate::units::Time;
 
 /// Duplicate ACKs that mean loss while no reordering was seen.
-const REORDERING: u32 = 3;
+pub(super) const REORDERING: u32 = 3;
+/// Linux `tcp_max_reordering`.
+const MAX_REORDERING: u64 = 300;
 /// Recoveries a widened reordering window outlives (RFC 8985 section 6.2).
 const RACK_PERSIST: u32 = 16;
 
@@ -42,6 +44,17 @@ impl Rack {
 }
 
 impl Sender {
+    /// Segment `seq` was overtaken by others (Linux `tcp_check_sack_reordering`).
+    #[cold]
+    pub(super) fn note_reordering(&mut self, seq: u64) {
+        let distance = self.board.highest_sacked().saturating_sub(seq);
+        if distance > 0 {
+            self.rack.reordering_seen = true;
+            let degree = distance.min(MAX_REORDERING) as u32;
+            self.rack.reordering = self.rack.reordering.max(degree);
+        }
+    }
+
     pub(super) fn in_reduction(&self) -> bool {
         matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery)
     }
@@ -135,6 +148,10 @@ impl Sender {
         self.stats.timeouts += 1;
         let new_recovery = self.conn.ca_state < CaState::Recovery;
         self.mark_lost_on_timeout();
+        // The degree of reordering may have been overestimated.
+        if self.conn.ca_state <= CaState::Disorder && self.board.sacked_out >= REORDERING {
+            self.rack.reordering = REORDERING;
+        }
         // Reduce ssthresh once per window.
         if self.conn.ca_state <= CaState::Disorder
             || self.high_seq <= self.conn.snd_una
@@ -426,7 +443,7 @@ impl Sender {
                     // The hole was filled by the original, not by the retransmission:
                     // the path reorders. While retransmissions are out, nothing more
                     // is decided lost or sent again.
-                    self.rack.reordering_seen = true;
+                    self.note_reordering(event.prior_una);
                     if self.board.retrans_out > 0 {
                         return Resend::None;
                     }

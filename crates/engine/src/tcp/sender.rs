@@ -3,6 +3,7 @@
 use tailback_record::Histogram;
 
 use super::conn::Conn;
+use super::recovery::REORDERING;
 use super::rtt::{INITIAL_RTO, MAX_RTO, Rtt};
 use super::scoreboard::Scoreboard;
 use super::{Port, SYN_EXTRA};
@@ -79,6 +80,10 @@ pub struct Sender {
     pub(super) cwnd_usage_seq: u64,
     /// Payload bytes not yet sent; `None`: without end.
     unsent: Option<u64>,
+    /// The application may still write: an empty queue is not the end.
+    open: bool,
+    /// Whether the window of an idle connection decays (Linux `tcp_slow_start_after_idle`).
+    pub idle_restart: bool,
     /// Segments the receive window allows to be outstanding.
     rwnd: u64,
     phase: Phase,
@@ -127,12 +132,38 @@ pub(super) struct Rack {
     pub advanced: bool,
     /// Reordering was seen.
     pub reordering_seen: bool,
+    /// By how many segments at most (Linux `reordering`); 3 before any was seen.
+    pub reordering: u32,
     /// Quarters of the minimum RTT in the reordering window.
     pub steps: u32,
     /// Recoveries until `steps` falls back to 1.
     pub persist: u32,
     /// `snd_nxt` when a D-SACK was last answered with a wider window.
     pub dsack_round: u64,
+}
+
+/// State of a sender that its congestion control does not see; names of
+/// Linux's `tcp_info`, in segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// Sent and not acknowledged.
+    pub unacked: u32,
+    /// Selectively acknowledged.
+    pub sacked: u32,
+    /// Decided lost, retransmitted or not.
+    pub lost: u32,
+    /// Retransmissions in flight.
+    pub retrans: u32,
+    /// Retransmissions since the warm-up.
+    pub total_retrans: u64,
+    /// Timeouts in a row.
+    pub retransmits: u32,
+    /// Doublings of the timeout.
+    pub backoff: u32,
+    /// The timeout, with backoff.
+    pub rto: Time,
+    /// Largest distance by which a segment was seen overtaken, at least 3.
+    pub reordering: u32,
 }
 
 /// What is counted of a sender since the warm-up.
@@ -174,6 +205,7 @@ impl Sender {
                 rtt: Time::ZERO,
                 advanced: false,
                 reordering_seen: false,
+                reordering: REORDERING,
                 steps: 1,
                 persist: 0,
                 dsack_round: 0,
@@ -192,6 +224,8 @@ impl Sender {
             stats: SenderStats::default(),
             cwnd_usage_seq: 0,
             unsent: bytes,
+            open: false,
+            idle_restart: true,
             rwnd: (plan.rwnd.0 / u64::from(plan.mss)).max(1),
             phase: Phase::Waiting,
             syn_retransmits: 0,
@@ -305,13 +339,67 @@ impl Sender {
         if self.syn_retransmits > 1 && !(self.plan.timestamps && packet.sent == self.syn_sent) {
             self.conn.cwnd = 1;
         }
-        self.conn.last_sent = now;
+        self.init_transfer();
+        self.transmit(port);
+    }
+
+    /// Linux `tcp_init_transfer`.
+    fn init_transfer(&mut self) {
+        self.conn.last_sent = self.conn.now;
         self.cc.init(&mut self.conn);
         self.update_pacing_rate();
-        if self.unsent == Some(0) {
-            self.phase = Phase::Done;
+        self.note_if_done();
+    }
+
+    /// The other end has connected: the ACK of this end's SYN-ACK has come, `rtt` after it.
+    /// Scenarios have senders connect; this is for hosts that accept.
+    pub fn establish(&mut self, now: Time, rtt: Time) {
+        self.conn.now = now;
+        self.phase = Phase::Established;
+        // A sample of nothing would count as none.
+        let rtt = rtt.max(Time::from_us(1));
+        self.take_rtt_sample(rtt, rtt);
+        self.init_transfer();
+    }
+
+    /// The application writes piece by piece ([`Sender::write`]): a queue that
+    /// has run empty is not the end.
+    pub fn expect_writes(&mut self) {
+        self.open = true;
+    }
+
+    /// The application hands over `bytes`.
+    pub fn write(&mut self, bytes: u64, now: Time, port: &mut impl Port) {
+        self.conn.now = now;
+        if let Some(left) = &mut self.unsent {
+            *left += bytes;
         }
         self.transmit(port);
+    }
+
+    /// The receive window is now `segments` long.
+    pub fn set_rwnd(&mut self, segments: u64) {
+        self.rwnd = segments;
+    }
+
+    /// Payload bytes written and not yet sent; `None`: without end.
+    pub fn unsent(&self) -> Option<u64> {
+        self.unsent
+    }
+
+    /// What `ss -ti` would show.
+    pub fn info(&self) -> TcpInfo {
+        TcpInfo {
+            unacked: self.board.packets_out(),
+            sacked: self.board.sacked_out,
+            lost: self.board.lost_out,
+            retrans: self.board.retrans_out,
+            total_retrans: self.stats.retransmits,
+            retransmits: self.retransmits,
+            backoff: self.backoff,
+            rto: self.rto(),
+            reordering: self.rack.reordering,
+        }
     }
 
     /// Takes an RTT sample: `first` is that of the oldest segment an ACK newly
@@ -480,7 +568,7 @@ impl Sender {
     fn restart_after_idle(&mut self) {
         let rto = self.rto();
         let idle = self.conn.now.since(self.conn.last_sent);
-        if self.conn.last_sent > Time::ZERO && idle > rto {
+        if self.idle_restart && self.conn.last_sent > Time::ZERO && idle > rto {
             self.conn.ssthresh = self.current_ssthresh();
             let restart = self.plan.initial_cwnd.min(self.conn.cwnd);
             let halvings = (idle.ns() / rto.ns().max(1)).min(31) as u32;
@@ -621,7 +709,7 @@ impl Sender {
 
     /// Every byte was acknowledged.
     pub(super) fn note_if_done(&mut self) {
-        if self.unsent == Some(0) && self.board.packets_out() == 0 {
+        if self.unsent == Some(0) && self.board.packets_out() == 0 && !self.open {
             self.phase = Phase::Done;
         }
     }

@@ -220,3 +220,71 @@ fn pacing_begins_after_the_first_window() {
     // 1514 bytes at twice 12 x 1448 bytes in 100 ms.
     assert_eq!((s.deadline() - ms(100)).ns(), 4_356_584);
 }
+
+/// Linux `tcp_check_sack_reordering`: how far segments were overtaken; and
+/// `tcp_may_raise_cwnd`: from more than three on, SACKs raise the window.
+#[test]
+fn the_degree_of_reordering_is_the_largest_distance() {
+    let mut wire = Wire::default();
+    let mut s = established(&TcpPlan::default(), ms(100), &mut wire);
+    assert_eq!(s.info().reordering, 3);
+    s.on_ack(&ack(0, &[(5, 6)], ms(100)), ms(200), &mut wire);
+    s.on_ack(&ack(0, &[(3, 4), (5, 6)], ms(100)), ms(201), &mut wire);
+    // Segment 5 was there before 3: a distance of three is what is assumed anyway.
+    assert_eq!((s.info().reordering, s.conn.cwnd), (3, 10));
+    s.on_ack(
+        &ack(0, &[(1, 2), (3, 4), (5, 6)], ms(100)),
+        ms(202),
+        &mut wire,
+    );
+    assert!(s.rack.reordering_seen);
+    assert_eq!((s.info().reordering, s.conn.cwnd), (5, 11));
+    assert_eq!(s.conn.ca_state, CaState::Disorder);
+    // The holes close; without SACKs Linux measures to what is acknowledged.
+    s.on_ack(&ack(7, &[], ms(100)), ms(203), &mut wire);
+    assert_eq!((s.info().reordering, s.conn.ca_state), (7, CaState::Open));
+}
+
+/// Linux `tcp_ack`, `old_ack`: SACKs of an overtaken ACK count, the window stays.
+#[test]
+fn an_overtaken_ack_tells_of_its_blocks_only() {
+    let mut wire = Wire::default();
+    let mut s = established(&TcpPlan::default(), ms(100), &mut wire);
+    s.on_ack(&ack(4, &[], ms(100)), ms(200), &mut wire);
+    let (window, delivered) = (s.conn.cwnd, s.conn.delivered);
+    wire.take();
+    s.on_ack(&ack(2, &[(6, 8)], ms(100)), ms(201), &mut wire);
+    assert_eq!((s.info().sacked, s.conn.snd_una), (2, 4));
+    assert_eq!((s.conn.cwnd, s.conn.delivered), (window, delivered + 2));
+    // What has left the network makes room.
+    assert_eq!(wire.take().len(), 2);
+    s.on_ack(&ack(3, &[], ms(100)), ms(202), &mut wire);
+    assert!(wire.take().is_empty());
+}
+
+/// An application that writes now and then: an empty queue is no end, and an
+/// idle connection restarts unless that is switched off.
+#[test]
+fn a_sender_can_be_written_to() {
+    for (restart, window) in [(true, 10), (false, 20)] {
+        let mut wire = Wire::default();
+        let entry = find(cc::ENTRIES, "reno").expect("registered");
+        let cc = (entry.build)(&complete_defaults(entry));
+        let mut s = Sender::new(0, &TcpPlan::default(), cc, false, Some(0));
+        s.expect_writes();
+        s.idle_restart = restart;
+        s.establish(ms(100), ms(100));
+        assert_eq!(s.conn.srtt, ms(100));
+        s.write(10 * 1448, ms(100), &mut wire);
+        assert_eq!(wire.take().len(), 10);
+        s.on_ack(&ack(10, &[], ms(100)), ms(200), &mut wire);
+        assert!(!s.is_done());
+        assert_eq!((s.conn.cwnd, s.unsent()), (20, Some(0)));
+        s.write(1500, ms(2000), &mut wire);
+        assert_eq!(wire.take(), [(10, false), (11, false)]);
+        assert_eq!(s.conn.cwnd, window);
+        s.set_rwnd(3);
+        s.write(3000, ms(2001), &mut wire);
+        assert_eq!(wire.take(), [(12, false)]);
+    }
+}

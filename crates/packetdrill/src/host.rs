@@ -1,0 +1,495 @@
+//! The host under test: the simulator's sender and receiver, and the
+//! translation between a script's bytes and their segments.
+//!
+//! Out: a segment's bytes follow from the payload it was first sent with. In:
+//! segments lie between the edges of all packets that the script sends to the
+//! connection, so that what arrives in one packet is one segment; a packet
+//! that spans several (others have overlapped it) is handed over in pieces at
+//! the same instant, of whose ACKs the last counts.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use tailback_engine::cc::{self, EcnNeed};
+use tailback_engine::packet::{Ecn, Packet, Sack, flags};
+use tailback_engine::plan::{Pacing, TcpPlan};
+use tailback_engine::registry::{complete_defaults, find};
+use tailback_engine::tcp::Port;
+use tailback_engine::tcp::receiver::{EcnEcho, Receiver};
+use tailback_engine::tcp::sender::Sender;
+use tailback_engine::units::{Bytes, Time};
+
+use crate::check::Values;
+use crate::run::Category;
+use crate::script::{Segment, TcpOption};
+use crate::setup::{Beyond, Setup};
+
+/// Segment size a host offers on a link of 1500 bytes, and packetdrill's.
+const OUR_MSS: u32 = 1460;
+/// Segment size of an end that names none (RFC 9293 section 3.7.1).
+const DEFAULT_MSS: u32 = 536;
+/// Bytes of each segment the timestamps take.
+const TIMESTAMPS_LEN: u32 = 12;
+
+/// A packet the host has sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    /// When.
+    pub at: Time,
+    /// First byte and one past the last.
+    pub start: u32,
+    pub end: u32,
+    /// What it acknowledges.
+    pub ack: u32,
+    /// SACK blocks, bytes.
+    pub sack: Vec<(u32, u32)>,
+    /// The timestamp it echoes.
+    pub echo: Time,
+    pub syn: bool,
+    pub ece: bool,
+    pub cwr: bool,
+    pub ecn: Ecn,
+    /// The simulator decided to send it; else it is the handshake's.
+    pub judged: bool,
+}
+
+#[derive(Default)]
+struct Wire(Vec<Packet>);
+
+impl Port for Wire {
+    fn send(&mut self, packet: Packet) {
+        self.0.push(packet);
+    }
+}
+
+/// One connection of the host.
+pub(crate) struct Host {
+    sender: Sender,
+    receiver: Receiver,
+    /// What it has sent and the script has not yet looked at.
+    pub out: VecDeque<Sent>,
+    /// Where sent segments begin, bytes; the last: where the next will.
+    begins: Vec<u32>,
+    /// Where segments to be received begin and end, bytes.
+    edges: Vec<u32>,
+    /// Which of them have arrived.
+    arrived: BTreeSet<usize>,
+    /// Times of the timestamps this host has sent, by the script's name for them.
+    stamps: BTreeMap<u32, Time>,
+    mss: u32,
+    /// Both ends speak SACK.
+    sack: bool,
+    /// Both ends send timestamps.
+    pub timestamps: bool,
+    /// Bits to shift the other end's window by.
+    scale: u32,
+    /// The other end's window, bytes.
+    window: u64,
+    /// When the SYN, or SYN-ACK, of this host was sent.
+    syn_at: Time,
+}
+
+impl Host {
+    /// A host that is about to connect or be connected to by `syn`, the other
+    /// end's SYN or SYN-ACK. `inbound`: all that the connection will receive.
+    pub fn new<'a>(
+        setup: &Setup,
+        syn: &Segment,
+        ecn: bool,
+        inbound: impl Iterator<Item = &'a Segment>,
+    ) -> Result<Host, Beyond> {
+        let option = |test: fn(&TcpOption) -> Option<u32>| syn.options().iter().find_map(test);
+        let timestamps = setup.timestamps && syn.timestamps().is_some();
+        let offered = option(|o| match o {
+            TcpOption::Mss(mss) => Some(*mss),
+            _ => None,
+        });
+        let scale = option(|o| match o {
+            TcpOption::WindowScale(bits) => Some(*bits),
+            _ => None,
+        });
+        let sack = syn.options().contains(&TcpOption::SackPermitted);
+        let header = if timestamps { TIMESTAMPS_LEN } else { 0 };
+        let mss = (offered.unwrap_or(DEFAULT_MSS).clamp(64, OUR_MSS)) - header;
+        let plan = TcpPlan {
+            mss: mss as u16,
+            timestamps,
+            rwnd: Bytes(1 << 30),
+            pacing: if setup.paced {
+                Pacing::Fq
+            } else {
+                Pacing::Auto
+            },
+            ..TcpPlan::default()
+        };
+        let Some(entry) = find(cc::ENTRIES, &setup.cc) else {
+            return Err((
+                Category::Command,
+                format!("congestion control {}", setup.cc),
+            ));
+        };
+        let control = (entry.build)(&complete_defaults(entry));
+        let mut sender = Sender::new(0, &plan, control, ecn, Some(0));
+        sender.expect_writes();
+        sender.idle_restart = setup.idle_restart;
+        let mut edges: BTreeSet<u32> = inbound
+            .filter(|p| !p.is_empty())
+            .flat_map(|p| [p.start, p.end])
+            .collect();
+        edges.insert(1);
+        Ok(Host {
+            sender,
+            receiver: Receiver::new(0, &plan, EcnEcho::of(ecn, EcnNeed::Optional)),
+            out: VecDeque::new(),
+            begins: vec![1],
+            edges: edges.into_iter().collect(),
+            arrived: BTreeSet::new(),
+            stamps: BTreeMap::new(),
+            mss,
+            sack: sack && setup.sack,
+            timestamps,
+            scale: scale.unwrap_or(0).min(14),
+            window: u64::from(syn.win.unwrap_or(0)),
+            syn_at: Time::ZERO,
+        })
+    }
+
+    /// Connects.
+    pub fn connect(&mut self, now: Time) {
+        self.syn_at = now;
+        self.with_sender(now, |s, wire| s.start(now, wire));
+    }
+
+    /// The SYN of the other end has come.
+    pub fn accept(&mut self, syn: &Segment, now: Time) {
+        self.syn_at = now;
+        self.note_timestamp(syn);
+        self.push(now, 0, |sent| {
+            sent.syn = true;
+            sent.judged = false;
+        });
+    }
+
+    /// The SYN-ACK of the other end has come.
+    pub fn connected(&mut self, syn_ack: &Segment, now: Time) {
+        self.note_timestamp(syn_ack);
+        self.apply_window();
+        self.receiver.establish(now - self.syn_at);
+        let mut answer = Packet::new(0, 74, Ecn::NotEct);
+        answer.flags = flags::SYN | flags::ACK;
+        answer.sent = self.syn_at;
+        self.push(now, 1, |sent| sent.judged = false);
+        self.with_sender(now, |s, wire| s.on_syn_ack(&answer, now, wire));
+    }
+
+    /// The ACK of this host's SYN-ACK has come, perhaps with data.
+    pub fn established(&mut self, packet: &Segment, now: Time) -> Result<(), Beyond> {
+        let rtt = now - self.syn_at;
+        self.note_timestamp(packet);
+        self.receiver.establish(rtt);
+        self.sender.establish(now, rtt);
+        self.window = u64::from(packet.win.unwrap_or(0)) << self.scale;
+        self.apply_window();
+        if packet.is_empty() {
+            return Ok(());
+        }
+        self.take_data(packet, now)
+    }
+
+    /// Adds a packet that does not come from the simulator.
+    fn push(&mut self, at: Time, seq: u32, set: impl FnOnce(&mut Sent)) {
+        let mut sent = Sent {
+            at,
+            start: seq,
+            end: seq,
+            ack: 1,
+            sack: Vec::new(),
+            echo: Time::ZERO,
+            syn: false,
+            ece: false,
+            cwr: false,
+            ecn: Ecn::NotEct,
+            judged: true,
+        };
+        set(&mut sent);
+        self.out.push_back(sent);
+    }
+
+    fn with_sender(&mut self, now: Time, act: impl FnOnce(&mut Sender, &mut Wire)) {
+        let mut wire = Wire::default();
+        act(&mut self.sender, &mut wire);
+        for packet in wire.0 {
+            self.absorb(&packet, now);
+        }
+    }
+
+    fn absorb(&mut self, packet: &Packet, now: Time) {
+        let begin = |unit: u64| self.edges.get(unit as usize).copied().unwrap_or(u32::MAX);
+        let mut sent = Sent {
+            at: now,
+            start: 0,
+            end: 0,
+            ack: begin(self.receiver.rcv_nxt),
+            sack: Vec::new(),
+            echo: Time::ZERO,
+            syn: packet.has(flags::SYN),
+            ece: packet.has(flags::ECE),
+            cwr: packet.has(flags::CWR),
+            ecn: packet.ecn,
+            // The first SYN is the script's doing, another the simulator's.
+            judged: !(packet.has(flags::SYN) && now == self.syn_at),
+        };
+        if packet.has(flags::ACK) {
+            sent.ack = begin(packet.seq);
+            sent.echo = packet.sent;
+            if self.sack {
+                sent.sack = packet
+                    .sack
+                    .iter()
+                    .filter(|b| b.len > 0)
+                    .map(|b| {
+                        let from = packet.seq.wrapping_add_signed(i64::from(b.offset as i32));
+                        (begin(from), begin(from + u64::from(b.len)))
+                    })
+                    .collect();
+            }
+            let next = self.begins.last().copied().unwrap_or(1);
+            (sent.start, sent.end) = (next, next);
+        } else if !sent.syn {
+            let at = packet.seq as usize;
+            if at + 1 == self.begins.len() {
+                let end = self.begins[at] + u32::from(packet.payload);
+                self.begins.push(end);
+            }
+            (sent.start, sent.end) = (self.begins[at], self.begins[at + 1]);
+        }
+        self.out.push_back(sent);
+    }
+
+    /// When a timer is due.
+    pub fn deadline(&self) -> Time {
+        self.sender.deadline().min(self.receiver.deadline())
+    }
+
+    /// Lets what is due at `now` happen.
+    pub fn on_timer(&mut self, now: Time) {
+        if self.sender.deadline() <= now {
+            self.with_sender(now, |s, wire| s.on_timer(now, wire));
+        }
+        if self.receiver.deadline() <= now {
+            let mut wire = Wire::default();
+            self.receiver.on_timer(now, &mut wire);
+            for packet in wire.0 {
+                self.absorb(&packet, now);
+            }
+        }
+    }
+
+    /// The application writes; `nodelay`: it has switched Nagle's algorithm off.
+    pub fn write(&mut self, bytes: u64, nodelay: bool, now: Time) -> Result<(), Beyond> {
+        if !nodelay {
+            self.check_nagle(bytes)?;
+        }
+        self.with_sender(now, |s, wire| s.write(bytes, now, wire));
+        self.check_window()
+    }
+
+    /// Nagle's algorithm as Linux has it would hold the rest of this write
+    /// back: a short segment is out already (Minshall's variant).
+    fn check_nagle(&self, bytes: u64) -> Result<(), Beyond> {
+        let rest = self.sender.unsent().unwrap_or(0) + bytes;
+        let first = self.sender.conn.snd_una as usize;
+        let mut lens = self.begins[first..].windows(2).map(|w| w[1] - w[0]);
+        if !rest.is_multiple_of(u64::from(self.mss)) && lens.any(|len| len < self.mss) {
+            return Err((
+                Category::Nagle,
+                "a short segment waits for another's ACK".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_window(&self) -> Result<(), Beyond> {
+        if self.window < u64::from(self.mss) && self.sender.unsent() > Some(0) {
+            let why = "data waits for a closed window";
+            return Err((Category::Window, why.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn apply_window(&mut self) {
+        self.sender.set_rwnd(self.window / u64::from(self.mss));
+    }
+
+    /// Linux `tcp_ack_update_window`: a window that closes without progress is old.
+    fn take_window(&mut self, packet: &Segment, advanced: bool) {
+        let told = u64::from(packet.win.unwrap_or(0)) << self.scale;
+        if advanced || told > self.window {
+            self.window = told;
+        }
+        self.apply_window();
+    }
+
+    fn note_timestamp(&mut self, packet: &Segment) {
+        if let (true, Some((value, _))) = (self.timestamps, packet.timestamps()) {
+            let unit = self.edges.partition_point(|e| *e < packet.start);
+            self.receiver
+                .note_timestamp(unit as u64, Time::from_ms(u64::from(value)));
+        }
+    }
+
+    /// The script calls the timestamp of a packet sent at `at` so.
+    pub fn name_stamp(&mut self, name: u32, at: Time) {
+        self.stamps.insert(name, at);
+    }
+
+    /// A packet of the open connection has come.
+    pub fn receive(&mut self, packet: &Segment, now: Time) -> Result<(), Beyond> {
+        self.take_ack(packet, now)?;
+        if packet.is_empty() {
+            self.note_timestamp(packet);
+        } else {
+            self.take_data(packet, now)?;
+        }
+        self.check_window()
+    }
+
+    fn segment_at(&self, byte: u32) -> Result<u64, Beyond> {
+        self.begins
+            .binary_search(&byte)
+            .map(|n| n as u64)
+            .map_err(|_| {
+                let why = format!("{byte} is not where a segment of the simulator begins");
+                (Category::PartOfSegment, why)
+            })
+    }
+
+    fn take_ack(&mut self, packet: &Segment, now: Time) -> Result<(), Beyond> {
+        let Some(ack) = packet.ack else {
+            return Ok(());
+        };
+        let (una, next) = (
+            self.begins[self.sender.conn.snd_una as usize],
+            self.begins.last().copied().unwrap_or(1),
+        );
+        if ack > next || una.saturating_sub(ack) as u64 > self.window.max(1) {
+            let why = "an acknowledgement outside of what may be acknowledged";
+            return Err((Category::Challenge, why.to_owned()));
+        }
+        let old_window = self.window;
+        self.take_window(packet, ack > una);
+        // Data that acknowledges nothing new is no duplicate ACK.
+        if !packet.is_empty() && ack <= una {
+            if self.window != old_window {
+                self.with_sender(now, |s, wire| s.write(0, now, wire));
+            }
+            return Ok(());
+        }
+        if self.window != old_window && ack == una && packet.sack().is_empty() {
+            // A window update.
+            self.with_sender(now, |s, wire| s.write(0, now, wire));
+            return Ok(());
+        }
+        if !self.sack && ack == una && next > una {
+            let why = "duplicate ACKs without SACK";
+            return Err((Category::NoSack, why.to_owned()));
+        }
+        let mut told = Packet::new(0, 66, Ecn::NotEct);
+        told.flags = flags::ACK;
+        told.seq = self.segment_at(ack)?;
+        if packet.has('E') {
+            told.flags |= flags::ECE;
+        }
+        if let (true, Some((_, echo))) = (self.timestamps, packet.timestamps()) {
+            told.sent = match self.stamps.get(&echo) {
+                Some(at) => *at,
+                None => Time::from_ms(u64::from(echo)),
+            };
+        }
+        let blocks = packet.sack();
+        for (slot, &(from, to)) in told.sack.iter_mut().zip(blocks) {
+            let (from, to) = (self.segment_at(from)?, self.segment_at(to)?);
+            *slot = Sack {
+                offset: from.wrapping_sub(told.seq) as u32,
+                len: (to - from) as u32,
+            };
+        }
+        // RFC 2883 section 4.
+        if let Some(&(from, to)) = blocks.first() {
+            let inside = |b: &(u32, u32)| b.0 <= from && to <= b.1;
+            if to <= ack || blocks.get(1).is_some_and(inside) {
+                told.flags |= flags::DSACK;
+            }
+        }
+        self.with_sender(now, |s, wire| s.on_ack(&told, now, wire));
+        Ok(())
+    }
+
+    fn take_data(&mut self, packet: &Segment, now: Time) -> Result<(), Beyond> {
+        let unit = |byte: u32| self.edges.partition_point(|e| *e < byte);
+        let units = unit(packet.start)..unit(packet.end);
+        let known = units.clone().filter(|u| self.arrived.contains(u)).count();
+        if known > 0 && known < units.len() {
+            let why = "a packet of several segments, of which some have arrived";
+            return Err((Category::PartOfSegment, why.to_owned()));
+        }
+        let mut wire = Wire::default();
+        for unit in units {
+            self.arrived.insert(unit);
+            let ecn = match packet.ecn.as_deref() {
+                Some("ect0") => Ecn::Ect0,
+                Some("ect1") => Ecn::Ect1,
+                Some("ce") => Ecn::Ce,
+                _ => Ecn::NotEct,
+            };
+            let mut data = Packet::new(0, 1514, ecn);
+            data.seq = unit as u64;
+            data.sent = match packet.timestamps() {
+                Some((value, _)) if self.timestamps => Time::from_ms(u64::from(value)),
+                _ => Time::ZERO,
+            };
+            if packet.has('W') {
+                data.flags |= flags::CWR;
+            }
+            self.receiver.on_packet(&data, now, &mut wire);
+        }
+        if let Some(last) = wire.0.last() {
+            self.absorb(&last.clone(), now);
+        }
+        Ok(())
+    }
+
+    /// What `tcp_info` would tell, and its constants.
+    pub fn values(&self) -> Values {
+        let (info, conn) = (self.sender.info(), &self.sender.conn);
+        let us = |t: Time| (t.ns() / 1000) as i64;
+        let told = [
+            ("TCP_CA_Open", 0),
+            ("TCP_CA_Disorder", 1),
+            ("TCP_CA_CWR", 2),
+            ("TCP_CA_Recovery", 3),
+            ("TCP_CA_Loss", 4),
+            ("tcpi_ca_state", conn.ca_state as i64),
+            ("tcpi_snd_cwnd", i64::from(conn.cwnd)),
+            ("tcpi_snd_ssthresh", i64::from(conn.ssthresh)),
+            ("tcpi_snd_mss", i64::from(self.mss)),
+            ("tcpi_unacked", i64::from(info.unacked)),
+            ("tcpi_sacked", i64::from(info.sacked)),
+            ("tcpi_lost", i64::from(info.lost)),
+            ("tcpi_retrans", i64::from(info.retrans)),
+            ("tcpi_total_retrans", info.total_retrans as i64),
+            ("tcpi_retransmits", i64::from(info.retransmits)),
+            ("tcpi_backoff", i64::from(info.backoff)),
+            ("tcpi_reordering", i64::from(info.reordering)),
+            ("tcpi_rto", us(info.rto)),
+            ("tcpi_delivered", conn.delivered as i64),
+            ("tcpi_delivered_ce", conn.delivered_ce as i64),
+        ];
+        let srtt = self.sender.srtt().map(|t| ("tcpi_rtt", us(t)));
+        let min = (conn.min_rtt < Time::NEVER).then(|| ("tcpi_min_rtt", us(conn.min_rtt)));
+        told.into_iter()
+            .chain(srtt)
+            .chain(min)
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+}

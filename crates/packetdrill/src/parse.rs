@@ -1,0 +1,827 @@
+//! The parser of scripts. Errors carry line and column and what was expected.
+
+use crate::check::{Action, Expression, Statement};
+use crate::script::{Call, Event, Script, Segment, TcpOption, What, When};
+
+/// Where a script is not one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+    /// What was expected there.
+    pub expected: String,
+    /// What stands there instead.
+    pub found: String,
+}
+
+impl std::fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let SyntaxError {
+            line,
+            column,
+            expected,
+            found,
+        } = self;
+        write!(f, "{line}:{column}: expected {expected}, found {found}")
+    }
+}
+
+impl std::error::Error for SyntaxError {}
+
+type Parsed<T> = Result<T, SyntaxError>;
+
+const NS: u64 = 1_000_000_000;
+const MOST_SECONDS: u64 = 100_000;
+
+/// Parses a script.
+pub fn parse(text: &str) -> Parsed<Script> {
+    let mut reader = Reader {
+        text: text.chars().collect(),
+        at: 0,
+    };
+    reader.script()
+}
+
+struct Reader {
+    text: Vec<char>,
+    at: usize,
+}
+
+impl Reader {
+    fn script(&mut self) -> Parsed<Script> {
+        let mut script = Script::default();
+        loop {
+            self.space();
+            let line = self.line();
+            let Some(c) = self.peek() else {
+                return Ok(script);
+            };
+            if c == '-' && self.ahead("--") && script.events.is_empty() {
+                script.options.push(self.option()?);
+                continue;
+            }
+            // Commands at the head and at the end stand without a time.
+            let at = if c == '`' {
+                When::Relative(0, 0)
+            } else {
+                self.when()?
+            };
+            self.space();
+            let what = self.what()?;
+            script.events.push(Event { line, at, what });
+        }
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.text.get(self.at).copied()
+    }
+
+    fn ahead(&self, word: &str) -> bool {
+        word.chars()
+            .enumerate()
+            .all(|(i, c)| self.text.get(self.at + i) == Some(&c))
+    }
+
+    fn take(&mut self, word: &str) -> bool {
+        let there = self.ahead(word);
+        if there {
+            self.at += word.chars().count();
+        }
+        there
+    }
+
+    fn expect(&mut self, word: &str, what: &str) -> Parsed<()> {
+        if self.take(word) {
+            Ok(())
+        } else {
+            Err(self.error(what))
+        }
+    }
+
+    /// The line of a place, and its column.
+    fn place(&self, at: usize) -> (u32, u32) {
+        let before = &self.text[..at.min(self.text.len())];
+        let line = before.iter().filter(|c| **c == '\n').count() as u32 + 1;
+        let column = before.iter().rev().take_while(|c| **c != '\n').count() as u32 + 1;
+        (line, column)
+    }
+
+    fn line(&self) -> u32 {
+        self.place(self.at).0
+    }
+
+    fn error(&self, expected: &str) -> SyntaxError {
+        let (line, column) = self.place(self.at);
+        let rest: String = self.text[self.at.min(self.text.len())..]
+            .iter()
+            .take_while(|c| **c != '\n')
+            .take(20)
+            .collect();
+        let found = match rest.split_whitespace().next() {
+            Some(word) => format!("`{word}`"),
+            None if self.at >= self.text.len() => "the end of the file".to_owned(),
+            None => "the end of the line".to_owned(),
+        };
+        SyntaxError {
+            line,
+            column,
+            expected: expected.to_owned(),
+            found,
+        }
+    }
+
+    /// Passes over blanks, line ends and comments.
+    fn space(&mut self) {
+        loop {
+            match self.peek() {
+                Some(c) if c.is_whitespace() => self.at += 1,
+                Some('/') if self.ahead("//") => self.skip_line(),
+                Some('/') if self.ahead("/*") => {
+                    while self.at < self.text.len() && !self.take("*/") {
+                        self.at += 1;
+                    }
+                }
+                Some('#') => self.skip_line(),
+                _ => return,
+            }
+        }
+    }
+
+    fn skip_line(&mut self) {
+        while self.peek().is_some_and(|c| c != '\n') {
+            self.at += 1;
+        }
+    }
+
+    /// Passes over blanks within the line.
+    fn blanks(&mut self) {
+        while self.peek().is_some_and(|c| c == ' ' || c == '\t') {
+            self.at += 1;
+        }
+    }
+
+    fn word(&mut self, allowed: impl Fn(char) -> bool) -> String {
+        let start = self.at;
+        while self.peek().is_some_and(&allowed) {
+            self.at += 1;
+        }
+        self.text[start..self.at].iter().collect()
+    }
+
+    fn option(&mut self) -> Parsed<(String, String)> {
+        self.at += 2;
+        let name = self.word(|c| c.is_alphanumeric() || c == '_');
+        if name.is_empty() {
+            return Err(self.error("the name of an option"));
+        }
+        let value = if self.take("=") {
+            self.word(|c| !c.is_whitespace())
+        } else {
+            String::new()
+        };
+        Ok((name, value))
+    }
+
+    fn when(&mut self) -> Parsed<When> {
+        if self.take("*") {
+            return Ok(When::Any);
+        }
+        let relative = self.take("+");
+        let from = self.seconds()?;
+        self.blanks();
+        // `a...b`: a system call that blocks from a to b; it is made at a.
+        let until = if self.take("...") {
+            self.blanks();
+            self.take("+");
+            self.seconds()?;
+            from
+        } else if self.take("~") {
+            self.blanks();
+            self.take("+");
+            self.seconds()?
+        } else {
+            from
+        };
+        if until < from {
+            return Err(self.error("a range that does not run backwards"));
+        }
+        Ok(if relative {
+            When::Relative(from, until)
+        } else {
+            When::Absolute(from, until)
+        })
+    }
+
+    /// A time in seconds, as ns.
+    fn seconds(&mut self) -> Parsed<u64> {
+        let digit = |c: Option<&char>| c.is_some_and(char::is_ascii_digit);
+        let whole = self.word(|c| c.is_ascii_digit());
+        let mut fraction = String::new();
+        if self.peek() == Some('.') && digit(self.text.get(self.at + 1)) {
+            self.at += 1;
+            fraction = self.word(|c| c.is_ascii_digit());
+        }
+        if whole.is_empty() && fraction.is_empty() {
+            return Err(self.error("a time (0.1, +.1, *)"));
+        }
+        let whole: u64 = if whole.is_empty() {
+            0
+        } else {
+            whole.parse().map_err(|_| self.error("a time in seconds"))?
+        };
+        let nine: String = fraction
+            .chars()
+            .chain("000000000".chars())
+            .take(9)
+            .collect();
+        let below: u64 = nine.parse().map_err(|_| self.error("a time in seconds"))?;
+        // Sums of times are to fit as well.
+        if whole > MOST_SECONDS {
+            return Err(self.error("a time of at most 100000 seconds"));
+        }
+        Ok(whole * NS + below)
+    }
+
+    fn what(&mut self) -> Parsed<What> {
+        match self.peek() {
+            Some('<' | '>') => self.packet(),
+            Some('`') => {
+                self.at += 1;
+                let text = self.word(|c| c != '`');
+                self.expect("`", "a closing backquote")?;
+                Ok(What::Shell(text))
+            }
+            Some('%') => {
+                self.expect("%{", "`%{`")?;
+                self.statements()
+            }
+            Some(c) if c.is_ascii_alphabetic() => self.call(),
+            _ => Err(self.error("a packet (`<`, `>`), a system call, `%{` or a backquote")),
+        }
+    }
+
+    fn number(&mut self, what: &str) -> Parsed<u32> {
+        let start = self.at;
+        let digits = self.word(|c| c.is_ascii_digit());
+        digits.parse().map_err(|_| {
+            self.at = start;
+            self.error(what)
+        })
+    }
+
+    fn packet(&mut self) -> Parsed<What> {
+        let inbound = self.peek() == Some('<');
+        self.at += 1;
+        self.blanks();
+        let mut segment = Segment {
+            inbound,
+            ..Segment::default()
+        };
+        if self.take("[") {
+            let start = self.at;
+            let ecn = self.word(|c| c.is_ascii_alphanumeric());
+            if !["ect0", "ect1", "ce", "noecn"].contains(&ecn.as_str()) {
+                self.at = start;
+                return Err(self.error("`ect0`, `ect1`, `ce` or `noecn`"));
+            }
+            self.expect("]", "`]`")?;
+            segment.ecn = Some(ecn);
+            self.blanks();
+        }
+        if self.ahead("icmp") {
+            let text = self.word(|c| c != '\n');
+            return Ok(What::Icmp(text));
+        }
+        let start = self.at;
+        let flags = self.word(|c| !c.is_whitespace());
+        if flags.is_empty() || !flags.chars().all(|c| "FSRP.UEWACN0123456789-".contains(c)) {
+            self.at = start;
+            return Err(self.error("TCP flags (S, ., P., F., E, W ...)"));
+        }
+        segment.flags = flags;
+        self.blanks();
+        segment.start = self.number("a sequence number")?;
+        self.expect(":", "`:` and the end of the sequence range")?;
+        segment.end = self.number("the end of the sequence range")?;
+        self.expect("(", "`(` and the payload's length")?;
+        let at_len = self.at;
+        let len = self.number("the payload's length")?;
+        if segment.end.wrapping_sub(segment.start) != len {
+            self.at = at_len;
+            let should = segment.end.wrapping_sub(segment.start);
+            return Err(self.error(&format!("a length of {should}, as the range has")));
+        }
+        self.expect(")", "`)`")?;
+        loop {
+            self.blanks();
+            match self.peek() {
+                None | Some('\n' | '\r') => break,
+                Some('/') if self.ahead("//") => break,
+                Some('#') => break,
+                Some('<') => {
+                    self.at += 1;
+                    segment.options = Some(self.options()?);
+                }
+                Some(_) if self.take("ack ") => {
+                    self.blanks();
+                    segment.ack = Some(self.number("an acknowledgement number")?);
+                }
+                Some(_) if self.take("win ") => {
+                    self.blanks();
+                    segment.win = Some(self.number("a window")?);
+                }
+                Some(_) if self.take("urg ") => {
+                    self.blanks();
+                    segment.urgent = Some(self.number("an urgent pointer")?);
+                }
+                Some(_) => return Err(self.error("`ack`, `win`, `urg`, `<options>` or a new line")),
+            }
+        }
+        Ok(What::Packet(Box::new(segment)))
+    }
+
+    fn options(&mut self) -> Parsed<Vec<TcpOption>> {
+        let mut options = Vec::new();
+        loop {
+            self.blanks();
+            options.push(self.tcp_option()?);
+            self.blanks();
+            if self.take(">") {
+                return Ok(options);
+            }
+            self.expect(",", "`,` or `>` in the list of options")?;
+        }
+    }
+
+    fn tcp_option(&mut self) -> Parsed<TcpOption> {
+        if self.take("...") {
+            return Ok(TcpOption::Any);
+        }
+        let start = self.at;
+        let name = self.word(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        self.blanks();
+        Ok(match name.as_str() {
+            "nop" | "eol" => TcpOption::Padding,
+            "mss" => TcpOption::Mss(self.number("a segment size")?),
+            "wscale" => TcpOption::WindowScale(self.number("a window scale")?),
+            "sackOK" => TcpOption::SackPermitted,
+            "TS" => {
+                self.expect("val", "`val`")?;
+                self.blanks();
+                let value = self.number("a timestamp")?;
+                self.blanks();
+                self.expect("ecr", "`ecr`")?;
+                self.blanks();
+                TcpOption::Timestamps(value, self.number("a timestamp")?)
+            }
+            "sack" => {
+                let mut blocks = Vec::new();
+                loop {
+                    self.blanks();
+                    if !self.peek().is_some_and(|c| c.is_ascii_digit()) {
+                        break;
+                    }
+                    let from = self.number("a sequence number")?;
+                    self.expect(":", "`:` and the end of the block")?;
+                    let end = self.at;
+                    let to = self.number("the end of the block")?;
+                    if to <= from {
+                        self.at = end;
+                        return Err(self.error("the end of a block that is not empty"));
+                    }
+                    blocks.push((from, to));
+                }
+                if blocks.is_empty() {
+                    return Err(self.error("a block (1001:2001)"));
+                }
+                TcpOption::Sack(blocks)
+            }
+            "FO" | "FOEXP" | "ECN" | "md5" | "exp" | "unknown" => {
+                let rest = self.word(|c| !",>\n".contains(c));
+                TcpOption::Other(format!("{name} {rest}").trim().to_owned())
+            }
+            _ => {
+                self.at = start;
+                return Err(self.error(
+                    "a TCP option (mss, sackOK, TS val, wscale, nop, eol, sack, FO, ECN, md5, ...)",
+                ));
+            }
+        })
+    }
+
+    fn call(&mut self) -> Parsed<What> {
+        let name = self.word(|c| c.is_ascii_alphanumeric() || c == '_');
+        self.blanks();
+        self.expect("(", "`(` and the arguments of the system call")?;
+        let mut args = Vec::new();
+        let mut arg = String::new();
+        let mut open = Vec::new();
+        loop {
+            let Some(c) = self.peek() else {
+                return Err(self.error("`)`"));
+            };
+            let closes = match c {
+                '"' => {
+                    self.at += 1;
+                    let text = self.word(|c| c != '"' && c != '\n');
+                    self.expect("\"", "a closing quotation mark")?;
+                    arg.push_str(&format!("\"{text}\""));
+                    continue;
+                }
+                '(' => Some(')'),
+                '[' => Some(']'),
+                '{' => Some('}'),
+                _ => None,
+            };
+            if let Some(closes) = closes {
+                open.push(closes);
+            } else if ")]}".contains(c) {
+                match open.pop() {
+                    None if c == ')' => {
+                        self.at += 1;
+                        break;
+                    }
+                    Some(closes) if closes == c => {}
+                    expected => {
+                        return Err(self.error(&format!("`{}`", expected.unwrap_or(')'))));
+                    }
+                }
+            }
+            self.at += 1;
+            if c == ',' && open.is_empty() {
+                args.push(std::mem::take(&mut arg));
+            } else {
+                arg.push(c);
+            }
+        }
+        args.push(arg);
+        for arg in &mut args {
+            *arg = arg.split_whitespace().collect::<Vec<_>>().join(" ");
+        }
+        self.space();
+        self.expect("=", "`=` and the result of the system call")?;
+        self.blanks();
+        let result = self.result()?;
+        self.blanks();
+        let errno = self.word(|c| c.is_ascii_alphanumeric());
+        self.blanks();
+        if self.take("(") {
+            self.word(|c| c != ')' && c != '\n');
+            self.expect(")", "`)`")?;
+        }
+        Ok(What::Call(Call {
+            name,
+            args,
+            result,
+            errno: Some(errno).filter(|e| !e.is_empty()),
+        }))
+    }
+
+    fn result(&mut self) -> Parsed<i64> {
+        let start = self.at;
+        let negative = self.take("-");
+        let parsed = if self.take("0x") {
+            i64::from_str_radix(&self.word(|c| c.is_ascii_hexdigit()), 16)
+        } else {
+            self.word(|c| c.is_ascii_digit()).parse()
+        };
+        match parsed {
+            Ok(value) => Ok(if negative { -value } else { value }),
+            Err(_) => {
+                self.at = start;
+                Err(self.error("a number, the result of the system call"))
+            }
+        }
+    }
+
+    // Python.
+
+    fn statements(&mut self) -> Parsed<What> {
+        let mut statements = Vec::new();
+        loop {
+            while self
+                .peek()
+                .is_some_and(|c| c.is_whitespace() || c == ';' || c == '\\')
+            {
+                self.at += 1;
+            }
+            if self.peek() == Some('#') {
+                self.skip_line();
+                continue;
+            }
+            if self.take("}%") {
+                return Ok(What::Check(statements));
+            }
+            let line = self.line();
+            let start = self.at;
+            let keyword = self.word(|c| c.is_ascii_alphanumeric() || c == '_');
+            let action = match keyword.as_str() {
+                "assert" => {
+                    self.python_space();
+                    let expression = self.disjunction()?;
+                    self.python_space();
+                    if !(self.ahead(",") || self.at_statement_end()) {
+                        return Err(self.error("an operator, `,` and a message, or a new line"));
+                    }
+                    Action::Assert(expression)
+                }
+                "print" | "import" => Action::Pass,
+                _ => self.assignment(keyword, start)?,
+            };
+            self.skip_message()?;
+            statements.push(Statement { line, action });
+        }
+    }
+
+    /// `name = value`, `name += value`; `start`: where the name begins.
+    fn assignment(&mut self, name: String, start: usize) -> Parsed<Action> {
+        self.python_space();
+        let add = self.take("+=");
+        let names = !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit());
+        if !names || !(add || !self.ahead("==") && self.take("=")) {
+            self.at = start;
+            return Err(self.error("`assert`, `print`, an assignment or `}%`"));
+        }
+        let value = self.disjunction()?;
+        self.python_space();
+        if !self.at_statement_end() {
+            return Err(self.error("an operator or a new line"));
+        }
+        let value = if add {
+            let before = Expression::Name(name.clone());
+            Expression::Binary(Box::new(before), "+", Box::new(value))
+        } else {
+            value
+        };
+        Ok(Action::Assign(name, value))
+    }
+
+    fn at_statement_end(&self) -> bool {
+        self.ahead("}%") || self.peek().is_none_or(|c| ";\n#".contains(c))
+    }
+
+    /// What is said when an assertion fails, up to the statement's end.
+    fn skip_message(&mut self) -> Parsed<()> {
+        while !self.at_statement_end() {
+            match self.peek() {
+                Some(quote @ ('\'' | '"')) => {
+                    self.at += 1;
+                    self.word(|c| c != quote && c != '\n');
+                    if self.peek() != Some(quote) {
+                        return Err(self.error("a closing quotation mark"));
+                    }
+                }
+                Some('\\') if self.text.get(self.at + 1) == Some(&'\n') => self.at += 1,
+                _ => {}
+            }
+            self.at += 1;
+        }
+        if self.peek().is_none() {
+            return Err(self.error("`}%`"));
+        }
+        Ok(())
+    }
+
+    fn python_space(&mut self) {
+        loop {
+            match self.peek() {
+                Some(' ' | '\t' | '\r') => self.at += 1,
+                Some('\\') if self.text.get(self.at + 1) == Some(&'\n') => self.at += 2,
+                _ => return,
+            }
+        }
+    }
+
+    fn keyword(&mut self, word: &str) -> bool {
+        let after = self.text.get(self.at + word.len());
+        let ends = after.is_none_or(|c| !c.is_alphanumeric() && *c != '_');
+        ends && self.take(word)
+    }
+
+    fn disjunction(&mut self) -> Parsed<Expression> {
+        let mut left = self.conjunction()?;
+        loop {
+            self.python_space();
+            if !self.keyword("or") {
+                return Ok(left);
+            }
+            let right = self.conjunction()?;
+            left = Expression::Binary(Box::new(left), "or", Box::new(right));
+        }
+    }
+
+    fn conjunction(&mut self) -> Parsed<Expression> {
+        let mut left = self.negation()?;
+        loop {
+            self.python_space();
+            if !self.keyword("and") {
+                return Ok(left);
+            }
+            let right = self.negation()?;
+            left = Expression::Binary(Box::new(left), "and", Box::new(right));
+        }
+    }
+
+    fn negation(&mut self) -> Parsed<Expression> {
+        self.python_space();
+        if self.keyword("not") {
+            return Ok(Expression::Not(Box::new(self.negation()?)));
+        }
+        let first = self.binary(0)?;
+        let mut rest = Vec::new();
+        loop {
+            self.python_space();
+            let found = ["==", "!=", "<=", ">=", "<", ">"]
+                .into_iter()
+                .find(|op| self.take(op));
+            let Some(op) = found else { break };
+            rest.push((op, self.binary(0)?));
+        }
+        Ok(if rest.is_empty() {
+            first
+        } else {
+            Expression::Chain(Box::new(first), rest)
+        })
+    }
+
+    /// Operators by rising precedence.
+    fn binary(&mut self, level: usize) -> Parsed<Expression> {
+        const LEVELS: [&[&str]; 4] = [&["|"], &["&"], &["+", "-"], &["*", "/", "%"]];
+        let Some(operators) = LEVELS.get(level) else {
+            return self.atom();
+        };
+        let mut left = self.binary(level + 1)?;
+        loop {
+            self.python_space();
+            let Some(op) = operators.iter().find(|op| self.take(op)) else {
+                return Ok(left);
+            };
+            let right = self.binary(level + 1)?;
+            left = Expression::Binary(Box::new(left), op, Box::new(right));
+        }
+    }
+
+    fn atom(&mut self) -> Parsed<Expression> {
+        self.python_space();
+        match self.peek() {
+            Some('(') => {
+                self.at += 1;
+                let inner = self.disjunction()?;
+                self.python_space();
+                self.expect(")", "`)`")?;
+                Ok(inner)
+            }
+            Some(c) if c.is_ascii_digit() => {
+                let start = self.at;
+                let parsed = if self.take("0x") {
+                    i64::from_str_radix(&self.word(|c| c.is_ascii_hexdigit()), 16)
+                } else {
+                    self.word(|c| c.is_ascii_digit()).parse()
+                };
+                parsed.map(Expression::Number).map_err(|_| {
+                    self.at = start;
+                    self.error("a number of at most 63 bits")
+                })
+            }
+            Some(c) if c.is_ascii_alphabetic() || c == '_' => Ok(Expression::Name(
+                self.word(|c| c.is_ascii_alphanumeric() || c == '_'),
+            )),
+            _ => Err(self.error("a number, a name or `(`")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn only(text: &str) -> Event {
+        let mut script = parse(text).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(script.events.len(), 1, "{text}");
+        script.events.remove(0)
+    }
+
+    fn error(text: &str) -> String {
+        match parse(text) {
+            Ok(script) => panic!("{script:?}"),
+            Err(e) => e.to_string(),
+        }
+    }
+
+    #[test]
+    fn times() {
+        let ms = NS / 1000;
+        for (text, when) in [
+            ("0.25", When::Absolute(250 * ms, 250 * ms)),
+            ("+.1", When::Relative(100 * ms, 100 * ms)),
+            ("+.3~+.310", When::Relative(300 * ms, 310 * ms)),
+            ("1~2", When::Absolute(1000 * ms, 2000 * ms)),
+            ("+0...0.2", When::Relative(0, 0)),
+            ("+.002 ... 0.004", When::Relative(2 * ms, 2 * ms)),
+            ("*", When::Any),
+        ] {
+            assert_eq!(only(&format!("{text} close(3) = 0")).at, when, "{text}");
+        }
+    }
+
+    #[test]
+    fn packets() {
+        let event = only(
+            "+0 > [ect0] P. 1:2921(2920) ack 7 win 9 <nop,nop,TS val 3 ecr 4,sack 5:6 8:9> // c",
+        );
+        let What::Packet(packet) = event.what else {
+            panic!("{event:?}");
+        };
+        assert_eq!(packet.ecn.as_deref(), Some("ect0"));
+        assert_eq!(
+            (packet.flags.as_str(), packet.start, packet.end),
+            ("P.", 1, 2921)
+        );
+        assert_eq!((packet.ack, packet.win), (Some(7), Some(9)));
+        assert_eq!(packet.timestamps(), Some((3, 4)));
+        assert_eq!(packet.sack(), [(5, 6), (8, 9)]);
+    }
+
+    #[test]
+    fn calls_span_lines() {
+        let event = only(
+            "+0 sendmsg(4, {msg_iov(2)=[{..., 20},\n {..., 30}], msg_flags=0}, 0) = -1 EAGAIN (x y)",
+        );
+        let What::Call(call) = event.what else {
+            panic!("{event:?}");
+        };
+        assert_eq!((call.name.as_str(), call.args.len()), ("sendmsg", 3));
+        assert_eq!((call.result, call.errno.as_deref()), (-1, Some("EAGAIN")));
+    }
+
+    #[test]
+    fn assertions() {
+        let event = only(
+            "+0 %{ assert 3 <= a <= 9 and (b & 4) != 0, 'b=%d; }' % b ;\\\n assert not a == 3 or b # c\n}%",
+        );
+        let What::Check(statements) = event.what else {
+            panic!("{event:?}");
+        };
+        assert_eq!(statements.len(), 2);
+        let eval = |n: usize, a: i64, b: i64| {
+            let values = [("a".to_owned(), a), ("b".to_owned(), b)]
+                .into_iter()
+                .collect();
+            match &statements[n].action {
+                Action::Assert(e) => Some(e.value(&values)),
+                _ => None,
+            }
+        };
+        assert_eq!(eval(0, 3, 4), Some(Ok(1)));
+        assert_eq!(eval(0, 10, 4), Some(Ok(0)));
+        assert_eq!(eval(0, 9, 3), Some(Ok(0)));
+        assert_eq!(eval(1, 3, 0), Some(Ok(0)));
+        assert_eq!(eval(1, 3, 1), Some(Ok(1)));
+    }
+
+    #[test]
+    fn errors_have_a_place() {
+        for (text, message) in [
+            (
+                "+0 < X 0:0(0)",
+                "1:6: expected TCP flags (S, ., P., F., E, W ...), found `X`",
+            ),
+            (
+                "\n+0 < . 1:1001(99) ack 1",
+                "2:15: expected a length of 1000, as the range has, found `99)`",
+            ),
+            (
+                "+0 close(3",
+                "1:11: expected `)`, found the end of the file",
+            ),
+            (
+                "+0 close(3)\n",
+                "2:1: expected `=` and the result of the system call, found the end of the file",
+            ),
+            (
+                "+.x close(3) = 0",
+                "1:2: expected a time (0.1, +.1, *), found `.x`",
+            ),
+            (
+                "+0 > . 1:1(0) ack 1 <sac 1:2>",
+                "1:22: expected a TCP option (mss, sackOK, TS val, wscale, nop, eol, sack, FO, ECN, md5, ...), found `sac`",
+            ),
+            (
+                "+0 %{ assert a = 3 }%",
+                "1:16: expected an operator, `,` and a message, or a new line, found `=`",
+            ),
+            (
+                "+0 %{ assert a == 3",
+                "1:20: expected `}%`, found the end of the file",
+            ),
+            (
+                "+0 `nstat",
+                "1:10: expected a closing backquote, found the end of the file",
+            ),
+        ] {
+            assert_eq!(error(text), message);
+        }
+    }
+}

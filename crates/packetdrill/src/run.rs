@@ -1,0 +1,601 @@
+//! The clock of a script and the verdict on the simulator.
+
+use std::collections::BTreeSet;
+
+use tailback_engine::packet::Ecn;
+use tailback_engine::units::Time;
+
+use crate::check::{Action, Values};
+use crate::host::{Host, Sent};
+use crate::script::{Call, Event, Script, Segment, TcpOption, What, When};
+use crate::setup::{Beyond, Setup, beyond};
+
+/// packetdrill's tolerance of times.
+const TOLERANCE: Time = Time::from_ms(4);
+/// How long a packet at any time (`*`) is waited for.
+const PATIENCE: Time = Time::from_secs(10);
+
+/// Why a script does not concern the simulator. The first that applies is
+/// told, those that say most about a script come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Category {
+    /// IPv6 only.
+    Ipv6,
+    /// Accurate ECN, which this release does not have.
+    AccEcn,
+    /// TCP Fast Open.
+    FastOpen,
+    /// MD5 signatures.
+    Md5,
+    /// SYN cookies.
+    SynCookies,
+    /// Urgent data.
+    Urgent,
+    /// Zero copy and time stamps of sends: a socket's error queue.
+    ErrorQueue,
+    /// Nagle, corking, boundaries of messages.
+    Nagle,
+    /// Path MTU, ICMP.
+    Pmtu,
+    /// A connection that gives up.
+    GiveUp,
+    /// Receive buffers, windows that close.
+    Window,
+    /// System calls and their errors.
+    Socket,
+    /// Shell commands and settings without counterpart.
+    Command,
+    /// Loss recovery without SACK.
+    NoSack,
+    /// Parts of segments: the simulator's are whole.
+    PartOfSegment,
+    /// The handshake and resets in it.
+    Handshake,
+    /// Challenge ACKs (RFC 5961).
+    Challenge,
+    /// FIN and RST.
+    Close,
+    /// Nothing in it is the simulator's decision.
+    Nothing,
+}
+
+impl Category {
+    /// A few words for it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Category::Ipv6 => "IPv6",
+            Category::AccEcn => "Accurate ECN",
+            Category::FastOpen => "Fast Open",
+            Category::Md5 => "MD5",
+            Category::SynCookies => "SYN cookies",
+            Category::Urgent => "urgent data",
+            Category::ErrorQueue => "error queue (zero copy, time stamps)",
+            Category::Nagle => "Nagle, corking, message boundaries",
+            Category::Pmtu => "path MTU, ICMP",
+            Category::GiveUp => "giving up",
+            Category::Window => "receive buffer and closed windows",
+            Category::Socket => "system calls",
+            Category::Command => "settings and counters",
+            Category::NoSack => "recovery without SACK",
+            Category::PartOfSegment => "parts of segments",
+            Category::Handshake => "handshake",
+            Category::Challenge => "challenge ACKs",
+            Category::Close => "closing",
+            Category::Nothing => "nothing to judge",
+        }
+    }
+}
+
+/// What a script says of the simulator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It behaves so; `until`: up to this line, where the connection closes.
+    Pass {
+        /// The line of the first packet of the closing; `None`: the whole script.
+        until: Option<u32>,
+    },
+    /// It does not.
+    Fail {
+        /// Line of the script.
+        line: u32,
+        /// What the script expects.
+        expected: String,
+        /// What the simulator did.
+        got: String,
+    },
+    /// It cannot be asked.
+    NotApplicable {
+        /// Line of the script.
+        line: u32,
+        /// The kind of reason.
+        category: Category,
+        /// The reason.
+        why: String,
+    },
+}
+
+/// A verdict and what it rests on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Expected packets that the simulator sent.
+    pub packets: u32,
+    /// Assertions that held.
+    pub assertions: u32,
+    /// Values asserted of that the simulator does not keep.
+    pub unjudged: Vec<String>,
+}
+
+enum Stop {
+    Beyond(Beyond),
+    Fail(String, String),
+    Closed,
+}
+
+impl From<Beyond> for Stop {
+    fn from(beyond: Beyond) -> Stop {
+        Stop::Beyond(beyond)
+    }
+}
+
+fn no<T>(category: Category, why: &str) -> Result<T, Stop> {
+    Err(Stop::Beyond((category, why.to_owned())))
+}
+
+/// Where the connection stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Link {
+    None,
+    Listening,
+    SynReceived,
+    Connecting,
+    Open,
+    Closed,
+}
+
+struct Run<'a> {
+    script: &'a Script,
+    setup: Setup,
+    tolerance: Time,
+    host: Option<Host>,
+    link: Link,
+    listener: Option<i64>,
+    /// `TCP_NODELAY` is set.
+    nodelay: bool,
+    now: Time,
+    packets: u32,
+    assertions: u32,
+    unjudged: BTreeSet<String>,
+    /// Names that assertions have given values.
+    variables: Values,
+}
+
+/// Plays a script against the simulator's TCP.
+pub fn judge(script: &Script) -> Judged {
+    let tolerance = script
+        .options
+        .iter()
+        .find(|(name, _)| name == "tolerance_usecs")
+        .and_then(|(_, value)| value.parse::<u32>().ok())
+        .map_or(TOLERANCE, |us| Time::from_us(us.into()));
+    let mut run = Run {
+        script,
+        setup: Setup::default(),
+        tolerance,
+        host: None,
+        link: Link::None,
+        listener: None,
+        nodelay: false,
+        now: Time::ZERO,
+        packets: 0,
+        assertions: 0,
+        unjudged: BTreeSet::new(),
+        variables: Values::new(),
+    };
+    let verdict = match beyond(script) {
+        Some((line, (category, why))) => Verdict::NotApplicable {
+            line,
+            category,
+            why,
+        },
+        None => run.verdict(),
+    };
+    Judged {
+        verdict,
+        packets: run.packets,
+        assertions: run.assertions,
+        unjudged: run.unjudged.into_iter().collect(),
+    }
+}
+
+impl Run<'_> {
+    fn verdict(&mut self) -> Verdict {
+        for (index, event) in self.script.events.iter().enumerate() {
+            let line = event.line;
+            let Err(stop) = self.step(index, event) else {
+                continue;
+            };
+            return match stop {
+                Stop::Fail(expected, got) => Verdict::Fail {
+                    line,
+                    expected,
+                    got,
+                },
+                Stop::Beyond((category, why)) => Verdict::NotApplicable {
+                    line,
+                    category,
+                    why,
+                },
+                Stop::Closed if self.packets + self.assertions > 0 => {
+                    Verdict::Pass { until: Some(line) }
+                }
+                Stop::Closed => Verdict::NotApplicable {
+                    line,
+                    category: Category::Close,
+                    why: "the connection closes before anything else happens".to_owned(),
+                },
+            };
+        }
+        if self.packets + self.assertions > 0 {
+            return Verdict::Pass { until: None };
+        }
+        Verdict::NotApplicable {
+            line: self.script.events.last().map_or(1, |e| e.line),
+            category: Category::Nothing,
+            why: "nothing in it is for the simulator to decide".to_owned(),
+        }
+    }
+
+    /// The times between which a step is to happen.
+    fn span(&self, at: When) -> (Time, Time) {
+        match at {
+            When::Absolute(from, to) => (Time(from), Time(to)),
+            When::Relative(from, to) => (self.now + Time(from), self.now + Time(to)),
+            When::Any => (self.now, self.now + PATIENCE),
+        }
+    }
+
+    fn step(&mut self, index: usize, event: &Event) -> Result<(), Stop> {
+        let (from, to) = self.span(event.at);
+        if let What::Packet(packet) = &event.what
+            && !packet.inbound
+        {
+            return self.expect(packet, from, to);
+        }
+        self.pass_time(from);
+        match &event.what {
+            What::Packet(packet) => self.inbound(index, packet),
+            What::Icmp(_) => no(Category::Pmtu, "an ICMP message"),
+            What::Shell(commands) => Ok(self.setup.run(commands)?),
+            What::Call(call) => self.call(index, call),
+            What::Check(statements) => {
+                for statement in statements {
+                    self.statement(&statement.action)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn statement(&mut self, action: &Action) -> Result<(), Stop> {
+        let mut values = self.host.as_ref().map(Host::values).unwrap_or_default();
+        values.extend(self.variables.clone());
+        let (Action::Assert(expression) | Action::Assign(_, expression)) = action else {
+            return Ok(());
+        };
+        match (expression.value(&values), action) {
+            (Err(name), _) => {
+                self.unjudged.insert(name);
+            }
+            (Ok(value), Action::Assign(name, _)) => {
+                self.variables.insert(name.clone(), value);
+            }
+            (Ok(0), _) => {
+                let got = expression.explain(&values);
+                return Err(Stop::Fail(expression.to_string(), got));
+            }
+            (Ok(_), _) => self.assertions += 1,
+        }
+        Ok(())
+    }
+
+    /// Lets time pass to `to`; what is due by then happens.
+    fn pass_time(&mut self, to: Time) {
+        while let Some(host) = &mut self.host {
+            let due = host.deadline();
+            if due > to {
+                break;
+            }
+            self.now = self.now.max(due);
+            host.on_timer(self.now);
+        }
+        self.now = self.now.max(to);
+    }
+
+    /// The packets of this connection that the script will send: up to the next socket.
+    fn inbound_after(&self, index: usize) -> impl Iterator<Item = &Segment> {
+        self.script.events[index..]
+            .iter()
+            .skip(1)
+            .take_while(|e| !matches!(&e.what, What::Call(c) if c.name == "socket"))
+            .filter_map(|e| match &e.what {
+                What::Packet(p) if p.inbound => Some(&**p),
+                _ => None,
+            })
+    }
+
+    fn inbound(&mut self, index: usize, packet: &Segment) -> Result<(), Stop> {
+        let now = self.now;
+        if packet.has('S') && !packet.has('.') {
+            if self.link != Link::Listening {
+                return no(Category::Handshake, "a SYN to a connection");
+            }
+            if !packet.is_empty() {
+                return no(Category::FastOpen, "a SYN with data");
+            }
+            let ecn = self.setup.ecn_accept && packet.has('E') && packet.has('W');
+            let mut host = Host::new(&self.setup, packet, ecn, self.inbound_after(index))?;
+            host.accept(packet, now);
+            self.host = Some(host);
+            self.link = Link::SynReceived;
+            return Ok(());
+        }
+        if packet.has('R') || packet.has('F') || self.link == Link::Closed {
+            return Err(Stop::Closed);
+        }
+        let Some(host) = &mut self.host else {
+            return no(Category::Handshake, "a packet without a connection");
+        };
+        match (self.link, packet.has('S'), packet.has('.')) {
+            (Link::Connecting, true, true) => {
+                host.connected(packet, now);
+                self.link = Link::Open;
+                Ok(())
+            }
+            (Link::SynReceived, false, true) if packet.ack == Some(1) => {
+                self.link = Link::Open;
+                Ok(host.established(packet, now)?)
+            }
+            (Link::Open, false, true) => Ok(host.receive(packet, now)?),
+            (_, _, false) => no(Category::Handshake, "a segment without ACK"),
+            _ => no(
+                Category::Handshake,
+                "packets that do not belong to a handshake",
+            ),
+        }
+    }
+
+    fn call(&mut self, index: usize, call: &Call) -> Result<(), Stop> {
+        match call.name.as_str() {
+            "socket" => {
+                self.host = None;
+                self.link = Link::None;
+                self.listener = None;
+                self.nodelay = false;
+                Ok(())
+            }
+            "listen" => {
+                self.link = Link::Listening;
+                self.listener = call.arg(0).parse().ok();
+                Ok(())
+            }
+            "connect" => {
+                let started = call.errno.as_deref() == Some("EINPROGRESS");
+                if call.result < 0 && !started {
+                    return no(Category::Socket, "connect() fails");
+                }
+                let Some(answer) = self.inbound_after(index).find(|p| p.has('S')) else {
+                    return no(Category::Handshake, "a connection that nobody answers");
+                };
+                let ecn = self.setup.ecn && answer.has('E') && !answer.has('W');
+                let mut host = Host::new(&self.setup, answer, ecn, self.inbound_after(index))?;
+                host.connect(self.now);
+                self.host = Some(host);
+                self.link = Link::Connecting;
+                Ok(())
+            }
+            "setsockopt" => self.setsockopt(call),
+            "write" | "send" | "sendto" | "sendmsg" => {
+                let (Link::Open, Some(host)) = (self.link, &mut self.host) else {
+                    return no(Category::Socket, "writes to a socket that is not connected");
+                };
+                match call.errno.as_deref() {
+                    None => {}
+                    // Nothing was written.
+                    Some("EFAULT" | "EAGAIN") => return Ok(()),
+                    Some(errno) => {
+                        return no(
+                            Category::Socket,
+                            &format!("{}() fails with {errno}", call.name),
+                        );
+                    }
+                }
+                Ok(host.write(call.result.max(0) as u64, self.nodelay, self.now)?)
+            }
+            "close"
+                if self
+                    .listener
+                    .is_some_and(|fd| call.arg(0) == fd.to_string()) =>
+            {
+                Ok(())
+            }
+            "close" | "shutdown" => {
+                self.link = Link::Closed;
+                Ok(())
+            }
+            "bind" | "accept" | "getsockopt" | "fcntl" | "ioctl" | "read" | "recv" | "recvfrom"
+            | "recvmsg" | "pipe" | "poll" => Ok(()),
+            other => no(Category::Socket, &format!("{other}()")),
+        }
+    }
+
+    fn setsockopt(&mut self, call: &Call) -> Result<(), Stop> {
+        let value = call.arg(3).trim_matches(['[', ']', '"', ' ']);
+        match (call.arg(2), &self.host) {
+            ("TCP_NODELAY", _) => {
+                self.nodelay = value != "0";
+                Ok(())
+            }
+            ("TCP_CONGESTION", None) => {
+                value.clone_into(&mut self.setup.cc);
+                Ok(())
+            }
+            // Buffers, routes and what a read tells.
+            (
+                "SO_REUSEADDR" | "SO_SNDBUF" | "IP_MTU_DISCOVER" | "IP_TOS" | "IP_FREEBIND"
+                | "TCP_INQ",
+                _,
+            ) => Ok(()),
+            (other, _) => no(Category::Socket, &format!("socket option {other}")),
+        }
+    }
+
+    /// The script expects a packet of the simulator.
+    fn expect(&mut self, packet: &Segment, from: Time, to: Time) -> Result<(), Stop> {
+        let foreign = packet.has('R') || packet.has('F');
+        if foreign || matches!(self.link, Link::Closed) {
+            return Err(Stop::Closed);
+        }
+        if self.host.is_none() {
+            return no(Category::Handshake, "a packet without a connection");
+        }
+        let (earliest, latest) = (from.since(self.tolerance), to + self.tolerance);
+        let wanted = describe(packet, from, to);
+        let mut at = packet.start;
+        loop {
+            let Some(sent) = self.next_sent(latest) else {
+                let syn_ack = packet.has('S') && packet.has('.');
+                if syn_ack {
+                    return no(Category::Handshake, "a SYN-ACK is sent again");
+                }
+                let got = if at == packet.start {
+                    "nothing".to_owned()
+                } else {
+                    format!("the first {} bytes only", at - packet.start)
+                };
+                return Err(Stop::Fail(wanted, got));
+            };
+            let judged = sent.judged;
+            let timely = earliest <= sent.at && sent.at <= latest;
+            if !timely || !self.matches(packet, &sent, at) {
+                return Err(Stop::Fail(wanted, told(&sent)));
+            }
+            self.now = self.now.max(sent.at);
+            at = sent.end;
+            if let (Some((value, _)), Some(host)) = (packet.timestamps(), &mut self.host) {
+                host.name_stamp(value, sent.at);
+            }
+            if at == packet.end {
+                self.packets += u32::from(judged);
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next packet of the simulator, if it comes by `latest`.
+    fn next_sent(&mut self, latest: Time) -> Option<Sent> {
+        let host = self.host.as_mut()?;
+        while host.out.is_empty() && host.deadline() <= latest {
+            self.now = self.now.max(host.deadline());
+            host.on_timer(self.now);
+        }
+        host.out.pop_front()
+    }
+
+    /// Whether `sent` is (part of) `packet`, of which the bytes below `at` have come.
+    fn matches(&self, packet: &Segment, sent: &Sent, at: u32) -> bool {
+        let begins = sent.start == at && sent.end <= packet.end;
+        if packet.has('S') || sent.syn {
+            return packet.has('S') == sent.syn && begins;
+        }
+        let whole = sent.end > sent.start || packet.is_empty();
+        // The CWR flag travels on the first segment of a burst.
+        let cwr = packet.has('W') == sent.cwr || (at > packet.start && !sent.cwr);
+        let ecn = match packet.ecn.as_deref() {
+            Some("ect0") => sent.ecn == Ecn::Ect0,
+            Some("ect1") => sent.ecn == Ecn::Ect1,
+            Some("ce") => sent.ecn == Ecn::Ce,
+            Some(_) => sent.ecn == Ecn::NotEct,
+            None => true,
+        };
+        let wildcard = packet.options().contains(&TcpOption::Any);
+        let sack = wildcard || packet.sack() == sent.sack;
+        let stamped =
+            sent.judged && packet.is_empty() && self.host.as_ref().is_some_and(|h| h.timestamps);
+        let echo = match packet.timestamps() {
+            Some((_, echo)) if stamped => sent.echo == Time::from_ms(u64::from(echo)),
+            _ => true,
+        };
+        begins
+            && whole
+            && cwr
+            && ecn
+            && sack
+            && echo
+            && packet.has('E') == sent.ece
+            && packet.ack == Some(sent.ack)
+    }
+}
+
+fn seconds(t: Time) -> String {
+    format!("{:.4} s", t.ns() as f64 / 1e9)
+}
+
+fn blocks(sack: &[(u32, u32)]) -> String {
+    let each: Vec<String> = sack.iter().map(|(a, b)| format!(" {a}:{b}")).collect();
+    if each.is_empty() {
+        String::new()
+    } else {
+        format!(", SACK{}", each.concat())
+    }
+}
+
+/// An expected packet in words.
+fn describe(packet: &Segment, from: Time, to: Time) -> String {
+    let what = if packet.has('S') {
+        "a SYN".to_owned()
+    } else if packet.is_empty() {
+        format!("ACK {}", packet.ack.unwrap_or(0))
+    } else {
+        format!("data {}:{}", packet.start, packet.end)
+    };
+    let marks: String = [('E', ", ECE"), ('W', ", CWR")]
+        .iter()
+        .filter(|(f, _)| packet.has(*f) && !packet.has('S'))
+        .map(|(_, name)| *name)
+        .collect();
+    let ecn = packet
+        .ecn
+        .as_ref()
+        .map_or(String::new(), |e| format!(", {e}"));
+    let until = if to > from {
+        format!(" to {}", seconds(to))
+    } else {
+        String::new()
+    };
+    let sack = blocks(packet.sack());
+    let at = seconds(from);
+    format!("{what}{marks}{ecn}{sack} at {at}{until}")
+}
+
+/// A packet of the simulator in words.
+fn told(sent: &Sent) -> String {
+    let what = if sent.syn {
+        "a SYN".to_owned()
+    } else if sent.start == sent.end {
+        format!("ACK {}", sent.ack)
+    } else {
+        format!("data {}:{}", sent.start, sent.end)
+    };
+    let ece = if sent.ece { ", ECE" } else { "" };
+    let cwr = if sent.cwr { ", CWR" } else { "" };
+    let ecn = match sent.ecn {
+        Ecn::NotEct => "",
+        Ecn::Ect0 => ", ect0",
+        Ecn::Ect1 => ", ect1",
+        Ecn::Ce => ", ce",
+    };
+    let sack = blocks(&sent.sack);
+    format!("{what}{ece}{cwr}{ecn}{sack} at {}", seconds(sent.at))
+}

@@ -1,0 +1,222 @@
+//! What a script configures, and what in it is beyond the simulator.
+
+use crate::run::Category;
+use crate::script::{Script, TcpOption, What};
+
+/// Linux's settings as far as the simulator knows them.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    /// Congestion control.
+    pub cc: String,
+    /// Whether an idle connection's window decays.
+    pub idle_restart: bool,
+    /// Whether this end asks for ECN when it connects.
+    pub ecn: bool,
+    /// Whether it agrees to ECN when the other end asks.
+    pub ecn_accept: bool,
+    /// Whether timestamps are offered.
+    pub timestamps: bool,
+    /// Whether SACK is offered.
+    pub sack: bool,
+    /// The queue is fq, which paces.
+    pub paced: bool,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Setup {
+            cc: "cubic".to_owned(),
+            idle_restart: true,
+            ecn: false,
+            ecn_accept: true,
+            timestamps: true,
+            sack: true,
+            paced: false,
+        }
+    }
+}
+
+/// What keeps a script from being judged.
+pub(crate) type Beyond = (Category, String);
+
+impl Setup {
+    /// Runs shell commands.
+    pub fn run(&mut self, commands: &str) -> Result<(), Beyond> {
+        let joined = commands.replace("\\\n", " ");
+        for command in joined.split(['\n', ';']) {
+            let command = command.split(" #").next().unwrap_or_default();
+            let words: Vec<&str> = command.split_whitespace().collect();
+            self.command(&words)?;
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, words: &[&str]) -> Result<(), Beyond> {
+        let Some((&name, args)) = words.split_first() else {
+            return Ok(());
+        };
+        match name.rsplit('/').next().unwrap_or(name) {
+            "defaults.sh" => {
+                // What the simulator does anyway is left out.
+                self.idle_restart = false;
+                self.ecn = false;
+                self.ecn_accept = false;
+                self.timestamps = true;
+                self.sack = true;
+                "cubic".clone_into(&mut self.cc);
+                Ok(())
+            }
+            "set_sysctls.py" | "sysctl" => {
+                let mut quoted = false;
+                for &arg in args {
+                    // The rest of a quoted list.
+                    let inner = quoted;
+                    quoted ^= arg.matches('"').count() % 2 == 1;
+                    if !(inner || arg.starts_with('-')) {
+                        self.sysctl(arg)?;
+                    }
+                }
+                Ok(())
+            }
+            "tc" if args.starts_with(&["qdisc"]) && args.ends_with(&["root", "fq"]) => {
+                self.paced = true;
+                Ok(())
+            }
+            // The default, in words.
+            "echo" if matches!(args, ["3", ">", file] if file.ends_with("/hystart_detect")) => {
+                Ok(())
+            }
+            "tc" if args.ends_with(&["root", "pfifo"]) => Ok(()),
+            "tc" => Err((Category::Command, "a queue that drops".to_owned())),
+            // Offloads: the simulator has none to switch off.
+            "ethtool" => Ok(()),
+            "ip" if args.starts_with(&["tcp_metrics"]) => Ok(()),
+            "ip" => Err((Category::Pmtu, "sets the MTU of a device".to_owned())),
+            "nstat" if !words.contains(&"grep") => Ok(()),
+            "nstat" => Err((
+                Category::Command,
+                "reads a counter of the kernel".to_owned(),
+            )),
+            other if other.starts_with("sysctl_restore") => Ok(()),
+            _ => Err((Category::Command, format!("runs `{name}`"))),
+        }
+    }
+
+    fn sysctl(&mut self, assignment: &str) -> Result<(), Beyond> {
+        let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
+        let name = name.rsplit(['/', '.']).next().unwrap_or(name);
+        let unknown = |what: &str| Err((Category::Command, format!("{what} ({name} = {value})")));
+        match (name, value) {
+            ("tcp_slow_start_after_idle", _) => self.idle_restart = value != "0",
+            ("tcp_ecn", "0" | "1" | "2") => {
+                self.ecn = value == "1";
+                self.ecn_accept = value != "0";
+            }
+            ("tcp_ecn" | "tcp_ecn_option" | "tcp_ecn_option_beacon", _) => {
+                return Err((Category::AccEcn, format!("{name} = {value}")));
+            }
+            ("tcp_timestamps", _) => self.timestamps = value != "0",
+            ("tcp_sack", _) => self.sack = value != "0",
+            ("tcp_congestion_control", _) => value.clone_into(&mut self.cc),
+            ("tcp_fastopen" | "tcp_fastopen_key", _) => {
+                return Err((Category::FastOpen, format!("{name} is set")));
+            }
+            ("tcp_syncookies", "0" | "1") => {}
+            ("tcp_syncookies", _) => {
+                return Err((Category::SynCookies, "SYN cookies always".to_owned()));
+            }
+            ("tcp_shrink_window", "1") => {
+                return Err((Category::Window, "the window may shrink".to_owned()));
+            }
+            ("tcp_pacing_ss_ratio", "200") | ("tcp_pacing_ca_ratio", "120") => {}
+            ("tcp_reordering", "3") | ("tcp_recovery", "1") | ("tcp_frto", "2") => {}
+            ("tcp_dsack", "1") | ("tcp_early_retrans", "3" | "4") => {}
+            // Sizes of TSO packets and buffers, limits of challenge ACKs.
+            ("tcp_tso_win_divisor" | "tcp_min_tso_segs" | "tcp_rmem" | "tcp_wmem", _) => {}
+            ("tcp_invalid_ratelimit" | "tcp_ecn_fallback" | "tcp_notsent_lowat", _) => {}
+            ("tcp_rto_max_ms", _) => return unknown("another ceiling of the timeout"),
+            _ => return unknown("a setting the simulator does not have"),
+        }
+        Ok(())
+    }
+}
+
+/// The first thing in a script that puts it beyond the simulator as a whole:
+/// the line, and why. The kinds that say most about a script come first.
+pub(crate) fn beyond(script: &Script) -> Option<(u32, Beyond)> {
+    if script
+        .options
+        .iter()
+        .any(|(n, v)| n == "ip_version" && v == "ipv6")
+    {
+        return Some((1, (Category::Ipv6, "runs over IPv6 only".to_owned())));
+    }
+    let found: Vec<(u32, Beyond)> = script
+        .events
+        .iter()
+        .filter_map(|e| Some((e.line, of_event(&e.what)?)))
+        .collect();
+    // Of the kinds found the most telling, of that the first.
+    found
+        .into_iter()
+        .min_by_key(|(line, (kind, _))| (*kind, *line))
+}
+
+fn of_event(what: &What) -> Option<Beyond> {
+    let not = |category, why: &str| Some((category, why.to_owned()));
+    match what {
+        What::Icmp(_) => not(Category::Pmtu, "an ICMP message"),
+        What::Shell(commands) => Setup::default().run(commands).err(),
+        What::Check(_) => None,
+        What::Packet(packet) => {
+            let other = packet.options().iter().find_map(|o| match o {
+                TcpOption::Other(name) => Some(name.as_str()),
+                _ => None,
+            });
+            match other.map(|o| o.split(' ').next().unwrap_or(o)) {
+                Some("FO" | "FOEXP") => return not(Category::FastOpen, "a Fast Open cookie"),
+                Some("ECN") => return not(Category::AccEcn, "an AccECN option"),
+                Some("md5") => return not(Category::Md5, "an MD5 signature"),
+                Some(name) => return not(Category::Command, &format!("TCP option {name}")),
+                None => {}
+            }
+            let ace = |c: char| c == 'A' || c.is_ascii_digit();
+            if packet.flags.contains(ace) {
+                return not(Category::AccEcn, "the ACE field");
+            }
+            if packet.has('U') {
+                return not(Category::Urgent, "urgent data");
+            }
+            None
+        }
+        What::Call(call) => {
+            let all = call.args.join(",");
+            let has = |words: &[&str]| words.iter().any(|w| all.contains(w));
+            if has(&["FASTOPEN"]) {
+                return not(Category::FastOpen, "a Fast Open socket");
+            }
+            if has(&["MD5"]) {
+                return not(Category::Md5, "an MD5 key");
+            }
+            if has(&["ZEROCOPY", "TIMESTAMPING", "MSG_ERRQUEUE"]) {
+                return not(Category::ErrorQueue, "a socket's error queue");
+            }
+            if has(&["MSG_OOB"]) {
+                return not(Category::Urgent, "urgent data");
+            }
+            if has(&["MSG_EOR", "MSG_MORE", "TCP_CORK"]) {
+                return not(Category::Nagle, "data held back or kept apart");
+            }
+            if call.name == "setsockopt" && has(&["SO_RCVBUF"]) {
+                return not(Category::Window, "a receive buffer of a given size");
+            }
+            if has(&["TCP_USER_TIMEOUT"]) {
+                return not(Category::GiveUp, "a connection that gives up");
+            }
+            if call.name == "splice" || call.name == "sendfile" || call.name.starts_with("epoll") {
+                return not(Category::Socket, &format!("{}()", call.name));
+            }
+            None
+        }
+    }
+}

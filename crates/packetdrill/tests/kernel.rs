@@ -1,0 +1,106 @@
+//! The kernel's own scripts, where its source is: verdicts against the table
+//! `tests/scripts.txt`, the page `docs/packetdrill.md`, and that every judged
+//! packet was compared. `TAILBACK_BLESS=1` writes both files anew.
+
+use std::path::{Path, PathBuf};
+
+use tailback_packetdrill::script::{Script, What, When};
+use tailback_packetdrill::{
+    Verdict, judge, kernel_scripts, kernel_version, parse, report, scripts_in,
+};
+
+/// The kernel the table is of: others may have other scripts.
+const VERSION: &str = "7.3";
+
+fn scripts() -> Option<Vec<(String, Script)>> {
+    let Some(folder) = kernel_scripts() else {
+        eprintln!("skipped: no kernel source with packetdrill scripts");
+        return None;
+    };
+    let version = kernel_version(&folder).unwrap_or_default();
+    if version != VERSION {
+        eprintln!("skipped: the table is of Linux {VERSION}, the source is {version}");
+        return None;
+    }
+    let read = |path: &PathBuf| {
+        let text =
+            std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let name = path.file_stem().expect("a file").to_string_lossy();
+        let script = parse(&text).unwrap_or_else(|e| panic!("{}:{e}", path.display()));
+        (name.into_owned(), script)
+    };
+    Some(
+        scripts_in(&folder)
+            .expect("a folder")
+            .iter()
+            .map(read)
+            .collect(),
+    )
+}
+
+fn compare(path: &Path, now: &str) {
+    if std::env::var_os("TAILBACK_BLESS").is_some() {
+        std::fs::write(path, now).expect("written");
+    }
+    let stored = std::fs::read_to_string(path).unwrap_or_default();
+    for (was, is) in stored.lines().zip(now.lines()) {
+        assert_eq!(was, is, "{}", path.display());
+    }
+    assert_eq!(
+        stored.lines().count(),
+        now.lines().count(),
+        "{}",
+        path.display()
+    );
+}
+
+#[test]
+fn verdicts_are_those_of_the_table() {
+    let Some(scripts) = scripts() else { return };
+    let rows: Vec<report::Row> = scripts.iter().map(|(n, s)| (n.clone(), judge(s))).collect();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    compare(&here.join("tests/scripts.txt"), &report::table(&rows));
+    compare(
+        &here.join("../../docs/packetdrill.md"),
+        &report::markdown(&rows, Some(VERSION)),
+    );
+}
+
+/// The same as for this project's own scripts: expected a second later, or to
+/// acknowledge one byte more, no judged packet is found.
+#[test]
+fn every_judged_packet_is_compared() {
+    let Some(scripts) = scripts() else { return };
+    for (name, script) in scripts {
+        let told = judge(&script);
+        let Verdict::Pass { until } = told.verdict else {
+            continue;
+        };
+        let mut compared = 0;
+        for (i, event) in script.events.iter().enumerate() {
+            let What::Packet(packet) = &event.what else {
+                continue;
+            };
+            if packet.inbound || until.is_some_and(|line| event.line >= line) {
+                continue;
+            }
+            let mut late = script.clone();
+            late.events[i].at = match event.at {
+                When::Relative(a, b) => When::Relative(a + 1_000_000_000, b + 1_000_000_000),
+                When::Absolute(a, b) => When::Absolute(a + 1_000_000_000, b + 1_000_000_000),
+                When::Any => continue,
+            };
+            let mut more = script.clone();
+            if let What::Packet(packet) = &mut more.events[i].what {
+                packet.ack = packet.ack.map(|ack| ack + 1);
+            }
+            let fails = |script: &Script| matches!(judge(script).verdict, Verdict::Fail { line, .. } if line == event.line);
+            compared += u32::from(fails(&late) && fails(&more));
+        }
+        assert!(
+            compared >= told.packets,
+            "{name}: {compared} of {}",
+            told.packets
+        );
+    }
+}

@@ -1,0 +1,62 @@
+"""The kernel's packetdrill scripts against the simulator's TCP, as its source
+tree in the kernel kit has them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "crates" / "packetdrill" / "tests" / "scripts.txt"
+PAGE = ROOT / "docs" / "packetdrill.md"
+OWN = ROOT / "crates" / "packetdrill" / "tests" / "own"
+
+
+@pytest.fixture(scope="module")
+def command() -> str:
+    """The interpreter, as `cargo test` has built it, or built now."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    built = target / "debug" / "tailback-packetdrill"
+    subprocess.run(
+        ["cargo", "build", "--quiet", "-p", "tailback-packetdrill"], cwd=ROOT, check=True
+    )
+    return str(built)
+
+
+def _run(command: str, *args: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([command, *map(str, args)], capture_output=True, text=True, check=False)
+
+
+def test_own_scripts_hold(command: str) -> None:
+    done = _run(command, "--json", *sorted(OWN.glob("*.pkt")))
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["pass"], told["fail"], told["not_applicable"]) == (len(told["scripts"]), 0, 0)
+    assert told["pass"] >= 10
+
+
+def test_the_kernels_scripts_are_as_the_table_says(
+    command: str, request: pytest.FixtureRequest
+) -> None:
+    # The kit, where this machine can have one.
+    with suppress(pytest.FixtureLookupError):
+        request.getfixturevalue("kernel_kit")
+    done = _run(command, "--kernel", "--json")
+    if done.returncode == 2:
+        pytest.skip(done.stderr.strip())
+    told = json.loads(done.stdout)
+    if told["kernel"] != "7.3":
+        pytest.skip(f"the table is of Linux 7.3, the source is {told['kernel']}")
+    assert _run(command, "--kernel").stdout == TABLE.read_text()
+    assert _run(command, "--kernel", "--markdown").stdout == PAGE.read_text()
+    verdicts = {s["script"]: s["verdict"] for s in told["scripts"]}
+    # What the simulator is for: these are to stay.
+    for kind in ("slow_start_slow-start-ack", "fast_recovery", "sack_sack-shift", "ecn_ecn"):
+        those = [v for name, v in verdicts.items() if name.startswith(f"tcp_{kind}")]
+        assert those
+        assert set(those) == {"pass"}, kind
