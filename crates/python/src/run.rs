@@ -224,11 +224,10 @@ fn simulate(
 
 /// Name of this machine.
 pub fn host() -> String {
-    let name = rustix::system::uname()
+    rustix::system::uname()
         .nodename()
         .to_string_lossy()
-        .into_owned();
-    name
+        .into_owned()
 }
 
 /// What each algorithm of a plan follows, each once.

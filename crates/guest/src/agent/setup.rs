@@ -128,7 +128,7 @@ fn make_devices(job: &Job) -> Result<(), String> {
         let mtu = veth.mtu;
         let (a, b) = (place(&veth.a), place(&veth.b));
         lines.push(format!(
-            "link add {a} mtu {mtu} type veth peer {b} mtu {mtu}"
+            "link add {a} mtu {mtu} arp off type veth peer {b} mtu {mtu} arp off"
         ));
     }
     run_tool(Tool::Ip, &lines, "devices")
