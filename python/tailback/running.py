@@ -110,7 +110,7 @@ def run_many(
     """Runs many scenarios at once, with one pool and one progress bar; otherwise as `run`."""
     runner = engines.get(engine)
     loaded = [
-        load(job.scenario, _texts(job.set), seeds if job.seeds is None else job.seeds, runner)
+        load(job.scenario, texts(job.set), seeds if job.seeds is None else job.seeds, runner)
         for job in batch
     ]
     runners = [runner] * len(loaded)
@@ -158,10 +158,11 @@ def check(
 
     Raises `ScenarioError` with everything that is wrong.
     """
-    return load(scenario, _texts(set or {}), seeds, engines.get(engine))
+    return load(scenario, texts(set or {}), seeds, engines.get(engine))
 
 
-def _texts(values: Mapping[str, object]) -> list[tuple[str, str]]:
+def texts(values: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Values to replace as TOML text, as `load` takes them."""
     return [(path, toml.value(value)) for path, value in values.items()]
 
 

@@ -1,0 +1,1 @@
+"""The simulator against Linux, cell by cell: the command `tailback validate` and its page."""
