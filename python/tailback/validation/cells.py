@@ -170,12 +170,12 @@ def cell(
     def both(
         quantity: str, unit: str, value: Callable[[Summary], float | None], **rest: Any
     ) -> Iterable[Measure]:
-        found = [
+        here, there = (
             tuple(v for v in map(value, group) if v is not None and math.isfinite(v))
             for group in (sim, kernel)
-        ]
-        if all(found):
-            yield Measure(quantity, unit, *found, **rest)
+        )
+        if here and there:
+            yield Measure(quantity, unit, here, there, **rest)
 
     measures: list[Measure] = []
     for i, flow in enumerate(sim[0]["flows"]):
@@ -190,12 +190,20 @@ def cell(
     if len(mix) == 2:
         measures += both("ratio", "", _log_ratio)
     measures += both("delay", "ms", lambda s: s["queue"]["delay_ms"]["mean"])
-    measures += both("signals", "packets", lambda s: s["queue"]["marks"] + s["queue"]["drops"])
+    measures += both("signals", "packets", _signals)
     measures += both("utilisation", "", lambda s: s["queue"]["utilisation"])
-    measures += both("retransmits", "packets", lambda s: sum(f["retransmits"] for f in s["flows"]))
+    measures += both(
+        "retransmits", "packets", lambda s: sum(f["retransmits"] or 0 for f in s["flows"])
+    )
     return Cell(queue, tuple(mix), rate_bit, rtt_s, tuple(measures), runs or {})
 
 
 def _log_ratio(summary: Summary) -> float | None:
     one, other = (flow["throughput_mbit"] for flow in summary["flows"])
     return math.log(one / other) if one and other else None
+
+
+def _signals(summary: Summary) -> float | None:
+    """Marks and drops; an engine that knows one of them only counts that."""
+    known = [summary["queue"][name] for name in ("marks", "drops")]
+    return None if known == [None, None] else sum(n or 0 for n in known)

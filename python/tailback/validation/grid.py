@@ -136,4 +136,3 @@ def run(
         for i, (queue, mix) in enumerate(plan)
     ]
     return Ran(batches, {name: runner.version for name, runner in runners.items()}, root, failures)
-
