@@ -207,3 +207,7 @@ def _signals(summary: Summary) -> float | None:
     """Marks and drops; an engine that knows one of them only counts that."""
     known = [summary["queue"][name] for name in ("marks", "drops")]
     return None if known == [None, None] else sum(n or 0 for n in known)
+
+
+def _retransmits(summary: Summary) -> float:
+    return sum(flow["retransmits"] or 0 for flow in summary["flows"])

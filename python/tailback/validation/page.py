@@ -55,6 +55,12 @@ NAMES = {
 }
 
 
+CSV_COLUMNS = (
+    *("queue", "flows", "rate_bit", "rtt_s", "quantity", "flow", "unit"),
+    *("sim", "sim_ci95", "kernel", "kernel_ci95", "n", "error", "noise", "verdict"),
+)
+
+
 def report(made: Validation) -> Report:
     """The page as a report."""
     facts = _facts(made)
@@ -365,10 +371,7 @@ def _csv(cells: Sequence[Cell]) -> str:
     """A row for each measure of each cell."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        "queue flows rate_bit rtt_s quantity flow unit "
-        "sim sim_ci95 kernel kernel_ci95 n error noise verdict".split()
-    )
+    writer.writerow(CSV_COLUMNS)
     limits = {limit.quantity: limit for limit in LIMITS}
     for cell in cells:
         for m in cell.measures:
