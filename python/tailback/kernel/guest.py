@@ -2,8 +2,8 @@
 
 The guest sees the kit's root (read-only), the folder of its job and the folder
 of its results: `hostfs=` confines every mount of the machine's files to the
-workplace of the run. It has no network. Time in it is virtual and its random
-numbers follow from the seed.
+workplace of the run. It has no network. Time in it is virtual, unless the run
+asks for the machine's clock, and its random numbers follow from the seed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tailback.errors import Cancelled, GuestFailed
 from tailback.kernel.kit import Kit
+
+Clock = Literal["virtual", "real"]
+"""Virtual time, which stands still while the guest works, or the machine's."""
 
 MEMORY_MIB = 2048
 """Memory of a guest; only what it touches is taken from the machine."""
@@ -87,6 +91,7 @@ def run(
     duration_ns: int,
     cancelled: Callable[[], bool],
     progress: Callable[[float], None],
+    clock: Clock = "virtual",
     memory_mib: int = MEMORY_MIB,
     stall_s: float = STALL_S,
 ) -> Finished:
@@ -105,7 +110,7 @@ def run(
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
         place = stack.enter_context(_plain(workplace.resolve()))
-        words = command(kit, place, memory_mib)
+        words = command(kit, place, memory_mib, clock)
         child = _start(words, workplace, environment(kit, seed, memory_mib))
         stack.callback(_end, child)
         for line in _lines(child):
@@ -142,8 +147,9 @@ def _plain(workplace: Path) -> Iterator[Path]:
         yield link
 
 
-def command(kit: Kit, place: Path, memory_mib: int) -> list[str]:
+def command(kit: Kit, place: Path, memory_mib: int, clock: Clock = "virtual") -> list[str]:
     """The boot line."""
+    travel = ["time-travel=inf-cpu", f"time-travel-start={EPOCH_S}"]
     boot = [
         str(kit.linux.resolve()),
         f"mem={memory_mib}M",
@@ -152,8 +158,7 @@ def command(kit: Kit, place: Path, memory_mib: int) -> list[str]:
         "rootflags=/root",
         "ro",
         "init=/init",
-        "time-travel=inf-cpu",
-        f"time-travel-start={EPOCH_S}",
+        *(travel if clock == "virtual" else ()),
         "seccomp=on",
         "con=null",
         "con0=fd:0,fd:1",
