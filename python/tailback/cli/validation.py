@@ -36,10 +36,8 @@ def show(made: Validation, pages: list[Path]) -> None:
         console.print(f"report: {page}", highlight=False, markup=False, soft_wrap=True)
 
 
-def share(verdict: Verdict, value: float | None) -> str:
+def share(verdict: Verdict, value: float) -> str:
     """A share of cells, or an error, in percent."""
-    if value is None:
-        return "–"
     return f"{100 * value:.2f} %" if "median" in verdict.goal else f"{100 * value:.1f} %"
 
 

@@ -171,9 +171,7 @@ def _goals(verdicts: Sequence[Verdict], facts: Facts) -> Table:
     return Table("goals-table", "Agreement that is asked for", columns, rows, "", facts)
 
 
-def _percent(verdict: Verdict, value: float | None) -> str:
-    if value is None:
-        return "–"
+def _percent(verdict: Verdict, value: float) -> str:
     return f"{100 * value:.{2 if 'median' in verdict.goal else 1}f} %"
 
 

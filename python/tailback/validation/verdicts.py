@@ -68,9 +68,9 @@ class Verdict:
     """A goal and what became of it."""
 
     goal: str
-    value: float | None
+    value: float
     """What is held against the goal: an error, or the share of cells that do not miss."""
-    plain: float | None
+    plain: float
     """The same with misses inside noise counted as misses."""
     cells: int
     holds: bool
@@ -87,25 +87,21 @@ class Verdict:
 
 
 def verdicts(cells: Sequence[Cell]) -> list[Verdict]:
-    """Every goal. Without a cell that has the quantity a goal does not hold."""
+    """Every goal that there are cells for."""
     errors = [abs(worst.error) for cell in cells if (worst := cell.worst("throughput")) is not None]
     middle = median(errors)
-    found = [
-        Verdict(
-            f"throughput: median error at most {100 * MEDIAN:g} %",
-            middle,
-            middle,
-            len(errors),
-            middle is not None and middle <= MEDIAN,
-        )
-    ]
+    if middle is None:
+        return []
+    goal = f"throughput: median error at most {100 * MEDIAN:g} %"
+    found = [Verdict(goal, middle, middle, len(errors), middle <= MEDIAN)]
     for limit in LIMITS:
         chosen = [cell for cell in cells if cell.of(limit.quantity)]
+        if not chosen:
+            continue
         n = len(chosen)
-        fair = sum(not limit.missed(cell) for cell in chosen) / n if n else None
-        plain = sum(not limit.misses(cell) for cell in chosen) / n if n else None
-        holds = fair is not None and fair >= limit.share
-        found.append(Verdict(limit.words, fair, plain, n, holds))
+        fair = sum(not limit.missed(cell) for cell in chosen) / n
+        plain = sum(not limit.misses(cell) for cell in chosen) / n
+        found.append(Verdict(limit.words, fair, plain, n, fair >= limit.share))
     return found
 
 
