@@ -319,7 +319,10 @@ fn reno_utilisation_against_buffer() {
 fn every_packet_is_somewhere() {
     for queue in tailback_engine::aqm::ENTRIES {
         for cc in tailback_engine::cc::ENTRIES {
-            let mut l = link(10_000_000, queue.name, &[]);
+            // Where idle times do not count, RED can starve flows for good.
+            let decay = [("idle", Value::Word("decay"))];
+            let set: &[_] = if queue.name == "red" { &decay } else { &[] };
+            let mut l = link(10_000_000, queue.name, set);
             l.loss = 0.01;
             let flows = (0..3)
                 .map(|i| flow(&format!("f{i}"), cc.name, Time::from_ms(10 * (i + 1)), &[]))

@@ -38,11 +38,14 @@ pub enum EcnEcho {
 }
 
 /// How many segments the window grows by at the start: it begins as half of
-/// the receive buffer and rises by two segments for each that arrives until it
-/// is [`PAYLOAD_SHARE`] of it (`tcp_measure_rcv_mss`, `tcp_grow_window`).
+/// the receive buffer less a segment and rises by two segments for each that
+/// arrives until it is [`PAYLOAD_SHARE`] of it (`tcp_init_buffer_space`,
+/// `tcp_measure_rcv_mss`, `tcp_grow_window`). That it waits while payload is
+/// in the buffer is left out: it moves the last few of them.
 fn growing_segments(plan: &TcpPlan) -> u64 {
-    let room = plan.rwnd.0 * (PAYLOAD_SHARE - 128) / 128;
-    room.div_ceil(2 * u64::from(plan.mss).max(1))
+    let mss = u64::from(plan.mss).max(1);
+    let room = plan.rwnd.0 * (PAYLOAD_SHARE - 128) / 128 + mss;
+    room.div_ceil(2 * mss)
 }
 
 impl EcnEcho {
@@ -580,5 +583,23 @@ mod tests {
             .collect();
         assert_eq!(counts[..16], [1; 16]);
         assert_eq!(counts[16..], [0, 1]);
+    }
+
+    /// Linux `tcp_grow_window`: 16 quick ACKs and one for each segment by which
+    /// a window of 32 MiB grows, (2^25 x 34 / 128 + 1448) / 2896 rounded up.
+    #[test]
+    fn every_segment_is_acknowledged_while_the_window_grows() {
+        let mut end = End {
+            receiver: Receiver::new(0, &TcpPlan::default(), EcnEcho::None),
+            wire: Wire::default(),
+        };
+        let at_once = (0..)
+            .take_while(|&i| end.data(i, Time::from_us(100 * i), Ecn::NotEct, 0).len() == 1)
+            .count();
+        assert_eq!(at_once, 3_079 + 16);
+        let seq = at_once as u64 + 1;
+        let now = Time::from_us(100 * seq);
+        assert_eq!(end.data(seq, now, Ecn::NotEct, 0).len(), 1);
+        assert!(end.data(seq + 1, now, Ecn::NotEct, 0).is_empty());
     }
 }
