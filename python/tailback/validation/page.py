@@ -190,7 +190,7 @@ def _heat(made: Validation, facts: Facts) -> Figure:
                     "at": f"{cell.rate_bit / 1e6:g} Mbit/s, {cell.rtt_s * 1e3:g} ms",
                     "quantity": NAMES[limit.quantity],
                     "error": max(-999.0, min(999.0, error)),
-                    "over": error / (100 * limit.relative),
+                    "over": max(-9.0, min(9.0, error / (100 * limit.relative))),
                     "text": _short(error),
                     "missed": limit.missed(cell),
                 }
