@@ -21,6 +21,8 @@ pub struct Statistics {
     /// Packets marked CE since it was made; `None`: it does not count them, or
     /// where is not known here.
     pub marks: Option<u32>,
+    /// CoDel's count and whether it is dropping; `None`: it is not CoDel.
+    pub codel: Option<[u32; 2]>,
 }
 
 impl Statistics {
@@ -122,7 +124,11 @@ fn statistics(attributes: &[u8], kind: &[u8]) -> Statistics {
         statistics.bytes = word(queue, 4);
         statistics.drops = word(queue, 8);
     }
-    statistics.marks = marks(kind, attribute(inner, TCA_STATS_APP).unwrap_or(&[]));
+    let own = attribute(inner, TCA_STATS_APP).unwrap_or(&[]);
+    statistics.marks = marks(kind, own);
+    if kind == b"codel" && own.len() >= 32 {
+        statistics.codel = Some([word(own, 4), u32::from(word(own, 28) != 0)]);
+    }
     statistics
 }
 

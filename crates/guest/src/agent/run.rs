@@ -101,7 +101,14 @@ struct LinkProbe {
     probe: Probe,
     /// At the end of the warm-up.
     base: Statistics,
-    series: Option<(SeriesId, SeriesId)>,
+    series: Option<LinkSeries>,
+}
+
+struct LinkSeries {
+    packets: SeriesId,
+    bytes: SeriesId,
+    /// CoDel's count and dropping.
+    codel: Option<[SeriesId; 2]>,
 }
 
 /// A source under way.
@@ -165,11 +172,12 @@ impl<'a> Runner<'a> {
             probes.push(LinkProbe {
                 probe,
                 base: Statistics::default(),
-                series: job.record.series.then(|| {
-                    (
-                        series.id(None, name, "backlog_packets"),
-                        series.id(None, name, "backlog_bytes"),
-                    )
+                series: job.record.series.then(|| LinkSeries {
+                    packets: series.id(None, name, "backlog_packets"),
+                    bytes: series.id(None, name, "backlog_bytes"),
+                    codel: (link.kind == "codel").then(|| {
+                        ["codel_count", "codel_dropping"].map(|q| series.id(None, name, q))
+                    }),
                 }),
             });
         }
@@ -488,15 +496,24 @@ impl<'a> Runner<'a> {
             connection.sample(now, measured, self.job.record.interval_ns, &mut self.series);
         }
         for link in &mut self.probes {
-            if let Some((packets, bytes)) = link.series {
+            if let Some(ids) = &link.series {
                 let statistics = link
                     .probe
                     .read()
                     .map_err(io("statistics"))?
                     .unwrap_or_default();
                 self.series
-                    .push(packets, now, f64::from(statistics.packets));
-                self.series.push(bytes, now, f64::from(statistics.bytes));
+                    .push(ids.packets, now, f64::from(statistics.packets));
+                self.series
+                    .push(ids.bytes, now, f64::from(statistics.bytes));
+                for (id, value) in ids
+                    .codel
+                    .iter()
+                    .flatten()
+                    .zip(statistics.codel.iter().flatten())
+                {
+                    self.series.push(*id, now, f64::from(*value));
+                }
             }
         }
         Ok(())
@@ -520,7 +537,11 @@ impl<'a> Runner<'a> {
         for (index, probe) in self.probes.iter_mut().enumerate() {
             let statistics = probe.probe.read().map_err(io("statistics"))?;
             let queue = &mut self.captures.queues[index];
-            queue.finish(statistics.map(|s| u64::from(s.packets)), &mut self.series);
+            queue.finish(
+                statistics.map(|s| u64::from(s.packets)),
+                statistics.map(|s| u64::from(s.drops)),
+                &mut self.series,
+            );
             if queue.strangers > 0 {
                 self.warnings.push(format!(
                     "link {}: {} packets left the queue that were not seen entering it",
