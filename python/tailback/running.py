@@ -138,6 +138,8 @@ def run_loaded(
             store.write_index(root, index)
         missing = _missing(loaded, runners, folder)
         failures = _execute(missing, folder, jobs or machine.cores(), progress)
+        # It clears up as it goes: not only when somebody has dealt with the error.
+        del folder
     results = [
         Results.of(index, root, _assertions(scenario))
         for index, scenario in zip(indexes, loaded, strict=True)
