@@ -294,9 +294,7 @@ def page(made: Comparison) -> str:
 
 def _hidden(made: Comparison) -> list[str]:
     virtual, real = made.gaps["virtual"], made.gaps["real"]
-    cpu = {
-        clock: fmean(v for _, both in made.cells for v in both[clock].cpu) for clock in CLOCKS
-    }
+    cpu = {clock: fmean(v for _, both in made.cells for v in both[clock].cpu) for clock in CLOCKS}
     return [
         "- **The cost of processing.** A packet takes no virtual time on its way through stack and "
         "queue; a busy",
@@ -326,7 +324,9 @@ def _hidden(made: Comparison) -> list[str]:
 
 def _verdict(rows: Sequence[tuple[Cell, dict[str, Measured]]]) -> list[str]:
     def relative(name: str) -> list[float]:
-        pairs = ((fmean(getattr(b["virtual"], name)), fmean(getattr(b["real"], name))) for _, b in rows)
+        pairs = (
+            (fmean(getattr(b["virtual"], name)), fmean(getattr(b["real"], name))) for _, b in rows
+        )
         return [abs(real / virtual - 1) * 100 for virtual, real in pairs if virtual]
 
     throughput, delay = relative("throughput_mbit"), relative("delay_mean_ms")

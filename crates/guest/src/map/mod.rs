@@ -305,6 +305,7 @@ fn whole(plan: &Plan, no: &mut Refusals) {
         for (path, on) in [
             ("record.events", plan.record.events),
             ("record.packets", plan.record.packets),
+            ("record.series", plan.record.series == SeriesMode::Changes),
         ] {
             if on {
                 no.add(path, "taken from captures", "captures = true");
