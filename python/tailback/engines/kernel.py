@@ -1,4 +1,4 @@
-"""The real Linux kernel in virtual time: one guest process for each run."""
+"""The real Linux kernel in virtual time, or in real time: one guest process for each run."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ STALL_VARIABLE = "TAILBACK_STALL_S"
 
 @dataclass(frozen=True)
 class Kernel:
-    """Engine `kernel`, with a kit."""
+    """Engine `kernel`, with a kit and a clock."""
 
     kit: kit.Kit
+    clock: guest.Clock = "virtual"
     name: str = field(default="kernel", init=False)
 
     @cached_property
@@ -106,6 +107,7 @@ class Kernel:
                 workplace,
                 job=scenario.guest_job(index, self.has),
                 seed=point.seed,
+                clock=self.clock,
                 duration_ns=json.loads(point.canonical)["duration"],
                 cancelled=lambda: control.cancelled,
                 progress=control.progress,
@@ -135,6 +137,7 @@ class Kernel:
         return {
             "kit": {key: manifest[key] for key in shown if key in manifest} | {"extra": extra},
             "agent_sha256": _sha256(AGENT),
+            "clock": self.clock,
         }
 
     def _version(self, modules: list[str]) -> str:
@@ -149,7 +152,9 @@ class Kernel:
             if folder in own or (manifest["current"] and manifest["name"] in own):
                 parts.append(f"{folder} {manifest['hash']}")
         digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-        return f"{self.kit.version}+{digest[:16]}"
+        # Nothing that was measured on another clock may stand for this.
+        clock = "-realtime" if self.clock == "real" else ""
+        return f"{self.kit.version}+{digest[:16]}{clock}"
 
 
 def _setting(variable: str, default: float) -> float:

@@ -4,7 +4,8 @@ The guest sees the kit's root (read-only), the folder of its job and the folder
 of its results: `hostfs=` makes every mount of the machine's files one below the
 workplace of the run, and the launcher keeps the kernel's process itself from
 opening anything else (launch.c says how). It has no network. Time in it is
-virtual and its random numbers follow from the seed.
+virtual, unless the run asks for the machine's clock, and its random numbers
+follow from the seed.
 """
 
 from __future__ import annotations
@@ -22,9 +23,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tailback.errors import Cancelled, GuestFailed
 from tailback.kernel.kit import Kit
+
+Clock = Literal["virtual", "real"]
+"""Virtual time, which stands still while the guest works, or the machine's."""
 
 MEMORY_MIB = 2048
 """Memory of a guest; only what it touches is taken from the machine."""
@@ -116,6 +121,7 @@ def run(
     duration_ns: int,
     cancelled: Callable[[], bool],
     progress: Callable[[float], None],
+    clock: Clock = "virtual",
     memory_mib: int = MEMORY_MIB,
     stall_s: float = STALL_S,
 ) -> Finished:
@@ -133,7 +139,7 @@ def run(
     console = Console(duration_ns, progress, deque(maxlen=TAIL), moved_at=time.monotonic())
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
-        words = command(kit, workplace, memory_mib)
+        words = command(kit, workplace, memory_mib, clock)
         child = _start(words, workplace, environment(kit, seed, memory_mib))
         stack.callback(_end, child)
         for line in _lines(child):
@@ -156,8 +162,9 @@ def run(
     )
 
 
-def command(kit: Kit, workplace: Path, memory_mib: int) -> list[str]:
+def command(kit: Kit, workplace: Path, memory_mib: int, clock: Clock = "virtual") -> list[str]:
     """The boot line, for a process in its workplace."""
+    travel = ["time-travel=inf-cpu", f"time-travel-start={EPOCH_S}"]
     boot = [
         str(kit.linux.resolve()),
         f"mem={memory_mib}M",
@@ -166,8 +173,7 @@ def command(kit: Kit, workplace: Path, memory_mib: int) -> list[str]:
         "rootflags=/root",
         "ro",
         "init=/init",
-        "time-travel=inf-cpu",
-        f"time-travel-start={EPOCH_S}",
+        *(travel if clock == "virtual" else ()),
         "seccomp=on",
         "con=null",
         "con0=fd:0,fd:1",

@@ -36,6 +36,17 @@ struct Waiting {
     packets_out: u64,
 }
 
+/// A packet that the queue is known to have dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Its lane, of which it was the oldest.
+    pub lane: usize,
+    /// When it was dropped, ns.
+    pub at_ns: u64,
+    /// Why.
+    pub cause: Cause,
+}
+
 /// Drops and marks as events of the series: one id for each cause and flow.
 pub struct Events {
     ids: Vec<Option<SeriesId>>,
@@ -80,6 +91,8 @@ pub struct Queue {
     pub strangers: u64,
     /// Drops found over the whole run, warm-up included.
     pub dropped: u64,
+    /// Drops that have not been asked for yet, if anybody does.
+    pub lost: Option<Vec<Lost>>,
     warmup_ns: u64,
     end_ns: u64,
     limit: Limit,
@@ -114,6 +127,7 @@ impl Queue {
             flows: vec![FlowCounts::default(); flows],
             strangers: 0,
             dropped: 0,
+            lost: None,
             warmup_ns,
             end_ns,
             limit: link.limit,
@@ -140,12 +154,12 @@ impl Queue {
         });
     }
 
-    /// A packet came out.
-    pub fn leave(&mut self, packet: Packet, series: &mut Series) {
+    /// A packet came out; whether it was seen going in.
+    pub fn leave(&mut self, packet: Packet, series: &mut Series) -> bool {
         let lane = &self.lanes[packet.lane];
         let Some(place) = lane.iter().position(|w| w.packet.key == packet.key) else {
             self.strangers += 1;
-            return;
+            return false;
         };
         for _ in 0..place {
             if let Some(lost) = self.lanes[packet.lane].pop_front() {
@@ -153,7 +167,7 @@ impl Queue {
             }
         }
         let Some(waiting) = self.lanes[packet.lane].pop_front() else {
-            return;
+            return false;
         };
         let (entered, len) = (waiting.packet.time_ns, u64::from(packet.len));
         self.newest_out_ns = self.newest_out_ns.max(entered);
@@ -165,7 +179,7 @@ impl Queue {
             self.outcome.backlog_max_bytes = self.outcome.backlog_max_bytes.max(before + len);
         }
         if packet.time_ns < self.warmup_ns {
-            return;
+            return true;
         }
         self.outcome.packets += 1;
         self.outcome.bytes += len;
@@ -174,10 +188,11 @@ impl Queue {
             let cause = match packet.ecn {
                 CE => Cause::Mark,
                 ECT1 => Cause::SceMark,
-                _ => return,
+                _ => return true,
             };
             self.count(packet.lane / 2, cause, packet.time_ns, series);
         }
+        true
     }
 
     /// Counts what happened outside the queue, e.g. by a schedule.
@@ -215,7 +230,20 @@ impl Queue {
             self.packets_out += 1;
             seen_ns
         };
+        if let Some(log) = &mut self.lost {
+            log.push(Lost {
+                lane: packet.lane,
+                at_ns,
+                cause,
+            });
+        }
         self.count(packet.lane / 2, cause, at_ns, series);
+    }
+
+    /// When the packet that has waited longest went in, ns.
+    pub fn oldest_ns(&self) -> Option<u64> {
+        let fronts = self.lanes.iter().filter_map(VecDeque::front);
+        fronts.map(|w| w.packet.time_ns).min()
     }
 
     /// A packet of this length waited so long.

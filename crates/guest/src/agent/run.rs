@@ -317,7 +317,7 @@ impl<'a> Runner<'a> {
                 }
             }
             Due::Drain => {
-                self.captures.drain(&mut self.series);
+                self.captures.drain(at, &mut self.series);
                 self.receive_datagrams(at);
                 self.due.push(Reverse((at + DRAIN_NS, due)));
             }
@@ -524,7 +524,7 @@ impl<'a> Runner<'a> {
         let end = job.duration_ns;
         // Before anything else: what the kernel has now is what it had at the end.
         let infos: Vec<[Info; 2]> = self.connections.iter().map(Connection::infos).collect();
-        self.captures.drain(&mut self.series);
+        self.captures.drain(end, &mut self.series);
         self.receive_datagrams(end);
         let mut outcome = Outcome {
             duration_ns: end,
@@ -569,6 +569,10 @@ impl<'a> Runner<'a> {
                 ));
             }
         }
+        outcome.packets = self
+            .captures
+            .finish_packets()
+            .map_err(io("packets.pcapng"))?;
         for (index, connection) in self.connections.iter().enumerate() {
             let now = connection.at_stop.unwrap_or(infos[index]);
             let mut flow = connection.outcome(now, job);
