@@ -80,7 +80,12 @@ def info(as_json: bool) -> int:
 @kernel.command()
 @click.option("--quick", is_flag=True, help="Three cells of 4 s: a first look.")
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=3, show_default=True, metavar="N", help="Runs of each cell."
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Runs of each cell.",
 )
 @click.option(
     "--jobs",

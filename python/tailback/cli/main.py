@@ -27,7 +27,10 @@ OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 LISTS = ("cc", "aqm", "traffic", "metrics", "experiments")
 
 engine_option = click.option(
-    "--engine", default="sim", show_default=True, help="What runs it: sim, kernel or kernel-realtime."
+    "--engine",
+    default="sim",
+    show_default=True,
+    help="What runs it: sim, kernel or kernel-realtime.",
 )
 seeds_option = click.option(
     "--seeds",
