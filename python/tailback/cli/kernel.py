@@ -141,6 +141,31 @@ def clock(
     return 0
 
 
+@kernel.command()
+@click.argument("file")
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Replace a value by its path, as of run. Can be repeated.",
+)
+def show(file: str, overrides: tuple[str, ...]) -> int:
+    """Show what the guest is told for FILE, the first point of a sweep; nothing runs.
+
+    Modules, sysctls, devices, the lines of ip and tc in each network namespace,
+    and the flows.
+    """
+    from tailback import running
+    from tailback.engines.kernel import Kernel
+    from tailback.kernel import kit
+
+    engine = Kernel(kit.current())
+    scenario = running.load(Path(file), running.overrides(overrides), None, engine)
+    click.echo(scenario.guest_script(0, engine.has), nl=False)
+    return 0
+
+
 def _show(kit: Kit, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(_facts(kit), indent=1, ensure_ascii=False))

@@ -29,6 +29,9 @@ use tailback_engine::units::{Rate, Time};
 use super::tc::{Qdisc, time};
 use crate::job::{Batch, Change, Device, Namespace, Tool, Veth};
 
+/// Bytes of an Ethernet header.
+pub(super) const ETHERNET: i32 = 14;
+
 /// netem with a rate keeps the order of packets; this one adds less than a
 /// nanosecond to a frame of 12,500 bytes.
 const KEEPS_ORDER: &str = "rate 100tbit";
@@ -484,8 +487,10 @@ impl Layout {
 
     /// The shaper before `out`, and the queue in it.
     fn shaper(&mut self, i: usize, link: &LinkPlan, queue: &Qdisc, mtu: u32) {
-        // A queue discipline that shapes itself would stand at the root instead.
         let place = self.links[i].namespace;
+        if queue.shapes() {
+            return self.own_shaper(place, link, queue);
+        }
         let class = |what: &str, rate: Rate| {
             let overhead = match link.overhead {
                 0 => String::new(),
@@ -516,6 +521,31 @@ impl Layout {
         if let RatePlan::Steps(steps) = &link.rate {
             for (at, rate) in steps.iter().skip(1) {
                 self.change(*at, place, class("change", *rate));
+            }
+        }
+    }
+
+    /// A queue that shapes itself stands alone before `out`.
+    fn own_shaper(&mut self, place: usize, link: &LinkPlan, queue: &Qdisc) {
+        let kind = &queue.kind;
+        let rate = |what: &str, rate: Rate| {
+            format!(
+                "qdisc {what} dev out root handle 10: {kind} bandwidth {}bit",
+                rate.0
+            )
+        };
+        // Cake's own word counts from the IP header; without it Cake takes
+        // frames as they are.
+        let overhead = match link.overhead {
+            0 => String::new(),
+            n => format!("overhead {} ", n + ETHERNET),
+        };
+        let line = rate("add", link.rate.nominal());
+        let line = format!("{line} {overhead}{}", queue.words);
+        self.tc[place].push(line.trim_end().to_owned());
+        if let RatePlan::Steps(steps) = &link.rate {
+            for (at, to) in steps.iter().skip(1) {
+                self.change(*at, place, rate("change", *to));
             }
         }
     }
