@@ -13,7 +13,7 @@ unexport PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: build demo test bench docs fmt lint
+.PHONY: build demo test bench bench-kernel docs fmt lint
 .DEFAULT_GOAL := build
 
 build: $(VENV)/.built
@@ -29,6 +29,10 @@ test: lint build
 bench: build
 	$(BIN)/python benches/bench.py
 	$(BIN)/python benches/instructions.py
+
+bench-kernel: build
+	$(BIN)/tailback kernel build
+	$(BIN)/python benches/kernel.py
 
 docs: build
 	$(BIN)/python docs/generate.py

@@ -161,17 +161,28 @@ def check(
     return load(scenario, _texts(set or {}), seeds, engines.get(engine))
 
 
+def overrides(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """What `--set` says, for `load`."""
+    pairs = []
+    for text in texts:
+        path, equals, value = text.partition("=")
+        if not equals or not path.strip():
+            raise InputError(f"--set {text}: expected KEY=VALUE")
+        pairs.append((path.strip(), value))
+    return pairs
+
+
 def _texts(values: Mapping[str, object]) -> list[tuple[str, str]]:
     return [(path, toml.value(value)) for path, value in values.items()]
 
 
 def load(
     scenario: Source,
-    overrides: Sequence[tuple[str, str]],
+    values: Sequence[tuple[str, str]],
     seeds: int | None,
     runner: engines.Engine | None = None,
 ) -> _native.Scenario:
-    """As `check`, the values of `overrides` being TOML text or bare words.
+    """As `check`, the `values` by path being TOML text or bare words.
 
     Without an engine it is validated for the simulator.
     """
@@ -184,7 +195,7 @@ def load(
     chosen = runner or engines.get("sim")
 
     def read(options: Mapping[str, Any]) -> _native.Scenario:
-        return _native.load(text, name, list(overrides), seeds, folder=folder, **options)
+        return _native.load(text, name, list(values), seeds, folder=folder, **options)
 
     return chosen.load(read)
 

@@ -711,6 +711,7 @@ impl Network {
                 backlog_byte_ns: sink.backlog_byte_ns(),
                 backlog_max_bytes: sink.backlog_max,
                 capacity_bytes: link.capacity_bytes(warmup, end),
+                totals: None,
             });
         }
         outcome.series = series;

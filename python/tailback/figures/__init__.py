@@ -3,6 +3,7 @@
 from tailback.figures import export
 from tailback.figures.cdf import cdf, cumulative
 from tailback.figures.differences import differences
+from tailback.figures.grid import grid
 from tailback.figures.heatmap import heatmap
 from tailback.figures.lines import Panel, panel, panels
 from tailback.figures.time_series import thin, time_series
@@ -13,6 +14,7 @@ __all__ = [
     "cumulative",
     "differences",
     "export",
+    "grid",
     "heatmap",
     "panel",
     "panels",

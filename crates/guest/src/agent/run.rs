@@ -15,10 +15,10 @@ use tailback_engine::traffic::{self, Step};
 use tailback_engine::units::Time;
 use tailback_guest::job::{Flow, Job, Source, Tool};
 use tailback_guest::result::{Environment, GuestResult};
-use tailback_record::{FlowOutcome, Outcome, Series, SeriesId, TrafficOutcome};
+use tailback_record::{FlowOutcome, Outcome, Series, SeriesId, Totals, TrafficOutcome};
 
 use super::capture::Captures;
-use super::qdisc::Probe;
+use super::qdisc::{Probe, Statistics};
 use super::setup::{self, Namespaces};
 use super::sys::{self, EDGE, Poll, READABLE, Socket, Timer, WRITABLE};
 use super::tcp::{self, Info};
@@ -112,7 +112,16 @@ struct FlowSeries {
 
 struct LinkProbe {
     probe: Probe,
-    series: Option<(SeriesId, SeriesId)>,
+    /// At the end of the warm-up.
+    base: Statistics,
+    series: Option<LinkSeries>,
+}
+
+struct LinkSeries {
+    packets: SeriesId,
+    bytes: SeriesId,
+    /// CoDel's count and dropping.
+    codel: Option<[SeriesId; 2]>,
 }
 
 /// A source under way.
@@ -175,11 +184,13 @@ impl<'a> Runner<'a> {
             let name = Some(link.name.as_str());
             probes.push(LinkProbe {
                 probe,
-                series: job.record.series.then(|| {
-                    (
-                        series.id(None, name, "backlog_packets"),
-                        series.id(None, name, "backlog_bytes"),
-                    )
+                base: Statistics::default(),
+                series: job.record.series.then(|| LinkSeries {
+                    packets: series.id(None, name, "backlog_packets"),
+                    bytes: series.id(None, name, "backlog_bytes"),
+                    codel: (link.kind == "codel").then(|| {
+                        ["codel_count", "codel_dropping"].map(|q| series.id(None, name, q))
+                    }),
                 }),
             });
         }
@@ -319,7 +330,7 @@ impl<'a> Runner<'a> {
     fn on_due(&mut self, at: u64, due: Due) -> Result<(), String> {
         match due {
             Due::End => {}
-            Due::Warmup => self.end_warmup(),
+            Due::Warmup => self.end_warmup()?,
             Due::Change(i) => setup::run_batch(self.namespaces, &self.job.changes[i].batch)?,
             Due::Start(i) => self.start(i)?,
             Due::Stop(i) => self.stop(i),
@@ -329,7 +340,7 @@ impl<'a> Runner<'a> {
                 }
             }
             Due::Drain => {
-                self.captures.drain(&mut self.series);
+                self.captures.drain(at, &mut self.series);
                 self.receive_datagrams(at);
                 self.due.push(Reverse((at + DRAIN_NS, due)));
             }
@@ -464,13 +475,21 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn end_warmup(&mut self) {
+    fn end_warmup(&mut self) -> Result<(), String> {
         self.receive_datagrams(self.job.warmup_ns.saturating_sub(1));
         for connection in &mut self.connections {
             connection.base = connection.infos();
             self.data_segments_before_warmup += u64::from(connection.base[0].data_segments);
             connection.rwnd_limited_us = connection.base[0].rwnd_limited_us;
         }
+        for link in &mut self.probes {
+            link.base = link
+                .probe
+                .read()
+                .map_err(io("statistics"))?
+                .unwrap_or_default();
+        }
+        Ok(())
     }
 
     fn receive_datagrams(&mut self, now: u64) {
@@ -507,15 +526,24 @@ impl<'a> Runner<'a> {
             connection.sample(now, measured, self.job.record.interval_ns, &mut self.series);
         }
         for link in &mut self.probes {
-            if let Some((packets, bytes)) = link.series {
+            if let Some(ids) = &link.series {
                 let statistics = link
                     .probe
                     .read()
                     .map_err(io("statistics"))?
                     .unwrap_or_default();
                 self.series
-                    .push(packets, now, f64::from(statistics.packets));
-                self.series.push(bytes, now, f64::from(statistics.bytes));
+                    .push(ids.packets, now, f64::from(statistics.packets));
+                self.series
+                    .push(ids.bytes, now, f64::from(statistics.bytes));
+                for (id, value) in ids
+                    .codel
+                    .iter()
+                    .flatten()
+                    .zip(statistics.codel.iter().flatten())
+                {
+                    self.series.push(*id, now, f64::from(*value));
+                }
             }
         }
         Ok(())
@@ -526,24 +554,40 @@ impl<'a> Runner<'a> {
         let end = job.duration_ns;
         // Before anything else: what the kernel has now is what it had at the end.
         let infos: Vec<[Info; 2]> = self.connections.iter().map(Connection::infos).collect();
-        self.captures.drain(&mut self.series);
+        self.captures.drain(end, &mut self.series);
         self.receive_datagrams(end);
         let mut outcome = Outcome {
             duration_ns: end,
             warmup_ns: job.warmup_ns,
             data_packets: self.data_segments_before_warmup,
+            unwatched: !self.captures.on(),
             ..Outcome::default()
         };
         let capturing = self.captures.on();
         for (index, probe) in self.probes.iter_mut().enumerate() {
             let statistics = probe.probe.read().map_err(io("statistics"))?;
             let queue = &mut self.captures.queues[index];
-            queue.finish(statistics.map(|s| u64::from(s.packets)), &mut self.series);
+            queue.finish(
+                statistics.map(|s| u64::from(s.packets)),
+                statistics.map(|s| u64::from(s.drops)),
+                &mut self.series,
+            );
             if queue.strangers > 0 {
                 self.warnings.push(format!(
                     "link {}: {} packets left the queue that were not seen entering it",
                     job.links[index].name, queue.strangers
                 ));
+            }
+            if let Some(statistics) = statistics
+                && !capturing
+            {
+                let counted = statistics.since(&probe.base);
+                queue.outcome.packets = u64::from(counted.sent_packets);
+                queue.outcome.bytes = counted.sent_bytes;
+                queue.outcome.totals = Some(Totals {
+                    drops: u64::from(counted.drops),
+                    marks: counted.marks.map(u64::from),
+                });
             }
             if let Some(statistics) = statistics
                 && capturing
@@ -555,6 +599,10 @@ impl<'a> Runner<'a> {
                 ));
             }
         }
+        outcome.packets = self
+            .captures
+            .finish_packets()
+            .map_err(io("packets.pcapng"))?;
         for (index, connection) in self.connections.iter().enumerate() {
             let now = connection.at_stop.unwrap_or(infos[index]);
             let mut flow = connection.outcome(now, job);

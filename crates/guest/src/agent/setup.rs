@@ -110,20 +110,17 @@ fn make_namespaces(job: &Job) -> Result<Namespaces, String> {
     })
 }
 
-/// Makes the pairs of devices. Both ends have one hardware address and no ARP,
-/// so that each takes what the other sends without asking who has it.
+/// The hardware address of every device.
+const ADDRESS: &str = "02:00:00:00:00:01";
+
+/// Makes the pairs of devices. All have one hardware address and no ARP, so
+/// that each takes what any other sends without asking who has it.
 fn make_devices(job: &Job) -> Result<(), String> {
     let mut lines = Vec::new();
-    for (i, veth) in job.veths.iter().enumerate() {
-        let address = format!(
-            "02:00:00:{:02x}:{:02x}:{:02x}",
-            i >> 16,
-            i >> 8 & 0xff,
-            i & 0xff
-        );
+    for veth in &job.veths {
         let place = |device: &Device| {
             let namespace = &job.namespaces[device.namespace].name;
-            format!("name {} netns {namespace} address {address}", device.name)
+            format!("name {} netns {namespace} address {ADDRESS}", device.name)
         };
         let mtu = veth.mtu;
         let (a, b) = (place(&veth.a), place(&veth.b));

@@ -9,6 +9,8 @@ use tailback_guest::job::Flow;
 /// Bytes handed to TCP at once: a call for each packet would cost as much as
 /// the packet.
 const CHUNK: usize = 1 << 20;
+/// Bytes that TCP holds unsent at most, about.
+const NOT_SENT: i32 = 1 << 20;
 /// The receiver is woken for so many bytes.
 const LOW_WATER: u64 = 256 << 10;
 
@@ -16,6 +18,7 @@ const TCP_INFO: i32 = 11;
 const TCP_CONGESTION: i32 = 13;
 const TCP_QUICKACK: i32 = 12;
 const TCP_WINDOW_CLAMP: i32 = 10;
+const TCP_NOTSENT_LOWAT: i32 = 25;
 const TCP_CC_INFO: i32 = 26;
 const SO_MAX_PACING_RATE: i32 = 47;
 
@@ -112,6 +115,9 @@ pub fn sender(flow: &Flow) -> io::Result<Socket> {
     // The call doubles it.
     let half = (flow.send_buffer / 2) as i32;
     socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &half)?;
+    // What waits to be sent the first time: enough not to be woken often, and
+    // little enough to stay in the processor's cache.
+    socket.set(libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, &NOT_SENT)?;
     if flow.pacing {
         // Any bound but "none" makes TCP pace itself at its own rate below it.
         socket.set(libc::SOL_SOCKET, SO_MAX_PACING_RATE, &(u64::MAX >> 1))?;

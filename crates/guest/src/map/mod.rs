@@ -88,7 +88,11 @@ fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
     for (i, link) in plan.links.iter().enumerate() {
         let path = format!("links[{i}]");
         links(&path, link, &mut no);
-        queues.push(tc::queue(&path, link, kit, &mut modules, &mut no));
+        let queue = tc::queue(&path, link, kit, &mut modules, &mut no);
+        if queue.shapes() {
+            tc::cake(&path, link, &queue.words, plan, &mut no);
+        }
+        queues.push(queue);
         if let Some(schedule) = &link.schedule {
             scheduled += 1;
             let at = format!("{path}.schedule");
@@ -302,6 +306,7 @@ fn whole(plan: &Plan, no: &mut Refusals) {
         for (path, on) in [
             ("record.events", plan.record.events),
             ("record.packets", plan.record.packets),
+            ("record.series", plan.record.series == SeriesMode::Changes),
         ] {
             if on {
                 no.add(path, "taken from captures", "captures = true");

@@ -1,12 +1,13 @@
 //! Queue disciplines: registry options in tc's words.
 
 use tailback_engine::aqm;
-use tailback_engine::plan::{Algorithm, LinkPlan};
+use tailback_engine::plan::{Algorithm, LinkPlan, Plan};
 use tailback_engine::registry::{Kernel, Options, Value, find};
 use tailback_engine::units::Time;
 
 use super::Kit;
 use super::THIS_LINUX;
+use super::layout::ETHERNET;
 use super::modules::Modules;
 use super::refuse::{Refusals, instead};
 use crate::job::{DropsAt, Limit};
@@ -21,6 +22,67 @@ pub(super) struct Qdisc {
     pub limit: Limit,
     /// Where it drops.
     pub drops_at: DropsAt,
+}
+
+impl Qdisc {
+    /// Whether it keeps the link's rate itself.
+    pub fn shapes(&self) -> bool {
+        self.kind == "cake"
+    }
+}
+
+/// Words of Cake's that say what the link says.
+const CAKE_RATE: [&str; 3] = ["bandwidth", "unlimited", "autorate-ingress"];
+
+/// Words of Cake's that set what it adds to a packet.
+const CAKE_OVERHEAD: [&str; 16] = [
+    "overhead",
+    "raw",
+    "conservative",
+    "ethernet",
+    "ether-vlan",
+    "docsis",
+    "pppoa-vcmux",
+    "pppoa-llc",
+    "pppoe-vcmux",
+    "pppoe-llcsnap",
+    "pppoe-ptm",
+    "bridged-vcmux",
+    "bridged-llcsnap",
+    "bridged-ptm",
+    "ipoa-vcmux",
+    "ipoa-llcsnap",
+];
+
+/// What Cake cannot be told twice, and what captures cannot follow.
+pub(super) fn cake(path: &str, link: &LinkPlan, words: &str, plan: &Plan, no: &mut Refusals) {
+    let has = |one: &str| words.split_whitespace().any(|w| w == one);
+    let at = format!("{path}.queue");
+    if let Some(word) = CAKE_RATE.iter().find(|w| has(w)) {
+        let message = format!("cake takes its bandwidth from the link, not from \"{word}\"");
+        no.add(&at, message, "the link's rate");
+    }
+    let most = 256 - ETHERNET;
+    if link.overhead > most {
+        no.add(
+            &format!("{path}.overhead"),
+            "cake adds at most 256 bytes to an IP packet",
+            format!("an overhead from 0 to {most}"),
+        );
+    }
+    if link.overhead != 0
+        && let Some(word) = CAKE_OVERHEAD.iter().find(|w| has(w))
+    {
+        let message = format!("the link's overhead and cake's \"{word}\" are the same thing");
+        no.add(&format!("{path}.overhead"), message, "one of them");
+    }
+    if plan.offloads && plan.record.captures && !has("no-split-gso") {
+        no.add(
+            &at,
+            "cake splits what offloads have joined, and captures follow packets that stay whole",
+            "no-split-gso, offloads = false or captures = false",
+        );
+    }
 }
 
 /// The link's queue; its module is noted.

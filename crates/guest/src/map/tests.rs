@@ -236,6 +236,31 @@ fn of_the_kernel_only() {
 }
 
 #[test]
+fn cake_shapes_itself() {
+    let mut plan = simple();
+    let cake = || Algorithm::Kernel {
+        name: "cake".into(),
+        args: "flowblind besteffort".into(),
+    };
+    plan.links[0].queue = cake();
+    plan.links[0].rate = RatePlan::Steps(vec![
+        (Time::ZERO, Rate(50_000_000)),
+        (Time::from_secs(30), Rate(5_000_000)),
+    ]);
+    plan.links.push(LinkPlan {
+        queue: cake(),
+        overhead: 4,
+        ..second(link(10_000_000, "fifo", &[]), "bottleneck.back")
+    });
+    plan.flows[0].back = vec![1];
+    insta::assert_snapshot!("cake_shapes_itself", script(&plan));
+    let job = map(&plan, &kit()).unwrap();
+    assert_eq!(job.links[0].kind, "cake");
+    assert_eq!(job.links[0].limit, crate::job::Limit::Unknown);
+    assert_eq!(job.links[0].drops_at, crate::job::DropsAt::Dequeue);
+}
+
+#[test]
 fn fq_pie_takes_pie_along() {
     let mut plan = simple();
     plan.links[0].queue = Algorithm::Kernel {
@@ -315,7 +340,11 @@ fn refusals_name_their_place() {
         name: name.to_owned(),
         args: String::new(),
     };
-    let (cake, newest) = (kernel("cakee"), kernel("newest"));
+    let (cakee, newest) = (kernel("cakee"), kernel("newest"));
+    let cake = |args: &str| Algorithm::Kernel {
+        name: "cake".to_owned(),
+        args: args.to_owned(),
+    };
     let packets = |n| Value::Packets(n);
     let cases: Vec<(&str, Change)> = vec![
         (
@@ -342,7 +371,23 @@ fn refusals_name_their_place() {
             "links[0].queue",
             Box::new(|p| p.links[0] = link(1_000_000, "wred", &[])),
         ),
-        ("links[0].queue", Box::new(|p| p.links[0].queue = cake)),
+        ("links[0].queue", Box::new(|p| p.links[0].queue = cakee)),
+        (
+            "links[0].queue",
+            Box::new(move |p| p.links[0].queue = cake("flowblind bandwidth 1mbit")),
+        ),
+        (
+            "links[0].queue",
+            Box::new(move |p| (p.links[0].queue, p.offloads) = (cake("besteffort"), true)),
+        ),
+        (
+            "links[0].overhead",
+            Box::new(move |p| (p.links[0].queue, p.links[0].overhead) = (cake(""), 243)),
+        ),
+        (
+            "links[0].overhead",
+            Box::new(move |p| (p.links[0].queue, p.links[0].overhead) = (cake("docsis"), 4)),
+        ),
         (
             "links[0].queue.module",
             Box::new(|p| p.links[0].module = Some("mine".into())),
