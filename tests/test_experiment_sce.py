@@ -63,7 +63,7 @@ def made_up(factor: float = 1.0) -> list[FakeRun]:
     for cc in pts.CCS:
         for rate in pts.RATES:
             for delay in pts.DELAYS:
-                flow = {"name": "flow", "cc": cc}
+                flow: dict[str, Any] = {"name": "flow", "cc": cc}
                 for quantity, (_, field) in pts.QUANTITIES.items():
                     flow[field] = factor * known.get((quantity, cc, rate, delay), 1.0)
                 params = {

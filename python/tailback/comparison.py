@@ -484,7 +484,7 @@ def _variant(name: str, sets: Mapping[str, str], engine: str) -> Variant:
     chosen = sets.get("engine", engine).strip().strip('"')
     kernel = sets.get("kernel")
     kernel = kernel.strip().strip('"') if kernel is not None else None
-    if kernel is not None and chosen != "kernel":
+    if kernel is not None and chosen not in engines.KERNELS:
         raise InputError(
             f'variant "{name}": kernel = {kernel} is for engine kernel, and this one runs on '
             f"{chosen}; add --variant {name}:engine=kernel"

@@ -77,6 +77,95 @@ def info(as_json: bool) -> int:
     return 0
 
 
+@kernel.command()
+@click.option("--quick", is_flag=True, help="Three cells of 4 s: a first look.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Runs of each cell.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Runs at once in real time: they disturb one another.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Keep the runs here; what is there already is not run again [default: nowhere].",
+)
+@click.option(
+    "--page",
+    "target",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the page here [default: print it].",
+)
+@json_option
+def clock(
+    quick: bool, seeds: int, jobs: int, out: Path | None, target: Path | None, as_json: bool
+) -> int:
+    """Run cells in virtual and in real time, and show what differs.
+
+    Runs in real time last as long as they say: 15 runs of 20 s for each seed,
+    over the number of jobs. Leave the machine alone meanwhile.
+    """
+    import tempfile
+
+    from tailback.kernel import clock as clocks
+
+    with tempfile.TemporaryDirectory(prefix="tailback-") as folder:
+        made = clocks.compare(
+            out if out is not None else Path(folder),
+            duration_s=4.0 if quick else 20.0,
+            seeds=seeds,
+            jobs=jobs,
+            quick=quick,
+        )
+    text = clocks.page(made)
+    if target is not None:
+        target.write_text(text, encoding="utf-8")
+    if as_json:
+        click.echo(json.dumps(made.to_dict(), indent=1, ensure_ascii=False))
+    elif target is None:
+        click.echo(text)
+    else:
+        click.echo(target)
+    return 0
+
+
+@kernel.command()
+@click.argument("file")
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Replace a value by its path, as of run. Can be repeated.",
+)
+def show(file: str, overrides: tuple[str, ...]) -> int:
+    """Show what the guest is told for FILE, the first point of a sweep; nothing runs.
+
+    Modules, sysctls, devices, the lines of ip and tc in each network namespace,
+    and the flows.
+    """
+    from tailback import running
+    from tailback.engines.kernel import Kernel
+    from tailback.kernel import kit
+
+    engine = Kernel(kit.current())
+    scenario = running.load(Path(file), running.overrides(overrides), None, engine)
+    click.echo(scenario.guest_script(0, engine.has), nl=False)
+    return 0
+
+
 def _show(kit: Kit, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(_facts(kit), indent=1, ensure_ascii=False))

@@ -27,7 +27,10 @@ OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 LISTS = ("cc", "aqm", "traffic", "metrics", "experiments")
 
 engine_option = click.option(
-    "--engine", default="sim", show_default=True, help="What runs it: sim or kernel."
+    "--engine",
+    default="sim",
+    show_default=True,
+    help="What runs it: sim, kernel or kernel-realtime.",
 )
 seeds_option = click.option(
     "--seeds",
@@ -81,7 +84,7 @@ def run(
     from tailback import engines, running
 
     runner = engines.get(engine)
-    job = running.load(Path(file), _overrides(overrides), seeds, runner)
+    job = running.load(Path(file), running.overrides(overrides), seeds, runner)
     failures: list[str] = []
     try:
         results = running.run_loaded([job], [runner], jobs=jobs, out=out)[0]
@@ -89,7 +92,7 @@ def run(
         results, failures = failed.results[0], failed.failures
     if as_json:
         _print_json(results.to_dict())
-    else:
+    elif results.points:
         _print_table(results)
     broken = results.failed_assertions()
     for message in failures:
@@ -108,7 +111,7 @@ def check(file: str, engine: str, overrides: tuple[str, ...], seeds: int | None)
     """Validate a scenario; nothing runs."""
     from tailback import engines, running
 
-    scenario = running.load(Path(file), _overrides(overrides), seeds, engines.get(engine))
+    scenario = running.load(Path(file), running.overrides(overrides), seeds, engines.get(engine))
     runs = len(scenario.points)
     click.echo(f"{file}: ok, {runs} run{'s' if runs != 1 else ''}")
     return OK
@@ -233,6 +236,58 @@ def compare(
 
 
 @cli.command()
+@click.option("--quick", is_flag=True, help="Fewer cells, seeds and seconds: a first look.")
+@click.option("--queue", "queues", multiple=True, metavar="NAME", help="Only cells of this queue.")
+@click.option("--write", is_flag=True, help="Write docs/validation.md and its figures too.")
+@seeds_option
+@jobs_option
+@out_option
+@json_option
+def validate(
+    quick: bool,
+    queues: tuple[str, ...],
+    write: bool,
+    seeds: int | None,
+    jobs: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Compare the simulator with the Linux kernel over a grid of cells.
+
+    Congestion controls alone and in pairs, in every queue that both engines have, at two rates and
+    three round-trip times, 5 seeds each; what is stored already is not run again. Exit status 1 if
+    a goal does not hold or a run failed.
+    """
+    from tailback import validation
+    from tailback.validation import grid
+
+    known = [queue.name for queue in grid.QUEUES]
+    for queue in queues:
+        if queue not in known:
+            from tailback import names
+
+            raise InputError(names.unknown("queue", queue, known))
+    docs = Path("docs")
+    if write and not docs.is_dir():
+        raise InputError("--write: no folder docs here; run it where the sources are")
+    made = validation.validate(quick=quick, seeds=seeds, jobs=jobs, out=out, only=queues)
+    if as_json:
+        _print_json(made.to_dict())
+    from tailback.validation import page
+
+    pages = [page.save(made)]
+    if write:
+        pages.append(page.save_page(made, docs))
+    if not as_json:
+        from tailback.cli import validation as shown
+
+        shown.show(made, pages)
+    for message in made.ran.failures:
+        _complain(message)
+    return OK if made.holds and not made.ran.failures else FAILED
+
+
+@cli.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def report(folder: Path) -> int:
     """Write the report of a sweep.
@@ -353,16 +408,6 @@ def _show_comparison(
     for message in beyond:
         _complain(message)
     return FAILED if made.failures or broken or beyond else OK
-
-
-def _overrides(texts: tuple[str, ...]) -> list[tuple[str, str]]:
-    pairs = []
-    for text in texts:
-        path, equals, value = text.partition("=")
-        if not equals or not path.strip():
-            raise InputError(f"--set {text}: expected KEY=VALUE")
-        pairs.append((path.strip(), value))
-    return pairs
 
 
 def _print_table(results: Results) -> None:

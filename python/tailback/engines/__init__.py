@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tailback.errors import InputError
 from tailback.names import unknown
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
     from tailback._native import Control, Point, Scenario, Store
 
-NAMES = ("sim", "kernel")
+NAMES = ("sim", "kernel", "kernel-realtime")
+
+KERNELS: dict[str, Literal["virtual", "real"]] = {"kernel": "virtual", "kernel-realtime": "real"}
+"""The words for the kernel engine, each with its clock."""
 
 
 class Engine(Protocol):
@@ -20,7 +23,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """The word of `--engine`."""
+        """Its name in results: sim or kernel."""
 
     @property
     def version(self) -> str:
@@ -37,14 +40,18 @@ class Engine(Protocol):
 
 
 def get(name: str, kernel: str | None = None) -> Engine:
-    """The engine of this name; `kernel` is a kit of the kernel engine, default the current one."""
+    """The engine of this name; `kernel` is a kit of the kernel engine, default the current one.
+
+    `kernel-realtime` is the kernel engine on the machine's clock, with a version of its own.
+    """
     if name == "sim":
         from tailback.engines import sim
 
         return sim.ENGINE
-    if name == "kernel":
+    if name in KERNELS:
         from tailback.engines.kernel import Kernel
         from tailback.kernel import kit
 
-        return Kernel(kit.current() if kernel is None else kit.named(kernel))
+        chosen = kit.current() if kernel is None else kit.named(kernel)
+        return Kernel(chosen, KERNELS[name])
     raise InputError(unknown("engine", name, list(NAMES)))

@@ -1,16 +1,17 @@
-"""The real Linux kernel in virtual time: one guest process for each run."""
+"""The real Linux kernel in virtual time, or in real time: one guest process for each run."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailback.errors import GuestFailed, TailbackError
+from tailback.errors import GuestFailed, InputError, TailbackError
 from tailback.kernel import guest, kit
 
 if TYPE_CHECKING:
@@ -25,11 +26,19 @@ GUEST_BYTES = 400 << 20
 """What a guest takes of this machine's memory, roughly."""
 
 
+MEMORY_VARIABLE = "TAILBACK_GUEST_MIB"
+"""Memory of a guest in MiB, for scenarios that need more than the default."""
+
+STALL_VARIABLE = "TAILBACK_STALL_S"
+"""Seconds without progress of virtual time after which a guest is ended."""
+
+
 @dataclass(frozen=True)
 class Kernel:
-    """Engine `kernel`, with a kit."""
+    """Engine `kernel`, with a kit and a clock."""
 
     kit: kit.Kit
+    clock: guest.Clock = "virtual"
     name: str = field(default="kernel", init=False)
 
     @cached_property
@@ -79,6 +88,14 @@ class Kernel:
         """Estimate of what a run needs, bytes."""
         return GUEST_BYTES
 
+    @cached_property
+    def _memory_mib(self) -> int:
+        return round(_setting(MEMORY_VARIABLE, guest.MEMORY_MIB))
+
+    @cached_property
+    def _stall_s(self) -> float:
+        return _setting(STALL_VARIABLE, guest.STALL_S)
+
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
         """Boots a guest for one point and stores its folder."""
         point = scenario.points[index]
@@ -90,11 +107,14 @@ class Kernel:
                 workplace,
                 job=scenario.guest_job(index, self.has),
                 seed=point.seed,
+                clock=self.clock,
                 duration_ns=json.loads(point.canonical)["duration"],
                 cancelled=lambda: control.cancelled,
                 progress=control.progress,
+                memory_mib=self._memory_mib,
+                stall_s=self._stall_s,
             )
-            environment = {**self._environment, "guest_memory_bytes": guest.MEMORY_MIB << 20}
+            environment = {**self._environment, "guest_memory_bytes": self._memory_mib << 20}
             scenario.store_guest(
                 index,
                 store,
@@ -117,19 +137,38 @@ class Kernel:
         return {
             "kit": {key: manifest[key] for key in shown if key in manifest} | {"extra": extra},
             "agent_sha256": _sha256(AGENT),
+            "clock": self.clock,
         }
 
     def _version(self, modules: list[str]) -> str:
         if not AGENT.exists():
             raise TailbackError(f"{AGENT} is missing; run: make build")
         parts = [self.kit.identity, _sha256(AGENT), _sha256(self.kit.seed_library)]
+        if self._memory_mib != guest.MEMORY_MIB:
+            parts.append(f"memory {self._memory_mib}")
         own = {kit.SCHEDULE, *modules}
         for manifest in self.kit.extras():
             folder = Path(manifest["path"]).name
             if folder in own or (manifest["current"] and manifest["name"] in own):
                 parts.append(f"{folder} {manifest['hash']}")
         digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-        return f"{self.kit.version}+{digest[:16]}"
+        # Nothing that was measured on another clock may stand for this.
+        clock = "-realtime" if self.clock == "real" else ""
+        return f"{self.kit.version}+{digest[:16]}{clock}"
+
+
+def _setting(variable: str, default: float) -> float:
+    """A positive number from the environment."""
+    text = os.environ.get(variable)
+    if text is None:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1 <= value < 1e9:
+        raise InputError(f"{variable}={text}: expected a number of at least 1")
+    return value
 
 
 def _modules_of(canonical: Any) -> set[str]:

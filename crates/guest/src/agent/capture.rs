@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use std::io;
 
 use tailback_guest::job::{Flow, Job};
-use tailback_record::{Cause, Histogram, Series};
+use tailback_record::{Cause, Histogram, PacketCount, Series};
 
 use super::frame::{self, Frame, flag};
+use super::packets::Packets;
 use super::queue::{Events, Packet, Queue};
 use super::ring::{Captured, Ring, Which};
 use super::rtt::RttTracker;
@@ -61,6 +62,10 @@ pub struct Captures {
     /// Packets captured before and behind queues.
     pub captured: u64,
     on: bool,
+    /// Where they are written, if they are.
+    packets: Option<Packets>,
+    /// Why that ended early.
+    broken: Option<io::Error>,
 }
 
 impl Captures {
@@ -98,7 +103,14 @@ impl Captures {
             end_ns: job.duration_ns,
             captured: 0,
             on: job.record.captures,
+            packets: Packets::create(job)?,
+            broken: None,
         };
+        if captures.packets.is_some() {
+            for queue in &mut captures.queues {
+                queue.lost = Some(Vec::new());
+            }
+        }
         if !captures.on {
             return Ok(captures);
         }
@@ -150,14 +162,15 @@ impl Captures {
             .zip(self.senders.iter().map(Ring::fd))
     }
 
-    /// Takes everything captured so far.
-    pub fn drain(&mut self, series: &mut Series) {
+    /// Takes everything captured so far, up to `now_ns`.
+    pub fn drain(&mut self, now_ns: u64, series: &mut Series) {
         let Captures {
             links,
             queues,
             senders,
             flows,
             plan,
+            packets,
             ..
         } = self;
         let lanes = Lanes {
@@ -182,7 +195,11 @@ impl Captures {
                         return;
                     };
                     lanes.note_sent(index, &packet, &frame, flows);
-                    if frame.payload == 0 {
+                    if let Some(packets) = packets {
+                        packets.arrived(index, packet.time_ns, &c, &frame);
+                    }
+                    // The module counts as the simulator does: TCP with payload.
+                    if frame.udp || frame.payload == 0 {
                         return;
                     }
                     *seen += 1;
@@ -197,6 +214,11 @@ impl Captures {
                     } else {
                         return;
                     };
+                    if let Some(packets) = packets
+                        && cause.is_drop()
+                    {
+                        packets.dropped(index, packet.time_ns, &c, &frame);
+                    }
                     queue.count(packet.lane / 2, cause, packet.time_ns, series);
                 });
             }
@@ -209,15 +231,33 @@ impl Captures {
                 };
                 if c.outgoing {
                     if c.device == out {
-                        queue.leave(packet, series);
+                        let known = queue.leave(packet, series);
+                        if let (Some(packets), Some(lost)) = (&mut *packets, &mut queue.lost) {
+                            packets.lost(index, lost);
+                            packets.left(index, (packet.lane, packet.time_ns), known, &c, &frame);
+                        }
                     }
                 } else {
                     if !scheduled {
                         lanes.note_sent(index, &packet, &frame, flows);
                     }
+                    if let Some(packets) = packets {
+                        if !scheduled {
+                            packets.arrived(index, packet.time_ns, &c, &frame);
+                        }
+                        packets.entered(index, packet.lane, &c, &frame);
+                    }
                     queue.enter(packet);
                 }
             });
+        }
+        if let Some(packets) = packets {
+            let oldest = queues.iter().filter_map(Queue::oldest_ns).min();
+            let horizon = oldest.map_or(now_ns, |oldest| oldest.min(now_ns));
+            if let Err(error) = packets.write(horizon) {
+                self.broken.get_or_insert(error);
+                self.packets = None;
+            }
         }
         // After the links: the segments an ACK covers have been seen there.
         for ring in senders {
@@ -237,6 +277,22 @@ impl Captures {
                 }
             });
         }
+    }
+
+    /// Completes the file of the packets, after the queues: how many it holds, if there is one.
+    pub fn finish_packets(&mut self) -> io::Result<Option<PacketCount>> {
+        if let Some(error) = self.broken.take() {
+            return Err(error);
+        }
+        let Some(mut packets) = self.packets.take() else {
+            return Ok(None);
+        };
+        for (index, queue) in self.queues.iter_mut().enumerate() {
+            if let Some(lost) = &mut queue.lost {
+                packets.lost(index, lost);
+            }
+        }
+        packets.finish().map(Some)
     }
 
     /// The RTT samples of a flow.

@@ -135,11 +135,11 @@ fn sack(mut options: &[u8]) -> Sack {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// A data segment with timestamps and two SACK blocks, CE, 100 bytes of payload.
-    fn segment() -> Vec<u8> {
+    pub fn segment() -> Vec<u8> {
         let mut bytes = vec![0; 12];
         bytes.extend([0x08, 0x00]);
         let total: u16 = 20 + 20 + 12 + 20 + 100;

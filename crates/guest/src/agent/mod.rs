@@ -8,11 +8,13 @@
 //! | `capture` | packets before and behind the queues, and what follows from them |
 //! | `ring`, `frame` | captured packets, and what they say |
 //! | `queue`, `rtt` | sojourn times, drops, marks; round-trip times |
+//! | `packets` | `packets.pcapng` |
 //! | `qdisc` | statistics of queue disciplines |
 //! | `sys` | system calls |
 
 mod capture;
 mod frame;
+mod packets;
 mod qdisc;
 mod queue;
 mod ring;

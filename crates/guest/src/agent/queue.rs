@@ -36,6 +36,17 @@ struct Waiting {
     packets_out: u64,
 }
 
+/// A packet that the queue is known to have dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Its lane, of which it was the oldest.
+    pub lane: usize,
+    /// When it was dropped, ns.
+    pub at_ns: u64,
+    /// Why.
+    pub cause: Cause,
+}
+
 /// Drops and marks as events of the series: one id for each cause and flow.
 pub struct Events {
     ids: Vec<Option<SeriesId>>,
@@ -80,6 +91,8 @@ pub struct Queue {
     pub strangers: u64,
     /// Drops found over the whole run, warm-up included.
     pub dropped: u64,
+    /// Drops that have not been asked for yet, if anybody does.
+    pub lost: Option<Vec<Lost>>,
     warmup_ns: u64,
     end_ns: u64,
     limit: Limit,
@@ -114,6 +127,7 @@ impl Queue {
             flows: vec![FlowCounts::default(); flows],
             strangers: 0,
             dropped: 0,
+            lost: None,
             warmup_ns,
             end_ns,
             limit: link.limit,
@@ -140,12 +154,12 @@ impl Queue {
         });
     }
 
-    /// A packet came out.
-    pub fn leave(&mut self, packet: Packet, series: &mut Series) {
+    /// A packet came out; whether it was seen going in.
+    pub fn leave(&mut self, packet: Packet, series: &mut Series) -> bool {
         let lane = &self.lanes[packet.lane];
         let Some(place) = lane.iter().position(|w| w.packet.key == packet.key) else {
             self.strangers += 1;
-            return;
+            return false;
         };
         for _ in 0..place {
             if let Some(lost) = self.lanes[packet.lane].pop_front() {
@@ -153,7 +167,7 @@ impl Queue {
             }
         }
         let Some(waiting) = self.lanes[packet.lane].pop_front() else {
-            return;
+            return false;
         };
         let (entered, len) = (waiting.packet.time_ns, u64::from(packet.len));
         self.newest_out_ns = self.newest_out_ns.max(entered);
@@ -165,7 +179,7 @@ impl Queue {
             self.outcome.backlog_max_bytes = self.outcome.backlog_max_bytes.max(before + len);
         }
         if packet.time_ns < self.warmup_ns {
-            return;
+            return true;
         }
         self.outcome.packets += 1;
         self.outcome.bytes += len;
@@ -174,10 +188,11 @@ impl Queue {
             let cause = match packet.ecn {
                 CE => Cause::Mark,
                 ECT1 => Cause::SceMark,
-                _ => return,
+                _ => return true,
             };
             self.count(packet.lane / 2, cause, packet.time_ns, series);
         }
+        true
     }
 
     /// Counts what happened outside the queue, e.g. by a schedule.
@@ -203,6 +218,8 @@ impl Queue {
             Limit::Bytes(n) => self.bytes_out - lost.bytes_out + u64::from(packet.len) > n,
             Limit::Unknown => false,
         };
+        // It drops for no other reason.
+        let full = full || self.outcome.aqm == "fifo";
         let cause = if full { Cause::Overflow } else { Cause::Aqm };
         let at_ns = if full || self.drops_at == DropsAt::Enqueue {
             self.bytes_in -= u64::from(packet.len);
@@ -213,7 +230,20 @@ impl Queue {
             self.packets_out += 1;
             seen_ns
         };
+        if let Some(log) = &mut self.lost {
+            log.push(Lost {
+                lane: packet.lane,
+                at_ns,
+                cause,
+            });
+        }
         self.count(packet.lane / 2, cause, at_ns, series);
+    }
+
+    /// When the packet that has waited longest went in, ns.
+    pub fn oldest_ns(&self) -> Option<u64> {
+        let fronts = self.lanes.iter().filter_map(VecDeque::front);
+        fronts.map(|w| w.packet.time_ns).min()
     }
 
     /// A packet of this length waited so long.
@@ -226,8 +256,8 @@ impl Queue {
 
     /// The end of the run: what waits is waiting still, or was dropped where
     /// nothing came after it to show that. `queued` is what the queue says
-    /// that it holds.
-    pub fn finish(&mut self, queued: Option<u64>, series: &mut Series) {
+    /// that it holds, `dropped` what it has dropped over the whole run.
+    pub fn finish(&mut self, queued: Option<u64>, dropped: Option<u64>, series: &mut Series) {
         let waiting: u64 = self.lanes.iter().map(|l| l.len() as u64).sum();
         let mut surplus = queued.map_or(0, |queued| waiting.saturating_sub(queued));
         // The oldest first: the queue holds the newest.
@@ -236,6 +266,7 @@ impl Queue {
             rest.extend(packets.iter().map(|w| (w.packet.time_ns, lane)));
         }
         rest.sort_unstable();
+        let mut kept = Vec::new();
         for (entered, lane) in rest {
             let Some(waiting) = self.lanes[lane].pop_front() else {
                 continue;
@@ -244,7 +275,18 @@ impl Queue {
                 surplus -= 1;
                 self.lose(&waiting, entered, series);
             } else {
-                self.hold(entered, self.end_ns, u64::from(waiting.packet.len));
+                kept.push(waiting);
+            }
+        }
+        // Nothing has left yet that came after them: that they were dropped on
+        // arrival shows in the queue's own count only.
+        let missing = dropped.map_or(0, |d| d.saturating_sub(self.dropped));
+        for (i, waiting) in kept.iter().enumerate() {
+            if (i as u64) < missing {
+                self.lose(waiting, waiting.packet.time_ns, series);
+            } else {
+                let len = u64::from(waiting.packet.len);
+                self.hold(waiting.packet.time_ns, self.end_ns, len);
             }
         }
     }
@@ -306,7 +348,7 @@ mod tests {
         queue.enter(packet(120, 2, 1, 2));
         queue.leave(packet(150, 0, 1, 2), &mut series);
         queue.leave(packet(200, 2, 1, CE), &mut series);
-        queue.finish(Some(0), &mut series);
+        queue.finish(Some(0), None, &mut series);
         let outcome = &queue.outcome;
         assert_eq!((outcome.packets, outcome.bytes), (2, 2000));
         assert_eq!(outcome.delay.sum(), 100 + 80);
@@ -327,7 +369,7 @@ mod tests {
         );
         (0..4).for_each(|key| queue.enter(packet(200 + key, 0, key, 0)));
         queue.leave(packet(300, 0, 2, 0), &mut series);
-        queue.finish(Some(1), &mut series);
+        queue.finish(Some(1), None, &mut series);
         assert_eq!(queue.outcome.counts.get(Cause::Aqm), 2);
         assert_eq!(queue.dropped, 2);
         let waited = (300 - 200) + (300 - 201) + (300 - 202) + (1000 - 203);
@@ -349,7 +391,7 @@ mod tests {
         queue.leave(packet(320, 0, 3, 0), &mut series);
         // Number 4 found one packet waiting, so it was not the buffer.
         queue.leave(packet(330, 0, 5, 0), &mut series);
-        queue.finish(Some(0), &mut series);
+        queue.finish(Some(0), None, &mut series);
         assert_eq!(queue.outcome.counts.get(Cause::Overflow), 1);
         assert_eq!(queue.outcome.counts.get(Cause::Aqm), 1);
     }
@@ -361,8 +403,19 @@ mod tests {
         queue.enter(packet(210, 2, 1, 0));
         queue.leave(packet(400, 2, 1, 0), &mut series);
         queue.enter(packet(500, 2, 2, 0)); // waiting
-        queue.finish(Some(1), &mut series);
+        queue.finish(Some(1), None, &mut series);
         assert_eq!(queue.outcome.counts.get(Cause::Aqm), 1);
         assert_eq!(queue.flows[0].counts.drops(), 1);
+    }
+
+    #[test]
+    fn the_queue_counts_what_it_dropped_last() {
+        let (mut queue, mut series) = (queue(Limit::Unknown, DropsAt::Enqueue), Series::default());
+        queue.outcome.aqm = "fifo".to_owned();
+        (0..4).for_each(|key| queue.enter(packet(200 + key, 0, key, 0)));
+        queue.leave(packet(300, 0, 0, 0), &mut series);
+        queue.finish(Some(2), Some(1), &mut series);
+        assert_eq!(queue.outcome.counts.get(Cause::Overflow), 1);
+        assert_eq!(queue.dropped, 1);
     }
 }

@@ -259,6 +259,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             interval_ns: plan.record.interval.ns(),
             series: plan.record.series != SeriesMode::Off,
             changes: plan.record.series == SeriesMode::Changes,
+            acks: plan.record.series == SeriesMode::Acks,
             events: plan.record.events,
             captures: plan.record.captures,
             packets: plan.record.packets,
@@ -305,6 +306,7 @@ fn whole(plan: &Plan, no: &mut Refusals) {
         for (path, on) in [
             ("record.events", plan.record.events),
             ("record.packets", plan.record.packets),
+            ("record.series", plan.record.series == SeriesMode::Changes),
         ] {
             if on {
                 no.add(path, "taken from captures", "captures = true");

@@ -1,0 +1,295 @@
+//! The captured packets as `packets.pcapng`, with the interfaces of the
+//! simulator's captures: NAME.in before the queue (and before a schedule of
+//! marks and losses, if there is one), NAME.out behind it, NAME.drop with the
+//! cause as comment.
+//!
+//! A drop is known only when a later packet overtakes it, and each link is read
+//! for itself: records wait until nothing older can come, and are then written
+//! in the order of time. Checksums are those of the guest, whose devices leave
+//! that of TCP and UDP to the hardware.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+use tailback_guest::job::Job;
+use tailback_record::pcapng::{Interface, PacketFile, interfaces_of};
+use tailback_record::{Cause, PacketCount};
+
+use super::frame::Frame;
+use super::queue::Lost;
+use super::ring::{Captured, SNAPLEN};
+use super::sys;
+
+/// Where the host looks for it.
+const FILE: &str = "/results/packets.pcapng";
+
+/// Packets of a capture at most, counted at every interface, as in the simulator.
+const MAX_PACKETS: u64 = 20_000_000;
+
+/// Records that wait for older ones at most; with more of them, a drop found
+/// later stands behind newer packets.
+const MAX_WAITING: usize = 1 << 17;
+
+/// Bytes written at once: each call goes through to the host.
+const BUFFER: usize = 1 << 20;
+
+/// Bytes of the file that the guest keeps in memory at most.
+const KEPT: usize = 16 << 20;
+
+/// Of a datagram's payload, its number is kept.
+const DATAGRAM_NUMBER: u32 = 8;
+
+/// The three places of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Before the queue.
+    In,
+    /// Behind it.
+    Out,
+    /// Dropped there.
+    Drop,
+}
+
+/// The first bytes of a packet.
+#[derive(Clone, Copy)]
+struct Head {
+    /// Frame length, bytes.
+    len: u32,
+    kept: u8,
+    bytes: [u8; SNAPLEN as usize],
+}
+
+impl Head {
+    /// The headers of a packet, and what tells datagrams apart.
+    fn of(captured: &Captured<'_>, frame: &Frame) -> Head {
+        let number = if frame.udp { DATAGRAM_NUMBER } else { 0 };
+        let wanted = captured
+            .len
+            .saturating_sub(frame.payload.saturating_sub(number))
+            .min(SNAPLEN);
+        let kept = captured.bytes.len().min(wanted as usize);
+        let mut bytes = [0; SNAPLEN as usize];
+        bytes[..kept].copy_from_slice(&captured.bytes[..kept]);
+        Head {
+            len: captured.len,
+            kept: kept as u8,
+            bytes,
+        }
+    }
+}
+
+/// A file of the host's that leaves nothing in the guest's memory.
+pub struct HostFile {
+    file: File,
+    kept: usize,
+}
+
+impl Write for HostFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.kept += written;
+        if self.kept > KEPT {
+            sys::forget(&self.file);
+            self.kept = 0;
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// A packet to be written.
+struct Record {
+    time_ns: u64,
+    interface: u32,
+    cause: Option<Cause>,
+    head: Head,
+}
+
+/// The capture of a run.
+pub struct Packets<W: Write = BufWriter<HostFile>> {
+    file: PacketFile<W>,
+    waiting: Vec<Record>,
+    /// By link and lane: packets in the queue, as `Queue` has them.
+    queued: Vec<Vec<VecDeque<Head>>>,
+    count: PacketCount,
+}
+
+impl Packets {
+    /// Begins the capture, if the job asks for it.
+    pub fn create(job: &Job) -> io::Result<Option<Packets>> {
+        if !job.record.packets {
+            return Ok(None);
+        }
+        let file = HostFile {
+            file: File::create(FILE)?,
+            kept: 0,
+        };
+        let writer = BufWriter::with_capacity(BUFFER, file);
+        let names: Vec<&str> = job.links.iter().map(|l| l.name.as_str()).collect();
+        let lanes = 2 * (job.flows.len() + job.sources.len());
+        Packets::new(writer, &names, lanes).map(Some)
+    }
+}
+
+impl<W: Write> Packets<W> {
+    fn new(writer: W, links: &[&str], lanes: usize) -> io::Result<Packets<W>> {
+        let interfaces: Vec<Interface> = links.iter().flat_map(|l| interfaces_of(l)).collect();
+        Ok(Packets {
+            file: PacketFile::create(writer, &interfaces)?,
+            waiting: Vec::new(),
+            queued: links.iter().map(|_| vec![VecDeque::new(); lanes]).collect(),
+            count: PacketCount::default(),
+        })
+    }
+
+    fn add(&mut self, link: usize, place: Place, time_ns: u64, cause: Option<Cause>, head: Head) {
+        self.waiting.push(Record {
+            time_ns,
+            interface: link as u32 * 3 + place as u32,
+            cause,
+            head,
+        });
+    }
+
+    /// A packet came to a link.
+    pub fn arrived(&mut self, link: usize, time_ns: u64, captured: &Captured<'_>, frame: &Frame) {
+        self.add(link, Place::In, time_ns, None, Head::of(captured, frame));
+    }
+
+    /// The schedule of a link dropped a packet.
+    pub fn dropped(&mut self, link: usize, time_ns: u64, captured: &Captured<'_>, frame: &Frame) {
+        let head = Head::of(captured, frame);
+        self.add(link, Place::Drop, time_ns, Some(Cause::Scheduled), head);
+    }
+
+    /// A packet went into the queue.
+    pub fn entered(&mut self, link: usize, lane: usize, captured: &Captured<'_>, frame: &Frame) {
+        self.queued[link][lane].push_back(Head::of(captured, frame));
+    }
+
+    /// A packet came out of the queue. `known`: it was seen going in.
+    pub fn left(
+        &mut self,
+        link: usize,
+        (lane, time_ns): (usize, u64),
+        known: bool,
+        captured: &Captured<'_>,
+        frame: &Frame,
+    ) {
+        if known {
+            self.queued[link][lane].pop_front();
+        }
+        self.add(link, Place::Out, time_ns, None, Head::of(captured, frame));
+    }
+
+    /// What the queue of a link is now known to have dropped.
+    pub fn lost(&mut self, link: usize, lost: &mut Vec<Lost>) {
+        for lost in lost.drain(..) {
+            if let Some(head) = self.queued[link][lost.lane].pop_front() {
+                self.add(link, Place::Drop, lost.at_ns, Some(lost.cause), head);
+            }
+        }
+    }
+
+    /// Writes what nothing older than `horizon_ns` can come before any more.
+    pub fn write(&mut self, horizon_ns: u64) -> io::Result<()> {
+        // Stable: what happened at one moment stays in the order of the captures.
+        self.waiting.sort_by_key(|r| r.time_ns);
+        let due = self.waiting.partition_point(|r| r.time_ns < horizon_ns);
+        let due = due.max(self.waiting.len().saturating_sub(MAX_WAITING));
+        for record in self.waiting.drain(..due) {
+            if self.count.recorded >= MAX_PACKETS {
+                self.count.lost += 1;
+                continue;
+            }
+            self.count.recorded += 1;
+            let head = &record.head;
+            self.file.packet(
+                record.interface,
+                record.time_ns,
+                head.len,
+                &head.bytes[..usize::from(head.kept)],
+                record.cause.map(Cause::name),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Completes the file; how many packets it holds.
+    pub fn finish(mut self) -> io::Result<PacketCount> {
+        self.write(u64::MAX)?;
+        self.file.finish()?;
+        Ok(self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Interface and time of each packet of a file.
+    fn written(file: &[u8]) -> Vec<(u32, u64)> {
+        let word =
+            |at: usize| u32::from_le_bytes([file[at], file[at + 1], file[at + 2], file[at + 3]]);
+        let (mut at, mut found) = (0, Vec::new());
+        while at < file.len() {
+            if word(at) == 6 {
+                let time = u64::from(word(at + 12)) << 32 | u64::from(word(at + 16));
+                found.push((word(at + 8), time));
+            }
+            at += word(at + 4) as usize;
+        }
+        found
+    }
+
+    #[test]
+    fn a_drop_found_late_stands_where_it_happened() {
+        let mut file = Vec::new();
+        let mut packets = Packets::new(&mut file, &["a", "b"], 2).expect("in memory");
+        let bytes = [0_u8; 66];
+        let captured = Captured {
+            time_ns: 0,
+            device: 0,
+            outgoing: false,
+            len: 1514,
+            bytes: &bytes,
+        };
+        let frame = Frame {
+            payload: 1448,
+            ..super::super::frame::parse(&super::super::frame::tests::segment()).expect("TCP")
+        };
+        for time in [10, 20, 30] {
+            packets.arrived(0, time, &captured, &frame);
+            packets.entered(0, 0, &captured, &frame);
+        }
+        packets.left(0, (0, 25), true, &captured, &frame);
+        packets.arrived(1, 25, &captured, &frame);
+        // The second of them may still turn out to be dropped at 20.
+        packets.write(20).expect("in memory");
+        let mut lost = vec![Lost {
+            lane: 0,
+            at_ns: 20,
+            cause: Cause::Aqm,
+        }];
+        packets.lost(0, &mut lost);
+        packets.left(0, (0, 40), true, &captured, &frame);
+        let count = packets.finish().expect("in memory");
+        assert_eq!((count.recorded, count.lost), (7, 0));
+        assert_eq!(
+            written(&file),
+            [
+                (0, 10),
+                (0, 20),
+                (2, 20),
+                (1, 25),
+                (3, 25),
+                (0, 30),
+                (1, 40)
+            ]
+        );
+    }
+}
