@@ -187,7 +187,7 @@ def test_what_tc_refuses_fails_its_run_only(tailback: Tailback, scenario: Path) 
 def test_a_panic_costs_its_run_and_is_shown(own_kit: Kit, tmp_path: Path) -> None:
     del own_kit
     sweep = SCENARIO + '[sweep]\n"flows.cubic.cc" = [{ name = "panics", kernel = true, module = '
-    sweep += '"panics" }, "reno"]\n'
+    sweep += '"own" }, "reno"]\n'
     with pytest.raises(RunsFailed) as failed:
         tb.run(sweep, engine="kernel", out=tmp_path)
     [message] = failed.value.failures
@@ -204,7 +204,7 @@ def test_a_hang_ends_and_the_others_go_on(
     del own_kit
     file = tmp_path / "hang.toml"
     sweep = '[sweep]\n"flows.cubic.cc" = ["reno", { name = "hangs", kernel = true, module = '
-    file.write_text(SCENARIO + sweep + '"hangs" }]\n', encoding="utf-8")
+    file.write_text(SCENARIO + sweep + '"own" }]\n', encoding="utf-8")
     monkeypatch.setenv("TAILBACK_STALL_S", "10")
     done = tailback("run", file, "--engine", "kernel", "--json", "--jobs", "2")
     assert done.returncode == 1
@@ -432,7 +432,7 @@ queue = { aqm = "codel" }
 [path]
 rtt = "20ms"
 [[flows]]
-cc = { name = "fixed", kernel = true, module = "fixed" }
+cc = { name = "fixed", kernel = true, module = "own" }
 """
 
 
@@ -441,9 +441,9 @@ def test_a_congestion_control_of_the_users_runs(own_kit: Kit, tmp_path: Path) ->
     [flow] = run.summary["flows"]
     # A window of 20 segments in each RTT, to the packets' own time on the link.
     assert flow["throughput_mbit"] == pytest.approx(20 * 1448 * 8 / 20e-3 / 1e6, rel=0.02)
-    [manifest] = [m for m in own_kit.extras() if m["name"] == "fixed"]
+    [manifest] = [m for m in own_kit.extras() if m["name"] == "own"]
     environment = run.manifest["environment"]
-    assert environment["kit"]["extra"]["fixed"] == manifest["hash"]
+    assert environment["kit"]["extra"]["own"] == manifest["hash"]
 
 
 def test_the_kernels_own_source_as_a_module_is_the_same(own_kit: Kit, tmp_path: Path) -> None:
