@@ -2,7 +2,7 @@
 //! (Linux `tcp_input.c`, `tcp_output.c`, `tcp_dctcp.h`).
 
 use super::ranges::Ranges;
-use super::{Port, SYN_EXTRA};
+use super::{Port, SYN_EXTRA, timer};
 use crate::cc::EcnNeed;
 use crate::packet::{Ecn, Packet, Sack, flags};
 use crate::plan::TcpPlan;
@@ -21,6 +21,11 @@ const COMPRESSED_MAX: u32 = 44;
 /// Linux `tcp_comp_sack_delay_ns`.
 const COMPRESS_DELAY: Time = Time::from_ms(1);
 
+/// Linux takes half of the receive buffer for payload until it has seen a
+/// segment, then this share of it, in 256ths: payload over `skb->truesize` of
+/// a full segment that was not merged with others.
+const PAYLOAD_SHARE: u64 = 162;
+
 /// How the receiver echoes CE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnEcho {
@@ -30,6 +35,14 @@ pub enum EcnEcho {
     Sticky,
     /// ECE per packet, an ACK at once when CE starts or ends (RFC 8257 section 3.2).
     PerPacket,
+}
+
+/// How many segments the window grows by at the start: it begins as half of
+/// the receive buffer and rises by two segments for each that arrives until it
+/// is [`PAYLOAD_SHARE`] of it (`tcp_measure_rcv_mss`, `tcp_grow_window`).
+fn growing_segments(plan: &TcpPlan) -> u64 {
+    let room = plan.rwnd.0 * (PAYLOAD_SHARE - 128) / 128;
+    room.div_ceil(2 * u64::from(plan.mss).max(1))
 }
 
 impl EcnEcho {
@@ -60,6 +73,8 @@ pub struct Receiver {
     ts_recent: Time,
     /// ACKs to be sent without delay.
     quick: u32,
+    /// Segments by which the window still grows, each acknowledged at once.
+    growing: u64,
     /// Delay of the next delayed ACK; zero before the first data.
     ato: Time,
     /// Arrival of the last data.
@@ -72,6 +87,8 @@ pub struct Receiver {
     ack_now: bool,
     /// When the delayed ACK is due.
     delack: Time,
+    /// That time is the one at which the timer wheel fires.
+    delack_rounded: bool,
     /// When the compressed ACK is due.
     compress: Time,
     compressed: u32,
@@ -104,6 +121,11 @@ impl Receiver {
             dsack: None,
             ts_recent: Time::ZERO,
             quick: 0,
+            growing: if plan.quickack {
+                growing_segments(plan)
+            } else {
+                0
+            },
             ato: if plan.quickack {
                 Time::ZERO
             } else {
@@ -114,6 +136,7 @@ impl Receiver {
             rtt: Time::ZERO,
             ack_now: false,
             delack: Time::NEVER,
+            delack_rounded: false,
             compress: Time::NEVER,
             compressed: 0,
             dup_acks: 0,
@@ -140,6 +163,10 @@ impl Receiver {
     pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
         if self.compress <= now {
             self.send_ack(self.rcv_nxt, port);
+        } else if self.delack <= now && !self.delack_rounded {
+            // Linux's timer fires a jiffy on, so that it is never early.
+            self.delack = timer::fires(self.delack, self.delack);
+            self.delack_rounded = true;
         } else if self.delack <= now {
             // The delayed ACK was missed: more patience next time.
             self.ato = (self.ato + self.ato).min(self.rto());
@@ -212,6 +239,7 @@ impl Receiver {
             }
             let merged = self.out_of_order.insert(seq, seq + 1, |_, _| {});
             self.put_recent(merged);
+            self.grow_window();
         }
         self.acknowledge(now, port);
     }
@@ -242,6 +270,16 @@ impl Receiver {
         self.last_data = now;
         if self.echo != EcnEcho::None {
             self.note_ecn(packet.ecn, port);
+        }
+        self.grow_window();
+    }
+
+    /// Linux `tcp_grow_window`: while the window grows the sender is to hear of it.
+    #[inline]
+    fn grow_window(&mut self) {
+        if self.growing > 0 {
+            self.growing -= 1;
+            self.quick |= 1;
         }
     }
 
@@ -327,6 +365,7 @@ impl Receiver {
             self.delack = self.delack.min(now + ato);
         } else {
             self.delack = now + ato;
+            self.delack_rounded = false;
         }
     }
 

@@ -27,6 +27,14 @@ use super::tcp::{self, Info};
 /// caused is over.
 const SETTLE_NS: u64 = 20_000_000;
 
+/// A jiffy, ns (HZ 1000).
+const JIFFY_NS: u64 = 1_000_000;
+
+/// A run begins with a jiffy that is a multiple of this: CUBIC's clock and
+/// timers, which fire at multiples of 8 or 64 jiffies if they lie far ahead,
+/// have the same phase in every run, that of the simulator.
+const START_JIFFIES: u64 = 512;
+
 /// Between two looks at the captures, ns.
 const DRAIN_NS: u64 = 50_000_000;
 
@@ -49,6 +57,7 @@ enum Due {
     Start(usize),
     Datagram(usize),
     Drain,
+    Look,
     Sample,
     Progress,
 }
@@ -84,6 +93,8 @@ struct Connection<'a> {
     rwnd_limited_samples: u64,
     rwnd_limited_us: u64,
     recorded_cwnd: u32,
+    /// As it was when it was last recorded after an ACK.
+    recorded: Info,
     series: Option<FlowSeries>,
     error: Option<String>,
 }
@@ -95,6 +106,8 @@ struct FlowSeries {
     in_flight: SeriesId,
     delivered: SeriesId,
     alpha: Option<SeriesId>,
+    /// Congestion state and acknowledged bytes, if the state is recorded after every ACK.
+    acks: Option<(SeriesId, SeriesId)>,
 }
 
 struct LinkProbe {
@@ -196,6 +209,7 @@ impl<'a> Runner<'a> {
                     in_flight: id("in_flight"),
                     delivered: id("delivered_bytes"),
                     alpha: (flow.cc == "dctcp").then(|| id("alpha")),
+                    acks: job.record.acks.then(|| (id("ca_state"), id("acked_bytes"))),
                 }
             });
             connections.push(Connection {
@@ -215,6 +229,7 @@ impl<'a> Runner<'a> {
                 rwnd_limited_samples: 0,
                 rwnd_limited_us: 0,
                 recorded_cwnd: 0,
+                recorded: Info::default(),
                 series: recorded,
                 error: None,
             });
@@ -223,7 +238,7 @@ impl<'a> Runner<'a> {
         for source in &job.sources {
             playing.push(open_source(source, job, namespaces)?);
         }
-        if job.record.changes {
+        if job.record.changes || job.record.acks {
             for (namespace, fd) in captures.sender_rings() {
                 poll.add(fd, READABLE | EDGE, token(SENDER_RING, namespace))
                     .map_err(io("epoll"))?;
@@ -250,6 +265,11 @@ impl<'a> Runner<'a> {
     fn play(&mut self) -> Result<(), String> {
         let now = sys::monotonic_ns();
         self.origin_ns = now + SETTLE_NS;
+        if let Some(jiffies) = jiffies() {
+            let then = jiffies + SETTLE_NS / JIFFY_NS;
+            let wait = then.next_multiple_of(START_JIFFIES) - jiffies;
+            self.origin_ns = (now / JIFFY_NS + wait) * JIFFY_NS;
+        }
         // The clocks differ by a constant: virtual time is adjusted by nobody.
         self.captures
             .begin(sys::realtime_ns() - now + self.origin_ns);
@@ -301,6 +321,9 @@ impl<'a> Runner<'a> {
         }
         add(job.record.interval_ns, Due::Sample);
         add(DRAIN_NS, Due::Drain);
+        if job.record.acks {
+            add(JIFFY_NS, Due::Look);
+        }
         add(0, Due::Progress);
     }
 
@@ -320,6 +343,11 @@ impl<'a> Runner<'a> {
                 self.captures.drain(at, &mut self.series);
                 self.receive_datagrams(at);
                 self.due.push(Reverse((at + DRAIN_NS, due)));
+            }
+            Due::Look => {
+                // TCP's timers fire with jiffies; nothing tells of them.
+                self.record_changes(None);
+                self.due.push(Reverse((at + JIFFY_NS, due)));
             }
             Due::Sample => {
                 self.sample(at)?;
@@ -342,7 +370,7 @@ impl<'a> Runner<'a> {
             LISTENER => self.accept(index)?,
             SENDER => self.write(index, events),
             RECEIVER => self.read(index),
-            SENDER_RING => self.record_changes(index),
+            SENDER_RING => self.record_changes(Some(index)),
             _ => {}
         }
         Ok(())
@@ -470,11 +498,11 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The senders of a namespace have heard something.
-    fn record_changes(&mut self, namespace: usize) {
+    /// The senders of a namespace, or all, may have heard something.
+    fn record_changes(&mut self, namespace: Option<usize>) {
         let now = sys::monotonic_ns().saturating_sub(self.origin_ns);
         for connection in &mut self.connections {
-            if connection.flow.sender != namespace {
+            if namespace.is_some_and(|n| connection.flow.sender != n) {
                 continue;
             }
             let (Some(socket), Some(ids)) = (&connection.sender, &connection.series) else {
@@ -483,7 +511,9 @@ impl<'a> Runner<'a> {
             let Ok(info) = tcp::info(socket) else {
                 continue;
             };
-            if info.cwnd != connection.recorded_cwnd && info.srtt_us > 0 {
+            if ids.acks.is_some() {
+                connection.record_ack(now, &info, &mut self.series);
+            } else if info.cwnd != connection.recorded_cwnd && info.srtt_us > 0 {
                 connection.recorded_cwnd = info.cwnd;
                 self.series.push(ids.cwnd, now, f64::from(info.cwnd));
             }
@@ -702,6 +732,11 @@ impl Connection<'_> {
         let Some(ids) = &self.series else {
             return;
         };
+        if ids.acks.is_some() {
+            // The rest is recorded with every ACK.
+            series.push(ids.srtt, now, srtt_ns as f64);
+            return;
+        }
         series.push(ids.cwnd, now, f64::from(info.cwnd));
         if info.ssthresh < INFINITE_SSTHRESH {
             series.push(ids.ssthresh, now, f64::from(info.ssthresh));
@@ -711,6 +746,36 @@ impl Connection<'_> {
         if let Some(receiver) = self.receiver.as_ref().and_then(|s| tcp::info(s).ok()) {
             series.push(ids.delivered, now, self.delivered(&receiver) as f64);
         }
+        if let Some(id) = ids.alpha
+            && let Some(alpha) = tcp::dctcp_alpha(socket)
+        {
+            series.push(id, now, alpha);
+        }
+    }
+
+    /// The state of the sender, if it is another than before.
+    fn record_ack(&mut self, now: u64, info: &Info, series: &mut Series) {
+        let shown = |i: &Info| (i.acked_bytes, i.cwnd, i.ssthresh, i.in_flight, i.ca_state);
+        if shown(info) == shown(&self.recorded) {
+            return;
+        }
+        self.recorded = *info;
+        let (Some(socket), Some(ids)) = (&self.sender, &self.series) else {
+            return;
+        };
+        let Some((ca_state, acked_bytes)) = ids.acks.filter(|_| info.srtt_us > 0) else {
+            return;
+        };
+        // The SYN counts as a byte.
+        let acked = info.acked_bytes.saturating_sub(1);
+        let acked = self.flow.bytes.map_or(acked, |bytes| acked.min(bytes));
+        series.push(acked_bytes, now, acked as f64);
+        series.push(ids.cwnd, now, f64::from(info.cwnd));
+        if info.ssthresh < INFINITE_SSTHRESH {
+            series.push(ids.ssthresh, now, f64::from(info.ssthresh));
+        }
+        series.push(ids.in_flight, now, f64::from(info.in_flight));
+        series.push(ca_state, now, f64::from(info.ca_state));
         if let Some(id) = ids.alpha
             && let Some(alpha) = tcp::dctcp_alpha(socket)
         {
@@ -873,6 +938,13 @@ fn read_options(known: &'static [Opt], texts: &[(String, String)]) -> Result<Opt
         options.set(opt.name, value);
     }
     Ok(options)
+}
+
+/// The kernel's count of jiffies, if it tells.
+fn jiffies() -> Option<u64> {
+    let text = fs::read_to_string("/proc/timer_list").ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("jiffies:"))?;
+    line.trim().parse().ok()
 }
 
 fn trimmed(path: &str) -> String {

@@ -259,6 +259,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             interval_ns: plan.record.interval.ns(),
             series: plan.record.series != SeriesMode::Off,
             changes: plan.record.series == SeriesMode::Changes,
+            acks: plan.record.series == SeriesMode::Acks,
             events: plan.record.events,
             captures: plan.record.captures,
             packets: plan.record.packets,
