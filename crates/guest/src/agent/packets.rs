@@ -19,7 +19,6 @@ use tailback_record::{Cause, PacketCount};
 use super::frame::Frame;
 use super::queue::Lost;
 use super::ring::{Captured, SNAPLEN};
-use super::sys;
 
 /// Where the host looks for it.
 const FILE: &str = "/results/packets.pcapng";
@@ -33,9 +32,6 @@ const MAX_WAITING: usize = 1 << 17;
 
 /// Bytes written at once: each call goes through to the host.
 const BUFFER: usize = 1 << 20;
-
-/// Bytes of the file that the guest keeps in memory at most.
-const KEPT: usize = 16 << 20;
 
 /// Of a datagram's payload, its number is kept.
 const DATAGRAM_NUMBER: u32 = 8;
@@ -79,28 +75,6 @@ impl Head {
     }
 }
 
-/// A file of the host's that leaves nothing in the guest's memory.
-pub struct HostFile {
-    file: File,
-    kept: usize,
-}
-
-impl Write for HostFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.kept += written;
-        if self.kept > KEPT {
-            sys::forget(&self.file);
-            self.kept = 0;
-        }
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
 /// A packet to be written.
 struct Record {
     time_ns: u64,
@@ -110,7 +84,7 @@ struct Record {
 }
 
 /// The capture of a run.
-pub struct Packets<W: Write = BufWriter<HostFile>> {
+pub struct Packets<W: Write = BufWriter<File>> {
     file: PacketFile<W>,
     waiting: Vec<Record>,
     /// By link and lane: packets in the queue, as `Queue` has them.
@@ -124,11 +98,7 @@ impl Packets {
         if !job.record.packets {
             return Ok(None);
         }
-        let file = HostFile {
-            file: File::create(FILE)?,
-            kept: 0,
-        };
-        let writer = BufWriter::with_capacity(BUFFER, file);
+        let writer = BufWriter::with_capacity(BUFFER, File::create(FILE)?);
         let names: Vec<&str> = job.links.iter().map(|l| l.name.as_str()).collect();
         let lanes = 2 * (job.flows.len() + job.sources.len());
         Packets::new(writer, &names, lanes).map(Some)

@@ -479,15 +479,3 @@ pub fn zeros(bytes: usize) -> io::Result<File> {
     std::os::unix::fs::FileExt::write_all_at(&file, &vec![0; bytes], 0)?;
     Ok(file)
 }
-
-/// Hands what was written to a file on to the host and forgets it: else the
-/// guest's memory fills with it. Moves on without that where it fails.
-pub fn forget(file: &File) {
-    let fd = file.as_raw_fd();
-    let flags = libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
-    // SAFETY: an open file; no memory is passed.
-    unsafe {
-        libc::sync_file_range(fd, 0, 0, flags);
-        libc::posix_fadvise(fd, 0, 0, libc::POSIX_FADV_DONTNEED);
-    }
-}
