@@ -148,12 +148,12 @@ def test_nothing_before_the_warm_up_counts(tmp_path: Path) -> None:
     later, _ = one(tmp_path, text, bottleneck__queue=queue)
     # The same run: what differs is where counting begins.
     assert later["flows"][0]["from_s"] == 1.0
-    for get in (
-        lambda s: s["queue"]["packets"],
-        lambda s: s["flows"][0]["packets"],
-        lambda s: s["flows"][0]["delivered_bytes"],
+    for before, after in (
+        (whole["queue"]["packets"], later["queue"]["packets"]),
+        (whole["flows"][0]["packets"], later["flows"][0]["packets"]),
+        (whole["flows"][0]["delivered_bytes"], later["flows"][0]["delivered_bytes"]),
     ):
-        assert 0.55 * get(whole) < get(later) < 0.72 * get(whole)
+        assert 0.55 * before < after < 0.72 * before
     assert later["queue"]["utilisation"] == pytest.approx(1.0, abs=0.01)
 
 
