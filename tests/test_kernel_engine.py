@@ -44,7 +44,7 @@ def one(
 
 def both(tmp_path: Path, text: str, **values: object) -> tuple[dict[str, Any], dict[str, Any]]:
     """Summaries of kernel and simulator."""
-    return one(tmp_path, text, **values)[0], one(tmp_path, text, "sim", **values)[0]
+    return one(tmp_path, text, "kernel", **values)[0], one(tmp_path, text, "sim", **values)[0]
 
 
 def columns(value: object, path: str = "") -> set[str]:
@@ -271,13 +271,13 @@ def test_a_queue_without_waiting_is_as_in_the_simulator(tmp_path: Path, link: st
 def test_delay_jitter_and_loss_of_a_link(tmp_path: Path) -> None:
     text = BASE + '[[flows]]\ncc = "reno"\nbytes = "20kb"\n'
     text += '[[traffic]]\nkind = "cbr"\nrate = "8Mbit"\n'
-    values = {"bottleneck__delay": "30ms", "warmup": "0s"}
+    values: dict[str, object] = {"bottleneck__delay": "30ms", "warmup": "0s"}
     kernel, sim = both(tmp_path, text, **values)
     assert kernel["flows"][0]["completion_s"] == pytest.approx(
         sim["flows"][0]["completion_s"], rel=0.03
     )
     assert 50 <= kernel["flows"][0]["rtt_ms"]["p50"] < 56
-    jitter, _ = one(tmp_path, text, bottleneck__jitter="10ms", **values)
+    jitter, _ = one(tmp_path, text, "kernel", bottleneck__jitter="10ms", **values)
     assert 52 <= jitter["flows"][0]["rtt_ms"]["p50"] < 66
     lossy, other = both(tmp_path, text, bottleneck__loss=0.1, **values)
     [mine], [theirs] = lossy["traffic"], other["traffic"]

@@ -103,7 +103,7 @@ def leftovers(out: Path) -> list[str]:
 def has_landlock() -> bool:
     """Whether this machine can keep a process from files; asked as the launcher does."""
     create_ruleset, version = 444, 1
-    return ctypes.CDLL(None).syscall(create_ruleset, None, 0, version) > 0
+    return bool(ctypes.CDLL(None).syscall(create_ruleset, None, 0, version) > 0)
 
 
 # --- bad input ------------------------------------------------------------------------
