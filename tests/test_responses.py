@@ -10,8 +10,8 @@ import responses
 from responses import CCS, Case, Observed
 from tailback.kernel.kit import Kit
 
-#: Largest difference of the times of a row, us: what leaves a link is a few us
-#: later in Linux.
+#: Largest difference of the times of a row, us: a round trip over Linux's links
+#: is about half a microsecond longer, which adds up.
 TIME_US = 200
 
 
@@ -31,8 +31,8 @@ def test_the_simulator_responds_as_the_kernel(
     assert [r.response for r in rows] == [r.response for r in table.rows[cc]]
     off = max(abs(a.time_us - b.time_us) for a, b in zip(rows, table.rows[cc], strict=True))
     assert off <= TIME_US
-    # A row more or less at the end, where a few us decide.
-    assert abs(len(observed) - table.count[cc]) <= 3
+    # Of what happens within a microsecond a trace keeps one row.
+    assert abs(len(observed) - table.count[cc]) <= max(3, table.count[cc] // 1000)
 
 
 def test_scenarios_cover_every_state(simulated: dict[Case, Observed]) -> None:
