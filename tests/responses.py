@@ -293,7 +293,8 @@ def write_page(out: Path) -> None:
         first = "none" if d.first is None else f"{d.first[0].time_us / 1000:.1f} ms"
         shown = f"[{name}](../tests/response/{name}.toml): {title(name)}" if cc == CCS[0] else ""
         lines.append(
-            f"| {shown} | {cc} | {len(golden(name).rows[cc])} | {first} | {d.cwnd} | {d.time_us} us |"
+            f"| {shown} | {cc} | {len(golden(name).rows[cc])} | {first} | {d.cwnd} "
+            f"| {d.time_us} us |"
         )
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     made = export.spec(figure({name: (golden(name), found) for name in SHOWN}))

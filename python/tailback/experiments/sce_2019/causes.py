@@ -27,8 +27,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 )
 
 _RECEIVER = (
-    "probably the receiver: one that echoes a mark until the sender's CWR (RFC 3168) instead of DCTCP's "
-    "precise echo gives 6.13 ms at 100 Mbit/s and 0 ms, 6.34 ms at 50 Mbit/s and 0 ms"
+    "probably the receiver: one that echoes a mark until the sender's CWR (RFC 3168) instead of "
+    "DCTCP's precise echo gives 6.13 ms at 100 Mbit/s and 0 ms, 6.34 ms at 50 Mbit/s and 0 ms"
 )
 _DCTCP_LONG = (
     "not explained; Linux's DCTCP cuts little where the draft's cut nearly by half. An RFC 3168 "
