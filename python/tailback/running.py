@@ -138,6 +138,8 @@ def run_loaded(
             store.write_index(root, index)
         missing = _missing(loaded, runners, folder)
         failures = _execute(missing, folder, jobs or machine.cores(), progress)
+        # It clears up as it goes: not only when somebody has dealt with the error.
+        del folder
     results = [
         Results.of(index, root, _assertions(scenario))
         for index, scenario in zip(indexes, loaded, strict=True)
@@ -161,6 +163,17 @@ def check(
     return load(scenario, texts(set or {}), seeds, engines.get(engine))
 
 
+def overrides(words: Sequence[str]) -> list[tuple[str, str]]:
+    """What `--set` says, for `load`."""
+    pairs = []
+    for text in words:
+        path, equals, value = text.partition("=")
+        if not equals or not path.strip():
+            raise InputError(f"--set {text}: expected KEY=VALUE")
+        pairs.append((path.strip(), value))
+    return pairs
+
+
 def texts(values: Mapping[str, object]) -> list[tuple[str, str]]:
     """Values to replace as TOML text, as `load` takes them."""
     return [(path, toml.value(value)) for path, value in values.items()]
@@ -168,11 +181,11 @@ def texts(values: Mapping[str, object]) -> list[tuple[str, str]]:
 
 def load(
     scenario: Source,
-    overrides: Sequence[tuple[str, str]],
+    values: Sequence[tuple[str, str]],
     seeds: int | None,
     runner: engines.Engine | None = None,
 ) -> _native.Scenario:
-    """As `check`, the values of `overrides` being TOML text or bare words.
+    """As `check`, the `values` by path being TOML text or bare words.
 
     Without an engine it is validated for the simulator.
     """
@@ -185,7 +198,7 @@ def load(
     chosen = runner or engines.get("sim")
 
     def read(options: Mapping[str, Any]) -> _native.Scenario:
-        return _native.load(text, name, list(overrides), seeds, folder=folder, **options)
+        return _native.load(text, name, list(values), seeds, folder=folder, **options)
 
     return chosen.load(read)
 

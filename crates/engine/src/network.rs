@@ -134,6 +134,8 @@ struct FlowSeries {
     in_flight: SeriesId,
     delivered: SeriesId,
     gauges: Vec<SeriesId>,
+    /// Congestion state and acknowledged bytes, if the state is recorded after every ACK.
+    acks: Option<(SeriesId, SeriesId)>,
 }
 
 struct LinkSeries {
@@ -544,12 +546,44 @@ impl Network {
     fn record_change(&mut self, index: usize) {
         let flow = &mut self.flows[index];
         let cwnd = flow.sender.conn.cwnd;
-        if cwnd != flow.recorded_cwnd
-            && let Some(series) = &flow.series
-        {
+        let Some(ids) = &flow.series else {
+            return;
+        };
+        if ids.acks.is_some() {
+            return self.record_ack(index);
+        }
+        if cwnd != flow.recorded_cwnd {
             flow.recorded_cwnd = cwnd;
+            self.series.push(ids.cwnd, self.now.ns(), f64::from(cwnd));
+        }
+    }
+
+    /// The state of a sender that has had an ACK or a timer of its own.
+    fn record_ack(&mut self, index: usize) {
+        let (flow, now) = (&self.flows[index], self.now.ns());
+        let conn = &flow.sender.conn;
+        let Some(ids) = flow.series.as_ref().filter(|_| conn.srtt > Time::ZERO) else {
+            return;
+        };
+        let Some((ca_state, acked_bytes)) = ids.acks else {
+            return;
+        };
+        let acked = conn.snd_una * flow.mss;
+        let acked = flow.bytes.map_or(acked, |bytes| acked.min(bytes));
+        self.series.push(acked_bytes, now, acked as f64);
+        self.series.push(ids.cwnd, now, f64::from(conn.cwnd));
+        if conn.ssthresh < cc::INFINITE_SSTHRESH {
             self.series
-                .push(series.cwnd, self.now.ns(), f64::from(cwnd));
+                .push(ids.ssthresh, now, f64::from(conn.ssthresh));
+        }
+        self.series
+            .push(ids.in_flight, now, f64::from(conn.in_flight));
+        let state = f64::from(conn.ca_state as u8);
+        self.series.push(ca_state, now, state);
+        self.scratch.clear();
+        flow.sender.cc.gauges(conn, &mut self.scratch);
+        for (id, value) in ids.gauges.iter().zip(&self.scratch) {
+            self.series.push(*id, now, *value);
         }
     }
 
@@ -571,6 +605,11 @@ impl Network {
                 continue;
             };
             let conn = &flow.sender.conn;
+            if ids.acks.is_some() {
+                // The rest is recorded with every ACK.
+                self.series.push(ids.srtt, now, srtt.ns() as f64);
+                continue;
+            }
             self.series.push(ids.cwnd, now, f64::from(conn.cwnd));
             if conn.ssthresh < cc::INFINITE_SSTHRESH {
                 self.series
@@ -672,6 +711,7 @@ impl Network {
                 backlog_byte_ns: sink.backlog_byte_ns(),
                 backlog_max_bytes: sink.backlog_max,
                 capacity_bytes: link.capacity_bytes(warmup, end),
+                totals: None,
             });
         }
         outcome.series = series;

@@ -117,6 +117,9 @@ pub enum SeriesMode {
     Interval,
     /// The congestion window at every change too.
     Changes,
+    /// The state of a sender after every ACK and every timer of its own; only
+    /// the rest every record interval.
+    Acks,
 }
 
 /// A rate over time.

@@ -53,8 +53,10 @@ pub struct Record {
     pub interval_ns: u64,
     /// Whether samples go into the series (they always go into the means).
     pub series: bool,
-    /// Whether the sender is looked at after every ACK.
+    /// Whether the sender is looked at after every ACK, for changes of its window.
     pub changes: bool,
+    /// Whether the sender's state is recorded after every ACK and every timer of its own.
+    pub acks: bool,
     /// Whether every drop and mark becomes an event.
     pub events: bool,
     /// Whether packets are captured before and behind the queues.

@@ -19,6 +19,6 @@ pub mod summary;
 
 pub use cause::{Cause, Counts, FlowCounts};
 pub use histogram::Histogram;
-pub use outcome::{FlowOutcome, LinkOutcome, Outcome, PacketCount, TrafficOutcome};
+pub use outcome::{FlowOutcome, LinkOutcome, Outcome, PacketCount, Totals, TrafficOutcome};
 pub use series::{Series, SeriesId};
 pub use summary::Summary;

@@ -27,6 +27,10 @@ pub struct Outcome {
     pub events: u64,
     /// Of the packet capture, if there is one.
     pub packets: Option<PacketCount>,
+    /// Packets were not watched: what follows from them (RTTs, delays, backlogs,
+    /// drops and marks by flow and cause) is not available. Of links there is
+    /// what [`LinkOutcome::totals`] has.
+    pub unwatched: bool,
 }
 
 /// How much of a run its packet capture holds.
@@ -93,6 +97,17 @@ pub struct LinkOutcome {
     pub backlog_byte_ns: u128,
     /// Largest backlog, bytes.
     pub backlog_max_bytes: u64,
+    /// What the queue itself has counted, where packets were not watched.
+    pub totals: Option<Totals>,
+}
+
+/// What a queue counts, whatever the cause and the flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Packets dropped.
+    pub drops: u64,
+    /// Packets marked CE; `None`: this queue does not count them.
+    pub marks: Option<u64>,
 }
 
 /// What one unresponsive source did.

@@ -53,13 +53,13 @@ pub struct FlowSummary {
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Drops of its packets at every link.
-    pub drops: u64,
+    pub drops: Option<u64>,
     /// CE marks of its packets at every link.
-    pub marks: u64,
+    pub marks: Option<u64>,
     /// SCE marks of its packets at every link.
-    pub sce_marks: u64,
+    pub sce_marks: Option<u64>,
     /// Drops and marks by cause, those that happened.
-    pub causes: Causes,
+    pub causes: Option<Causes>,
     /// From the flow's start until every byte was delivered, s.
     pub completion_s: Option<f64>,
     /// Payload delivered in order over its measured time, bytes.
@@ -99,19 +99,19 @@ pub struct QueueSummary {
     /// Frame bytes forwarded.
     pub bytes: u64,
     /// Drops of every cause.
-    pub drops: u64,
+    pub drops: Option<u64>,
     /// CE marks of every cause.
-    pub marks: u64,
+    pub marks: Option<u64>,
     /// SCE marks.
-    pub sce_marks: u64,
+    pub sce_marks: Option<u64>,
     /// Drops and marks by cause, those that happened.
-    pub causes: Causes,
+    pub causes: Option<Causes>,
     /// Frame bytes sent over rate x time.
     pub utilisation: Option<f64>,
     /// Time-weighted mean of the backlog, bytes.
     pub occupancy_bytes_mean: Option<f64>,
     /// Largest backlog, bytes.
-    pub occupancy_bytes_max: u64,
+    pub occupancy_bytes_max: Option<u64>,
 }
 
 /// Queue delay, ms.
@@ -147,13 +147,13 @@ pub struct TrafficSummary {
     /// Packets that arrived.
     pub received_packets: u64,
     /// Drops of its packets at every link.
-    pub drops: u64,
+    pub drops: Option<u64>,
     /// CE marks of its packets at every link.
-    pub marks: u64,
+    pub marks: Option<u64>,
     /// SCE marks of its packets at every link.
-    pub sce_marks: u64,
+    pub sce_marks: Option<u64>,
     /// Drops and marks by cause, those that happened.
-    pub causes: Causes,
+    pub causes: Option<Causes>,
 }
 
 /// Counters by cause, written as an object of those that are not 0.
@@ -182,12 +182,14 @@ impl Summary {
     /// Summarises what a run measured.
     pub fn new(outcome: &Outcome, run_id: &str, seed: u64) -> Summary {
         let measured_ns = outcome.duration_ns.saturating_sub(outcome.warmup_ns);
+        let watched = !outcome.unwatched;
         let queues: Vec<QueueSummary> = outcome
             .links
             .iter()
-            .map(|link| QueueSummary::new(link, measured_ns))
+            .map(|link| QueueSummary::new(link, measured_ns, watched))
             .collect();
-        let flows: Vec<FlowSummary> = outcome.flows.iter().map(FlowSummary::new).collect();
+        let flows = outcome.flows.iter();
+        let flows: Vec<FlowSummary> = flows.map(|f| FlowSummary::new(f, watched)).collect();
         let throughputs: Vec<f64> = flows.iter().filter_map(|f| f.throughput_mbit).collect();
         Summary {
             seed,
@@ -198,13 +200,18 @@ impl Summary {
             flows,
             queue: queues.first().cloned(),
             queues,
-            traffic: outcome.traffic.iter().map(TrafficSummary::new).collect(),
+            traffic: outcome
+                .traffic
+                .iter()
+                .map(|source| TrafficSummary::new(source, watched))
+                .collect(),
         }
     }
 }
 
 impl FlowSummary {
-    fn new(flow: &FlowOutcome) -> FlowSummary {
+    fn new(flow: &FlowOutcome, watched: bool) -> FlowSummary {
+        let counts = watched.then_some(flow.counts);
         FlowSummary {
             name: flow.name.clone(),
             cc: flow.cc.clone(),
@@ -219,10 +226,10 @@ impl FlowSummary {
             packets: flow.packets,
             retransmits: flow.retransmits,
             timeouts: flow.timeouts,
-            drops: flow.counts.drops(),
-            marks: flow.counts.marks(),
-            sce_marks: flow.counts.sce_marks(),
-            causes: Causes(flow.counts),
+            drops: counts.map(|c| c.drops()),
+            marks: counts.map(|c| c.marks()),
+            sce_marks: counts.map(|c| c.sce_marks()),
+            causes: counts.map(Causes),
             completion_s: flow.completion_ns.map(seconds),
             delivered_bytes: flow.delivered_bytes,
             from_s: seconds(flow.from_ns),
@@ -233,7 +240,9 @@ impl FlowSummary {
 }
 
 impl QueueSummary {
-    fn new(link: &LinkOutcome, measured_ns: u64) -> QueueSummary {
+    fn new(link: &LinkOutcome, measured_ns: u64, watched: bool) -> QueueSummary {
+        let counts = watched.then_some(link.counts);
+        let totals = link.totals.filter(|_| !watched);
         QueueSummary {
             name: link.name.clone(),
             aqm: link.aqm.clone(),
@@ -248,29 +257,31 @@ impl QueueSummary {
             },
             packets: link.packets,
             bytes: link.bytes,
-            drops: link.counts.drops(),
-            marks: link.counts.marks(),
-            sce_marks: link.counts.sce_marks(),
-            causes: Causes(link.counts),
+            drops: counts.map(|c| c.drops()).or(totals.map(|t| t.drops)),
+            marks: counts.map(|c| c.marks()).or(totals.and_then(|t| t.marks)),
+            sce_marks: counts.map(|c| c.sce_marks()),
+            causes: counts.map(Causes),
             utilisation: ratio(link.bytes as f64, link.capacity_bytes),
-            occupancy_bytes_mean: ratio(link.backlog_byte_ns as f64, measured_ns as f64),
-            occupancy_bytes_max: link.backlog_max_bytes,
+            occupancy_bytes_mean: ratio(link.backlog_byte_ns as f64, measured_ns as f64)
+                .filter(|_| watched),
+            occupancy_bytes_max: watched.then_some(link.backlog_max_bytes),
         }
     }
 }
 
 impl TrafficSummary {
-    fn new(source: &TrafficOutcome) -> TrafficSummary {
+    fn new(source: &TrafficOutcome, watched: bool) -> TrafficSummary {
+        let counts = watched.then_some(source.counts);
         TrafficSummary {
             name: source.name.clone(),
             kind: source.kind.clone(),
             throughput_mbit: mbit(source.received_bytes, source.from_ns, source.to_ns),
             sent_packets: source.sent_packets,
             received_packets: source.received_packets,
-            drops: source.counts.drops(),
-            marks: source.counts.marks(),
-            sce_marks: source.counts.sce_marks(),
-            causes: Causes(source.counts),
+            drops: counts.map(|c| c.drops()),
+            marks: counts.map(|c| c.marks()),
+            sce_marks: counts.map(|c| c.sce_marks()),
+            causes: counts.map(Causes),
         }
     }
 }
@@ -309,6 +320,7 @@ fn mbit(bytes: u64, from_ns: u64, to_ns: u64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Totals;
 
     fn flow(bytes: u64, from_s: u64, to_s: u64) -> FlowOutcome {
         FlowOutcome {
@@ -358,7 +370,10 @@ mod tests {
         assert_eq!(queue.utilisation, Some(0.9));
         // 30,000 byte x s over the 10 s after the warm-up
         assert_eq!(queue.occupancy_bytes_mean, Some(3_000.0));
-        assert_eq!((queue.drops, queue.marks, queue.sce_marks), (2, 1, 1));
+        assert_eq!(
+            (queue.drops, queue.marks, queue.sce_marks),
+            (Some(2), Some(1), Some(1))
+        );
         assert_eq!(queue.delay_ms.max, Some(0.1));
         assert_eq!(queue.delay_ms.p1, Some(0.001));
 
@@ -391,6 +406,47 @@ mod tests {
         assert!(json["queue"]["delay_ms"]["mean"].is_null());
         // A queue that was empty all the time is known to have been empty.
         assert_eq!(json["queue"]["occupancy_bytes_mean"], 0.0);
+    }
+
+    #[test]
+    fn of_packets_nobody_watched_only_totals_are_known() {
+        let mut outcome = Outcome {
+            duration_ns: 1_000_000_000,
+            flows: vec![flow(1_000, 0, 1)],
+            links: vec![LinkOutcome {
+                packets: 7,
+                totals: Some(Totals {
+                    drops: 3,
+                    marks: None,
+                }),
+                ..LinkOutcome::default()
+            }],
+            traffic: vec![TrafficOutcome::default()],
+            unwatched: true,
+            ..Outcome::default()
+        };
+        let json = serde_json::to_value(Summary::new(&outcome, "", 0)).expect("plain data");
+        for part in [&json["flows"][0], &json["traffic"][0]] {
+            for name in ["drops", "marks", "sce_marks", "causes"] {
+                assert!(part[name].is_null(), "{name}");
+            }
+        }
+        let queue = &json["queue"];
+        assert_eq!((&queue["packets"], &queue["drops"]), (&7.into(), &3.into()));
+        for name in ["marks", "sce_marks", "causes"] {
+            assert!(queue[name].is_null(), "{name}");
+        }
+        assert!(queue["occupancy_bytes_mean"].is_null());
+        assert!(queue["occupancy_bytes_max"].is_null());
+        outcome.links[0].totals = Some(Totals {
+            drops: 0,
+            marks: Some(4),
+        });
+        assert_eq!(
+            Summary::new(&outcome, "", 0).queues[0].marks,
+            Some(4),
+            "where the queue counts them"
+        );
     }
 
     #[test]

@@ -778,6 +778,7 @@ fn record(reader: &mut Reader<'_>, top: &Fields<'_>) -> RecordPlan {
             Toml::Bool(false) => SeriesMode::Off,
             Toml::String(word) if word == "interval" => SeriesMode::Interval,
             Toml::String(word) if word == "changes" => SeriesMode::Changes,
+            Toml::String(word) if word == "acks" => SeriesMode::Acks,
             Toml::String(word) if word == "off" => SeriesMode::Off,
             _ => {
                 reader.wrong("series", &item.node, expectation(KeyKind::Series));

@@ -64,6 +64,7 @@ pub(crate) fn canonical(plan: &Plan) -> String {
                 SeriesMode::Off => "off",
                 SeriesMode::Interval => "interval",
                 SeriesMode::Changes => "changes",
+                SeriesMode::Acks => "acks",
             },
             "events": plan.record.events,
             "packets": plan.record.packets,

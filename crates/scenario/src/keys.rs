@@ -421,7 +421,7 @@ pub(crate) static RECORD: TableDef = TableDef {
             "series",
             KeyKind::Series,
             "interval",
-            "\"interval\" (or true): a sample every interval; \"changes\": the congestion window at every change too; \"off\" (or false).",
+            "\"interval\" (or true): a sample every interval; \"changes\": the congestion window at every change too; \"acks\": window, ssthresh, packets in flight, congestion state and acknowledged bytes after every ACK; \"off\" (or false).",
         ),
         key(
             "events",

@@ -176,7 +176,7 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
         KeyKind::Schedule => {
             "packet numbers such as { marks = [100, 200], drops = [300] }".to_owned()
         }
-        KeyKind::Series => "one of interval, changes, off, or true or false".to_owned(),
+        KeyKind::Series => "one of interval, changes, acks, off, or true or false".to_owned(),
         KeyKind::Table(_) | KeyKind::Map(_) | KeyKind::Sweep => "a table".to_owned(),
         KeyKind::List(def) => format!("tables, each under {}", def.label),
     }

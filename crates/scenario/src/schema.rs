@@ -69,7 +69,7 @@ fn key_schema(key: &Key) -> Json {
         KeyKind::Word(registry) => names(registry),
         KeyKind::Route => json!({ "type": "array", "items": { "type": "string" } }),
         KeyKind::Schedule => schedule(),
-        KeyKind::Series => json!({ "enum": ["interval", "changes", "off", true, false] }),
+        KeyKind::Series => json!({ "enum": ["interval", "changes", "acks", "off", true, false] }),
         KeyKind::Table(def) => table(def, &[]),
         KeyKind::Map(def) => json!({
             "type": "object",

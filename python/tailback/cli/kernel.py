@@ -80,7 +80,12 @@ def info(as_json: bool) -> int:
 @kernel.command()
 @click.option("--quick", is_flag=True, help="Three cells of 4 s: a first look.")
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=3, show_default=True, metavar="N", help="Runs of each cell."
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Runs of each cell.",
 )
 @click.option(
     "--jobs",
@@ -133,6 +138,31 @@ def clock(
         click.echo(text)
     else:
         click.echo(target)
+    return 0
+
+
+@kernel.command()
+@click.argument("file")
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Replace a value by its path, as of run. Can be repeated.",
+)
+def show(file: str, overrides: tuple[str, ...]) -> int:
+    """Show what the guest is told for FILE, the first point of a sweep; nothing runs.
+
+    Modules, sysctls, devices, the lines of ip and tc in each network namespace,
+    and the flows.
+    """
+    from tailback import running
+    from tailback.engines.kernel import Kernel
+    from tailback.kernel import kit
+
+    engine = Kernel(kit.current())
+    scenario = running.load(Path(file), running.overrides(overrides), None, engine)
+    click.echo(scenario.guest_script(0, engine.has), nl=False)
     return 0
 
 

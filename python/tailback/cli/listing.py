@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
+
+KERNEL_HAS = {"cc": "ccs", "aqm": "qdiscs"}
+"""Where a kit has what a registry lists."""
+
+PARTS = ("cake_mq", "clsact", "ingress", "mq", "noqueue")
+"""Qdiscs that are no queue of their own."""
 
 
 def lines(kind: str, *, options: bool) -> Iterator[str]:
@@ -22,7 +28,13 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
         from tailback._native import registry_json
 
         entries = json.loads(registry_json())[kind]
-        heads = _aligned((e["name"], _engines(e), e["doc"]) for e in entries)
+        has = _kernel_has(kind)
+        key = "name" if kind == "cc" else kind
+        entries += [
+            {"name": name, "doc": f'as {{ {key} = "{name}", kernel = true }}', "options": []}
+            for name in _only_kernel(entries, has)
+        ]
+        heads = _aligned((e["name"], _engines(e, has), e["doc"]) for e in entries)
         for entry, head in zip(entries, heads, strict=True):
             yield head
             if options:
@@ -55,11 +67,34 @@ def type_of(option: dict[str, Any]) -> str:
     return "?"
 
 
-def _engines(entry: dict[str, Any]) -> str:
-    # What Linux calls it is told too: that is what it is held against. Traffic
-    # is nothing of Linux's.
-    linux = entry["kernel"] if entry["kernel_kind"] != "agent" else None
-    return "sim" if linux is None else f"sim  (Linux: {linux})"
+def _engines(entry: dict[str, Any], has: Collection[str] | None) -> str:
+    """The engines that have an entry, and what the kernel calls it if not the same."""
+    if "kernel" not in entry:
+        return "kernel"
+    name = entry["kernel"]
+    if name is None or (entry["kernel_kind"] != "agent" and has is not None and name not in has):
+        return "sim"
+    return "sim, kernel" if name == entry["name"] else f"sim, kernel ({name})"
+
+
+def _kernel_has(kind: str) -> Collection[str] | None:
+    """What the kernel of the kit has of a kind; None if there is no kit."""
+    from tailback.errors import InputError
+    from tailback.kernel import kit
+
+    if kind not in KERNEL_HAS:
+        return None
+    try:
+        found: dict[str, str | None] = getattr(kit.current(), KERNEL_HAS[kind])
+    except InputError:
+        return None
+    return found
+
+
+def _only_kernel(entries: list[dict[str, Any]], has: Collection[str] | None) -> list[str]:
+    """What the kit has beyond the registry."""
+    known = {name for e in entries for name in (e["name"], e["kernel"])}
+    return sorted(name for name in has or () if name not in known and name not in PARTS)
 
 
 def _aligned(rows: Any) -> list[str]:

@@ -84,7 +84,7 @@ def run(
     from tailback import engines, running
 
     runner = engines.get(engine)
-    job = running.load(Path(file), _overrides(overrides), seeds, runner)
+    job = running.load(Path(file), running.overrides(overrides), seeds, runner)
     failures: list[str] = []
     try:
         results = running.run_loaded([job], [runner], jobs=jobs, out=out)[0]
@@ -92,7 +92,7 @@ def run(
         results, failures = failed.results[0], failed.failures
     if as_json:
         _print_json(results.to_dict())
-    else:
+    elif results.points:
         _print_table(results)
     broken = results.failed_assertions()
     for message in failures:
@@ -111,7 +111,7 @@ def check(file: str, engine: str, overrides: tuple[str, ...], seeds: int | None)
     """Validate a scenario; nothing runs."""
     from tailback import engines, running
 
-    scenario = running.load(Path(file), _overrides(overrides), seeds, engines.get(engine))
+    scenario = running.load(Path(file), running.overrides(overrides), seeds, engines.get(engine))
     runs = len(scenario.points)
     click.echo(f"{file}: ok, {runs} run{'s' if runs != 1 else ''}")
     return OK
@@ -408,16 +408,6 @@ def _show_comparison(
     for message in beyond:
         _complain(message)
     return FAILED if made.failures or broken or beyond else OK
-
-
-def _overrides(texts: tuple[str, ...]) -> list[tuple[str, str]]:
-    pairs = []
-    for text in texts:
-        path, equals, value = text.partition("=")
-        if not equals or not path.strip():
-            raise InputError(f"--set {text}: expected KEY=VALUE")
-        pairs.append((path.strip(), value))
-    return pairs
 
 
 def _print_table(results: Results) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailback.errors import GuestFailed, TailbackError
+from tailback.errors import GuestFailed, InputError, TailbackError
 from tailback.kernel import guest, kit
 
 if TYPE_CHECKING:
@@ -23,6 +24,13 @@ AGENT = Path(kit.__file__).parent / "tailback-guest"
 
 GUEST_BYTES = 400 << 20
 """What a guest takes of this machine's memory, roughly."""
+
+
+MEMORY_VARIABLE = "TAILBACK_GUEST_MIB"
+"""Memory of a guest in MiB, for scenarios that need more than the default."""
+
+STALL_VARIABLE = "TAILBACK_STALL_S"
+"""Seconds without progress of virtual time after which a guest is ended."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,14 @@ class Kernel:
         """Estimate of what a run needs, bytes."""
         return GUEST_BYTES
 
+    @cached_property
+    def _memory_mib(self) -> int:
+        return round(_setting(MEMORY_VARIABLE, guest.MEMORY_MIB))
+
+    @cached_property
+    def _stall_s(self) -> float:
+        return _setting(STALL_VARIABLE, guest.STALL_S)
+
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
         """Boots a guest for one point and stores its folder."""
         point = scenario.points[index]
@@ -95,8 +111,10 @@ class Kernel:
                 duration_ns=json.loads(point.canonical)["duration"],
                 cancelled=lambda: control.cancelled,
                 progress=control.progress,
+                memory_mib=self._memory_mib,
+                stall_s=self._stall_s,
             )
-            environment = {**self._environment, "guest_memory_bytes": guest.MEMORY_MIB << 20}
+            environment = {**self._environment, "guest_memory_bytes": self._memory_mib << 20}
             scenario.store_guest(
                 index,
                 store,
@@ -126,6 +144,8 @@ class Kernel:
         if not AGENT.exists():
             raise TailbackError(f"{AGENT} is missing; run: make build")
         parts = [self.kit.identity, _sha256(AGENT), _sha256(self.kit.seed_library)]
+        if self._memory_mib != guest.MEMORY_MIB:
+            parts.append(f"memory {self._memory_mib}")
         own = {kit.SCHEDULE, *modules}
         for manifest in self.kit.extras():
             folder = Path(manifest["path"]).name
@@ -135,6 +155,20 @@ class Kernel:
         # Nothing that was measured on another clock may stand for this.
         clock = "-realtime" if self.clock == "real" else ""
         return f"{self.kit.version}+{digest[:16]}{clock}"
+
+
+def _setting(variable: str, default: float) -> float:
+    """A positive number from the environment."""
+    text = os.environ.get(variable)
+    if text is None:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1 <= value < 1e9:
+        raise InputError(f"{variable}={text}: expected a number of at least 1")
+    return value
 
 
 def _modules_of(canonical: Any) -> set[str]:

@@ -1,9 +1,11 @@
 """Boots the kernel as a process of this machine and watches it.
 
 The guest sees the kit's root (read-only), the folder of its job and the folder
-of its results: `hostfs=` confines every mount of the machine's files to the
-workplace of the run. It has no network. Time in it is virtual, unless the run
-asks for the machine's clock, and its random numbers follow from the seed.
+of its results: `hostfs=` makes every mount of the machine's files one below the
+workplace of the run, and the launcher keeps the kernel's process itself from
+opening anything else (launch.c says how). It has no network. Time in it is
+virtual, unless the run asks for the machine's clock, and its random numbers
+follow from the seed.
 """
 
 from __future__ import annotations
@@ -11,11 +13,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import resource
 import selectors
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,7 +43,38 @@ EPOCH_S = 1_700_000_000
 TAIL = 40
 """Lines of the console that an error shows."""
 
+LONGEST_LINE = 1 << 16
+"""Bytes of the console without a line break that are taken for a line."""
+
+END_S = 10.0
+"""Wall time that a kernel has for ending after the last of its console."""
+
 SAYS = "tailback: "
+
+ALARM = re.compile(r"Kernel panic|Out of memory|invoked oom-killer|\bBUG:|\bOops\b")
+"""What a kernel in trouble says first; the lines before its end are a trace of the stack."""
+
+MEMORY = re.compile(r"memory|oom", re.IGNORECASE)
+
+DOUBTFUL = re.compile(r"\s*\[<[0-9a-f]+>\] \? ")
+"""Lines of such a trace that are whatever lay on the stack."""
+
+HERE = "/proc/self/cwd"
+"""The workplace as the kernel's process sees it: the same in every run, and without a
+character that the boot line would take for its own."""
+
+READABLE = (
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/etc/ld.so.cache",
+    "/proc/self",
+    "/proc/cpuinfo",
+    "/sys/devices/system/cpu",
+)
+WRITABLE = ("/dev/null", "/dev/shm", "/dev/ptmx", "/dev/pts")
+"""What the kernel's process needs of this machine: libraries, what it asks of the processor,
+memory, and a pseudo-terminal on which it tries signals."""
 
 
 @dataclass(frozen=True)
@@ -61,20 +94,25 @@ class Console:
     progress: Callable[[float], None]
     last: deque[str]
     error: str | None = None
+    alarm: str | None = None
     done: bool = False
+    at_ns: int | None = None
     moved_at: float = 0.0
 
     def line(self, text: str) -> None:
         """Takes a line."""
         if not text.startswith(SAYS):
-            if text.strip():
+            if text.strip() and not DOUBTFUL.match(text):
                 self.last.append(text)
+                if self.alarm is None and ALARM.search(text):
+                    self.alarm = text.strip()
             return
         word, _, rest = text.removeprefix(SAYS).partition(" ")
         if word in ("start", "at"):
             self.moved_at = time.monotonic()
-        if word == "at":
-            self.progress(min(1.0, int(rest) / max(1, self.duration_ns)))
+        if word == "at" and rest.isdecimal():
+            self.at_ns = int(rest)
+            self.progress(min(1.0, self.at_ns / max(1, self.duration_ns)))
         elif word == "error":
             self.error = rest.replace("\\n", "\n")
         elif word == "done":
@@ -109,8 +147,7 @@ def run(
     console = Console(duration_ns, progress, deque(maxlen=TAIL), moved_at=time.monotonic())
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
-        place = stack.enter_context(_plain(workplace.resolve()))
-        words = command(kit, place, memory_mib, clock)
+        words = command(kit, workplace, memory_mib, clock)
         child = _start(words, workplace, environment(kit, seed, memory_mib))
         stack.callback(_end, child)
         for line in _lines(child):
@@ -119,15 +156,13 @@ def run(
             if cancelled():
                 raise Cancelled
             if time.monotonic() - console.moved_at > stall_s:
-                raise GuestFailed(
-                    _failure(f"the guest made no progress for {stall_s:.0f} s", console)
-                )
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
+                raise GuestFailed(_failure(_stalled(stall_s, console), console))
+        usage = _wait(child)
     if console.error is not None:
         raise GuestFailed(console.error)
     if not console.done:
-        raise GuestFailed(_failure(f"the guest ended early (status {child.returncode})", console))
+        what = _early_end(child.returncode, console, memory_mib)
+        raise GuestFailed(_failure(what, console))
     return Finished(
         wall_s=time.monotonic() - began,
         cpu_s=usage.ru_utime + usage.ru_stime,
@@ -135,26 +170,14 @@ def run(
     )
 
 
-@contextlib.contextmanager
-def _plain(workplace: Path) -> Iterator[Path]:
-    """A path of the workplace that can stand on the boot line, which has no quotes."""
-    if re.fullmatch(r"[\w./+:@=~-]+", str(workplace), re.ASCII):
-        yield workplace
-        return
-    with tempfile.TemporaryDirectory(prefix="tailback-") as folder:
-        link = Path(folder) / "run"
-        link.symlink_to(workplace)
-        yield link
-
-
-def command(kit: Kit, place: Path, memory_mib: int, clock: Clock = "virtual") -> list[str]:
-    """The boot line."""
+def command(kit: Kit, workplace: Path, memory_mib: int, clock: Clock = "virtual") -> list[str]:
+    """The boot line, for a process in its workplace."""
     travel = ["time-travel=inf-cpu", f"time-travel-start={EPOCH_S}"]
     boot = [
         str(kit.linux.resolve()),
         f"mem={memory_mib}M",
         "rootfstype=hostfs",
-        f"hostfs={place}",
+        f"hostfs={HERE}",
         "rootflags=/root",
         "ro",
         "init=/init",
@@ -162,13 +185,20 @@ def command(kit: Kit, place: Path, memory_mib: int, clock: Clock = "virtual") ->
         "seccomp=on",
         "con=null",
         "con0=fd:0,fd:1",
-        f"uml_dir={place}",
+        "uml_dir=.",
         "umid=uml",
         "panic=-1",
         "quiet",
         "norandmaps",
     ]
     # The guest must not outlive us, whatever ends us.
+    if kit.launcher.exists():
+        given = [kit.path.resolve(), kit.root.resolve(), kit.linux.resolve().parent]
+        given += [(kit.path / "modules").resolve()]
+        words = [word for path in (*READABLE, *given) for word in ("-r", str(path))]
+        words += [word for path in (*WRITABLE, workplace.resolve()) for word in ("-w", str(path))]
+        return [str(kit.launcher.resolve()), str(os.getpid()), *words, "--", *boot]
+    # A kit from before there was a launcher.
     if setpriv := shutil.which("setpriv"):
         return [setpriv, "--pdeathsig", "KILL", *boot]
     return boot
@@ -212,24 +242,63 @@ def _lines(child: subprocess.Popen[bytes]) -> Iterator[str | None]:
         selector.register(pipe, selectors.EVENT_READ)
         while True:
             if not selector.select(0.2):
+                if _ended(child):
+                    # Something it has started holds the console.
+                    break
                 yield None
                 continue
             data = os.read(pipe.fileno(), 1 << 16)
             if not data:
                 break
             *whole, rest = (rest + data).split(b"\n")
+            if len(rest) > LONGEST_LINE:
+                whole, rest = [*whole, rest], b""
             for line in whole:
                 yield line.decode(errors="replace").rstrip("\r")
     if rest:
         yield rest.decode(errors="replace")
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Ends the guest with all its processes."""
+def _ended(child: subprocess.Popen[bytes]) -> bool:
+    """Whether the process has ended; it is not waited for, so that its number stays its own."""
+    return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _wait(child: subprocess.Popen[bytes]) -> resource.struct_rusage:
+    """Waits for a guest that has closed its console; gives what it used."""
+    late = time.monotonic() + END_S
+    while not _ended(child) and time.monotonic() < late:
+        time.sleep(0.001)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
-    if child.returncode is None:
-        child.wait()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return usage
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Ends the guest with all its processes, if it has not been waited for."""
+    if child.returncode is not None:
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _stalled(stall_s: float, console: Console) -> str:
+    where = "before the run began" if console.at_ns is None else f"at {console.at_ns / 1e9:g} s"
+    return f"the guest made no progress in virtual time for {stall_s:g} s, {where}"
+
+
+def _early_end(status: int | None, console: Console, memory_mib: int) -> str:
+    if console.alarm is not None:
+        short = MEMORY.search(console.alarm)
+        hint = f" (it has {memory_mib} MiB; TAILBACK_GUEST_MIB gives it more)" if short else ""
+        return f"the guest's kernel failed: {console.alarm}{hint}"
+    if status is not None and status < 0:
+        with contextlib.suppress(ValueError):
+            return f"the guest was ended by {signal.Signals(-status).name}"
+    return f"the guest ended early (status {status})"
 
 
 def _failure(what: str, console: Console) -> str:

@@ -25,6 +25,7 @@ from tailback.errors import InputError
 COMMAND = "tailback kernel build"
 MANIFEST = "kit.json"
 SEED_LIBRARY = "libseed.so"
+LAUNCHER = "launch"
 SCHEDULE = "tbsched"
 """The queue discipline that marks and drops by packet number."""
 FORMAT = 1
@@ -59,6 +60,11 @@ class Kit:
     def seed_library(self) -> Path:
         """Preloaded, it makes the guest's random numbers follow from a seed."""
         return self.path / SEED_LIBRARY
+
+    @property
+    def launcher(self) -> Path:
+        """Starts the kernel so that it reaches nothing of this machine but what it is given."""
+        return self.path / LAUNCHER
 
     def with_modules(self, chosen: Iterable[str]) -> Kit:
         """This kit with modules of the user's in the place of its own of the same kind.

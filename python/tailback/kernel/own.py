@@ -1,4 +1,7 @@
-"""What a kit has of tailback's own: seeded random numbers, and the schedule of marks and losses."""
+"""What a kit has of tailback's own.
+
+Seeded random numbers, the program that starts it, and the schedule of marks and losses.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,24 @@ from tailback.kernel import kit, modules, process
 from tailback.kernel.steps import Steps
 
 HERE = Path(__file__).parent
-SEED_SOURCE = HERE / "seed.c"
+PROGRAMS = {
+    kit.SEED_LIBRARY: ("seed.c", ["-shared", "-fPIC"]),
+    kit.LAUNCHER: ("launch.c", []),
+}
+"""What is compiled for this machine: file, its source beside this file, flags."""
 MODULES = (kit.SCHEDULE,)
 """Folders beside this file with modules, by name."""
 
 
 def add(folder: Path, *, jobs: int, steps: Steps) -> None:
     """Adds what is missing or older than its source."""
-    library = folder / kit.SEED_LIBRARY
-    if not library.exists() or library.stat().st_mtime < SEED_SOURCE.stat().st_mtime:
-        steps.step("compiling the seeded random numbers")
-        part = library.with_name(f".{library.name}.{os.getpid()}")
-        flags = ["-O2", "-Wall", "-Wextra", "-shared", "-fPIC"]
-        process.run(["gcc", *flags, "-o", part, SEED_SOURCE])
-        part.replace(library)
+    for name, (file, flags) in PROGRAMS.items():
+        target, text = folder / name, HERE / file
+        if not target.exists() or target.stat().st_mtime < text.stat().st_mtime:
+            steps.step(f"compiling {file}")
+            part = target.with_name(f".{name}.{os.getpid()}")
+            process.run(["gcc", "-O2", "-Wall", "-Wextra", *flags, "-o", part, text])
+            part.replace(target)
     for name in MODULES:
         steps.step(f"building module {name}")
         modules.build(folder, name, HERE / name, jobs=jobs)

@@ -125,7 +125,7 @@ impl Network {
             warmup: stops + n_flows,
             sampler: stops + n_flows + 1,
         };
-        let every_change = plan.record.series == SeriesMode::Changes;
+        let every_change = matches!(plan.record.series, SeriesMode::Changes | SeriesMode::Acks);
         let mut network = Network {
             now: Time::ZERO,
             ids,
@@ -265,6 +265,8 @@ fn build_flow(
                 in_flight: id("in_flight"),
                 delivered: id("delivered_bytes"),
                 gauges: gauges.iter().map(|g| id(g)).collect(),
+                acks: (plan.record.series == SeriesMode::Acks)
+                    .then(|| (id("ca_state"), id("acked_bytes"))),
             }
         }),
         sender: Sender::new(index, &flow.tcp, control, flow.ecn, bytes),

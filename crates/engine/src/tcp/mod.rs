@@ -10,15 +10,18 @@
 //! | [`scoreboard`] | sent segments |
 //! | [`receiver`] | acknowledgement, SACK, ECN echo |
 //! | [`rtt`], [`ranges`] | estimator, sets of segments |
+//! | `timer` | when timers fire |
 //!
 //! Known deviations from Linux (what the kernel's packetdrill scripts say of
 //! this code stands in docs/packetdrill.md):
 //! - Sequence numbers count segments, which keep the boundaries of their first transmission; no
 //!   Nagle, no urgent data, no window scaling limits, no FIN exchange.
 //! - The third packet of the handshake is not sent apart from the first data.
-//! - Timers fire at their time in ns; Linux rounds them to jiffies and batches wheel levels.
 //! - Offloads are off: no TSO autosizing (so pacing spaces segments, not bursts), no GRO; no TCP
 //!   small queues.
+//! - Linux's receiver acknowledges every segment as long as its window grows (`tcp_grow_window`
+//!   raises `quick`), thousands of segments where the buffer is large from the start; here the
+//!   first 16 only.
 //! - The receive window is constant: the receiving application reads at once. A closed window is
 //!   not probed.
 //! - SACK is always in use: no recovery by counting duplicate ACKs.
@@ -42,6 +45,7 @@ pub mod scoreboard;
 pub mod sender;
 #[cfg(test)]
 mod tests;
+mod timer;
 
 use crate::packet::Packet;
 

@@ -2,7 +2,7 @@
 //! (Linux `tcp_input.c`, `tcp_output.c`, `tcp_dctcp.h`).
 
 use super::ranges::Ranges;
-use super::{Port, SYN_EXTRA};
+use super::{Port, SYN_EXTRA, timer};
 use crate::cc::EcnNeed;
 use crate::packet::{Ecn, Packet, Sack, flags};
 use crate::plan::TcpPlan;
@@ -90,6 +90,8 @@ pub struct Receiver {
     ack_now: bool,
     /// When the delayed ACK is due.
     delack: Time,
+    /// That time is the one at which the timer wheel fires.
+    delack_rounded: bool,
     /// When the compressed ACK is due.
     compress: Time,
     compressed: u32,
@@ -137,6 +139,7 @@ impl Receiver {
             rtt: Time::ZERO,
             ack_now: false,
             delack: Time::NEVER,
+            delack_rounded: false,
             compress: Time::NEVER,
             compressed: 0,
             dup_acks: 0,
@@ -163,6 +166,10 @@ impl Receiver {
     pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
         if self.compress <= now {
             self.send_ack(self.rcv_nxt, port);
+        } else if self.delack <= now && !self.delack_rounded {
+            // Linux's timer fires a jiffy on, so that it is never early.
+            self.delack = timer::fires(self.delack, self.delack);
+            self.delack_rounded = true;
         } else if self.delack <= now {
             // The delayed ACK was missed: more patience next time.
             self.ato = (self.ato + self.ato).min(self.rto());
@@ -361,6 +368,7 @@ impl Receiver {
             self.delack = self.delack.min(now + ato);
         } else {
             self.delack = now + ato;
+            self.delack_rounded = false;
         }
     }
 

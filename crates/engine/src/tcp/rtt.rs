@@ -2,7 +2,8 @@
 //!
 //! Follows Linux 7.3 `tcp_rtt_estimator`, `__tcp_set_rto` (RFC 6298 with
 //! Linux's asymmetric mean deviation). Arithmetic is in microseconds, scaled
-//! by 8 (srtt) and 4 (mdev), as there. Deviation: the minimum RTT is over the whole
+//! by 8 (srtt) and 4 (mdev), as there; the timeout is in jiffies of 1 ms,
+//! rounded up. Deviation: the minimum RTT is over the whole
 //! connection, where Linux has a window of 300 s.
 
 use crate::units::Time;
@@ -82,7 +83,8 @@ impl Rtt {
             self.round_end = snd_nxt;
         }
         self.srtt_us = srtt.max(1) as u32;
-        self.rto = Time::from_us(u64::from((self.srtt_us >> 3) + self.rttvar_us)).min(MAX_RTO);
+        let jiffies = ((self.srtt_us >> 3) + self.rttvar_us).div_ceil(1000);
+        self.rto = Time::from_ms(u64::from(jiffies)).min(MAX_RTO);
     }
 
     /// Smoothed RTT; zero before the first sample.
@@ -116,7 +118,7 @@ mod tests {
         rtt.sample(Time::from_ms(400), 2, 12);
         // error 310; srtt = 90 + 310/8; mdev x 4 = 200 + (310 - 50) = 460 ms.
         assert_eq!(rtt.srtt(), Time::from_us(128_750));
-        assert_eq!(rtt.rto(), Time::from_us(128_750 + 460_000));
+        assert_eq!(rtt.rto(), Time::from_ms(589), "588.75 ms in jiffies");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::conn::Conn;
 use super::recovery::REORDERING;
 use super::rtt::{INITIAL_RTO, MAX_RTO, Rtt};
 use super::scoreboard::Scoreboard;
-use super::{Port, SYN_EXTRA};
+use super::{Port, SYN_EXTRA, timer};
 use crate::cc::{CaState, CongestionControl, CwndEvent, EcnNeed};
 use crate::packet::{Ecn, Packet, flags};
 use crate::plan::{Pacing, TcpPlan};
@@ -67,6 +67,8 @@ pub struct Sender {
     pub(super) backoff: u32,
     /// The deadline and what it stands for.
     pub(super) timer: Time,
+    /// When the timer was set; `NEVER` once the deadline is that of the timer wheel.
+    timer_set: Time,
     pub(super) timer_kind: TimerKind,
     /// Set CWR on the next new data segment.
     pub(super) queue_cwr: bool,
@@ -217,6 +219,7 @@ impl Sender {
             retransmits: 0,
             backoff: 0,
             timer: Time::NEVER,
+            timer_set: Time::NEVER,
             timer_kind: TimerKind::None,
             queue_cwr: false,
             ecn,
@@ -425,6 +428,7 @@ impl Sender {
     pub(super) fn set_timer(&mut self, kind: TimerKind, after: Time) {
         self.timer_kind = kind;
         self.timer = self.conn.now + after;
+        self.timer_set = self.conn.now;
     }
 
     pub(super) fn clear_timer(&mut self) {
@@ -492,6 +496,11 @@ impl Sender {
     /// A deadline has come.
     pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
         self.conn.now = now;
+        if self.timer <= now && self.timer_set < Time::NEVER {
+            // Only now: most timers are set anew before they are due.
+            self.timer = timer::fires(self.timer_set, self.timer);
+            self.timer_set = Time::NEVER;
+        }
         if self.timer <= now {
             match (
                 self.phase,

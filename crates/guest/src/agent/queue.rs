@@ -218,6 +218,8 @@ impl Queue {
             Limit::Bytes(n) => self.bytes_out - lost.bytes_out + u64::from(packet.len) > n,
             Limit::Unknown => false,
         };
+        // It drops for no other reason.
+        let full = full || self.outcome.aqm == "fifo";
         let cause = if full { Cause::Overflow } else { Cause::Aqm };
         let at_ns = if full || self.drops_at == DropsAt::Enqueue {
             self.bytes_in -= u64::from(packet.len);
@@ -254,8 +256,8 @@ impl Queue {
 
     /// The end of the run: what waits is waiting still, or was dropped where
     /// nothing came after it to show that. `queued` is what the queue says
-    /// that it holds.
-    pub fn finish(&mut self, queued: Option<u64>, series: &mut Series) {
+    /// that it holds, `dropped` what it has dropped over the whole run.
+    pub fn finish(&mut self, queued: Option<u64>, dropped: Option<u64>, series: &mut Series) {
         let waiting: u64 = self.lanes.iter().map(|l| l.len() as u64).sum();
         let mut surplus = queued.map_or(0, |queued| waiting.saturating_sub(queued));
         // The oldest first: the queue holds the newest.
@@ -264,6 +266,7 @@ impl Queue {
             rest.extend(packets.iter().map(|w| (w.packet.time_ns, lane)));
         }
         rest.sort_unstable();
+        let mut kept = Vec::new();
         for (entered, lane) in rest {
             let Some(waiting) = self.lanes[lane].pop_front() else {
                 continue;
@@ -272,7 +275,18 @@ impl Queue {
                 surplus -= 1;
                 self.lose(&waiting, entered, series);
             } else {
-                self.hold(entered, self.end_ns, u64::from(waiting.packet.len));
+                kept.push(waiting);
+            }
+        }
+        // Nothing has left yet that came after them: that they were dropped on
+        // arrival shows in the queue's own count only.
+        let missing = dropped.map_or(0, |d| d.saturating_sub(self.dropped));
+        for (i, waiting) in kept.iter().enumerate() {
+            if (i as u64) < missing {
+                self.lose(waiting, waiting.packet.time_ns, series);
+            } else {
+                let len = u64::from(waiting.packet.len);
+                self.hold(waiting.packet.time_ns, self.end_ns, len);
             }
         }
     }
@@ -334,7 +348,7 @@ mod tests {
         queue.enter(packet(120, 2, 1, 2));
         queue.leave(packet(150, 0, 1, 2), &mut series);
         queue.leave(packet(200, 2, 1, CE), &mut series);
-        queue.finish(Some(0), &mut series);
+        queue.finish(Some(0), None, &mut series);
         let outcome = &queue.outcome;
         assert_eq!((outcome.packets, outcome.bytes), (2, 2000));
         assert_eq!(outcome.delay.sum(), 100 + 80);
@@ -355,7 +369,7 @@ mod tests {
         );
         (0..4).for_each(|key| queue.enter(packet(200 + key, 0, key, 0)));
         queue.leave(packet(300, 0, 2, 0), &mut series);
-        queue.finish(Some(1), &mut series);
+        queue.finish(Some(1), None, &mut series);
         assert_eq!(queue.outcome.counts.get(Cause::Aqm), 2);
         assert_eq!(queue.dropped, 2);
         let waited = (300 - 200) + (300 - 201) + (300 - 202) + (1000 - 203);
@@ -377,7 +391,7 @@ mod tests {
         queue.leave(packet(320, 0, 3, 0), &mut series);
         // Number 4 found one packet waiting, so it was not the buffer.
         queue.leave(packet(330, 0, 5, 0), &mut series);
-        queue.finish(Some(0), &mut series);
+        queue.finish(Some(0), None, &mut series);
         assert_eq!(queue.outcome.counts.get(Cause::Overflow), 1);
         assert_eq!(queue.outcome.counts.get(Cause::Aqm), 1);
     }
@@ -389,8 +403,19 @@ mod tests {
         queue.enter(packet(210, 2, 1, 0));
         queue.leave(packet(400, 2, 1, 0), &mut series);
         queue.enter(packet(500, 2, 2, 0)); // waiting
-        queue.finish(Some(1), &mut series);
+        queue.finish(Some(1), None, &mut series);
         assert_eq!(queue.outcome.counts.get(Cause::Aqm), 1);
         assert_eq!(queue.flows[0].counts.drops(), 1);
+    }
+
+    #[test]
+    fn the_queue_counts_what_it_dropped_last() {
+        let (mut queue, mut series) = (queue(Limit::Unknown, DropsAt::Enqueue), Series::default());
+        queue.outcome.aqm = "fifo".to_owned();
+        (0..4).for_each(|key| queue.enter(packet(200 + key, 0, key, 0)));
+        queue.leave(packet(300, 0, 0, 0), &mut series);
+        queue.finish(Some(2), Some(1), &mut series);
+        assert_eq!(queue.outcome.counts.get(Cause::Overflow), 1);
+        assert_eq!(queue.dropped, 1);
     }
 }

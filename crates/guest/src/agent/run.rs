@@ -15,10 +15,10 @@ use tailback_engine::traffic::{self, Step};
 use tailback_engine::units::Time;
 use tailback_guest::job::{Flow, Job, Source, Tool};
 use tailback_guest::result::{Environment, GuestResult};
-use tailback_record::{FlowOutcome, Outcome, Series, SeriesId, TrafficOutcome};
+use tailback_record::{FlowOutcome, Outcome, Series, SeriesId, Totals, TrafficOutcome};
 
 use super::capture::Captures;
-use super::qdisc::Probe;
+use super::qdisc::{Probe, Statistics};
 use super::setup::{self, Namespaces};
 use super::sys::{self, EDGE, Poll, READABLE, Socket, Timer, WRITABLE};
 use super::tcp::{self, Info};
@@ -26,6 +26,14 @@ use super::tcp::{self, Info};
 /// Between set-up and the start of the run, ns: whatever the set-up has
 /// caused is over.
 const SETTLE_NS: u64 = 20_000_000;
+
+/// A jiffy, ns (HZ 1000).
+const JIFFY_NS: u64 = 1_000_000;
+
+/// A run begins with a jiffy that is a multiple of this: CUBIC's clock and
+/// timers, which fire at multiples of 8 or 64 jiffies if they lie far ahead,
+/// have the same phase in every run, that of the simulator.
+const START_JIFFIES: u64 = 512;
 
 /// Between two looks at the captures, ns.
 const DRAIN_NS: u64 = 50_000_000;
@@ -49,6 +57,7 @@ enum Due {
     Start(usize),
     Datagram(usize),
     Drain,
+    Look,
     Sample,
     Progress,
 }
@@ -84,6 +93,8 @@ struct Connection<'a> {
     rwnd_limited_samples: u64,
     rwnd_limited_us: u64,
     recorded_cwnd: u32,
+    /// As it was when it was last recorded after an ACK.
+    recorded: Info,
     series: Option<FlowSeries>,
     error: Option<String>,
 }
@@ -95,11 +106,22 @@ struct FlowSeries {
     in_flight: SeriesId,
     delivered: SeriesId,
     alpha: Option<SeriesId>,
+    /// Congestion state and acknowledged bytes, if the state is recorded after every ACK.
+    acks: Option<(SeriesId, SeriesId)>,
 }
 
 struct LinkProbe {
     probe: Probe,
-    series: Option<(SeriesId, SeriesId)>,
+    /// At the end of the warm-up.
+    base: Statistics,
+    series: Option<LinkSeries>,
+}
+
+struct LinkSeries {
+    packets: SeriesId,
+    bytes: SeriesId,
+    /// CoDel's count and dropping.
+    codel: Option<[SeriesId; 2]>,
 }
 
 /// A source under way.
@@ -162,11 +184,13 @@ impl<'a> Runner<'a> {
             let name = Some(link.name.as_str());
             probes.push(LinkProbe {
                 probe,
-                series: job.record.series.then(|| {
-                    (
-                        series.id(None, name, "backlog_packets"),
-                        series.id(None, name, "backlog_bytes"),
-                    )
+                base: Statistics::default(),
+                series: job.record.series.then(|| LinkSeries {
+                    packets: series.id(None, name, "backlog_packets"),
+                    bytes: series.id(None, name, "backlog_bytes"),
+                    codel: (link.kind == "codel").then(|| {
+                        ["codel_count", "codel_dropping"].map(|q| series.id(None, name, q))
+                    }),
                 }),
             });
         }
@@ -185,6 +209,7 @@ impl<'a> Runner<'a> {
                     in_flight: id("in_flight"),
                     delivered: id("delivered_bytes"),
                     alpha: (flow.cc == "dctcp").then(|| id("alpha")),
+                    acks: job.record.acks.then(|| (id("ca_state"), id("acked_bytes"))),
                 }
             });
             connections.push(Connection {
@@ -204,6 +229,7 @@ impl<'a> Runner<'a> {
                 rwnd_limited_samples: 0,
                 rwnd_limited_us: 0,
                 recorded_cwnd: 0,
+                recorded: Info::default(),
                 series: recorded,
                 error: None,
             });
@@ -212,7 +238,7 @@ impl<'a> Runner<'a> {
         for source in &job.sources {
             playing.push(open_source(source, job, namespaces)?);
         }
-        if job.record.changes {
+        if job.record.changes || job.record.acks {
             for (namespace, fd) in captures.sender_rings() {
                 poll.add(fd, READABLE | EDGE, token(SENDER_RING, namespace))
                     .map_err(io("epoll"))?;
@@ -239,6 +265,11 @@ impl<'a> Runner<'a> {
     fn play(&mut self) -> Result<(), String> {
         let now = sys::monotonic_ns();
         self.origin_ns = now + SETTLE_NS;
+        if let Some(jiffies) = jiffies() {
+            let then = jiffies + SETTLE_NS / JIFFY_NS;
+            let wait = then.next_multiple_of(START_JIFFIES) - jiffies;
+            self.origin_ns = (now / JIFFY_NS + wait) * JIFFY_NS;
+        }
         // The clocks differ by a constant: virtual time is adjusted by nobody.
         self.captures
             .begin(sys::realtime_ns() - now + self.origin_ns);
@@ -290,13 +321,16 @@ impl<'a> Runner<'a> {
         }
         add(job.record.interval_ns, Due::Sample);
         add(DRAIN_NS, Due::Drain);
+        if job.record.acks {
+            add(JIFFY_NS, Due::Look);
+        }
         add(0, Due::Progress);
     }
 
     fn on_due(&mut self, at: u64, due: Due) -> Result<(), String> {
         match due {
             Due::End => {}
-            Due::Warmup => self.end_warmup(),
+            Due::Warmup => self.end_warmup()?,
             Due::Change(i) => setup::run_batch(self.namespaces, &self.job.changes[i].batch)?,
             Due::Start(i) => self.start(i)?,
             Due::Stop(i) => self.stop(i),
@@ -309,6 +343,11 @@ impl<'a> Runner<'a> {
                 self.captures.drain(at, &mut self.series);
                 self.receive_datagrams(at);
                 self.due.push(Reverse((at + DRAIN_NS, due)));
+            }
+            Due::Look => {
+                // TCP's timers fire with jiffies; nothing tells of them.
+                self.record_changes(None);
+                self.due.push(Reverse((at + JIFFY_NS, due)));
             }
             Due::Sample => {
                 self.sample(at)?;
@@ -331,7 +370,7 @@ impl<'a> Runner<'a> {
             LISTENER => self.accept(index)?,
             SENDER => self.write(index, events),
             RECEIVER => self.read(index),
-            SENDER_RING => self.record_changes(index),
+            SENDER_RING => self.record_changes(Some(index)),
             _ => {}
         }
         Ok(())
@@ -436,13 +475,21 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn end_warmup(&mut self) {
+    fn end_warmup(&mut self) -> Result<(), String> {
         self.receive_datagrams(self.job.warmup_ns.saturating_sub(1));
         for connection in &mut self.connections {
             connection.base = connection.infos();
             self.data_segments_before_warmup += u64::from(connection.base[0].data_segments);
             connection.rwnd_limited_us = connection.base[0].rwnd_limited_us;
         }
+        for link in &mut self.probes {
+            link.base = link
+                .probe
+                .read()
+                .map_err(io("statistics"))?
+                .unwrap_or_default();
+        }
+        Ok(())
     }
 
     fn receive_datagrams(&mut self, now: u64) {
@@ -451,11 +498,11 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The senders of a namespace have heard something.
-    fn record_changes(&mut self, namespace: usize) {
+    /// The senders of a namespace, or all, may have heard something.
+    fn record_changes(&mut self, namespace: Option<usize>) {
         let now = sys::monotonic_ns().saturating_sub(self.origin_ns);
         for connection in &mut self.connections {
-            if connection.flow.sender != namespace {
+            if namespace.is_some_and(|n| connection.flow.sender != n) {
                 continue;
             }
             let (Some(socket), Some(ids)) = (&connection.sender, &connection.series) else {
@@ -464,7 +511,9 @@ impl<'a> Runner<'a> {
             let Ok(info) = tcp::info(socket) else {
                 continue;
             };
-            if info.cwnd != connection.recorded_cwnd && info.srtt_us > 0 {
+            if ids.acks.is_some() {
+                connection.record_ack(now, &info, &mut self.series);
+            } else if info.cwnd != connection.recorded_cwnd && info.srtt_us > 0 {
                 connection.recorded_cwnd = info.cwnd;
                 self.series.push(ids.cwnd, now, f64::from(info.cwnd));
             }
@@ -477,15 +526,24 @@ impl<'a> Runner<'a> {
             connection.sample(now, measured, self.job.record.interval_ns, &mut self.series);
         }
         for link in &mut self.probes {
-            if let Some((packets, bytes)) = link.series {
+            if let Some(ids) = &link.series {
                 let statistics = link
                     .probe
                     .read()
                     .map_err(io("statistics"))?
                     .unwrap_or_default();
                 self.series
-                    .push(packets, now, f64::from(statistics.packets));
-                self.series.push(bytes, now, f64::from(statistics.bytes));
+                    .push(ids.packets, now, f64::from(statistics.packets));
+                self.series
+                    .push(ids.bytes, now, f64::from(statistics.bytes));
+                for (id, value) in ids
+                    .codel
+                    .iter()
+                    .flatten()
+                    .zip(statistics.codel.iter().flatten())
+                {
+                    self.series.push(*id, now, f64::from(*value));
+                }
             }
         }
         Ok(())
@@ -502,18 +560,34 @@ impl<'a> Runner<'a> {
             duration_ns: end,
             warmup_ns: job.warmup_ns,
             data_packets: self.data_segments_before_warmup,
+            unwatched: !self.captures.on(),
             ..Outcome::default()
         };
         let capturing = self.captures.on();
         for (index, probe) in self.probes.iter_mut().enumerate() {
             let statistics = probe.probe.read().map_err(io("statistics"))?;
             let queue = &mut self.captures.queues[index];
-            queue.finish(statistics.map(|s| u64::from(s.packets)), &mut self.series);
+            queue.finish(
+                statistics.map(|s| u64::from(s.packets)),
+                statistics.map(|s| u64::from(s.drops)),
+                &mut self.series,
+            );
             if queue.strangers > 0 {
                 self.warnings.push(format!(
                     "link {}: {} packets left the queue that were not seen entering it",
                     job.links[index].name, queue.strangers
                 ));
+            }
+            if let Some(statistics) = statistics
+                && !capturing
+            {
+                let counted = statistics.since(&probe.base);
+                queue.outcome.packets = u64::from(counted.sent_packets);
+                queue.outcome.bytes = counted.sent_bytes;
+                queue.outcome.totals = Some(Totals {
+                    drops: u64::from(counted.drops),
+                    marks: counted.marks.map(u64::from),
+                });
             }
             if let Some(statistics) = statistics
                 && capturing
@@ -524,6 +598,12 @@ impl<'a> Runner<'a> {
                     job.links[index].name, statistics.drops, queue.dropped
                 ));
             }
+        }
+        if job.offloads {
+            self.warnings.push(
+                "offloads are on: packets of up to 64 kB pass the queues, and are counted, as one"
+                    .to_owned(),
+            );
         }
         outcome.packets = self
             .captures
@@ -652,6 +732,11 @@ impl Connection<'_> {
         let Some(ids) = &self.series else {
             return;
         };
+        if ids.acks.is_some() {
+            // The rest is recorded with every ACK.
+            series.push(ids.srtt, now, srtt_ns as f64);
+            return;
+        }
         series.push(ids.cwnd, now, f64::from(info.cwnd));
         if info.ssthresh < INFINITE_SSTHRESH {
             series.push(ids.ssthresh, now, f64::from(info.ssthresh));
@@ -661,6 +746,36 @@ impl Connection<'_> {
         if let Some(receiver) = self.receiver.as_ref().and_then(|s| tcp::info(s).ok()) {
             series.push(ids.delivered, now, self.delivered(&receiver) as f64);
         }
+        if let Some(id) = ids.alpha
+            && let Some(alpha) = tcp::dctcp_alpha(socket)
+        {
+            series.push(id, now, alpha);
+        }
+    }
+
+    /// The state of the sender, if it is another than before.
+    fn record_ack(&mut self, now: u64, info: &Info, series: &mut Series) {
+        let shown = |i: &Info| (i.acked_bytes, i.cwnd, i.ssthresh, i.in_flight, i.ca_state);
+        if shown(info) == shown(&self.recorded) {
+            return;
+        }
+        self.recorded = *info;
+        let (Some(socket), Some(ids)) = (&self.sender, &self.series) else {
+            return;
+        };
+        let Some((ca_state, acked_bytes)) = ids.acks.filter(|_| info.srtt_us > 0) else {
+            return;
+        };
+        // The SYN counts as a byte.
+        let acked = info.acked_bytes.saturating_sub(1);
+        let acked = self.flow.bytes.map_or(acked, |bytes| acked.min(bytes));
+        series.push(acked_bytes, now, acked as f64);
+        series.push(ids.cwnd, now, f64::from(info.cwnd));
+        if info.ssthresh < INFINITE_SSTHRESH {
+            series.push(ids.ssthresh, now, f64::from(info.ssthresh));
+        }
+        series.push(ids.in_flight, now, f64::from(info.in_flight));
+        series.push(ca_state, now, f64::from(info.ca_state));
         if let Some(id) = ids.alpha
             && let Some(alpha) = tcp::dctcp_alpha(socket)
         {
@@ -823,6 +938,13 @@ fn read_options(known: &'static [Opt], texts: &[(String, String)]) -> Result<Opt
         options.set(opt.name, value);
     }
     Ok(options)
+}
+
+/// The kernel's count of jiffies, if it tells.
+fn jiffies() -> Option<u64> {
+    let text = fs::read_to_string("/proc/timer_list").ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("jiffies:"))?;
+    line.trim().parse().ok()
 }
 
 fn trimmed(path: &str) -> String {

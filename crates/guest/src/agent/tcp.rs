@@ -43,6 +43,10 @@ pub struct Info {
     pub received_bytes: u64,
     /// Time the receive window was the limit, us.
     pub rwnd_limited_us: u64,
+    /// Congestion state: Open, Disorder, CWR, Recovery, Loss.
+    pub ca_state: u8,
+    /// Bytes acknowledged, the SYN counted as one.
+    pub acked_bytes: u64,
 }
 
 impl Info {
@@ -62,6 +66,8 @@ impl Info {
             data_segments: word(156),
             received_bytes: long(128),
             rwnd_limited_us: long(176),
+            ca_state: part(1, 1).map_or(0, |b| b[0]),
+            acked_bytes: long(120),
         }
     }
 }
@@ -189,6 +195,7 @@ mod tests {
         );
         assert_eq!(info.in_flight, 24 + 36 - 28 - 32);
         assert_eq!(info.received_bytes, 128 | 132 << 32);
+        assert_eq!(info.acked_bytes, 120 | 124 << 32);
         assert_eq!(Info::parse(&bytes[..8]), Info::default(), "an older kernel");
     }
 }

@@ -21,8 +21,10 @@ mod tests;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tailback_engine::plan::{LinkPlan, Pacing, Plan, RatePlan, Refusal, SeriesMode, TcpPlan};
-use tailback_engine::registry::{Kernel, find, text};
+use tailback_engine::plan::{
+    Algorithm, LinkPlan, Pacing, Plan, RatePlan, Refusal, SeriesMode, TcpPlan,
+};
+use tailback_engine::registry::{Kernel, Value, find, text};
 use tailback_engine::traffic;
 use tailback_engine::units::Time;
 
@@ -259,6 +261,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             interval_ns: plan.record.interval.ns(),
             series: plan.record.series != SeriesMode::Off,
             changes: plan.record.series == SeriesMode::Changes,
+            acks: plan.record.series == SeriesMode::Acks,
             events: plan.record.events,
             captures: plan.record.captures,
             packets: plan.record.packets,
@@ -305,6 +308,7 @@ fn whole(plan: &Plan, no: &mut Refusals) {
         for (path, on) in [
             ("record.events", plan.record.events),
             ("record.packets", plan.record.packets),
+            ("record.series", plan.record.series == SeriesMode::Changes),
         ] {
             if on {
                 no.add(path, "taken from captures", "captures = true");
@@ -414,11 +418,21 @@ fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
         RatePlan::Steps(steps) => steps.iter().map(|s| s.1.0).max().unwrap_or(0),
         other => other.nominal().0,
     };
-    let links = route.iter().filter_map(|l| plan.links.get(*l as usize));
-    let rate = links.map(|l| fastest(&l.rate)).min().unwrap_or(u64::MAX);
-    // The queue may hold a quarter of a second.
-    let delay = u128::from(rtt.ns()) + 250_000_000;
-    let wanted = 6 * u128::from(rate) * delay / 8_000_000_000;
+    let links = || route.iter().filter_map(|l| plan.links.get(*l as usize));
+    let rate = links().map(|l| fastest(&l.rate)).min().unwrap_or(u64::MAX);
+    let held = |l: &LinkPlan| match &l.queue {
+        Algorithm::Known { options, .. } => match options.get("limit") {
+            Some(Value::Packets(n)) => n.saturating_mul(1514),
+            Some(Value::Bytes(b)) => b.0,
+            _ => 0,
+        },
+        Algorithm::Kernel { .. } => 0,
+    };
+    let queues: u128 = links().map(|l| u128::from(held(l))).sum();
+    let way = u128::from(rate) * u128::from(rtt.ns()) / 8_000_000_000;
+    // What the queues can hold, and a quarter of a second where that is not known.
+    let quarter = u128::from(rate) / 32;
+    let wanted = 6 * (way + queues.max(quarter));
     let share = SEND_BUFFERS / plan.flows.len().max(1) as u64;
     let most = share.clamp(1 << 16, 32 << 20);
     wanted.clamp(1 << 20, 32 << 20).min(u128::from(most)) as u32

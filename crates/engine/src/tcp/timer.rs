@@ -1,0 +1,53 @@
+//! When Linux's timers fire (`kernel/time/timer.c`, HZ 1000): the clock of the
+//! timer wheel is the jiffy, a timer never fires early, and one that lies far
+//! ahead fires at the next multiple of 8, 64, ... jiffies.
+//!
+//! Deviation: the run begins with jiffy 0; the machine's count at that time
+//! decides in Linux which jiffies are multiples.
+
+use crate::units::Time;
+
+/// A jiffy, ns.
+const JIFFY: u64 = 1_000_000;
+/// Slots of a level of the wheel, less one.
+const LEVEL: u64 = 63;
+/// Binary digits that a level is coarser than the one below.
+const COARSER: u32 = 3;
+
+/// When a timer fires that was set at `set` for `due`.
+#[cold]
+pub fn fires(set: Time, due: Time) -> Time {
+    // Clocks count whole jiffies; intervals are rounded up (`usecs_to_jiffies`).
+    let after = due.since(set).ns().div_ceil(JIFFY);
+    let expires = set.ns() / JIFFY + after;
+    let mut shift = 0;
+    while after >= LEVEL << shift && shift < 8 * COARSER {
+        shift += COARSER;
+    }
+    // One on, so that the part of a jiffy that had passed at `set` is not missing.
+    Time((((expires >> shift) + 1) << shift) * JIFFY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `calc_wheel_index` by hand.
+    #[test]
+    fn the_further_ahead_the_coarser() {
+        let at = |set_us: u64, after_us: u64| {
+            let set = Time::from_us(set_us);
+            fires(set, set + Time::from_us(after_us)).ns() / 1_000
+        };
+        assert_eq!(at(0, 0), 1_000, "never at once");
+        assert_eq!(at(500, 2_000), 3_000);
+        assert_eq!(at(999, 2_001), 4_000, "the interval is rounded up");
+        assert_eq!(at(0, 62_000), 63_000);
+        assert_eq!(at(0, 63_000), 64_000);
+        assert_eq!(at(0, 64_000), 72_000);
+        assert_eq!(at(3_000, 220_000), 224_000);
+        assert_eq!(at(3_000, 1_000_000), 1_024_000);
+        assert_eq!(at(0, 5_000_000), 5_120_000);
+        assert_eq!(at(0, 120_000_000), 122_880_000);
+    }
+}

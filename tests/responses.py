@@ -1,0 +1,356 @@
+"""How senders respond to marks and losses, ACK by ACK, on both engines.
+
+The scenarios in `response/` carry a schedule of marks and losses by packet
+number. `response/golden/` has what the Linux kernel makes of each: a table for
+each congestion control, written by
+
+    python tests/responses.py            the tables, from the kernel engine
+    python tests/responses.py --page     docs/response.md and its figure, from
+                                         the tables and the simulator
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+import tailback
+from tailback.figures import export
+from tailback.kernel import kit
+
+HERE = Path(__file__).resolve().parent / "response"
+GOLDEN = HERE / "golden"
+PAGE = HERE.parent.parent / "docs" / "response.md"
+FIGURE = PAGE.with_suffix(".svg")
+
+MSS = 1448
+CCS = ("reno", "cubic", "dctcp")
+STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
+
+
+@dataclass(frozen=True)
+class Row:
+    """The state in which an ACK or a timer of its own left a sender."""
+
+    time_us: int
+    #: Segments acknowledged.
+    acked: int
+    #: Windows in segments; ssthresh is None as long as it is infinite.
+    cwnd: int
+    ssthresh: int | None
+    in_flight: int
+    state: str
+    #: DCTCP's alpha, in 1/1024.
+    alpha: int | None
+
+    @property
+    def response(self) -> tuple[int | str | None, ...]:
+        """What the sender made of it: everything but the time."""
+        return (self.acked, self.cwnd, self.ssthresh, self.in_flight, self.state, self.alpha)
+
+
+Trace = list[Row]
+Case = tuple[str, str]
+"""Name of a scenario and a congestion control."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A run."""
+
+    trace: Trace
+    #: Drops and marks by cause.
+    causes: dict[str, int]
+
+
+def names() -> list[str]:
+    """Names of the scenarios."""
+    return sorted(path.stem for path in HERE.glob("*.toml"))
+
+
+def title(name: str) -> str:
+    """What a scenario is about."""
+    text = (HERE / f"{name}.toml").read_text(encoding="utf-8")
+    return str(tomllib.loads(text)["title"])
+
+
+def run(which: Sequence[str], engine: str, out: Path) -> dict[Case, Observed]:
+    """Runs scenarios on an engine."""
+    jobs = [tailback.Job(HERE / f"{name}.toml") for name in which]
+    found = {}
+    batches = tailback.run_many(jobs, out=out, engine=engine, progress=False)
+    for name, results in zip(which, batches, strict=True):
+        for one in results:
+            flow = one.summary["flows"][0]
+            found[name, str(flow["cc"])] = Observed(trace(one.series()), flow["causes"])
+    return found
+
+
+def trace(series: pl.DataFrame) -> Trace:
+    """The rows of a run's series from the first ACK of data; of several at one microsecond
+    the last, and none that repeats the one before."""
+    quantities = ["acked_bytes", "cwnd", "ssthresh", "in_flight", "ca_state", "alpha"]
+    wide = (
+        series.filter(pl.col("quantity").is_in(quantities))
+        .with_columns(pl.col("time_ns") // 1000)
+        .pivot("quantity", index="time_ns", values="value", aggregate_function="last")
+        .sort("time_ns")
+    )
+    missing = [q for q in quantities if q not in wide.columns]
+    wide = wide.with_columns(pl.lit(None, pl.Float64).alias(q) for q in missing)
+    rows: Trace = []
+    for row in wide.iter_rows(named=True):
+        made = Row(
+            time_us=row["time_ns"],
+            acked=-(-int(row["acked_bytes"]) // MSS),
+            cwnd=int(row["cwnd"]),
+            ssthresh=None if row["ssthresh"] is None else int(row["ssthresh"]),
+            in_flight=int(row["in_flight"]),
+            state=STATES[int(row["ca_state"])],
+            alpha=None if row["alpha"] is None else round(row["alpha"] * 1024),
+        )
+        if made.acked > 0 and (not rows or made.response != rows[-1].response):
+            rows.append(made)
+    return rows
+
+
+def changes(rows: Trace) -> Trace:
+    """The rows in which window, threshold, state or alpha differ from the row before."""
+
+    def shown(row: Row) -> tuple[int | str | None, ...]:
+        return replace(row, acked=0, in_flight=0).response
+
+    return [row for i, row in enumerate(rows) if i == 0 or shown(rows[i - 1]) != shown(row)]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far one trace is from another."""
+
+    #: The first rows that differ in more than their time; None if no rows do.
+    first: tuple[Row, Row] | None
+    #: Largest difference of the windows with as much acknowledged, segments.
+    cwnd: int
+    #: Largest difference of the times of a row, us, before the first that differs.
+    time_us: int
+
+
+def compare(a: Trace, b: Trace) -> Difference:
+    """Row by row; both traces are to have the same rows."""
+    same = 0
+    for x, y in zip(a, b, strict=False):
+        if x.response != y.response:
+            break
+        same += 1
+    off = [abs(x.time_us - y.time_us) for x, y in zip(a[:same], b[:same], strict=True)]
+    if same == len(a) == len(b):
+        return Difference(None, 0, max(off, default=0))
+    last = min(same, len(a) - 1), min(same, len(b) - 1)
+    acked = [row.acked for row in b]
+    apart = (abs(x.cwnd - b[max(0, bisect_right(acked, x.acked) - 1)].cwnd) for x in a[same:])
+    return Difference((a[last[0]], b[last[1]]), max(apart, default=0), max(off, default=0))
+
+
+# --- tables -------------------------------------------------------------------
+
+COLUMNS = ("time", "acked", "cwnd", "ssthresh", "in_flight", "state", "alpha")
+
+
+def kernel_version() -> str:
+    """Release of the kernel in the kit."""
+    return kit.current().version
+
+
+def table(name: str, observed: dict[str, Observed], kernel: str) -> str:
+    """The table of a scenario."""
+    lines = [
+        f"# {title(name)} (../{name}.toml)",
+        f"# Linux {kernel}. A row for each ACK or timer that changed window, threshold, state",
+        "# or alpha; time in us, windows in segments, alpha in 1/1024.",
+    ]
+    for cc in CCS:
+        rows = observed[cc].trace
+        lines += ["", f"[{cc}] {len(rows)} rows with those that changed none of them"]
+        lines.append(_line(COLUMNS[: 6 + (cc == "dctcp")]))
+        for row in changes(rows):
+            ssthresh = "-" if row.ssthresh is None else row.ssthresh
+            values = (row.time_us, row.acked, row.cwnd, ssthresh, row.in_flight, row.state)
+            lines.append(_line(values if row.alpha is None else (*values, row.alpha)))
+    return "\n".join(lines) + "\n"
+
+
+def _line(values: Iterable[object]) -> str:
+    widths = (8, 7, 6, 9, 10, 9, 6)
+    cells = zip(values, widths, strict=False)
+    return "".join(f"{value!s:>{width}}" for value, width in cells)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of `response/golden/`."""
+
+    kernel: str
+    #: By congestion control: the rows with changes.
+    rows: dict[str, Trace]
+    #: By congestion control: the number of all rows.
+    count: dict[str, int]
+
+
+def golden(name: str) -> Table:
+    """Reads the table of a scenario."""
+    rows: dict[str, Trace] = {}
+    count: dict[str, int] = {}
+    kernel = ""
+    for line in (GOLDEN / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        words = line.split()
+        if line.startswith("# Linux"):
+            kernel = words[2].rstrip(".")
+        elif line.startswith("["):
+            cc = words[0].strip("[]")
+            rows[cc], count[cc] = [], int(words[1])
+        elif words and words[0].isdigit():
+            time, acked, cwnd = map(int, words[:3])
+            ssthresh = None if words[3] == "-" else int(words[3])
+            alpha = int(words[6]) if len(words) > 6 else None
+            rows[cc].append(Row(time, acked, cwnd, ssthresh, int(words[4]), words[5], alpha))
+    return Table(kernel, rows, count)
+
+
+def write_tables(out: Path) -> None:
+    """Runs everything on the kernel and writes what it did."""
+    found = run(names(), "kernel", out)
+    GOLDEN.mkdir(exist_ok=True)
+    for name in names():
+        text = table(name, {cc: found[name, cc] for cc in CCS}, kernel_version())
+        (GOLDEN / f"{name}.txt").write_text(text, encoding="utf-8")
+
+
+# --- the page -----------------------------------------------------------------
+
+#: Scenarios of the figure, and until when they are drawn, ms.
+SHOWN = {
+    "marks-avoidance": 2400,
+    "marks-one-round": 600,
+    "marks-every-8": 800,
+    "mark-then-loss": 600,
+    "losses-10": 600,
+    "window-loss-twice": 1500,
+}
+
+PAGE_HEAD = """\
+# Response to the same signals
+
+Made by `python tests/responses.py --page` from the tables in
+[tests/response/golden](../tests/response/golden), which the kernel engine has
+written (`python tests/responses.py`), and the simulator of this version.
+
+Each scenario in [tests/response](../tests/response) has one flow, a link of
+1 or 4 Gbit/s on which no queue builds up, and a schedule: which data packets, counted
+on the link, retransmissions too, are marked or lost there. The kernel follows it
+by a queue discipline of its own (`tbsched`). Both engines record the sender's
+state after every ACK and every timer (`record.series = "acks"`); the table
+compares them row by row: segments acknowledged, window, ssthresh, packets in
+flight, congestion state and, for DCTCP, alpha. ECN is on. The receiver
+acknowledges every segment (`tcp.delack = false`): when Linux begins to delay
+ACKs depends on the growth of its receive buffer, which the simulator does not
+model.
+"""
+
+
+def write_page(out: Path) -> None:
+    """Writes the page and its figure."""
+    found = run(names(), "sim", out)
+    kernels = {golden(name).kernel for name in names()}
+    total = sum(sum(golden(name).count.values()) for name in names())
+    pairs = [(name, cc) for name in names() for cc in CCS]
+    differences = {
+        (name, cc): compare(golden(name).rows[cc], changes(found[name, cc].trace))
+        for name, cc in pairs
+    }
+    equal = sum(1 for d in differences.values() if d.first is None)
+    lines = [
+        PAGE_HEAD,
+        f"**{equal} of {len(pairs)} traces are the same in every row**, of Linux "
+        f"{', '.join(sorted(kernels))} and {total} rows in all; of these the tables keep "
+        f"{sum(len(golden(n).rows[cc]) for n, cc in pairs)}, in which something but the number of "
+        "segments acknowledged and in flight has changed.",
+        "",
+        "![Congestion windows of both engines over each other](response.svg)",
+        "",
+        "| scenario | | rows | first difference | largest: cwnd | time |",
+        "|---|---|--:|--:|--:|--:|",
+    ]
+    for (name, cc), d in differences.items():
+        first = "none" if d.first is None else f"{d.first[0].time_us / 1000:.1f} ms"
+        shown = f"[{name}](../tests/response/{name}.toml): {title(name)}" if cc == CCS[0] else ""
+        lines.append(
+            f"| {shown} | {cc} | {len(golden(name).rows[cc])} | {first} | {d.cwnd} "
+            f"| {d.time_us} us |"
+        )
+    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    made = export.spec(figure({name: (golden(name), found) for name in SHOWN}))
+    FIGURE.write_text(export.svg(made), encoding="utf-8")
+
+
+def figure(shown: dict[str, tuple[Table, dict[Case, Observed]]]) -> Any:
+    """Windows of both engines over each other, small multiples."""
+    rows = []
+    for name, (table_of, found) in shown.items():
+        columns = []
+        for cc in CCS:
+            traces = {
+                "Linux": table_of.rows[cc],
+                "simulator": changes(found[name, cc].trace),
+            }
+            points = [
+                {"time": row.time_us / 1e6, "cwnd": row.cwnd, "engine": engine}
+                for engine, trace_of in traces.items()
+                for i, row in enumerate(trace_of)
+                if row.time_us <= SHOWN[name] * 1000
+                and (i == 0 or row.cwnd != trace_of[i - 1].cwnd)
+            ]
+            base = alt.Chart(pl.DataFrame(points)).encode(
+                x=alt.X("time:Q", title="time in s" if name == list(shown)[-1] else None),
+                y=alt.Y("cwnd:Q", title="cwnd in segments" if cc == CCS[0] else None),
+            )
+            colour = alt.Color(
+                "engine:N",
+                scale=alt.Scale(domain=["Linux", "simulator"], range=["#E69F00", "#0072B2"]),
+                legend=alt.Legend(title=None, orient="top", symbolType="stroke"),
+            )
+            layers = [
+                base.mark_line(interpolate="step-after", strokeWidth=width)
+                .encode(color=colour)
+                .transform_filter(f"datum.engine == '{engine}'")
+                for engine, width in (("Linux", 4), ("simulator", 1.2))
+            ]
+            heading = alt.TitleParams(cc, fontSize=12, fontWeight=500, offset=4)
+            columns.append(alt.layer(*layers).properties(width=250, height=120, title=heading))
+        rows.append(alt.hconcat(*columns, spacing=18, title=title(name)))
+    return alt.vconcat(*rows, spacing=14)
+
+
+def main(words: list[str]) -> int:
+    """The command."""
+    with TemporaryDirectory() as folder:
+        if words == ["--page"]:
+            write_page(Path(folder))
+        elif not words:
+            write_tables(Path(folder))
+        else:
+            print(__doc__, file=sys.stderr)
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,373 @@
+"""The kernel engine: the simulator's columns, its determinism, and what it maps."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import tailback as tb
+from conftest import ROOT, SCENARIO, Tailback, contents
+
+pytestmark = pytest.mark.usefixtures("kernel_kit")
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+
+BASE = """\
+title    = "base"
+duration = "3s"
+warmup   = "1s"
+start_jitter = "0s"
+
+[bottleneck]
+rate  = "10Mbit"
+queue = { aqm = "codel", ecn = true }
+
+[path]
+rtt = "20ms"
+"""
+
+
+def one(
+    tmp_path: Path, text: str, engine: str = "kernel", **values: object
+) -> tuple[dict[str, Any], tb.Run]:
+    """The only run of a scenario: its summary, and the run."""
+    chosen = {name.replace("__", "."): value for name, value in values.items()}
+    [run] = tb.run(text, set=chosen, engine=engine, out=tmp_path / "out")
+    return run.summary, run
+
+
+def both(tmp_path: Path, text: str, **values: object) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Summaries of kernel and simulator."""
+    return one(tmp_path, text, "kernel", **values)[0], one(tmp_path, text, "sim", **values)[0]
+
+
+def columns(value: object, path: str = "") -> set[str]:
+    """Paths of all fields; what happened is in `causes`, so its fields differ by run."""
+    if isinstance(value, Mapping):
+        if path.endswith(".causes"):
+            return {path}
+        return set().union({path}, *(columns(v, f"{path}.{k}") for k, v in value.items()))
+    if isinstance(value, list):
+        return set().union({path}, *(columns(v, f"{path}[{i}]") for i, v in enumerate(value)))
+    return {path}
+
+
+# --- one result --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[path.stem for path in EXAMPLES])
+def test_examples_have_the_simulators_columns(tailback: Tailback, example: Path) -> None:
+    shorter = ["--set", "duration=2s", "--set", "warmup=500ms", "--seeds", "1"]
+    if example.stem == "sweep":
+        shorter += ["--set", 'sweep={"bottleneck.rate"=["10Mbit","40Mbit"]}']
+    outputs = {}
+    for engine in ("kernel", "sim"):
+        done = tailback("run", example, "--engine", engine, "--json", *shorter)
+        assert (done.returncode, done.stderr) == (0, "")
+        outputs[engine] = json.loads(done.stdout)
+    kernel, sim = outputs["kernel"], outputs["sim"]
+    assert columns(kernel) == columns(sim)
+    assert (kernel["engine"], sim["engine"]) == ("kernel", "sim")
+    for mine, other in zip(kernel["points"], sim["points"], strict=True):
+        assert (mine["params"], mine["seed"]) == (other["params"], other["seed"])
+        assert mine["run_id"] != other["run_id"]
+        for flow in mine["flows"]:
+            assert flow["throughput_mbit"] > 0
+            assert flow["rtt_ms"]["mean"] > 0
+
+
+def test_series_are_those_of_the_simulator(tmp_path: Path) -> None:
+    kept = {}
+    for engine in ("kernel", "sim"):
+        _, run = one(tmp_path, SCENARIO, engine)
+        kept[engine] = run.series()
+    keys = ["flow", "link", "quantity"]
+    assert set(kept["kernel"].select(keys).unique().rows()) == set(
+        kept["sim"].select(keys).unique().rows()
+    )
+    # Sampled at the same times, too.
+    backlog = pl.col("quantity") == "backlog_bytes"
+    assert (
+        kept["kernel"].filter(backlog)["time_ns"].to_list()
+        == kept["sim"].filter(backlog)["time_ns"].to_list()
+    )
+
+
+def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name, jobs in (("a", 1), ("b b, c", 2)):
+        tb.run(SCENARIO, seeds=2, jobs=jobs, out=tmp_path / name, engine="kernel")
+    first, second = contents(tmp_path / "a"), contents(tmp_path / "b b, c")
+    assert len(first) == 2 * 4
+    assert first == second
+    manifests = [json.loads(v) for k, v in sorted(first.items()) if k.endswith("manifest.json")]
+    assert {m["seed"] for m in manifests} == {1, 2}
+    series = [v for k, v in first.items() if k.endswith("series.parquet")]
+    assert series[0] != series[1]
+
+
+def test_the_manifest_says_what_ran(tmp_path: Path, kernel_kit: Any) -> None:
+    _, run = one(tmp_path, SCENARIO)
+    environment = run.manifest["environment"]
+    assert environment["guest"]["kernel"] == kernel_kit.version
+    assert environment["kit"]["config_hash"] == kernel_kit.manifest["config_hash"]
+    assert set(environment["kit"]["modules"]) >= {"sch_codel", "tcp_dctcp"}
+    assert "iproute2" in environment["guest"]["iproute2"]
+    lines = [text for _, text in environment["guest"]["qdiscs"]]
+    assert any("codel" in text and "target 5ms" in text and "ecn" in text for text in lines)
+    assert ["s0", "net/ipv4/tcp_ecn", "0"] in environment["guest"]["sysctls"]
+    assert all("tso off" in text for _, text in environment["guest"]["offloads"])
+    assert environment["guest"]["warnings"] == []
+
+
+# --- what a scenario can say -----------------------------------------------------------
+
+
+def test_a_sized_transfer_completes_as_in_the_simulator(tmp_path: Path) -> None:
+    text = BASE + '[[flows]]\ncc = "cubic"\nbytes = "1mb"\n'
+    kernel, sim = both(tmp_path, text, warmup="0s", bottleneck__queue="fifo")
+    [mine], [other] = kernel["flows"], sim["flows"]
+    assert mine["delivered_bytes"] == other["delivered_bytes"] == 1_048_576
+    assert mine["completion_s"] == pytest.approx(other["completion_s"], rel=0.03)
+    # It is over well before the end, and its throughput is over its own time.
+    assert mine["completion_s"] < 1.5
+    assert mine["throughput_mbit"] == pytest.approx(
+        8 * 1_048_576 / 1e6 / mine["completion_s"], rel=1e-9
+    )
+
+
+def test_nothing_before_the_warm_up_counts(tmp_path: Path) -> None:
+    text = BASE + '[[flows]]\ncc = "reno"\n'
+    queue = {"aqm": "fifo", "limit": "50p"}
+    whole, _ = one(tmp_path, text, warmup="0s", bottleneck__queue=queue)
+    later, _ = one(tmp_path, text, bottleneck__queue=queue)
+    # The same run: what differs is where counting begins.
+    assert later["flows"][0]["from_s"] == 1.0
+    for before, after in (
+        (whole["queue"]["packets"], later["queue"]["packets"]),
+        (whole["flows"][0]["packets"], later["flows"][0]["packets"]),
+        (whole["flows"][0]["delivered_bytes"], later["flows"][0]["delivered_bytes"]),
+    ):
+        assert 0.55 * before < after < 0.72 * before
+    assert later["queue"]["utilisation"] == pytest.approx(1.0, abs=0.01)
+
+
+def test_every_flow_has_its_own_rtt(tmp_path: Path) -> None:
+    text = BASE + '[[flows]]\ncc = "cubic"\n[[flows]]\ncc = "cubic"\nrtt = "80ms"\n'
+    kernel, _ = one(tmp_path, text, bottleneck__queue={"aqm": "fifo", "limit": "5p"})
+    near, far = kernel["flows"]
+    # Five packets of 1.2 ms at most stand in front of one.
+    for flow, rtt in ((near, 20), (far, 80)):
+        assert rtt <= flow["rtt_ms"]["p50"] <= rtt + 8
+
+
+def test_links_in_a_row_and_both_directions(tmp_path: Path) -> None:
+    text = """\
+title = "two links"
+duration = "4s"
+warmup = "1s"
+start_jitter = "0s"
+[links.a]
+rate = "10Mbit"
+queue = { aqm = "codel" }
+[links.b]
+rate = "5Mbit"
+delay = "5ms"
+both_directions = true
+queue = { aqm = "fifo", limit = "50p" }
+[path]
+rtt = "20ms"
+[[flows]]
+name = "long"
+cc = "cubic"
+route = ["a", "b"]
+[[flows]]
+name = "across"
+cc = "cubic"
+route = ["a"]
+[[flows]]
+name = "back"
+cc = "cubic"
+route = ["b"]
+reverse = true
+"""
+    kernel, sim = both(tmp_path, text)
+    assert columns(kernel) == columns(sim)
+    assert list(kernel["queues"]) == ["a", "b", "b.back"]
+    long, across, back = kernel["flows"]
+    # What a flow sends passes every link of its route: a has both flows' data.
+    sent = long["packets"] + across["packets"]
+    assert abs(kernel["queues"]["a"]["packets"] + kernel["queues"]["a"]["drops"] - sent) < 100
+    assert kernel["queues"]["b.back"]["packets"] >= back["packets"] - back["drops"] - 60
+    for name in ("a", "b.back"):
+        assert kernel["queues"][name]["utilisation"] > 0.9
+    assert long["rtt_ms"]["p50"] > 25, "the delay of b comes on top"
+    for mine, other in zip(kernel["flows"], sim["flows"], strict=True):
+        assert mine["throughput_mbit"] == pytest.approx(other["throughput_mbit"], rel=0.3)
+
+
+def test_the_rate_changes_when_it_should(tmp_path: Path) -> None:
+    text = BASE + '[[flows]]\ncc = "cubic"\n'
+    steps = {"steps": [["0s", "10Mbit"], ["1500ms", "2Mbit"]]}
+    kernel, run = one(tmp_path, text, bottleneck__rate=steps, warmup="500ms")
+    # 1 s at 10 and 1.5 s at 2 Mbit/s, of each packet's 1514 B 1448 are payload.
+    assert kernel["queue"]["utilisation"] == pytest.approx(1.0, abs=0.01)
+    mean = (10 * 1 + 2 * 1.5) / 2.5 * 1448 / 1514
+    assert kernel["flows"][0]["throughput_mbit"] == pytest.approx(mean, rel=0.03)
+    delivered = run.series().filter(pl.col("quantity") == "delivered_bytes")
+    at = dict(delivered.select("time_ns", "value").rows())
+    for (begin, end), rate in (((700, 1400), 10), ((2000, 2900), 2)):
+        bits = 8 * (at[end * 10**6] - at[begin * 10**6])
+        assert bits / (end - begin) / 1e3 == pytest.approx(rate * 1448 / 1514, rel=0.03)
+
+
+@pytest.mark.parametrize("ecn", ["not-ect", "ect0", "ect1"])
+def test_every_datagram_is_accounted_for(tmp_path: Path, ecn: str) -> None:
+    text = BASE + f'[[traffic]]\nkind = "cbr"\nrate = "15Mbit"\necn = "{ecn}"\nstop = "2s"\n'
+    text += '[[flows]]\ncc = "reno"\nbytes = "20kb"\n'
+    queue = {"aqm": "codel", "ecn": True, "limit": "100p"}
+    kernel, sim = both(tmp_path, text, warmup="0s", bottleneck__queue=queue)
+    [mine], [other] = kernel["traffic"], sim["traffic"]
+    assert mine["sent_packets"] == other["sent_packets"]
+    assert mine["received_packets"] + mine["drops"] == mine["sent_packets"]
+    assert mine["drops"] > 500
+    assert mine["drops"] == pytest.approx(other["drops"], rel=0.05)
+    assert (mine["marks"] > 0) == (ecn != "not-ect") == (other["marks"] > 0)
+    # Its own queue counts the same.
+    assert kernel["queue"]["drops"] == mine["drops"] + kernel["flows"][0]["drops"]
+
+
+def test_what_is_stopped_sends_no_more(tmp_path: Path) -> None:
+    text = (
+        BASE + '[[flows]]\ncc = "cubic"\nstop = "1500ms"\n[[flows]]\ncc = "cubic"\nstart = "2s"\n'
+    )
+    kernel, run = one(tmp_path, text, warmup="0s")
+    first, second = kernel["flows"]
+    assert (first["from_s"], first["to_s"]) == (0.0, 1.5)
+    assert (second["from_s"], second["to_s"]) == (2.0, 3.0)
+    assert first["throughput_mbit"] == pytest.approx(10 * 1448 / 1514, rel=0.1)
+    backlog = run.series().filter(
+        pl.col("quantity") == "backlog_packets", pl.col("time_ns").is_between(17 * 10**8, 2 * 10**9)
+    )
+    assert backlog["value"].to_list() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("link", ["shaper", "wire"])
+def test_a_queue_without_waiting_is_as_in_the_simulator(tmp_path: Path, link: str) -> None:
+    text = BASE + '[[traffic]]\nkind = "cbr"\nrate = "9Mbit"\n'
+    kernel, sim = both(tmp_path, text, bottleneck__link=link, warmup="500ms")
+    assert kernel["queue"]["packets"] == pytest.approx(sim["queue"]["packets"], abs=2)
+    assert kernel["queue"]["delay_ms"]["max"] == pytest.approx(
+        sim["queue"]["delay_ms"]["max"], abs=0.05
+    )
+    assert kernel["queue"]["utilisation"] == pytest.approx(0.9, abs=0.005)
+
+
+def test_delay_jitter_and_loss_of_a_link(tmp_path: Path) -> None:
+    text = BASE + '[[flows]]\ncc = "reno"\nbytes = "20kb"\n'
+    text += '[[traffic]]\nkind = "cbr"\nrate = "8Mbit"\n'
+    values: dict[str, object] = {"bottleneck__delay": "30ms", "warmup": "0s"}
+    kernel, sim = both(tmp_path, text, **values)
+    assert kernel["flows"][0]["completion_s"] == pytest.approx(
+        sim["flows"][0]["completion_s"], rel=0.03
+    )
+    assert 50 <= kernel["flows"][0]["rtt_ms"]["p50"] < 56
+    jitter, _ = one(tmp_path, text, "kernel", bottleneck__jitter="10ms", **values)
+    assert 52 <= jitter["flows"][0]["rtt_ms"]["p50"] < 66
+    lossy, other = both(tmp_path, text, bottleneck__loss=0.1, **values)
+    [mine], [theirs] = lossy["traffic"], other["traffic"]
+    # Binomial: 2000 packets, 10 %: 200 with a deviation of 13. Some are on their way at the end.
+    lost = mine["sent_packets"] - mine["received_packets"]
+    assert 140 < lost < 300
+    assert mine["sent_packets"] == theirs["sent_packets"]
+    # Losses behind the queue are not seen by flow: they are no drops of the queue.
+    assert lossy["queue"]["drops"] == 0
+    assert abs(lost - theirs["drops"]) < 80
+
+
+# --- captures ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("aqm", ["codel", "pie", "red", "fifo"])
+def test_without_captures_what_is_not_known_is_null(tmp_path: Path, aqm: str) -> None:
+    text = SCENARIO + '[[traffic]]\nkind = "cbr"\nrate = "4Mbit"\n'
+    queue: dict[str, object] = {"aqm": aqm} if aqm == "fifo" else {"aqm": aqm, "ecn": True}
+    if aqm in ("fifo", "red"):
+        queue["limit"] = "40p" if aqm == "fifo" else "100kb"
+    watched, _ = one(tmp_path, text, bottleneck__queue=queue)
+    blind, _ = one(tmp_path, text, bottleneck__queue=queue, record__captures=False)
+    assert columns(blind) >= {p for p in columns(watched) if not p.endswith(".causes")}
+    assert watched["queue"]["drops"] + watched["queue"]["marks"] > 0
+    # Watching does not disturb: the very same run, and the queue's own count is the captures'.
+    for name in ("packets", "bytes", "drops", "marks", "utilisation"):
+        assert blind["queue"][name] == watched["queue"][name], name
+    for mine, other in zip(blind["flows"], watched["flows"], strict=True):
+        for name in ("throughput_mbit", "srtt_ms_mean", "packets", "retransmits"):
+            assert mine[name] == other[name], name
+    for name in ("sce_marks", "causes", "occupancy_bytes_mean", "occupancy_bytes_max"):
+        assert blind["queue"][name] is None, name
+    assert set(blind["queue"]["delay_ms"].values()) == {None}
+    for part in (*blind["flows"], *blind["traffic"]):
+        for name in ("drops", "marks", "sce_marks", "causes"):
+            assert part[name] is None, name
+    assert set(blind["flows"][0]["rtt_ms"].values()) == {None}
+    assert blind["traffic"][0]["received_packets"] > 0
+
+
+def test_what_comes_from_captures_is_refused_without(tailback: Tailback, scenario: Path) -> None:
+    for key, value in (("events", "true"), ("packets", "true"), ("series", "changes")):
+        done = tailback(
+            *("run", scenario, "--engine", "kernel", "--set", "record.captures=false"),
+            *("--set", f"record.{key}={value}"),
+        )
+        assert done.returncode == 2
+        assert f"record.{key}" in done.stderr
+        assert "captures = true" in done.stderr
+
+
+def test_a_table_shows_a_dash_for_what_is_not_known(tailback: Tailback, scenario: Path) -> None:
+    done = tailback("run", scenario, "--engine", "kernel", "--set", "record.captures=false")
+    assert (done.returncode, done.stderr) == (0, "")
+    [row] = [line for line in done.stdout.splitlines() if line.startswith("cubic")]
+    assert row.split()[3] == "–"
+
+
+def test_every_drop_and_mark_is_an_event(tmp_path: Path) -> None:
+    summary, run = one(tmp_path, SCENARIO, record__events=True)
+    kinds = run.series()["quantity"]
+    for kind, count in (("drop", "drops"), ("mark", "marks")):
+        rows = kinds.str.starts_with(f"{kind}.").sum()
+        assert rows == summary["queue"][count] == sum(f[count] for f in summary["flows"])
+        assert rows > 0
+
+
+# --- the command ----------------------------------------------------------------------------
+
+
+def test_show_prints_what_the_guest_is_told(tailback: Tailback, scenario: Path) -> None:
+    done = tailback("kernel", "show", scenario)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "insmod /modules/sch_codel.ko" in done.stdout
+    assert "codel limit 1000 target 5000us interval 100000us ecn" in done.stdout
+    assert re.search(r"^cubic: cubic from s0 .* starts at ", done.stdout, re.MULTILINE)
+    other = tailback("kernel", "show", scenario, "--set", "bottleneck.queue=pie")
+    assert "tc qdisc add dev out parent 1:1 handle 10: pie" in other.stdout
+    wrong = tailback("kernel", "show", scenario, "--set", "bottleneck.rate=fast")
+    assert wrong.returncode == 2
+
+
+def test_lists_say_which_engine_has_what(tailback: Tailback) -> None:
+    rows = {}
+    for kind in ("aqm", "cc", "traffic"):
+        for line in tailback("list", kind).stdout.splitlines():
+            name, engines = re.split(r"  +", line)[:2]
+            rows[kind, name] = engines
+    assert rows["aqm", "codel"] == rows["cc", "dctcp"] == rows["traffic", "cbr"] == "sim, kernel"
+    assert rows["aqm", "fifo"] == "sim, kernel (pfifo)"
+    assert rows["aqm", "wred"] == "sim"
+    assert rows["aqm", "sfq"] == rows["cc", "vegas"] == "kernel"
