@@ -22,6 +22,7 @@ demo: build
 	$(BIN)/tailback reproduce dctcp-internet-2014 --quick
 
 test: lint build
+	@sh scripts/tshark.sh
 	cargo test --workspace --quiet
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/pytest

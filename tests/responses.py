@@ -53,7 +53,7 @@ class Row:
     alpha: int | None
 
     @property
-    def response(self) -> tuple[int | None | str, ...]:
+    def response(self) -> tuple[int | str | None, ...]:
         """What the sender made of it: everything but the time."""
         return (self.acked, self.cwnd, self.ssthresh, self.in_flight, self.state, self.alpha)
 
@@ -126,7 +126,7 @@ def trace(series: pl.DataFrame) -> Trace:
 def changes(rows: Trace) -> Trace:
     """The rows in which window, threshold, state or alpha differ from the row before."""
 
-    def shown(row: Row) -> tuple[int | None | str, ...]:
+    def shown(row: Row) -> tuple[int | str | None, ...]:
         return replace(row, acked=0, in_flight=0).response
 
     return [row for i, row in enumerate(rows) if i == 0 or shown(rows[i - 1]) != shown(row)]
@@ -292,7 +292,10 @@ def write_page(out: Path) -> None:
     for (name, cc), d in differences.items():
         first = "none" if d.first is None else f"{d.first[0].time_us / 1000:.1f} ms"
         shown = f"[{name}](../tests/response/{name}.toml): {title(name)}" if cc == CCS[0] else ""
-        lines.append(f"| {shown} | {cc} | {len(golden(name).rows[cc])} | {first} | {d.cwnd} | {d.time_us} us |")
+        lines.append(
+            f"| {shown} | {cc} | {len(golden(name).rows[cc])} | {first} | {d.cwnd} "
+            f"| {d.time_us} us |"
+        )
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     made = export.spec(figure({name: (golden(name), found) for name in SHOWN}))
     FIGURE.write_text(export.svg(made), encoding="utf-8")

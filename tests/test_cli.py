@@ -154,11 +154,14 @@ def test_bad_arguments(
     assert not (tmp_path / "results").exists(), "bad input writes nothing"
 
 
-def test_the_kernel_engine_is_refused(tailback: Tailback, scenario: Path) -> None:
+def test_the_kernel_engine_without_a_kit_names_the_command(
+    tailback: Tailback, scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TAILBACK_KIT", str(tmp_path / "none"))
     for command in (("run", scenario), ("reproduce", "dctcp-internet-2014")):
         done = tailback(*command, "--engine", "kernel")
         assert done.returncode == 2
-        assert "not built into this version" in done.stderr
+        assert done.stderr == "the kernel kit is not built; run: tailback kernel build\n"
 
 
 def test_an_assertion_that_does_not_hold_fails_the_run(tailback: Tailback, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def made_up(factor: float = 1.0) -> list[FakeRun]:
     for cc in pts.CCS:
         for rate in pts.RATES:
             for delay in pts.DELAYS:
-                flow = {"name": "flow", "cc": cc}
+                flow: dict[str, Any] = {"name": "flow", "cc": cc}
                 for quantity, (_, field) in pts.QUANTITIES.items():
                     flow[field] = factor * known.get((quantity, cc, rate, delay), 1.0)
                 params = {
@@ -135,10 +135,10 @@ def test_the_report_of_made_up_runs(tmp_path: Path) -> None:
 
 
 def test_cells_on_the_kernel(kernel_kit: Kit, tmp_path: Path) -> None:
-    """Ten cells of 5 and 10 Mbit/s."""
+    """Three places of 5 and 10 Mbit/s, throughput and RTT of each congestion control."""
     made = pts.scenario(quick=False)
     (zipped,) = made["sweep"]["zip"]
-    wanted = [("5Mbit", "5.9ms"), ("10Mbit", "10.9ms"), ("10Mbit", "20.9ms")]
+    wanted = [("5Mbit", "20.9ms"), ("10Mbit", "10.9ms"), ("10Mbit", "20.9ms")]
     kept = [n for n, row in enumerate(rows(made)) if row[:2] in wanted]
     for key, values in zipped.items():
         zipped[key] = [values[n] for n in kept]
@@ -148,11 +148,36 @@ def test_cells_on_the_kernel(kernel_kit: Kit, tmp_path: Path) -> None:
     assert len(found) == 18
     for one in found:
         assert one.relative is not None
-        allowed = 0.01 if one.quantity == "throughput_mbit" else 0.05
+        allowed = 0.02 if one.quantity == "throughput_mbit" else 0.06
         assert abs(one.relative) <= allowed, one
 
 
+def test_cake_keeps_the_rate_of_the_link(kernel_kit: Kit, tmp_path: Path) -> None:
+    """Steps and overhead of the link are Cake's, exactly."""
+    made = {
+        "duration": "10s",
+        "bottleneck": {
+            "rate": {"steps": [["0s", "10Mbit"], ["5s", "5Mbit"]]},
+            "overhead": 38,
+            "queue": {"aqm": "cake", "kernel": True, "args": "flowblind besteffort"},
+        },
+        "path": {"rtt": "5ms"},
+        "flows": [{"cc": "cubic", "ecn": True}],
+    }
+    (run,) = tailback.run(made, out=tmp_path, progress=False, engine="kernel")
+    queue = run.summary["queue"]
+    # A packet of 1514 bytes takes the time of 1552.
+    sent = queue["utilisation"] * 1552 / 1514
+    assert sent == pytest.approx(1, abs=0.005)
+    assert queue["drops"] == 0
+    assert queue["marks"] > 10
+    warnings = run.manifest["environment"]["guest"]["warnings"]
+    assert warnings == [], "captures agree with Cake's own counts"
+    assert kernel_kit.version in run.manifest["engine_version"]
+
+
 def test_a_quick_run_ends_with_a_report(kernel_kit: Kit, tmp_path: Path) -> None:
+    assert kernel_kit.ccs["dctcp"]
     done = get("sce-2019").run(
         None, quick=True, seeds=1, jobs=2, out=tmp_path, progress=False, engine="kernel"
     )

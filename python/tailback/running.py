@@ -110,7 +110,7 @@ def run_many(
     """Runs many scenarios at once, with one pool and one progress bar; otherwise as `run`."""
     runner = engines.get(engine)
     loaded = [
-        load(job.scenario, _texts(job.set), seeds if job.seeds is None else job.seeds, runner)
+        load(job.scenario, texts(job.set), seeds if job.seeds is None else job.seeds, runner)
         for job in batch
     ]
     runners = [runner] * len(loaded)
@@ -138,6 +138,8 @@ def run_loaded(
             store.write_index(root, index)
         missing = _missing(loaded, runners, folder)
         failures = _execute(missing, folder, jobs or machine.cores(), progress)
+        # It clears up as it goes: not only when somebody has dealt with the error.
+        del folder
     results = [
         Results.of(index, root, _assertions(scenario))
         for index, scenario in zip(indexes, loaded, strict=True)
@@ -158,13 +160,13 @@ def check(
 
     Raises `ScenarioError` with everything that is wrong.
     """
-    return load(scenario, _texts(set or {}), seeds, engines.get(engine))
+    return load(scenario, texts(set or {}), seeds, engines.get(engine))
 
 
-def overrides(texts: Sequence[str]) -> list[tuple[str, str]]:
+def overrides(words: Sequence[str]) -> list[tuple[str, str]]:
     """What `--set` says, for `load`."""
     pairs = []
-    for text in texts:
+    for text in words:
         path, equals, value = text.partition("=")
         if not equals or not path.strip():
             raise InputError(f"--set {text}: expected KEY=VALUE")
@@ -172,7 +174,8 @@ def overrides(texts: Sequence[str]) -> list[tuple[str, str]]:
     return pairs
 
 
-def _texts(values: Mapping[str, object]) -> list[tuple[str, str]]:
+def texts(values: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Values to replace as TOML text, as `load` takes them."""
     return [(path, toml.value(value)) for path, value in values.items()]
 
 

@@ -63,7 +63,15 @@ HERE = "/proc/self/cwd"
 """The workplace as the kernel's process sees it: the same in every run, and without a
 character that the boot line would take for its own."""
 
-READABLE = ("/lib", "/lib64", "/usr/lib", "/etc/ld.so.cache", "/proc", "/sys/devices/system/cpu")
+READABLE = (
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/etc/ld.so.cache",
+    "/proc/self",
+    "/proc/cpuinfo",
+    "/sys/devices/system/cpu",
+)
 WRITABLE = ("/dev/null", "/dev/shm", "/dev/ptmx", "/dev/pts")
 """What the kernel's process needs of this machine: libraries, what it asks of the processor,
 memory, and a pseudo-terminal on which it tries signals."""

@@ -2,15 +2,21 @@
 //!
 //! Follows Linux 7.3 sch_red and red.h: the average is updated by every
 //! arrival with the backlog found before it; from `min` on packets are marked
-//! or dropped at random, from `max` on all of them; after an idle time the
-//! average decays as if small packets had found an empty queue. One random
-//! number is drawn for each mark or drop, and at constant average the gap
-//! between two is uniform on 1..1/pb, so the rate is 2 pb/(1 + pb).
+//! or dropped at random, from `max` on all of them. One random number is drawn
+//! for each mark or drop, and at constant average the gap between two is
+//! uniform on 1..1/pb, so the rate is 2 pb/(1 + pb).
+//!
+//! red_dequeue starts the idle time, after which the average decays, when it
+//! finds nothing. Below htb or tbf, the way to give RED a rate, nobody asks an
+//! empty queue, so that the average falls by arrivals only: the default here,
+//! `idle = "hold"`. An average left above `max` by a burst then drops whatever
+//! comes next, one packet and one timeout at a time (Linux does that).
+//! `idle = "decay"` is RED at the root of an interface.
 //!
 //! Not in Linux, all off by default: `gentle`, the other words of
-//! `uniformise`, `idle = "hold"`, `include_arriving`, thresholds in packets,
-//! and any `weight` and `probability` (tc derives a power of two, Wlog, from
-//! min, burst and avpkt; the weight is given directly here).
+//! `uniformise`, `include_arriving`, thresholds in packets, and any `weight`
+//! and `probability` (tc derives a power of two, Wlog, from min, burst and
+//! avpkt; the weight is given directly here).
 //!
 //! Known deviations: the average, the probability and (1-w)^m are computed in
 //! floating point where Linux has fixed point, a table of shifts and, below a
@@ -49,7 +55,11 @@ pub const ENTRY: Entry<Build> = Entry {
             default: Some("false"),
             tc: Some("ecn"),
         },
-        IDLE,
+        Opt {
+            doc: "\"hold\": an idle time is not seen, as RED of Linux below a shaper (htb, tbf) does not: that never asks an empty queue, which is where an idle time would begin. \"decay\", as where the interface itself asks: after an idle time t the average is multiplied by (1 - weight)^m, m = t bandwidth/avpkt.",
+            default: Some("hold"),
+            ..IDLE
+        },
         AVPKT,
         BANDWIDTH,
         INCLUDE_ARRIVING,

@@ -21,6 +21,11 @@ const COMPRESSED_MAX: u32 = 44;
 /// Linux `tcp_comp_sack_delay_ns`.
 const COMPRESS_DELAY: Time = Time::from_ms(1);
 
+/// Linux takes half of the receive buffer for payload until it has seen a
+/// segment, then this share of it, in 256ths: payload over `skb->truesize` of
+/// a full segment that was not merged with others.
+const PAYLOAD_SHARE: u64 = 162;
+
 /// How the receiver echoes CE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnEcho {
@@ -30,6 +35,14 @@ pub enum EcnEcho {
     Sticky,
     /// ECE per packet, an ACK at once when CE starts or ends (RFC 8257 section 3.2).
     PerPacket,
+}
+
+/// How many segments the window grows by at the start: it begins as half of
+/// the receive buffer and rises by two segments for each that arrives until it
+/// is [`PAYLOAD_SHARE`] of it (`tcp_measure_rcv_mss`, `tcp_grow_window`).
+fn growing_segments(plan: &TcpPlan) -> u64 {
+    let room = plan.rwnd.0 * (PAYLOAD_SHARE - 128) / 128;
+    room.div_ceil(2 * u64::from(plan.mss).max(1))
 }
 
 impl EcnEcho {
@@ -60,6 +73,8 @@ pub struct Receiver {
     ts_recent: Time,
     /// ACKs to be sent without delay.
     quick: u32,
+    /// Segments by which the window still grows, each acknowledged at once.
+    growing: u64,
     /// Delay of the next delayed ACK; zero before the first data.
     ato: Time,
     /// Arrival of the last data.
@@ -108,6 +123,11 @@ impl Receiver {
             dsack: None,
             ts_recent: Time::ZERO,
             quick: 0,
+            growing: if plan.quickack {
+                growing_segments(plan)
+            } else {
+                0
+            },
             ato: if plan.quickack {
                 Time::ZERO
             } else {
@@ -222,6 +242,7 @@ impl Receiver {
             }
             let merged = self.out_of_order.insert(seq, seq + 1, |_, _| {});
             self.put_recent(merged);
+            self.grow_window();
         }
         self.acknowledge(now, port);
     }
@@ -252,6 +273,16 @@ impl Receiver {
         self.last_data = now;
         if self.echo != EcnEcho::None {
             self.note_ecn(packet.ecn, port);
+        }
+        self.grow_window();
+    }
+
+    /// Linux `tcp_grow_window`: while the window grows the sender is to hear of it.
+    #[inline]
+    fn grow_window(&mut self) {
+        if self.growing > 0 {
+            self.growing -= 1;
+            self.quick |= 1;
         }
     }
 

@@ -198,7 +198,8 @@ impl Captures {
                     if let Some(packets) = packets {
                         packets.arrived(index, packet.time_ns, &c, &frame);
                     }
-                    if frame.payload == 0 {
+                    // The module counts as the simulator does: TCP with payload.
+                    if frame.udp || frame.payload == 0 {
                         return;
                     }
                     *seen += 1;

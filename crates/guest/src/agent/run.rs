@@ -599,6 +599,12 @@ impl<'a> Runner<'a> {
                 ));
             }
         }
+        if job.offloads {
+            self.warnings.push(
+                "offloads are on: packets of up to 64 kB pass the queues, and are counted, as one"
+                    .to_owned(),
+            );
+        }
         outcome.packets = self
             .captures
             .finish_packets()

@@ -307,12 +307,16 @@ impl Words<'_> {
         for (name, only) in [
             ("gentle", Value::Bool(false)),
             ("uniformise", Value::Word("linux")),
-            ("idle", Value::Word("decay")),
+            ("idle", Value::Word("hold")),
             ("include_arriving", Value::Bool(false)),
         ] {
             if options.get(name).is_some_and(|v| *v != only) {
                 let expected = format!("{name} = {}", super::cc::quoted(&only));
-                self.refuse(name, &format!("RED of Linux has no {name}"), &expected);
+                let message = match name {
+                    "idle" => "below a shaper RED of Linux never sees an idle time".to_owned(),
+                    _ => format!("RED of Linux has no {name}"),
+                };
+                self.refuse(name, &message, &expected);
             }
         }
         let mut bytes = |name: &str| match options.get(name) {

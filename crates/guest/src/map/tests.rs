@@ -427,7 +427,7 @@ fn refusals_name_their_place() {
         ),
         (
             "links[0].queue.idle",
-            Box::new(|p| p.links[0] = red(&[("idle", Value::Word("hold"))])),
+            Box::new(|p| p.links[0] = red(&[("idle", Value::Word("decay"))])),
         ),
         (
             "links[0].queue.include_arriving",

@@ -41,7 +41,7 @@ class Sce2019:
         for part in parts or ():
             if part not in PARTS:
                 raise InputError(unknown("part", part, PARTS))
-        if engine != "kernel":
+        if engine == "sim":
             raise InputError(
                 f'{self.name}: engine "{engine}" has no Cake, which every part needs; '
                 "expected --engine kernel"

@@ -12,7 +12,6 @@ from typing import Any
 
 from tailback.metrics.statistics import estimate
 from tailback.report import Cell, summarise
-from tailback.results import Run
 
 #: Congestion controls, in the order of the source's tables.
 CCS = ("cubic", "reno", "dctcp")
@@ -83,7 +82,7 @@ def _sampled(row: int, column: int) -> bool:
     return (3 * row + 5) % len(DELAYS) == column
 
 
-def cells(runs: Iterable[Run]) -> list[OneFlow]:
+def cells(runs: Iterable[Any]) -> list[OneFlow]:
     """Every cell, published or not, in the order of the source's tables."""
     found: dict[tuple[str, float, float], list[dict[str, Any]]] = {}
     for run in runs:
@@ -112,7 +111,7 @@ def cells(runs: Iterable[Run]) -> list[OneFlow]:
     return out
 
 
-def place(run: Run) -> tuple[float, float]:
+def place(run: Any) -> tuple[float, float]:
     """Rate and delay of the row and column of a run."""
     rate = float(run.params["bottleneck.rate"]) / 1e6
     rtt_ms = float(run.params["path.rtt"]) / 1e6

@@ -314,7 +314,11 @@ impl Bench {
 
 #[test]
 fn idle_time_decays_the_average_from_when_the_link_asked_in_vain() {
-    let set = [("weight", Value::Float(0.1)), ("avpkt", bytes(500))];
+    let set = [
+        ("weight", Value::Float(0.1)),
+        ("avpkt", bytes(500)),
+        ("idle", Value::Word("decay")),
+    ];
     let fill = |set: &[(&'static str, Value)]| {
         let mut bench = Bench::new(set);
         for _ in 0..20 {

@@ -1,0 +1,213 @@
+"""Cells of the validation: what both engines measured at one point, and how far apart they are.
+
+Every number is a mean over seeds. Beside it stands the noise: half the 95 % interval of the
+difference of the two means (Welch), from the spread over the seeds of both engines. Where the runs
+of neither engine differ there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from tailback.metrics import Estimate, estimate
+from tailback.metrics.differences import unpaired
+
+Summary = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One quantity of one cell on both engines."""
+
+    quantity: str
+    """Throughput, ratio, delay, signals, utilisation or retransmits."""
+    unit: str
+    sim: tuple[float, ...]
+    """By seed. Of ratios the logarithm: twice and half as much are equally far from equal."""
+    kernel: tuple[float, ...]
+    scale: float | None = None
+    """What an error is relative to, in `unit`; `None`: the kernel's mean."""
+    flow: str = ""
+    """Of which flow, where it is of one."""
+
+    @cached_property
+    def values(self) -> dict[str, Estimate]:
+        """Mean and interval of each engine."""
+        return {"sim": estimate(self.sim), "kernel": estimate(self.kernel)}
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether the values are logarithms."""
+        return self.quantity == "ratio"
+
+    @cached_property
+    def absolute(self) -> float:
+        """Simulator less kernel, in the unit."""
+        return math.fsum(self.sim) / len(self.sim) - math.fsum(self.kernel) / len(self.kernel)
+
+    @cached_property
+    def error(self) -> float:
+        """The simulator's relative error; 0 where both are 0, infinite where the kernel's is."""
+        return self._relative(self.absolute)
+
+    @cached_property
+    def noise(self) -> float | None:
+        """Half the 95 % interval of the error; `None` for one seed and without spread."""
+        found = unpaired(self.kernel, self.sim)
+        return None if found is None or found.ci95 is None else abs(self._relative(found.ci95))
+
+    @property
+    def inside_noise(self) -> bool:
+        """Whether the error is no larger than what seeds make of it."""
+        return self.noise is not None and abs(self.error) <= self.noise
+
+    def _relative(self, gap: float) -> float:
+        if self.logarithmic:
+            return math.expm1(gap)
+        if gap == 0:
+            return 0.0
+        base = self.scale if self.scale is not None else math.fsum(self.kernel) / len(self.kernel)
+        return gap / base if base else math.copysign(math.inf, gap)
+
+    def shown(self, engine: str) -> Estimate:
+        """Mean and interval of an engine as people read them; that of ratios is geometric."""
+        found = self.values[engine]
+        if not self.logarithmic or found.mean is None:
+            return found
+        ends = found.ci95
+        return Estimate(
+            found.n,
+            math.exp(found.mean),
+            (math.exp(ends[0]), math.exp(ends[1])) if ends else None,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The measure in `--json`."""
+
+        def side(engine: str) -> dict[str, Any]:
+            found = self.shown(engine)
+            return {"mean": found.mean, "n": found.n, "ci95": found.half_width}
+
+        return {
+            "quantity": self.quantity,
+            "unit": self.unit,
+            "flow": self.flow or None,
+            "sim": side("sim"),
+            "kernel": side("kernel"),
+            "absolute": None if self.logarithmic else self.absolute,
+            "error": self.error if math.isfinite(self.error) else None,
+            "noise": self.noise if self.noise is not None and math.isfinite(self.noise) else None,
+        }
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A set of flows in a queue at a rate and a round-trip time."""
+
+    queue: str
+    """Name of the scenario file."""
+    mix: tuple[str, ...]
+    """The flows' congestion controls."""
+    rate_bit: float
+    """Of the bottleneck, bit/s."""
+    rtt_s: float
+    """Base round-trip time, s."""
+    measures: tuple[Measure, ...]
+    runs: dict[str, list[str]] = field(default_factory=dict)
+    """Identifiers of the runs by engine, by seed."""
+
+    @property
+    def flows(self) -> str:
+        """The flows in words."""
+        return "+".join(self.mix)
+
+    @property
+    def id(self) -> str:
+        """Names the cell: queue, flows, rate, round-trip time."""
+        return f"{self.queue} {self.flows} {self.where}"
+
+    @property
+    def where(self) -> str:
+        """Rate and round-trip time in words."""
+        return f"{self.rate_bit / 1e6:g} Mbit/s {self.rtt_s * 1e3:g} ms"
+
+    def of(self, quantity: str) -> list[Measure]:
+        """The measures of a quantity: one for each flow, or one."""
+        return [measure for measure in self.measures if measure.quantity == quantity]
+
+    def worst(self, quantity: str) -> Measure | None:
+        """That with the largest error."""
+        return max(self.of(quantity), key=lambda m: abs(m.error), default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The cell in `--json`."""
+        return {
+            "id": self.id,
+            "queue": self.queue,
+            "flows": list(self.mix),
+            "rate_bit": self.rate_bit,
+            "rtt_s": self.rtt_s,
+            "measures": [measure.to_dict() for measure in self.measures],
+            "runs": self.runs,
+        }
+
+
+def cell(
+    queue: str,
+    mix: Sequence[str],
+    rate_bit: float,
+    rtt_s: float,
+    sim: Sequence[Summary],
+    kernel: Sequence[Summary],
+    runs: dict[str, list[str]] | None = None,
+) -> Cell:
+    """The cell of some runs' summaries, by engine."""
+
+    def both(
+        quantity: str, unit: str, value: Callable[[Summary], float | None], **rest: Any
+    ) -> Iterable[Measure]:
+        here, there = (
+            tuple(v for v in map(value, group) if v is not None and math.isfinite(v))
+            for group in (sim, kernel)
+        )
+        if here and there:
+            yield Measure(quantity, unit, here, there, **rest)
+
+    measures: list[Measure] = []
+    for i, flow in enumerate(sim[0]["flows"]):
+        scale = rate_bit / 1e6 if len(mix) > 1 else None
+        measures += both(
+            "throughput",
+            "Mbit/s",
+            lambda s, i=i: s["flows"][i]["throughput_mbit"],  # type: ignore[misc]
+            scale=scale,
+            flow=flow["name"],
+        )
+    if len(mix) == 2:
+        measures += both("ratio", "", _log_ratio)
+    measures += both("delay", "ms", lambda s: s["queue"]["delay_ms"]["mean"])
+    measures += both("signals", "packets", _signals)
+    measures += both("utilisation", "", lambda s: s["queue"]["utilisation"])
+    measures += both(
+        "retransmits", "packets", lambda s: sum(f["retransmits"] or 0 for f in s["flows"])
+    )
+    return Cell(queue, tuple(mix), rate_bit, rtt_s, tuple(measures), runs or {})
+
+
+def _log_ratio(summary: Summary) -> float | None:
+    one, other = (flow["throughput_mbit"] for flow in summary["flows"])
+    return math.log(one / other) if one and other else None
+
+
+def _signals(summary: Summary) -> float | None:
+    """Marks and drops; an engine that knows one of them only counts that."""
+    known = [summary["queue"][name] for name in ("marks", "drops")]
+    return None if known == [None, None] else sum(n or 0 for n in known)
+
+
+def _retransmits(summary: Summary) -> float:
+    return sum(flow["retransmits"] or 0 for flow in summary["flows"])

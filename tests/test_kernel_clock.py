@@ -1,0 +1,98 @@
+"""The kernel engine on the machine's clock, and the page that holds it against virtual time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tailback as package
+from conftest import SCENARIO, Tailback
+from tailback import engines, running
+from tailback.errors import InputError
+from tailback.kernel import clock, guest
+from tailback.kernel.kit import Kit
+
+
+def test_the_clocks_have_versions_of_their_own(kernel_kit: Kit) -> None:
+    virtual, real = engines.get("kernel"), engines.get("kernel-realtime")
+    assert (virtual.name, real.name) == ("kernel", "kernel")
+    assert real.version == f"{virtual.version}-realtime"
+    ids = [
+        {point.run_id for point in running.load(SCENARIO, [], 2, engine).points}
+        for engine in (virtual, real)
+    ]
+    assert len(ids[0] | ids[1]) == 4
+    place = Path("/work")
+    words = set(guest.command(kernel_kit, place, 256)) - set(
+        guest.command(kernel_kit, place, 256, "real")
+    )
+    assert words == {"time-travel=inf-cpu", f"time-travel-start={guest.EPOCH_S}"}
+    with pytest.raises(InputError, match="kernel-realtime"):
+        engines.get("kernel-realtim")
+
+
+def test_a_run_in_real_time_lasts_as_long_as_it_says(
+    kernel_kit: Kit,  # noqa: ARG001
+    tailback: Tailback,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "s.toml").write_text(SCENARIO, encoding="utf-8")
+    done = tailback("run", "s.toml", "--engine", "kernel-realtime", "--json")
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    assert printed["engine"] == "kernel"
+    assert printed["version"].endswith("-realtime")
+    [point] = package.open_results(tmp_path / "results").points
+    assert point.manifest["environment"]["clock"] == "real"
+    assert point.timing["wall_s"] >= point.summary["duration_s"] == 2.0
+    assert all(flow["throughput_mbit"] > 0 for flow in point.summary["flows"])
+
+
+def test_departures_of_the_simulator_are_where_the_rate_has_them(tmp_path: Path) -> None:
+    scenario = clock.TIMED.scenario(4.0, packets=True)
+    gaps = clock.gaps(package.run(scenario, out=tmp_path), clock.TIMED)
+    assert gaps.slot_us == 1211.2
+    assert gaps.count > 2000
+    assert gaps.off_max_us == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_page_shows_every_cell_on_both_clocks() -> None:
+    def measured(throughput: float) -> clock.Measured:
+        return clock.Measured(
+            [throughput, throughput + 0.2],
+            [5.0, 5.0],
+            [9.0, 9.0],
+            [3, 4],
+            [9e3, 9e3],
+            [1514.0] * 2,
+            [0.1] * 2,
+        )
+
+    both = {"virtual": measured(9.4), "real": measured(8.45)}
+    gaps = clock.Gaps(1211.2, 1000, 12.234, 0.1, 0.2, 0.3)
+    made = clock.Comparison(
+        20.0,
+        2,
+        1,
+        "7.3.4+0123-realtime",
+        2,
+        (0.5, 1.5),
+        True,
+        [(cell, both) for cell in clock.CELLS],
+        [(cell, both) for cell in clock.OFFLOADED],
+        {"virtual": gaps, "real": gaps},
+    )
+    text = clock.page(made)
+    assert "Linux 7.3.4, 2 seeds of 20 s" in text
+    assert "was 0.5 before and 1.5 after" in text
+    assert "SCHED_RR" in text
+    for cell in clock.CELLS:
+        assert f"| {cell.name} | virtual | 9.5 (9.4 to 9.6) | 5 (5 to 5) |" in text
+        assert f"| {cell.name} | real | 8.55 | 5 | 9 | 3.5 |" in text
+    assert text.count("real, on |") == len(clock.OFFLOADED)
+    # (9.5 - 8.55) / 9.5, and 12.234 of 1223.434.
+    assert "differs by 10.00 % in the median of the cells (10.00 % at most)" in text
+    assert "lost to the rate: 1.00 % of it" in text
+    assert json.dumps(made.to_dict())
