@@ -92,6 +92,8 @@ pub struct Receiver {
     delack: Time,
     /// That time is the one at which the timer wheel fires.
     delack_rounded: bool,
+    /// Timers fire as the timer wheel has them.
+    coarse: bool,
     /// When the compressed ACK is due.
     compress: Time,
     compressed: u32,
@@ -140,6 +142,7 @@ impl Receiver {
             ack_now: false,
             delack: Time::NEVER,
             delack_rounded: false,
+            coarse: timer::coarse(plan),
             compress: Time::NEVER,
             compressed: 0,
             dup_acks: 0,
@@ -166,7 +169,7 @@ impl Receiver {
     pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
         if self.compress <= now {
             self.send_ack(self.rcv_nxt, port);
-        } else if self.delack <= now && !self.delack_rounded {
+        } else if self.delack <= now && self.coarse && !self.delack_rounded {
             // Linux's timer fires a jiffy on, so that it is never early.
             self.delack = timer::fires(self.delack, self.delack);
             self.delack_rounded = true;

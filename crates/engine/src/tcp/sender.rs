@@ -496,7 +496,7 @@ impl Sender {
     /// A deadline has come.
     pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
         self.conn.now = now;
-        if self.timer <= now && self.timer_set < Time::NEVER {
+        if self.timer <= now && self.timer_set < Time::NEVER && timer::coarse(&self.plan) {
             // Only now: most timers are set anew before they are due.
             self.timer = timer::fires(self.timer_set, self.timer);
             self.timer_set = Time::NEVER;

@@ -105,6 +105,15 @@ fn a_probe_comes_two_round_trips_after_an_ack() {
     );
 }
 
+/// Lets the timer fire; gives the time.
+fn fire(s: &mut Sender, wire: &mut Wire) -> Time {
+    // At its deadline it learns when the timer wheel has it.
+    s.on_timer(s.deadline(), wire);
+    let at = s.deadline();
+    s.on_timer(at, wire);
+    at
+}
+
 /// Linux `tcp_send_loss_probe` with `__tcp_retransmit_skb`.
 #[test]
 fn a_probe_is_no_repair_and_restarts_the_timeout() {
@@ -112,20 +121,21 @@ fn a_probe_is_no_repair_and_restarts_the_timeout() {
     let mut s = established(&rwnd(5), ms(100), &mut wire);
     assert_eq!(wire.take().len(), 5);
     assert_eq!(s.deadline(), ms(100 + 202));
-    s.on_timer(ms(302), &mut wire);
+    // The timer wheel has multiples of 8 ms this far ahead.
+    assert_eq!(fire(&mut s, &mut wire), ms(304));
     assert_eq!(wire.take(), [(4, true)]);
     assert_eq!((s.board.in_flight(), s.board.retrans_out), (5, 0));
     assert_eq!(s.undo.retrans, None);
     assert_eq!(
         (s.timer_kind, s.timer),
-        (TimerKind::Retransmit, ms(302) + s.rto())
+        (TimerKind::Retransmit, ms(304) + s.rto())
     );
 
     // The originals were only late; then the probe arrives as well.
     let window = s.conn.cwnd;
     s.on_ack(&ack(5, &[], ms(100)), ms(310), &mut wire);
     assert_eq!(s.tlp_high_seq, 5);
-    let mut duplicate = ack(5, &[(4, 5)], ms(302));
+    let mut duplicate = ack(5, &[(4, 5)], ms(304));
     duplicate.flags |= flags::DSACK;
     s.rack.reordering_seen = true;
     s.on_ack(&duplicate, ms(402), &mut wire);
@@ -139,8 +149,8 @@ fn a_probe_is_no_repair_and_restarts_the_timeout() {
 fn a_probe_that_was_needed_halves_the_window() {
     let mut wire = Wire::default();
     let mut s = established(&rwnd(5), ms(100), &mut wire);
-    s.on_timer(ms(302), &mut wire);
-    s.on_ack(&ack(5, &[], ms(302)), ms(402), &mut wire);
+    assert_eq!(fire(&mut s, &mut wire), ms(304));
+    s.on_ack(&ack(5, &[], ms(304)), ms(402), &mut wire);
     s.on_ack(&ack(7, &[], ms(402)), ms(502), &mut wire);
     assert_eq!((s.conn.ca_state, s.tlp_high_seq), (CaState::Open, 0));
     assert_eq!((s.conn.ssthresh, s.conn.cwnd), (5, 5));
@@ -188,18 +198,14 @@ fn a_syn_is_repeated_every_second_at_first() {
     let mut wire = Wire::default();
     let mut s = sender(&TcpPlan::default());
     s.start(Time::ZERO, &mut wire);
-    let times: Vec<u64> = (0..8)
-        .map(|_| {
-            let at = s.deadline();
-            s.on_timer(at, &mut wire);
-            at.ns() / 1_000_000_000
-        })
-        .collect();
-    assert_eq!(times, [1, 2, 3, 4, 5, 7, 11, 19]);
+    let times: Vec<Time> = (0..8).map(|_| fire(&mut s, &mut wire)).collect();
+    // After 1, 1, 1, 1, 1, 2, 4 and 8 s, on the timer wheel.
+    let wheel = [1024, 2048, 3072, 4096, 5120, 7168, 11_200, 19_456];
+    assert_eq!(times, wheel.map(ms));
     let mut answer = *wire.0.last().expect("a SYN");
     answer.flags |= flags::ACK;
     wire.take();
-    s.on_syn_ack(&answer, Time::from_secs(19) + ms(30), &mut wire);
+    s.on_syn_ack(&answer, ms(19_456 + 30), &mut wire);
     // The timestamp tells the RTT; a window of one after two lost SYNs.
     assert_eq!(s.conn.srtt, ms(30));
     assert_eq!(wire.take(), [(0, false)]);

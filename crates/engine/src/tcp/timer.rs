@@ -2,9 +2,13 @@
 //! timer wheel is the jiffy, a timer never fires early, and one that lies far
 //! ahead fires at the next multiple of 8, 64, ... jiffies.
 //!
+//! The wheel is that of Linux since 4.8; a stack that grows its window as Linux
+//! 3.2 did (`tcp.growth = "acks"`) has timers that fire when they are due.
+//!
 //! Deviation: the run begins with jiffy 0; the machine's count at that time
 //! decides in Linux which jiffies are multiples.
 
+use crate::plan::{Growth, TcpPlan};
 use crate::units::Time;
 
 /// A jiffy, ns.
@@ -13,6 +17,12 @@ const JIFFY: u64 = 1_000_000;
 const LEVEL: u64 = 63;
 /// Binary digits that a level is coarser than the one below.
 const COARSER: u32 = 3;
+
+/// Whether the stack has this wheel.
+#[inline]
+pub fn coarse(plan: &TcpPlan) -> bool {
+    plan.growth == Growth::Segments
+}
 
 /// When a timer fires that was set at `set` for `due`.
 #[cold]
