@@ -260,9 +260,8 @@ by a queue discipline of its own (`tbsched`). Both engines record the sender's
 state after every ACK and every timer (`record.series = "acks"`); the table
 compares them row by row: segments acknowledged, window, ssthresh, packets in
 flight, congestion state and, for DCTCP, alpha. ECN is on. The receiver
-acknowledges every segment (`tcp.delack = false`): when Linux begins to delay
-ACKs depends on the growth of its receive buffer, which the simulator does not
-model.
+acknowledges every segment (`tcp.delack = false`), so that the sender's response
+is what is compared.
 """
 
 

@@ -19,9 +19,6 @@
 //! - The third packet of the handshake is not sent apart from the first data.
 //! - Offloads are off: no TSO autosizing (so pacing spaces segments, not bursts), no GRO; no TCP
 //!   small queues.
-//! - Linux's receiver acknowledges every segment as long as its window grows (`tcp_grow_window`
-//!   raises `quick`), thousands of segments where the buffer is large from the start; here the
-//!   first 16 only.
 //! - The receive window is constant: the receiving application reads at once. A closed window is
 //!   not probed.
 //! - SACK is always in use: no recovery by counting duplicate ACKs.
