@@ -5,7 +5,7 @@ use super::ranges::Ranges;
 use super::{Port, SYN_EXTRA, timer};
 use crate::cc::EcnNeed;
 use crate::packet::{Ecn, Packet, Sack, flags};
-use crate::plan::TcpPlan;
+use crate::plan::{Growth, TcpPlan};
 use crate::units::Time;
 
 /// Linux `TCP_ATO_MIN` and `TCP_DELACK_MIN`.
@@ -42,7 +42,14 @@ pub enum EcnEcho {
 /// arrives until it is [`PAYLOAD_SHARE`] of it (`tcp_init_buffer_space`,
 /// `tcp_measure_rcv_mss`, `tcp_grow_window`). That it waits while payload is
 /// in the buffer is left out: it moves the last few of them.
+///
+/// None with `growth = "acks"`: the buffers of Linux 3.2 begin at 87380 bytes
+/// and follow what the application reads, so that its window stops growing
+/// after some tens of segments.
 fn growing_segments(plan: &TcpPlan) -> u64 {
+    if !plan.quickack || plan.growth == Growth::Acks {
+        return 0;
+    }
     let mss = u64::from(plan.mss).max(1);
     let room = plan.rwnd.0 * (PAYLOAD_SHARE - 128) / 128 + mss;
     room.div_ceil(2 * mss)
@@ -126,11 +133,7 @@ impl Receiver {
             dsack: None,
             ts_recent: Time::ZERO,
             quick: 0,
-            growing: if plan.quickack {
-                growing_segments(plan)
-            } else {
-                0
-            },
+            growing: growing_segments(plan),
             ato: if plan.quickack {
                 Time::ZERO
             } else {
