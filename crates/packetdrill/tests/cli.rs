@@ -59,5 +59,5 @@ fn json_and_status() {
     assert_eq!(out.status.code(), Some(1));
     let told: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
     assert_eq!(told["scripts"][0]["verdict"], "fail");
-    assert_eq!(told["scripts"][0]["got"], "data 2001:3001 at 0.3020 s");
+    assert_eq!(told["scripts"][0]["got"], "data 2001:3001 at 0.3040 s");
 }
