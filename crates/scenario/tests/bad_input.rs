@@ -257,7 +257,7 @@ rtt = inf
         f.toml:13:10: wrong value "66" for "header"; expected a whole number from 0 to 512
         f.toml:14:10: wrong value "onn" for "pacing"; expected one of auto, off, fq
         f.toml:16:12: wrong value "0s" for "interval"; expected a time of at least 1us
-        f.toml:17:10: wrong value "all" for "series"; expected one of interval, changes, off, or true or false
+        f.toml:17:10: wrong value "all" for "series"; expected one of interval, changes, acks, off, or true or false
         f.toml:18:11: wrong value 1 for "packets"; expected true or false
         f.toml:20:30: wrong value nan for "beta"; expected a number from 0.01 to 0.99
         f.toml:21:9: wrong value "0b" for "bytes"; expected a size greater than 0
