@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import tailback
 from conftest import SCENARIO, SWEEP
 from tailback import _native, engines, metrics, toml
+from tailback.engines.sim import Sim
 from tailback.metrics.ratio import ratio
 from tailback.metrics.statistics import t_quantile
 from tailback.numbers import short, with_spread
@@ -139,14 +140,12 @@ def test_a_panic_costs_its_run_only(
 ) -> None:
     sim = engines.get("sim")
 
-    class Fragile:
-        name, version = sim.name, sim.version
-
+    class Fragile(Sim):
         def run(self, scenario: Any, index: int, store: Any, control: Any) -> None:
             fail = index == 2
             sim.run(scenario, index, store, _native.Control(fail=True) if fail else control)
 
-    monkeypatch.setattr(engines, "get", lambda _name: Fragile())
+    monkeypatch.setattr(engines, "get", lambda _name, _kernel=None: Fragile())
     with pytest.raises(tailback.RunsFailed) as failed:
         tailback.run(SCENARIO, seeds=4, out=tmp_path, jobs=2)
     [message] = failed.value.failures
