@@ -29,6 +29,11 @@ impl Qdisc {
     pub fn shapes(&self) -> bool {
         self.kind == "cake"
     }
+
+    /// Whether it is one first-in, first-out queue for all flows.
+    pub fn in_order(&self) -> bool {
+        matches!(&*self.kind, "pfifo" | "bfifo" | "codel" | "pie" | "red")
+    }
 }
 
 /// Words of Cake's that say what the link says.
