@@ -166,8 +166,7 @@ def test_every_flow_has_its_own_rtt(tmp_path: Path) -> None:
         assert rtt <= flow["rtt_ms"]["p50"] <= rtt + 8
 
 
-def test_links_in_a_row_and_both_directions(tmp_path: Path) -> None:
-    text = """\
+TWO_LINKS = """\
 title = "two links"
 duration = "4s"
 warmup = "1s"
@@ -196,7 +195,10 @@ cc = "cubic"
 route = ["b"]
 reverse = true
 """
-    kernel, sim = both(tmp_path, text)
+
+
+def test_links_in_a_row_and_both_directions(tmp_path: Path) -> None:
+    kernel, sim = both(tmp_path, TWO_LINKS)
     assert columns(kernel) == columns(sim)
     assert list(kernel["queues"]) == ["a", "b", "b.back"]
     long, across, back = kernel["flows"]
@@ -207,12 +209,20 @@ reverse = true
     for name in ("a", "b.back"):
         assert kernel["queues"][name]["utilisation"] > 0.9
     assert long["rtt_ms"]["p50"] > 25, "the delay of b comes on top"
-    # How two flows share a queue for 3 s is chance; what the links carry is not.
-    for pair in (slice(0, 2), slice(2, 3)):
-        mine, other = (
-            sum(f["throughput_mbit"] for f in engine["flows"][pair]) for engine in (kernel, sim)
-        )
-        assert mine == pytest.approx(other, rel=0.1)
+
+
+def test_flows_over_links_in_a_row_get_what_they_get_in_the_simulator(tmp_path: Path) -> None:
+    # One seed is chance (the long flow has between 1.6 and 3 Mbit/s in either engine).
+    text = TWO_LINKS.replace('start_jitter = "0s"\n', "") + "[sweep]\nseeds = 12\n"
+    means = {}
+    for engine in ("kernel", "sim"):
+        runs = tb.run(text, engine=engine, out=tmp_path / "out", jobs=2)
+        rows = [[f["throughput_mbit"] for f in run.summary["flows"]] for run in runs]
+        means[engine] = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+    for mine, other, tolerance in zip(
+        means["kernel"], means["sim"], (0.15, 0.05, 0.01), strict=True
+    ):
+        assert mine == pytest.approx(other, rel=tolerance)
 
 
 def test_the_rate_changes_when_it_should(tmp_path: Path) -> None:

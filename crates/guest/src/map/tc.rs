@@ -115,7 +115,7 @@ pub(super) fn queue(
             let kernel = find(aqm::ENTRIES, name).map(|e| e.kernel);
             let Some(Kernel::Tc(kind)) = kernel else {
                 no.add(
-                    &at,
+                    &format!("{at}.aqm"),
                     format!("the kernel has nothing like {name}"),
                     instead(name, kit.qdiscs.keys()),
                 );
