@@ -129,7 +129,7 @@ fn names_are_unique_and_sorted() {
     assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
 }
 
-/// Half a window of SCE marks costs those something that know of SCE, and less
+/// SCE marks on two fifths of a window cost those something that know of SCE, and less
 /// than CE does; the others do not see it.
 #[test]
 fn sce_marks_cost_less_than_a_mark() {
@@ -147,7 +147,7 @@ fn sce_marks_cost_less_than_a_mark() {
             host.ack(1);
             host.conn.cwnd
         };
-        let (none, sce) = (rounds(|h| h.round()), rounds(|h| h.sce_round(50)));
+        let (none, sce) = (rounds(|h| h.round()), rounds(|h| h.sce_round(40)));
         let ce = rounds(|h| h.marked_round(1));
         if entry.name.ends_with("-sce") {
             assert!(
