@@ -257,6 +257,10 @@ fn plain(kind: Kind) -> Json {
         Kind::Size { .. } => pattern(&format!("{BYTES}|{PACKETS}")),
         Kind::TimeOrSize => pattern(&format!("{TIME}|{BYTES}|{PACKETS}")),
         Kind::Word(words) => json!({ "enum": words }),
+        Kind::WordOrInt { words, min, max } => json!({ "anyOf": [
+            { "enum": words },
+            { "type": "integer", "minimum": min, "maximum": max },
+        ] }),
         Kind::Table(options) => {
             let properties: Map<String, Json> = options
                 .iter()
