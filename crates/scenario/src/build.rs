@@ -540,6 +540,7 @@ fn flows(
         let ecn = fields.bool("ecn").or_else(needs_ecn).unwrap_or_default();
         let bytes: Option<Bytes> = fields.bytes("bytes");
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
+        let (hosts, dscp) = hosts(reader, &fields);
         origin.extend((0..count).map(|_| index as u32));
         flows.extend(numbered(name, count).map(|name| FlowPlan {
             name,
@@ -553,6 +554,8 @@ fn flows(
             route: route.clone(),
             back: back.clone(),
             tcp: tcp.clone(),
+            hosts: hosts.clone(),
+            dscp,
         }));
     }
     flows
@@ -587,6 +590,7 @@ fn traffic(
         let options = choice.algorithm.known().map(|known| known.1.clone());
         let options = options.unwrap_or_default();
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
+        let (hosts, dscp) = hosts(reader, &fields);
         origin.extend((0..count).map(|_| index as u32));
         sources.extend(numbered(name, count).map(|name| TrafficPlan {
             name,
@@ -596,9 +600,33 @@ fn traffic(
             stop,
             rtt,
             route: route.clone(),
+            hosts: hosts.clone(),
+            dscp,
         }));
     }
     sources
+}
+
+/// The hosts of a flow or source, and its DSCP.
+fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> (Option<[String; 2]>, u8) {
+    let dscp = fields.int("dscp").unwrap_or_default() as u8;
+    let Some(item) = fields.item("hosts") else {
+        return (None, dscp);
+    };
+    let names = item.node.array().unwrap_or_default();
+    let texts: Vec<&str> = names.iter().filter_map(Node::string).collect();
+    let &[sender, receiver] = texts.as_slice() else {
+        reader.wrong("hosts", &item.node, expectation(KeyKind::Hosts));
+        return (None, dscp);
+    };
+    let good = names
+        .iter()
+        .zip(&texts)
+        .all(|(node, name)| reader.check_name(name, node.span));
+    if good && sender == receiver {
+        reader.wrong("hosts", &item.node, "two hosts");
+    }
+    (Some([sender.to_owned(), receiver.to_owned()]), dscp)
 }
 
 fn times(

@@ -163,6 +163,7 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
     match kind {
         KeyKind::Plain(kind) => plain_expectation(kind),
         KeyKind::Text => "a text in quotes".to_owned(),
+        KeyKind::Hosts => "the names of two hosts, [\"a\", \"b\"]".to_owned(),
         KeyKind::Name => "a name of letters, digits, \"_\", \"-\" and \"+\"".to_owned(),
         KeyKind::Rate => {
             "a rate such as \"100Mbit\", { steps = [[\"0s\", \"50Mbit\"], ...] } or { trace = \"file\" }"

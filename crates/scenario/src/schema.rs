@@ -63,6 +63,13 @@ fn key_schema(key: &Key) -> Json {
             json!({ "enum": names })
         }
         KeyKind::Text => json!({ "type": "string" }),
+        KeyKind::Hosts => json!({
+            "type": "array",
+            "items": { "type": "string", "pattern": "^[\\w+-]{1,64}$" },
+            "minItems": 2,
+            "maxItems": 2,
+            "uniqueItems": true,
+        }),
         KeyKind::Name => json!({ "type": "string", "minLength": 1, "maxLength": 64 }),
         KeyKind::Rate => rate(),
         KeyKind::Entry(registry) => entry(registry),

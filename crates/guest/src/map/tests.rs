@@ -41,6 +41,8 @@ fn cbr(name: &str) -> TrafficPlan {
         stop: None,
         rtt: MS(20),
         route: vec![0],
+        hosts: None,
+        dscp: 0,
     }
 }
 
