@@ -178,6 +178,9 @@ pub struct Flow {
     pub route: Vec<usize>,
     /// The links its ACKs pass.
     pub back: Vec<usize>,
+    /// Differentiated services codepoint of its packets.
+    #[serde(default)]
+    pub dscp: u8,
 }
 
 /// An unresponsive source.
@@ -205,6 +208,9 @@ pub struct Source {
     pub stop_ns: Option<u64>,
     /// The links its packets pass.
     pub route: Vec<usize>,
+    /// Differentiated services codepoint of its packets.
+    #[serde(default)]
+    pub dscp: u8,
 }
 
 /// A link and its queue.
@@ -227,6 +233,8 @@ pub struct Link {
     pub limit: Limit,
     /// Where the algorithm drops.
     pub drops_at: DropsAt,
+    /// Packets leave in the order in which they came, whatever their flow.
+    pub in_order: bool,
     /// Packets (of data, from 1) that are marked whatever the queue does.
     pub scheduled_marks: Vec<u64>,
     /// Packets (of data, from 1) that are dropped whatever the queue does.

@@ -560,6 +560,7 @@ fn flows(
         }
         let bytes: Option<Bytes> = fields.bytes("bytes");
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
+        let (hosts, dscp) = hosts(reader, &fields);
         origin.extend((0..count).map(|_| index as u32));
         flows.extend(numbered(name, count).map(|name| FlowPlan {
             name,
@@ -573,6 +574,8 @@ fn flows(
             route: route.clone(),
             back: back.clone(),
             tcp: tcp.clone(),
+            hosts: hosts.clone(),
+            dscp,
         }));
     }
     flows
@@ -607,6 +610,7 @@ fn traffic(
         let options = choice.algorithm.known().map(|known| known.1.clone());
         let options = options.unwrap_or_default();
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
+        let (hosts, dscp) = hosts(reader, &fields);
         origin.extend((0..count).map(|_| index as u32));
         sources.extend(numbered(name, count).map(|name| TrafficPlan {
             name,
@@ -616,9 +620,33 @@ fn traffic(
             stop,
             rtt,
             route: route.clone(),
+            hosts: hosts.clone(),
+            dscp,
         }));
     }
     sources
+}
+
+/// The hosts of a flow or source, and its DSCP.
+fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> (Option<[String; 2]>, u8) {
+    let dscp = fields.int("dscp").unwrap_or_default() as u8;
+    let Some(item) = fields.item("hosts") else {
+        return (None, dscp);
+    };
+    let names = item.node.array().unwrap_or_default();
+    let texts: Vec<&str> = names.iter().filter_map(Node::string).collect();
+    let &[sender, receiver] = texts.as_slice() else {
+        reader.wrong("hosts", &item.node, expectation(KeyKind::Hosts));
+        return (None, dscp);
+    };
+    let good = names
+        .iter()
+        .zip(&texts)
+        .all(|(node, name)| reader.check_name(name, node.span));
+    if good && sender == receiver {
+        reader.wrong("hosts", &item.node, "two hosts");
+    }
+    (Some([sender.to_owned(), receiver.to_owned()]), dscp)
 }
 
 fn times(

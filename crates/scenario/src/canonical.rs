@@ -250,8 +250,11 @@ fn same_flow(a: &FlowPlan, b: &FlowPlan) -> bool {
         route,
         back,
         tcp,
+        hosts,
+        dscp,
     } = a;
     (*ecn, *start, *stop, *bytes, *rtt) == (b.ecn, b.start, b.stop, b.bytes, b.rtt)
+        && (hosts, *dscp) == (&b.hosts, b.dscp)
         && *cc == b.cc
         && *module == b.module
         && *route == b.route
@@ -268,8 +271,11 @@ fn same_source(a: &TrafficPlan, b: &TrafficPlan) -> bool {
         stop,
         rtt,
         route,
+        hosts,
+        dscp,
     } = a;
     (*kind, *start, *stop, *rtt) == (b.kind, b.start, b.stop, b.rtt)
+        && (hosts, *dscp) == (&b.hosts, b.dscp)
         && *options == b.options
         && *route == b.route
 }
@@ -292,6 +298,8 @@ fn flow_json(flow: &FlowPlan) -> Map<String, Json> {
         "route": flow.route,
         "back": flow.back,
         "tcp": tcp_json(&flow.tcp),
+        "hosts": flow.hosts,
+        "dscp": flow.dscp,
     }))
 }
 
@@ -347,5 +355,7 @@ fn source_json(source: &TrafficPlan) -> Map<String, Json> {
         "stop": source.stop.map(|t| t.0),
         "rtt": source.rtt.0,
         "route": source.route,
+        "hosts": source.hosts,
+        "dscp": source.dscp,
     }))
 }

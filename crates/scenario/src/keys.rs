@@ -39,6 +39,8 @@ pub(crate) enum KeyKind {
     Route,
     /// Packet numbers to mark and to drop.
     Schedule,
+    /// Names of two hosts.
+    Hosts,
     /// How series are taken.
     Series,
     /// A table.
@@ -517,6 +519,20 @@ pub(crate) static FLOW: TableDef = TableDef {
             "false",
             "Data takes the way back, ACKs the way there.",
         ),
+        Key {
+            since: "0.2",
+            ..optional(
+                "hosts",
+                KeyKind::Hosts,
+                "Names of the sender's and the receiver's host of the data: flows with a name in common share that host, for queues that keep hosts apart; default: flows with the same round-trip time, way and stack are on the same two hosts.",
+            )
+        },
+        new_key(
+            "dscp",
+            int(0, 63),
+            "0",
+            "Differentiated services codepoint of all its packets, ACKs included.",
+        ),
         optional(
             "tcp",
             KeyKind::Table(&TCP),
@@ -563,6 +579,20 @@ pub(crate) static TRAFFIC: TableDef = TableDef {
             BOOL,
             "false",
             "Its packets take the way back of the route.",
+        ),
+        Key {
+            since: "0.2",
+            ..optional(
+                "hosts",
+                KeyKind::Hosts,
+                "Names of the sender's and the receiver's host of its packets: flows and sources with a name in common share that host, for queues that keep hosts apart; default: sources with the same round-trip time, way and packet size are on the same two hosts.",
+            )
+        },
+        new_key(
+            "dscp",
+            int(0, 63),
+            "0",
+            "Differentiated services codepoint of its packets.",
         ),
     ],
 };

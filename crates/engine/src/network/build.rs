@@ -84,12 +84,16 @@ impl Network {
             .collect();
 
         let mut series = Series::default();
-        let links: Vec<Link> = plan
+        let mut links: Vec<Link> = plan
             .links
             .iter()
             .enumerate()
             .map(|(i, l)| build_link(i as u32, l, &plan, &names))
             .collect();
+        let info = plan.flow_info();
+        for link in &mut links {
+            link.queue.flows(&info);
+        }
         let link_series = plan
             .links
             .iter()
