@@ -32,6 +32,8 @@ fn cbr(name: &str, rate: u64, size: i64) -> TrafficPlan {
         stop: None,
         rtt: Time::ZERO,
         route: vec![0],
+        hosts: None,
+        dscp: 0,
     }
 }
 

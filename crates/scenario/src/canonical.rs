@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, Pacing, Plan, RatePlan, SeriesMode, TcpPlan, TrafficPlan,
+    Algorithm, FlowPlan, Growth, LinkMode, Pacing, Plan, RatePlan, SceReceiver, SeriesMode,
+    TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::{Kind, Opt, Options, Value};
 
@@ -249,8 +250,11 @@ fn same_flow(a: &FlowPlan, b: &FlowPlan) -> bool {
         route,
         back,
         tcp,
+        hosts,
+        dscp,
     } = a;
     (*ecn, *start, *stop, *bytes, *rtt) == (b.ecn, b.start, b.stop, b.bytes, b.rtt)
+        && (hosts, *dscp) == (&b.hosts, b.dscp)
         && *cc == b.cc
         && *module == b.module
         && *route == b.route
@@ -267,8 +271,11 @@ fn same_source(a: &TrafficPlan, b: &TrafficPlan) -> bool {
         stop,
         rtt,
         route,
+        hosts,
+        dscp,
     } = a;
     (*kind, *start, *stop, *rtt) == (b.kind, b.start, b.stop, b.rtt)
+        && (hosts, *dscp) == (&b.hosts, b.dscp)
         && *options == b.options
         && *route == b.route
 }
@@ -291,6 +298,8 @@ fn flow_json(flow: &FlowPlan) -> Map<String, Json> {
         "route": flow.route,
         "back": flow.back,
         "tcp": tcp_json(&flow.tcp),
+        "hosts": flow.hosts,
+        "dscp": flow.dscp,
     }))
 }
 
@@ -306,6 +315,9 @@ fn tcp_json(tcp: &TcpPlan) -> Json {
         pacing,
         growth,
         quickack,
+        sce_receiver,
+        pacing_ss_ratio,
+        pacing_ca_ratio,
     } = tcp;
     json!({
         "mss": mss,
@@ -325,6 +337,14 @@ fn tcp_json(tcp: &TcpPlan) -> Json {
             Growth::Acks => "acks",
         },
         "quickack": quickack,
+        "sce_receiver": match sce_receiver {
+            SceReceiver::Auto => "auto",
+            SceReceiver::Off => "off",
+            SceReceiver::Split => "split",
+            SceReceiver::Dither => "dither",
+        },
+        "pacing_ss_ratio": pacing_ss_ratio,
+        "pacing_ca_ratio": pacing_ca_ratio,
     })
 }
 
@@ -335,5 +355,7 @@ fn source_json(source: &TrafficPlan) -> Map<String, Json> {
         "stop": source.stop.map(|t| t.0),
         "rtt": source.rtt.0,
         "route": source.route,
+        "hosts": source.hosts,
+        "dscp": source.dscp,
     }))
 }

@@ -2,8 +2,9 @@
 //! (Linux `tcp_input.c`, `tcp_output.c`, `tcp_dctcp.h`).
 
 use super::ranges::Ranges;
+use super::sce::{Sce, SceEcho};
 use super::{Port, SYN_EXTRA, timer};
-use crate::cc::EcnNeed;
+use crate::cc::{CeEcho, EcnNeed};
 use crate::packet::{Ecn, Packet, Sack, flags};
 use crate::plan::{Growth, TcpPlan};
 use crate::units::Time;
@@ -35,6 +36,9 @@ pub enum EcnEcho {
     Sticky,
     /// ECE per packet, an ACK at once when CE starts or ends (RFC 8257 section 3.2).
     PerPacket,
+    /// The same, but a packet with ECT(1) changes nothing: where SCE marks are
+    /// looked at first, DCTCP hears neither of CE nor of its absence.
+    PerPacketButEct1,
 }
 
 /// How many segments the window grows by at the start: it begins as half of
@@ -60,9 +64,16 @@ impl EcnEcho {
     pub fn of(ecn: bool, need: EcnNeed) -> EcnEcho {
         match (ecn, need) {
             (false, _) => EcnEcho::None,
-            (true, EcnNeed::Optional) => EcnEcho::Sticky,
-            (true, EcnNeed::Dctcp) => EcnEcho::PerPacket,
+            (true, EcnNeed::Optional | EcnNeed::Sce | EcnNeed::Dctcp(CeEcho::Sticky)) => {
+                EcnEcho::Sticky
+            }
+            (true, EcnNeed::Dctcp(CeEcho::Precise)) => EcnEcho::PerPacket,
+            (true, EcnNeed::Dctcp(CeEcho::SceHoldsCe)) => EcnEcho::PerPacketButEct1,
         }
+    }
+
+    fn is_per_packet(self) -> bool {
+        matches!(self, EcnEcho::PerPacket | EcnEcho::PerPacketButEct1)
     }
 }
 
@@ -70,8 +81,10 @@ impl EcnEcho {
 pub struct Receiver {
     /// Everything below has arrived.
     pub rcv_nxt: u64,
-    /// What the last ACK acknowledged (Linux `rcv_wup`).
+    /// `rcv_nxt` when the last ACK was sent (Linux `rcv_wup`).
     acked: u64,
+    /// What the last ACK acknowledged.
+    acked_to: u64,
     /// Segments beyond a hole.
     out_of_order: Ranges,
     /// Most recent blocks, the newest first (RFC 2018 section 4).
@@ -107,6 +120,7 @@ pub struct Receiver {
     dup_acks: u32,
     dup_acks_at: u64,
     echo: EcnEcho,
+    sce: Sce,
     ecn_seen: bool,
     /// Echo congestion (Linux `TCP_ECN_DEMAND_CWR`).
     demand_cwr: bool,
@@ -127,6 +141,7 @@ impl Receiver {
         Receiver {
             rcv_nxt: 0,
             acked: 0,
+            acked_to: 0,
             out_of_order: Ranges::default(),
             recent: [(0, 0); 4],
             recent_len: 0,
@@ -151,6 +166,7 @@ impl Receiver {
             dup_acks: 0,
             dup_acks_at: 0,
             echo,
+            sce: Sce::default(),
             ecn_seen: false,
             demand_cwr: false,
             ce: false,
@@ -158,8 +174,13 @@ impl Receiver {
             flow,
             header: plan.header,
             delayed: plan.delack,
-            ect_acks: echo == EcnEcho::PerPacket,
+            ect_acks: echo.is_per_packet(),
         }
+    }
+
+    /// Tells of SCE marks from now on.
+    pub fn echo_sce(&mut self, echo: SceEcho) {
+        self.sce.echo = echo;
     }
 
     /// When this receiver next wants [`Receiver::on_timer`].
@@ -300,10 +321,11 @@ impl Receiver {
                 if self.ecn_seen {
                     self.enter_quickack(2);
                 }
+                self.sce.prior_rcv_nxt = self.rcv_nxt;
                 return;
             }
             Ecn::Ce => {
-                if self.echo == EcnEcho::PerPacket {
+                if self.echo.is_per_packet() {
                     self.ce_changed(true, port);
                 }
                 if !self.demand_cwr {
@@ -313,12 +335,29 @@ impl Receiver {
                 }
             }
             Ecn::Ect0 | Ecn::Ect1 => {
-                if self.echo == EcnEcho::PerPacket {
+                let marked = ecn == Ecn::Ect1;
+                if self.sce.echo != SceEcho::Off {
+                    self.note_sce(marked, port);
+                }
+                if self.echo == EcnEcho::PerPacket
+                    || (self.echo == EcnEcho::PerPacketButEct1 && !marked)
+                {
                     self.ce_changed(false, port);
                 }
             }
         }
         self.ecn_seen = true;
+        self.sce.prior_rcv_nxt = self.rcv_nxt;
+    }
+
+    /// SCE marks may have begun or ended: what was delayed is acknowledged first
+    /// with the old state.
+    fn note_sce(&mut self, marked: bool, port: &mut impl Port) {
+        if self.sce.splits(marked, self.delack < Time::NEVER) {
+            self.send_ack(self.sce.prior_rcv_nxt, port);
+            self.enter_quickack(0);
+        }
+        self.sce.note(marked);
     }
 
     /// RFC 8257 section 3.2: an ACK at once when CE starts or ends, and what
@@ -422,20 +461,29 @@ impl Receiver {
         if self.demand_cwr {
             ack.flags |= flags::ECE;
         }
+        if self.sce.echo != SceEcho::Off && self.sce.on_ack(up_to.saturating_sub(self.acked_to)) {
+            ack.flags |= flags::ESCE;
+        }
         if self.recent_len > 0 || self.dsack.is_some() {
             self.add_sack_blocks(&mut ack);
         }
-        if up_to == self.rcv_nxt && self.quick > 0 {
-            self.quick -= 1;
-            if self.quick == 0 {
-                self.ato = DELACK_MIN;
+        // An ACK that tells of the past only (of ECN) leaves what is due as it
+        // is, but counts as one for the two segments that call for the next
+        // (Linux `tcp_event_ack_sent`, `tcp_select_window`).
+        if up_to == self.rcv_nxt {
+            if self.quick > 0 {
+                self.quick -= 1;
+                if self.quick == 0 {
+                    self.ato = DELACK_MIN;
+                }
             }
+            self.ack_now = false;
+            self.delack = Time::NEVER;
         }
-        self.ack_now = false;
-        self.delack = Time::NEVER;
         self.compress = Time::NEVER;
         self.compressed = 0;
-        self.acked = up_to;
+        self.acked = self.rcv_nxt;
+        self.acked_to = up_to;
         port.send(ack);
     }
 
