@@ -61,7 +61,7 @@ def ran(results: Sequence[Results], *, quick: bool, options: Sequence[str]) -> R
     durations = sorted({run.summary["duration_s"] for run in runs})
     ends = f"{durations[0]:g} to {durations[-1]:g} s simulated" if durations else ""
     engine, version = (results[0].engine, results[0].version) if results else ("", "")
-    deviations = ("every segment is a packet: no TSO, GSO, GRO",)
+    deviations: tuple[str, ...] = ("every segment is a packet: no TSO, GSO, GRO",)
     if engine == "kernel":
         deviations = ("today's Linux and its Cake instead of 5.1 with SCE's patches", *deviations)
     facts = Facts(
@@ -75,9 +75,7 @@ def ran(results: Sequence[Results], *, quick: bool, options: Sequence[str]) -> R
     return Ran(facts, len(runs), quick, engine)
 
 
-def report(
-    entries: Sequence[Entry], made: Ran, name: str, extra: Sequence[Section] = ()
-) -> Report:
+def report(entries: Sequence[Entry], made: Ran, name: str, extra: Sequence[Section] = ()) -> Report:
     """The report of a run; `extra` sections stand before the tables."""
     lead = (
         "One and two flows through Cake, with and without SCE, against the tables of a test bed "
@@ -93,7 +91,7 @@ def report(
         sections.append(Section("misses", "Cells beyond 25 %", _misses(entries, made.facts)))
     sections += extra
     sections.append(Section("set-up", "Set-up", [_declared(made.facts)]))
-    sections += [s for s in _tables(entries, made.facts) if s.blocks]
+    sections += [s for s in _tables(entries) if s.blocks]
     return Report(
         name=name,
         title=TITLE,
@@ -318,9 +316,7 @@ def _misses(entries: Sequence[Entry], facts: Facts) -> list[Text | Figure | Tabl
     off = listed(entries)
     for quantity in (*QUANTITIES, "jain"):
         own = [e for e in off if e.table.quantity == quantity]
-        known = sum(
-            e.table.quantity == quantity and e.cell.error is not None for e in entries
-        )
+        known = sum(e.table.quantity == quantity and e.cell.error is not None for e in entries)
         if not known:
             continue
         word = WORDS[quantity]
@@ -355,7 +351,7 @@ def _misses(entries: Sequence[Entry], facts: Facts) -> list[Text | Figure | Tabl
 # --- tables ------------------------------------------------------------------------------------
 
 
-def _tables(entries: Sequence[Entry], facts: Facts) -> list[Section]:
+def _tables(entries: Sequence[Entry]) -> list[Section]:
     groups: Mapping[str, tuple[str, list[Table | Text | Figure]]] = {
         "one-flow": ("Tables of one flow", []),
         **{mode: (f"Tables of two flows, {MODE_WORDS[mode]}", []) for mode in MODES},
@@ -412,9 +408,8 @@ def _declared(facts: Facts) -> Table:
     columns = [Column(c, align="left") for c in ("what", "here", "basis")]
     rows: list[list[Value]] = [list(row) for row in DECLARED]
     good, bad = (
-        ", ".join(
-            f"{100 * limits[q]:g} % of a {WORDS[q]}" for q in QUANTITIES
-        ) + f", {limits['jain']:g} of Jain's index"
+        ", ".join(f"{100 * limits[q]:g} % of a {WORDS[q]}" for q in QUANTITIES)
+        + f", {limits['jain']:g} of Jain's index"
         for limits in (GOOD, BAD)
     )
     caption = (

@@ -290,3 +290,12 @@ def tables_of(setups: Iterable[Setup], quantities: Sequence[str] | None = None) 
     wanted = set(setups)
     chosen = (*QUANTITIES, "jain") if quantities is None else quantities
     return [t for t in TABLES.values() if t.setup in wanted and t.quantity in chosen]
+
+
+def options_told() -> list[str]:
+    """The options of the congestion controls, in words."""
+    return [
+        f"{name}: {', '.join(f'{key} = {value}' for key, value in table.items() if key != 'name')}"
+        for name, table in cc_options().items()
+        if len(table) > 1
+    ]

@@ -55,9 +55,7 @@ def _grid(
         for delay in delays:
             numbers = [value(entry) for entry in found.get((rate, delay), [])]
             plus = "+" if signed else ""
-            row.append(
-                " / ".join(f"{n:{plus}.{digits(table)}f}" for n in numbers if n is not None)
-            )
+            row.append(" / ".join(f"{n:{plus}.{digits(table)}f}" for n in numbers if n is not None))
         rows.append(row)
     return delays, rows
 
@@ -94,8 +92,10 @@ def _all(entries: Sequence[Entry]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(
-        ["table", "kind", "quantity", "mode", "cc", "peer", "position", "rate_mbit", "delay_ms"]
-        + ["published", "measured", "difference", "relative", "n", "ci95"]
+        [
+            *("table", "kind", "quantity", "mode", "cc", "peer", "position", "rate_mbit"),
+            *("delay_ms", "published", "measured", "difference", "relative", "n", "ci95"),
+        ]
     )
     for entry in entries:
         table, cell = entry.table, entry.cell
