@@ -209,6 +209,25 @@ zzz = 1
     );
 }
 
+/// SCE marks are for packets with ECN.
+#[test]
+fn sce_without_ecn() {
+    check_base(
+        r#"[[flows]]
+cc = { name = "dctcp-sce", unit_quirk = 70000, ssthresh = "half" }
+ecn = false
+[[flows]]
+name = "more"
+cc = "cubic-sce"
+ecn = false
+[tcp]
+sce_receiver = "splt"
+"#,
+        r#"
+        "#,
+    );
+}
+
 #[test]
 fn values_of_the_wrong_type_or_unit() {
     check(

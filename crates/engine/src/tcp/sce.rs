@@ -88,3 +88,46 @@ impl Sce {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ESCE on each ACK of two segments when so many of them were marked.
+    fn dithered(marks: &[u32]) -> Vec<bool> {
+        let mut sce = Sce {
+            echo: SceEcho::Dither,
+            ..Sce::default()
+        };
+        marks
+            .iter()
+            .map(|&n| {
+                for i in 0..2 {
+                    sce.note(i < n);
+                }
+                sce.on_ack(2)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn dithering_keeps_the_share() {
+        // Half of the segments, one of each ACK: every other ACK says so.
+        assert_eq!(dithered(&[1, 1, 1, 1]), [true, false, true, false]);
+        assert_eq!(dithered(&[2, 2, 0, 0]), [true, true, false, false]);
+        assert_eq!(dithered(&[0, 0, 2, 0]), [false, false, true, false]);
+        // One in eight.
+        let one_in_eight = dithered(&[1, 0, 0, 0].repeat(25));
+        assert_eq!(one_in_eight.iter().filter(|e| **e).count(), 13);
+    }
+
+    #[test]
+    fn who_is_told() {
+        let of = |wanted, need| SceEcho::of(wanted, need);
+        assert_eq!(of(SceReceiver::Auto, EcnNeed::Sce), SceEcho::Split);
+        assert_eq!(of(SceReceiver::Auto, EcnNeed::Optional), SceEcho::Off);
+        assert_eq!(of(SceReceiver::Off, EcnNeed::Sce), SceEcho::Off);
+        assert_eq!(of(SceReceiver::Split, EcnNeed::Optional), SceEcho::Split);
+        assert_eq!(of(SceReceiver::Dither, EcnNeed::Sce), SceEcho::Dither);
+    }
+}
