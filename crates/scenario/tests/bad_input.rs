@@ -223,7 +223,10 @@ ecn = false
 [tcp]
 sce_receiver = "splt"
 "#,
-        r#"
+        r#"f.toml:12:41: wrong value 70000 for "unit_quirk"; expected a whole number from 0 to 65000
+        f.toml:12:59: wrong value "half" for "ssthresh"; expected one of half-loss-cwnd, max; did you mean "half-loss-cwnd"?
+        f.toml:17:7: cubic-sce answers SCE marks, which only packets with ECN can bear; expected ecn = true, or no ecn key
+        f.toml:19:16: wrong value "splt" for "sce_receiver"; expected one of auto, off, split, split-delayed, dither; did you mean "split"?
         "#,
     );
 }

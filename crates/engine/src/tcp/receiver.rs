@@ -355,7 +355,7 @@ impl Receiver {
     fn note_sce(&mut self, marked: bool, port: &mut impl Port) {
         if self.sce.splits(marked, self.delack < Time::NEVER) {
             self.send_ack(self.sce.prior_rcv_nxt, port);
-            self.enter_quickack(0);
+            self.enter_quickack(u32::from(self.sce.echo == SceEcho::Split));
         }
         self.sce.note(marked);
     }
@@ -629,18 +629,30 @@ mod tests {
     const ECT: Ecn = Ecn::Ect0;
     const SCE: Ecn = Ecn::Ect1;
 
-    /// A run of marks is acknowledged by itself. The ACK of what came before
-    /// counts as one (the next is due two segments after it), and ends no delay.
+    /// A run of marks is acknowledged by itself, its first packet at once.
     #[test]
     fn acks_are_split_where_sce_marks_begin_and_end() {
-        let told = echoes(
-            EcnEcho::Sticky,
-            SceEcho::Split,
-            &[ECT, SCE, SCE, SCE, ECT, ECT, ECT, SCE, ECT, SCE],
-        );
+        let packets = [ECT, SCE, SCE, SCE, ECT, ECT, ECT, SCE, ECT, SCE];
         let (no, yes) = (false, true);
         assert_eq!(
-            told,
+            echoes(EcnEcho::Sticky, SceEcho::Split, &packets),
+            [
+                vec![],
+                vec![(1, no, no), (2, no, yes)],
+                vec![],
+                vec![(4, no, yes)],
+                vec![],
+                vec![(6, no, no)],
+                vec![],
+                vec![(7, no, no), (8, no, yes)],
+                vec![],
+                vec![(9, no, no), (10, no, yes)],
+            ]
+        );
+        // With the delay, the ACK of what came before counts as one (the next
+        // is due two segments after it), and ends no delay.
+        assert_eq!(
+            echoes(EcnEcho::Sticky, SceEcho::SplitDelayed, &packets),
             [
                 vec![],
                 vec![(1, no, no)],
@@ -655,11 +667,8 @@ mod tests {
             ]
         );
         // A change right after an ACK splits nothing.
-        let told = echoes(
-            EcnEcho::Sticky,
-            SceEcho::Split,
-            &[ECT, ECT, SCE, SCE, ECT, ECT],
-        );
+        let packets = [ECT, ECT, SCE, SCE, ECT, ECT];
+        let told = echoes(EcnEcho::Sticky, SceEcho::Split, &packets);
         let acks: Vec<_> = told.into_iter().flatten().collect();
         assert_eq!(acks, [(2, no, no), (4, no, yes), (6, no, no)]);
     }
