@@ -379,8 +379,11 @@ pub enum SceReceiver {
     Auto,
     /// Not at all: ECT(1) is ECT(0).
     Off,
-    /// What was delayed is acknowledged first when marks begin or end.
+    /// When marks begin or end, what was delayed is acknowledged first, and
+    /// what brought the change at once.
     Split,
+    /// The same, but what brought the change is delayed as ever.
+    SplitDelayed,
     /// ACKs come as ever, and as many segments are acknowledged with ESCE as
     /// were marked.
     Dither,

@@ -341,6 +341,7 @@ fn stack(fields: &Fields<'_>, base: Option<&TcpPlan>) -> TcpPlan {
                 tcp.sce_receiver = match word {
                     "off" => SceReceiver::Off,
                     "split" => SceReceiver::Split,
+                    "split-delayed" => SceReceiver::SplitDelayed,
                     "dither" => SceReceiver::Dither,
                     _ => SceReceiver::Auto,
                 }

@@ -341,6 +341,7 @@ fn tcp_json(tcp: &TcpPlan) -> Json {
             SceReceiver::Auto => "auto",
             SceReceiver::Off => "off",
             SceReceiver::Split => "split",
+            SceReceiver::SplitDelayed => "split-delayed",
             SceReceiver::Dither => "dither",
         },
         "pacing_ss_ratio": pacing_ss_ratio,

@@ -209,6 +209,28 @@ zzz = 1
     );
 }
 
+/// SCE marks are for packets with ECN.
+#[test]
+fn sce_without_ecn() {
+    check_base(
+        r#"[[flows]]
+cc = { name = "dctcp-sce", unit_quirk = 70000, ssthresh = "half" }
+ecn = false
+[[flows]]
+name = "more"
+cc = "cubic-sce"
+ecn = false
+[tcp]
+sce_receiver = "splt"
+"#,
+        r#"f.toml:12:41: wrong value 70000 for "unit_quirk"; expected a whole number from 0 to 65000
+        f.toml:12:59: wrong value "half" for "ssthresh"; expected one of half-loss-cwnd, max; did you mean "half-loss-cwnd"?
+        f.toml:17:7: cubic-sce answers SCE marks, which only packets with ECN can bear; expected ecn = true, or no ecn key
+        f.toml:19:16: wrong value "splt" for "sce_receiver"; expected one of auto, off, split, split-delayed, dither; did you mean "split"?
+        "#,
+    );
+}
+
 #[test]
 fn values_of_the_wrong_type_or_unit() {
     check(
@@ -355,13 +377,8 @@ cc = { beta = 0.5 }
 
 #[test]
 fn options_that_make_no_sense_together() {
-    let text = |queue: &str| {
-        format!(
-            "duration = \"60s\"\n[bottleneck]\nrate = \"1Mbit\"\nqueue = {queue}\n[[flows]]\ncc = \"reno\"\n"
-        )
-    };
     let place = |queue: &str| {
-        let diagnostics = load(text(queue).as_bytes(), "f", &[], None).unwrap_err();
+        let diagnostics = load(text_with_queue(queue).as_bytes(), "f", &[], None).unwrap_err();
         let [one] = diagnostics.as_slice() else {
             panic!("{diagnostics:?}")
         };
@@ -377,6 +394,50 @@ fn options_that_make_no_sense_together() {
         message.starts_with("\"classic.min\" of wred: "),
         "{message}"
     );
+}
+
+#[test]
+fn cake_all_at_once() {
+    let text = r#"duration = "10s"
+[bottleneck]
+rate = "0bit"
+queue = { aqm = "cake", flow = "triple", sce = 1025, overhead = 257, rtt = "0us" }
+[[flows]]
+cc = "reno"
+hosts = ["a"]
+dscp = 64
+[[flows]]
+cc = "reno"
+hosts = ["a", "a"]
+[[flows]]
+cc = "reno"
+hosts = ["a b", "c"]
+"#;
+    let diagnostics = load(text.as_bytes(), "f", &[], None).unwrap_err();
+    let told: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(told.join("\n"));
+
+    let single = text_with_queue(r#"{ aqm = "cake", sce = 8, sce_single_slope = "kept" }"#);
+    let diagnostics = load(single.as_bytes(), "f", &[], None).unwrap_err();
+    let [one] = diagnostics.as_slice() else {
+        panic!("{diagnostics:?}")
+    };
+    assert!(
+        one.message
+            .contains("sce_single_slope is of sce = \"single\" only"),
+        "{}",
+        one.message
+    );
+    for sce in ["\"off\"", "\"on\"", "\"single\"", "2", "1024"] {
+        let text = text_with_queue(&format!("{{ aqm = \"cake\", sce = {sce} }}"));
+        assert!(load(text.as_bytes(), "f", &[], None).is_ok(), "{sce}");
+    }
+}
+
+fn text_with_queue(queue: &str) -> String {
+    format!(
+        "duration = \"60s\"\n[bottleneck]\nrate = \"1Mbit\"\nqueue = {queue}\n[[flows]]\ncc = \"reno\"\n"
+    )
 }
 
 #[test]

@@ -305,3 +305,232 @@ impl<R: Response> CongestionControl for Sce<R> {
         &["sce_count_bytes"]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::super::testing::{Host, options};
+    use super::super::{Build, dctcp_sce, reno_sce};
+    use super::*;
+    use crate::registry::{Entry, Value};
+    use crate::units::Time;
+
+    type Set = [(&'static str, Value)];
+
+    fn host(entry: &Entry<Build>, set: &Set, cwnd: u32, ssthresh: u32) -> Host {
+        let mut host = Host::new((entry.build)(&options(entry, set)), cwnd, Time::from_ms(20));
+        host.conn.ssthresh = ssthresh;
+        host
+    }
+
+    /// The counter, bytes.
+    fn count(host: &Host) -> i64 {
+        let mut out = Vec::new();
+        host.cc.gauges(&host.conn, &mut out);
+        out[0] as i64
+    }
+
+    /// ACK by ACK, by hand: (segments, ESCE) -> (count, cwnd, ssthresh).
+    fn play(host: &mut Host, acks: &[(u32, bool)]) -> Vec<(i64, u32, u32)> {
+        acks.iter()
+            .map(|&(segments, esce)| {
+                if esce {
+                    host.ack_esce(segments);
+                } else {
+                    host.ack(segments);
+                }
+                (count(host), host.conn.cwnd, host.conn.ssthresh)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_marked_segment_costs_dctcp_half_a_segment() {
+        // Units of the MSS: a window is 10 x 1448 = 14480. Two segments without
+        // ESCE add 2896; two with it take 2896 x 10/2 = 14480; four with it
+        // take twice a window: two segments.
+        let mut h = host(&dctcp_sce::ENTRY, &[], 10, 10);
+        let acks = [(2, false), (2, true), (1, true), (4, true), (2, false)];
+        assert_eq!(
+            play(&mut h, &acks),
+            [
+                (2_896, 10, 10),
+                (-11_584, 10, 5),
+                (-4_344, 9, 5),
+                // 4 x 1448 x 9/2 = 26064: -30408 is two windows of 13032.
+                (-4_344, 7, 4),
+                (-1_448, 7, 4),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_unit_of_2019_makes_all_of_it_larger() {
+        // Two segments of 1448 against a window of 10 x 536 = 5360; the
+        // response of two is 14480: 2.7 windows.
+        let set = [("unit_quirk", Value::Int(536))];
+        let mut h = host(&dctcp_sce::ENTRY, &set, 10, 10);
+        let acks = [(2, false), (2, false), (2, true), (0, false)];
+        assert_eq!(
+            play(&mut h, &acks),
+            [
+                (2_896, 10, 10),
+                (432, 11, 10),
+                // 2896 x 11/2 = 15928; 432 - 15928 + 2 x 5896.
+                (-3_704, 9, 5),
+                // A duplicate counts as a segment of 536.
+                (-3_168, 9, 5),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_marked_window_costs_reno_its_root() {
+        let mut h = host(&reno_sce::ENTRY, &[], 2, 2);
+        // Growth by a segment a round brings the root along: 1 below 3, 2 to
+        // 5 and so on, one late as it moves with the steps only.
+        for _ in 0..60 {
+            h.round();
+        }
+        let cwnd = h.conn.cwnd;
+        h.sce_round(cwnd);
+        let cost = cwnd - h.conn.cwnd;
+        // 8 windows of bytes, less what was counted towards the next increase.
+        assert_eq!((cwnd, cost), (62, 7));
+        // With half of the response, half of the cost.
+        let set = [("response", Value::Float(0.5))];
+        let mut h = host(&reno_sce::ENTRY, &set, 2, 2);
+        for _ in 0..60 {
+            h.round();
+        }
+        h.sce_round(62);
+        assert_eq!(h.conn.cwnd, 59);
+    }
+
+    /// The two ways to set ssthresh: one ends slow start, the other does not.
+    #[test]
+    fn slow_start_and_sce() {
+        for (word, ssthresh) in [
+            ("half-loss-cwnd", 10),
+            ("max", crate::cc::INFINITE_SSTHRESH),
+        ] {
+            let set = [("ssthresh", Value::Word(word))];
+            let mut h = host(&dctcp_sce::ENTRY, &set, 20, crate::cc::INFINITE_SSTHRESH);
+            h.ack_esce(1);
+            assert_eq!(h.conn.ssthresh, ssthresh, "{word}");
+        }
+        // What slow start leaves of an ACK counts towards congestion avoidance.
+        let mut h = host(&dctcp_sce::ENTRY, &[], 10, 11);
+        h.ack(3);
+        assert_eq!((h.conn.cwnd, count(&h)), (11, 2 * 1448));
+    }
+
+    /// 100 segments: CE leaves 75, or 87 (100 - 12.5, rounded down) once ESCE
+    /// has come; a loss 50.
+    #[test]
+    fn factors_of_marks_and_losses() {
+        let after = |set: &Set, act: fn(&mut Host)| {
+            let mut h = host(&dctcp_sce::ENTRY, set, 100, 100);
+            h.round();
+            act(&mut h);
+            h.ack(1);
+            (h.conn.cwnd, h.conn.ssthresh)
+        };
+        let recent: fn(&mut Host) = |h| {
+            h.ack_esce(1);
+            h.marked_round(1);
+        };
+        // A round has made it 101: 101 - 25, 101 - 12, 101 - 50.
+        assert_eq!(after(&[], |h| h.marked_round(1)), (76, 76));
+        assert_eq!(after(&[], recent), (89, 89));
+        assert_eq!(
+            after(&[], |h| {
+                h.lose();
+                h.round();
+            }),
+            (51, 51)
+        );
+        // Half of loss_cwnd first, 101/2, and then a quarter of those.
+        let quirk = [("cwr_quirk", Value::Bool(true))];
+        assert_eq!(after(&quirk, |h| h.marked_round(1)), (39, 50));
+        let later = [
+            ("cwr_quirk", Value::Bool(true)),
+            ("ssthresh", Value::Word("max")),
+        ];
+        // The later rule: ssthresh, 100, stands, then a quarter goes, and
+        // ssthresh becomes half.
+        assert_eq!(after(&later, |h| h.marked_round(1)), (75, 50));
+    }
+
+    /// recent_sce lasts for a window of ACKs, that with ECN-Echo included.
+    #[test]
+    fn recent_is_a_window_of_acks() {
+        let reduced = |acks: u32| {
+            let mut h = host(&dctcp_sce::ENTRY, &[], 20, 20);
+            h.ack_esce(1);
+            for _ in 0..acks {
+                h.ack(1);
+            }
+            h.ack_ece(1);
+            h.conn.ssthresh
+        };
+        // 20 - 20/8 and 20 - 20/4.
+        assert_eq!(reduced(18), 18);
+        assert_eq!(reduced(19), 15);
+    }
+
+    /// SCE on an ACK with ECN-Echo is not answered.
+    #[test]
+    fn ce_is_answered_first() {
+        let mut h = host(&dctcp_sce::ENTRY, &[], 20, 20);
+        h.ack(1);
+        let echo = Echo {
+            ece: true,
+            esce: true,
+        };
+        h.conn.snd_una += 2;
+        h.cc.in_ack_event(&mut h.conn, 2, echo);
+        assert_eq!((count(&h), h.conn.ssthresh), (3 * 1448, 20));
+    }
+
+    #[test]
+    fn never_below_two_segments() {
+        let mut h = host(&dctcp_sce::ENTRY, &[], 4, 4);
+        for _ in 0..30 {
+            h.ack_esce(2);
+        }
+        assert_eq!(h.conn.cwnd, 2);
+        // Nothing is owed for what could not be taken.
+        assert!(count(&h) > -2 * 1448);
+    }
+
+    /// Windows round by round: 20 segments, every fourth round so many marked.
+    #[test]
+    fn rounds() {
+        let quirk = ("unit_quirk", Value::Int(536));
+        let columns: [(&str, &Entry<Build>, Vec<(&'static str, Value)>); 4] = [
+            ("reno-sce", &reno_sce::ENTRY, vec![]),
+            ("reno 536", &reno_sce::ENTRY, vec![quirk.clone()]),
+            ("dctcp-sce", &dctcp_sce::ENTRY, vec![]),
+            ("dctcp 536", &dctcp_sce::ENTRY, vec![quirk]),
+        ];
+        let mut hosts: Vec<Host> = columns
+            .iter()
+            .map(|(_, entry, set)| host(entry, set, 20, 20))
+            .collect();
+        let mut table = String::from("round marks");
+        for (name, ..) in &columns {
+            write!(table, "{name:>12}").unwrap();
+        }
+        for round in 1..=40 {
+            let marks = if round % 4 == 0 { round } else { 0 };
+            write!(table, "\n{round:>5} {marks:>5}").unwrap();
+            for host in &mut hosts {
+                host.sce_round(marks);
+                write!(table, "{:>12}", host.conn.cwnd).unwrap();
+            }
+        }
+        insta::assert_snapshot!("windows_under_sce", table);
+    }
+}

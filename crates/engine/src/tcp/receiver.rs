@@ -355,7 +355,7 @@ impl Receiver {
     fn note_sce(&mut self, marked: bool, port: &mut impl Port) {
         if self.sce.splits(marked, self.delack < Time::NEVER) {
             self.send_ack(self.sce.prior_rcv_nxt, port);
-            self.enter_quickack(0);
+            self.enter_quickack(u32::from(self.sce.echo == SceEcho::Split));
         }
         self.sce.note(marked);
     }
@@ -607,6 +607,143 @@ mod tests {
         let acks = end.data(1, ms(2), Ecn::Ce, 0);
         let told: Vec<_> = acks.iter().map(|a| (a.seq, a.has(flags::ECE))).collect();
         assert_eq!(told, [(1, false), (2, true)]);
+    }
+
+    /// What each of these packets, 1 ms apart, brings: (acknowledged, ECE, ESCE).
+    fn echoes(echo: EcnEcho, sce: SceEcho, packets: &[Ecn]) -> Vec<Vec<(u64, bool, bool)>> {
+        let mut end = End::new(echo);
+        end.receiver.echo_sce(sce);
+        let mut seq = 0;
+        packets
+            .iter()
+            .map(|&ecn| {
+                seq += 1;
+                let acks = end.data(seq - 1, ms(seq), ecn, 0);
+                acks.iter()
+                    .map(|a| (a.seq, a.has(flags::ECE), a.has(flags::ESCE)))
+                    .collect()
+            })
+            .collect()
+    }
+
+    const ECT: Ecn = Ecn::Ect0;
+    const SCE: Ecn = Ecn::Ect1;
+
+    /// A run of marks is acknowledged by itself, its first packet at once.
+    #[test]
+    fn acks_are_split_where_sce_marks_begin_and_end() {
+        let packets = [ECT, SCE, SCE, SCE, ECT, ECT, ECT, SCE, ECT, SCE];
+        let (no, yes) = (false, true);
+        assert_eq!(
+            echoes(EcnEcho::Sticky, SceEcho::Split, &packets),
+            [
+                vec![],
+                vec![(1, no, no), (2, no, yes)],
+                vec![],
+                vec![(4, no, yes)],
+                vec![],
+                vec![(6, no, no)],
+                vec![],
+                vec![(7, no, no), (8, no, yes)],
+                vec![],
+                vec![(9, no, no), (10, no, yes)],
+            ]
+        );
+        // With the delay, the ACK of what came before counts as one (the next
+        // is due two segments after it), and ends no delay.
+        assert_eq!(
+            echoes(EcnEcho::Sticky, SceEcho::SplitDelayed, &packets),
+            [
+                vec![],
+                vec![(1, no, no)],
+                vec![],
+                vec![(4, no, yes)],
+                vec![],
+                vec![(6, no, no)],
+                vec![],
+                vec![(7, no, no)],
+                vec![(8, no, yes)],
+                vec![(9, no, no)],
+            ]
+        );
+        // A change right after an ACK splits nothing.
+        let packets = [ECT, ECT, SCE, SCE, ECT, ECT];
+        let told = echoes(EcnEcho::Sticky, SceEcho::Split, &packets);
+        let acks: Vec<_> = told.into_iter().flatten().collect();
+        assert_eq!(acks, [(2, no, no), (4, no, yes), (6, no, no)]);
+    }
+
+    /// The last kind of packet decides: ESCE goes with the first ACK only.
+    #[test]
+    fn pending_esce_is_sent_once() {
+        let mut end = End::new(EcnEcho::Sticky);
+        end.receiver.echo_sce(SceEcho::Split);
+        end.data(0, ms(1), SCE, 0);
+        end.data(1, ms(2), SCE, 0);
+        // A duplicate is acknowledged at once, and says nothing of SCE.
+        let acks = end.data(0, ms(3), Ecn::NotEct, flags::RETRANSMIT);
+        assert_eq!((acks.len(), acks[0].has(flags::ESCE)), (1, false));
+    }
+
+    /// CE is echoed as RFC 3168 has it, ESCE or not, and does not end a run of marks.
+    #[test]
+    fn ce_and_sce_are_echoed_apart() {
+        let told = echoes(
+            EcnEcho::Sticky,
+            SceEcho::Split,
+            &[ECT, Ecn::Ce, SCE, SCE, Ecn::Ce, SCE],
+        );
+        let (no, yes) = (false, true);
+        assert_eq!(
+            told,
+            [
+                vec![],
+                // The first CE is acknowledged at once, and one more.
+                vec![(2, yes, no)],
+                vec![(3, yes, yes)],
+                vec![],
+                vec![(5, yes, yes)],
+                vec![],
+            ]
+        );
+        let off = echoes(EcnEcho::Sticky, SceEcho::Off, &[ECT, SCE, SCE, SCE]);
+        let acks: Vec<_> = off.into_iter().flatten().collect();
+        assert_eq!(acks, [(2, no, no), (4, no, no)]);
+    }
+
+    /// Three receivers for DCTCP: CE, then SCE-marked, then unmarked packets.
+    #[test]
+    fn dctcp_receivers_under_sce() {
+        use crate::cc::CeEcho;
+        let of = |echo| EcnEcho::of(true, EcnNeed::Dctcp(echo));
+        let packets = [ECT, Ecn::Ce, SCE, SCE, ECT, ECT, ECT];
+        let marked = |echo| -> Vec<(u64, bool)> {
+            let told = echoes(of(echo), SceEcho::Off, &packets);
+            told.into_iter().flatten().map(|a| (a.0, a.1)).collect()
+        };
+        let (no, yes) = (false, true);
+        assert_eq!(
+            marked(CeEcho::Precise),
+            [(1, no), (2, yes), (3, no), (5, no), (7, no)]
+        );
+        // The echo lasts until the first unmarked packet.
+        assert_eq!(
+            marked(CeEcho::SceHoldsCe),
+            [(1, no), (2, yes), (4, yes), (5, no), (7, no)]
+        );
+        // What is delayed is acknowledged up to the last packet that counted:
+        // of the marked one the sender hears as one without CE.
+        let told = echoes(
+            of(CeEcho::SceHoldsCe),
+            SceEcho::Off,
+            &[ECT, Ecn::Ce, SCE, ECT],
+        );
+        let acks: Vec<_> = told.into_iter().flatten().map(|a| (a.0, a.1)).collect();
+        assert_eq!(acks, [(1, no), (2, yes), (2, yes), (4, no)]);
+        assert_eq!(
+            marked(CeEcho::Sticky),
+            [(2, yes), (3, yes), (5, yes), (7, yes)]
+        );
     }
 
     /// RFC 2883 section 4: the duplicate, then the block that holds it.

@@ -28,10 +28,7 @@ pub(super) fn control(
             "growth = \"segments\"",
         );
     }
-    if matches!(
-        flow.tcp.sce_receiver,
-        SceReceiver::Split | SceReceiver::Dither
-    ) {
+    if !matches!(flow.tcp.sce_receiver, SceReceiver::Auto | SceReceiver::Off) {
         no.add(
             &format!("{path}.tcp.sce_receiver"),
             "Linux does not know of SCE",

@@ -63,11 +63,11 @@ pub struct Params {
 #[derive(Clone, Copy, Debug)]
 pub struct Cobalt {
     /// Signals so far, less what has decayed.
-    count: u32,
+    pub(super) count: u32,
     /// 1/sqrt(count) in units of 2^-32.
-    rec_inv_sqrt: u32,
+    pub(super) rec_inv_sqrt: u32,
     /// Next signal or next step of the decay, ns.
-    drop_next: i64,
+    pub(super) drop_next: i64,
     /// When BLUE's probability last changed, ns.
     blue_timer: i64,
     /// BLUE's drop probability in units of 2^-32.
@@ -103,7 +103,7 @@ impl Cobalt {
         }
     }
 
-    fn update_root(&mut self) {
+    pub(super) fn update_root(&mut self) {
         if let Some(&root) = INVERSE_ROOTS.get(self.count as usize) {
             self.rec_inv_sqrt = root;
             return;

@@ -406,6 +406,15 @@ impl Flows {
         }
     }
 
+    /// Bulk queues of each host of a side that has any.
+    #[cfg(test)]
+    pub fn host_loads(&self, side: usize) -> Vec<u16> {
+        let mut loads: Vec<u16> = self.hosts.iter().map(|h| h.bulk[side]).collect();
+        loads.retain(|n| *n > 0);
+        loads.sort_unstable();
+        loads
+    }
+
     #[inline]
     fn relink(&mut self, index: usize, from: List, to: List) {
         let ends = self.lists[from as usize];
