@@ -8,8 +8,8 @@
 //! above 250 ms; the burst allowance is 150 ms of time in which the queue was
 //! served, given again when delays are below half the target and the
 //! probability is 0; a forced mark does not reset the accumulated probability;
-//! the first update is 0.5 s after the start; and the probability is not
-//! clamped to 1, it can wind up above it while the delay stays high.
+//! and the probability is not clamped to 1, it can wind up above it while the
+//! delay stays high.
 //!
 //! `version = "linux-3.14"` is PIE as Linux had it before 2019: target 20 ms,
 //! tupdate 30 ms, burst allowance 100 ms, delay from the estimated departure
@@ -18,8 +18,11 @@
 //! does: the decay of a probability above 1.02 % takes it below that at once,
 //! and a change above one half wraps.
 //!
-//! Known deviations: tupdate is not rounded to jiffies and the timer is never
-//! late; a backlog above 16 MiB does not overflow the estimated delay.
+//! The timer is Linux's (see `wheel`): updates come one jiffy later than asked for,
+//! every 16 ms by default. It runs from the start of the run, as that of a queue
+//! which was set up more than 0.5 s before, when Linux has the first update.
+//!
+//! Known deviations: a backlog above 16 MiB does not overflow the estimated delay.
 
 use tailback_record::Cause;
 
@@ -29,6 +32,7 @@ use crate::packet::Packet;
 use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
 use crate::units::Time;
+use crate::wheel;
 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
@@ -153,15 +157,12 @@ const TICKS_PER_SECOND: u64 = 15_625_000;
 /// Backlog, and bytes to count, for one estimate of the departure rate.
 const ESTIMATE_BYTES: u64 = 16_384;
 
-/// From setup to the first update.
-const FIRST_UPDATE: Time = Time::from_ms(500);
-
 /// Parameters, shared by every queue of a discipline.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
     /// Delay aimed at, ticks.
     target: u64,
-    /// Time between two updates.
+    /// Time between two updates, before the timer's jiffies.
     tupdate: Time,
     /// Gain of the distance from the target, 16ths of 1/s.
     alpha: u64,
@@ -203,6 +204,18 @@ impl Params {
             },
             burst: ticks(Time::from_ms(if old { 100 } else { 150 })),
             mtu: u64::from(mtu.max(1)),
+        }
+    }
+
+    /// When the update after one at this time is due. In Linux a timer set for
+    /// n jiffies fires in the tick after them (`calc_index`), 16 ms after the
+    /// last one for 15; the timers of 2014 fired in the tick itself.
+    #[inline]
+    pub fn after(&self, now: Time) -> Time {
+        if self.old {
+            now + self.tupdate
+        } else {
+            wheel::fires(now, now + self.tupdate)
         }
     }
 
@@ -496,10 +509,10 @@ impl Queue for Pie {
 
     fn timer(&mut self, now: Time, _sink: &mut Sink) -> Option<Time> {
         if self.next_update == Time::NEVER {
-            self.next_update = now + FIRST_UPDATE;
+            self.next_update = self.params.after(now);
         } else if now >= self.next_update {
             self.vars.update(&self.params, self.packets.bytes());
-            self.next_update = now + self.params.tupdate;
+            self.next_update = self.params.after(now);
         }
         Some(self.next_update)
     }

@@ -219,11 +219,10 @@ impl Queue {
 
     /// Counts what happened outside the queue, e.g. by a schedule.
     pub fn count(&mut self, flow: usize, cause: Cause, at_ns: u64, series: &mut Series) {
-        if at_ns < self.warmup_ns {
-            return;
+        if at_ns >= self.warmup_ns {
+            self.outcome.counts.add(cause);
+            self.flows[flow].counts.add(cause);
         }
-        self.outcome.counts.add(cause);
-        self.flows[flow].counts.add(cause);
         if let Some(events) = &mut self.events {
             let backlog = self.bytes_in.saturating_sub(self.bytes_out);
             events.push(series, &self.outcome.name, flow, cause, at_ns, backlog);
@@ -290,7 +289,11 @@ impl Queue {
         let waiting: u64 = self.lanes.iter().map(|l| l.len() as u64).sum();
         let mut surplus = queued.map_or(0, |queued| waiting.saturating_sub(queued));
         // The oldest first: the queue holds the newest.
-        let mut rest: Vec<Waiting> = self.lanes.iter_mut().flat_map(|lane| lane.drain(..)).collect();
+        let mut rest: Vec<Waiting> = self
+            .lanes
+            .iter_mut()
+            .flat_map(|lane| lane.drain(..))
+            .collect();
         rest.sort_by_key(|w| (w.packet.time_ns, w.packet.lane));
         let mut kept = Vec::new();
         for waiting in rest {
