@@ -32,7 +32,8 @@ use crate::units::Time;
 
 mod law;
 
-pub use law::{FIRST_UPDATE, Params, Vars};
+use law::FIRST_UPDATE;
+pub use law::{Params, Vars};
 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {

@@ -63,6 +63,8 @@ pub struct Fair<S> {
     new: List,
     /// The others that are active.
     old: List,
+    /// Flows in both lists.
+    active: usize,
     /// Bytes of a round.
     quantum: i64,
     /// Which flows share a bucket.
@@ -148,6 +150,7 @@ impl<S: Clone> Fair<S> {
             total: Backlog::default(),
             new: List::EMPTY,
             old: List::EMPTY,
+            active: 0,
             quantum: match quantum {
                 Some(Value::Int(bytes)) => *bytes,
                 _ => i64::from(mtu.clamp(256, 1 << 20)),
@@ -180,6 +183,7 @@ impl<S> Fair<S> {
         self.slab.push(&mut self.flows[i].fifo, packet);
         if !self.flows[i].active {
             self.flows[i].active = true;
+            self.active += 1;
             self.flows[i].deficit = self.quantum;
             self.new.push(&mut self.flows, flow);
         }
@@ -224,6 +228,7 @@ impl<S> Fair<S> {
             self.old.push(&mut self.flows, turn.flow);
         } else {
             self.flows[turn.flow as usize].active = false;
+            self.active -= 1;
         }
     }
 
@@ -266,7 +271,7 @@ impl<S> Fair<S> {
 
     /// Number of active flows.
     pub fn active(&self) -> usize {
-        self.flows.iter().filter(|f| f.active).count()
+        self.active
     }
 
     /// Number of flows of the table.

@@ -32,11 +32,11 @@ fn timers(queue: &mut FqPie, n: usize) -> Vec<u64> {
 
 #[test]
 fn the_timer_runs_in_rounds_of_2048_flows() {
-    assert_eq!(timers(&mut queue(&[]), 4), [500, 515, 530, 545]);
+    assert_eq!(timers(&mut queue(&[]), 4), [15, 30, 45, 60]);
     let mut large = queue(&[("flows", Value::Int(5_000))]);
-    assert_eq!(timers(&mut large, 6), [500, 501, 502, 517, 518, 519]);
+    assert_eq!(timers(&mut large, 6), [15, 16, 17, 32, 33, 34]);
     let mut exact = queue(&[("flows", Value::Int(2_048))]);
-    assert_eq!(timers(&mut exact, 3), [500, 515, 530]);
+    assert_eq!(timers(&mut exact, 3), [15, 30, 45]);
 }
 
 /// A load on a few flows, then silence: after each timer every flow, asleep or

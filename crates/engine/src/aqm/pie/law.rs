@@ -19,7 +19,7 @@ const TICKS_PER_SECOND: u64 = 15_625_000;
 const ESTIMATE_BYTES: u64 = 16_384;
 
 /// From setup to the first update.
-pub const FIRST_UPDATE: Time = Time::from_ms(500);
+pub(super) const FIRST_UPDATE: Time = Time::from_ms(500);
 
 /// Parameters, shared by every queue of a discipline.
 #[derive(Clone, Copy, Debug)]
