@@ -111,8 +111,7 @@ impl FqCodel {
         let (flow, backlog) = self.fair.fattest();
         let (vars, mut queue) = self.fair.flow(flow);
         let (mut drops, mut bytes) = (0, 0);
-        loop {
-            let Some(packet) = queue.pop() else { break };
+        while let Some(packet) = queue.pop() {
             drops += 1;
             bytes += u64::from(packet.len);
             sink.drop(&packet, Cause::Overflow, now);

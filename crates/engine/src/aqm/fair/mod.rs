@@ -165,12 +165,12 @@ impl<S> Fair<S> {
     #[inline]
     pub fn flow_of(&self, packet: &Packet) -> u32 {
         let direction = u64::from(packet.flags & flags::ACK);
-        let mut z = self.key ^ (u64::from(packet.flow) << 1 | direction);
+        let mut z = self.key ^ ((u64::from(packet.flow) << 1) | direction);
         // The finaliser of SplitMix64.
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         let hash = (z ^ (z >> 31)) >> 32;
-        (hash * self.flows.len() as u64 >> 32) as u32
+        ((hash * self.flows.len() as u64) >> 32) as u32
     }
 
     /// Appends a packet to a flow, which becomes active if it was not.
