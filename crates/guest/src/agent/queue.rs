@@ -290,11 +290,7 @@ impl Queue {
         let waiting: u64 = self.lanes.iter().map(|l| l.len() as u64).sum();
         let mut surplus = queued.map_or(0, |queued| waiting.saturating_sub(queued));
         // The oldest first: the queue holds the newest.
-        let mut rest: Vec<Waiting> = self
-            .lanes
-            .iter_mut()
-            .flat_map(|lane| lane.drain(..))
-            .collect();
+        let mut rest: Vec<Waiting> = self.lanes.iter_mut().flat_map(|lane| lane.drain(..)).collect();
         rest.sort_by_key(|w| (w.packet.time_ns, w.packet.lane));
         let mut kept = Vec::new();
         for waiting in rest {
