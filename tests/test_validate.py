@@ -189,3 +189,10 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     for name in ("validation/errors.svg", "validation/cells.csv"):
         assert (tmp_path / "docs" / name).is_file()
     assert "](validation/errors.svg)" in text
+
+
+def test_many_flows_have_a_short_name() -> None:
+    mix = ("reno",) * 32 + ("cubic",) * 32
+    assert alone([summary(1.0)], [summary(1.0)], mix).flows == "32 reno+32 cubic"
+    assert alone([summary(1.0)], [summary(1.0)], ("cubic",) * 8).flows == "8 cubic"
+    assert alone([summary(1.0)], [summary(1.0)], ("cubic", "cubic")).flows == "cubic+cubic"

@@ -113,6 +113,21 @@ pub struct Codel {
     sce: Option<Marker>,
 }
 
+impl Codel {
+    /// Apart, so that packets are not copied once more where there is no SCE.
+    #[inline(never)]
+    fn dequeue_sce(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
+        let packets = &mut self.packets;
+        let Some(mut packet) = self.vars.dequeue(packets, &self.params, now, sink) else {
+            return Dequeue::Empty;
+        };
+        if let Some(sce) = &mut self.sce {
+            sce.mark(&mut packet, self.vars.over_target(), now, sink);
+        }
+        Dequeue::Packet(packet)
+    }
+}
+
 impl Queue for Codel {
     #[inline]
     fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
@@ -125,14 +140,12 @@ impl Queue for Codel {
 
     #[inline]
     fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
-        let packets = &mut self.packets;
-        let Some(mut packet) = self.vars.dequeue(packets, &self.params, now, sink) else {
-            return Dequeue::Empty;
-        };
-        if let Some(sce) = &mut self.sce {
-            sce.mark(&mut packet, self.vars.over_target(), now, sink);
+        if self.sce.is_some() {
+            return self.dequeue_sce(now, sink);
         }
-        Dequeue::Packet(packet)
+        self.vars
+            .dequeue(&mut self.packets, &self.params, now, sink)
+            .map_or(Dequeue::Empty, Dequeue::Packet)
     }
 
     fn backlog(&self) -> Backlog {

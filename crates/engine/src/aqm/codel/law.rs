@@ -134,7 +134,7 @@ impl Vars {
     }
 
     /// Gives the next packet of `packets`, dropping and marking as CoDel does.
-    #[inline]
+    #[inline(always)] // a call would pass a packet through memory
     pub fn dequeue(
         &mut self,
         packets: &mut impl Source,

@@ -302,3 +302,15 @@ fn the_interval_is_over_after_its_last_tick() {
     bench.get((start + interval + 1) << 10);
     assert_eq!(bench.drops(), 1);
 }
+
+#[test]
+fn sce_marks_come_after_ce() {
+    let mut options = crate::registry::complete_defaults(&ENTRY);
+    options.set("sce", Value::Word("on"));
+    let mut bench = Bench::new(true, Some(Time::from_ms(10)));
+    bench.queue.sce = Marker::of(&options, Stream::new(1, "codel", "test"));
+    bench.put(0, 4, Ecn::Ect0);
+    let seen = [2, 5, 9, 11].map(|ms| bench.get(ms * MS).unwrap().ecn);
+    assert_eq!(seen, [Ecn::Ect0, Ecn::Ect1, Ecn::Ect1, Ecn::Ce]);
+    assert_eq!(bench.sink.counts.get(Cause::SceMark), 2);
+}
