@@ -9,9 +9,13 @@ use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
 pub mod codel;
+pub mod fair;
 pub mod fifo;
+pub mod fq_codel;
+pub mod fq_pie;
 pub mod pie;
 pub mod red;
+pub mod sce;
 pub mod step;
 pub mod wred;
 
@@ -89,7 +93,9 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &red::ENTRY,
     &wred::ENTRY,
     &codel::ENTRY,
+    &fq_codel::ENTRY,
     &pie::ENTRY,
+    &fq_pie::ENTRY,
     &step::ENTRY,
 ];
 

@@ -1,10 +1,11 @@
 //! PIE's controller line by line of its tuning table, the spreading of drops,
 //! and the burst allowance.
 
+use super::law::ticks;
 use super::*;
 use crate::aqm::QueueContext;
 use crate::packet::Ecn;
-use crate::registry::defaults;
+use crate::registry::{Options, defaults};
 use crate::units::Rate;
 
 const MTU: u32 = 1514;
