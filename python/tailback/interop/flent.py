@@ -1,8 +1,8 @@
 """A run as a data file of Flent, the network tester, which opens and plots it as its own.
 
 The file is what Flent 2 writes (format version 4) after a test of the same shape: one flow is
-`tcp_1up`, two are `tcp_2up`, more `tcp_nup`; data on the way back alone `tcp_1down` and so on; both
-ways `tcp_bidirectional` or `rrul_be_nflows`. Times count from the start of the run, which is set to
+`tcp_1up`, two are `tcp_2up`, more `tcp_nup`; data on the way back alone `tcp_ndown` or
+`tcp_2down`; both ways `tcp_bidirectional` or `rrul_be_nflows`. Times count from the start of the run, which is set to
 the start of 1970: simulated time has no date, and the same run gives the same bytes.
 """
 
@@ -25,6 +25,9 @@ from tailback.metrics.groups import group_of
 from tailback.metrics.jain import jain
 
 EPOCH = "1970-01-01T00:00:00.000000Z"
+
+SINGLE, BIDIRECTIONAL, BOTH_WAYS = "tcp_1up", "tcp_bidirectional", "rrul_be_nflows"
+"""Tests of Flent's with series of their own names; the others are `tcp_2up`, `tcp_ndown`, ..."""
 
 PING = "Ping (ms) ICMP"
 
@@ -146,18 +149,19 @@ class _Export:
         ups, downs = down.count(False), down.count(True)
         if not ups or not downs:
             way, word = ("up", "upload") if ups else ("down", "download")
-            if len(down) == 1:
-                return f"tcp_1{way}", [f"TCP {word}"]
+            # Flent's tcp_1down has no plots of socket statistics, tcp_ndown does.
+            if len(down) == 1 and ups:
+                return SINGLE, [f"TCP {word}"]
             test = f"tcp_2{way}" if len(down) == 2 else f"tcp_n{way}"
             return test, [f"TCP {word}::{i}" for i in range(1, len(down) + 1)]
         if (ups, downs) == (1, 1):
-            return "tcp_bidirectional", ["TCP download" if d else "TCP upload" for d in down]
+            return BIDIRECTIONAL, ["TCP download" if d else "TCP upload" for d in down]
         places = {False: 0, True: 0}
         names = []
         for d in down:
             places[d] += 1
             names.append(f"TCP {'download' if d else 'upload'} BE::{places[d]}")
-        return "rrul_be_nflows", names
+        return BOTH_WAYS, names
 
     def _is_download(self, flow: str) -> bool:
         """Whether a flow's data takes the way back."""
@@ -269,7 +273,7 @@ class _Export:
         parameters = {"tcp_cong_control": ",".join(stream.cc for stream in streams)}
         for way in ("upload", "download"):
             count = sum(name.startswith(f"TCP {way}") for name in names)
-            if len(names) > 1 and count:
+            if test not in (SINGLE, BIDIRECTIONAL) and count:
                 parameters[f"{way}_streams"] = str(count)
         engine = self.manifest["engine"]
         notes = [f"Run {self.manifest['run_id']} of tailback, engine {engine}."]
@@ -363,7 +367,7 @@ def _rate_at(rate: int | Mapping[str, Any], at: int) -> float:
 
 def _computed(test: str, streams: Sequence[_Stream]) -> dict[str, list[float | None]]:
     """The series that Flent computes from those of the flows."""
-    if len(streams) == 1 or test == "tcp_bidirectional":
+    if test in (SINGLE, BIDIRECTIONAL):
         return {}
     found: dict[str, list[float | None]] = {}
     for way in ("upload", "download"):
@@ -373,9 +377,9 @@ def _computed(test: str, streams: Sequence[_Stream]) -> dict[str, list[float | N
         there = [[v for v in at if v is not None] for at in zip(*columns, strict=True)]
         found[f"TCP {way} avg"] = [sum(vs) / len(vs) if vs else None for vs in there]
         found[f"TCP {way} sum"] = [sum(vs) if vs else None for vs in there]
-        if test != "rrul_be_nflows":
+        if test != BOTH_WAYS:
             found[f"TCP {way} fairness"] = [jain(vs) for vs in there]
-    if test == "rrul_be_nflows":
+    if test == BOTH_WAYS:
         columns = [stream.columns["val"] for stream in streams]
         there = [[v for v in at if v is not None] for at in zip(*columns, strict=True)]
         found["TCP totals"] = [sum(vs) if vs else None for vs in there]

@@ -152,6 +152,8 @@ def _json(path: Path) -> tuple[Any, int]:
         packed = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    if not packed:
+        raise InputError(f"{path}: empty; expected a data file of Flent, gzip-compressed JSON")
     try:
         text = gzip.decompress(packed)
     except EOFError:
