@@ -385,7 +385,11 @@ def _compare_stored(
         from tailback.interop.flent_file import is_named_so
 
         stored = Path(sources[0]).is_dir() or is_named_so(Path(sources[0]))
-        hint = "another sweep, run or data file of Flent" if stored else "--variant NAME ..."
+        hint = (
+            "the folder of another sweep or run, or a data file of Flent"
+            if stored
+            else "--variant NAME ..."
+        )
         raise InputError(f"{sources[0]}: nothing to compare it with; expected {hint}")
     if seeds is not None:
         raise InputError("--seeds: stored sweeps have the seeds that they have")

@@ -2,8 +2,9 @@
 
 The file is what Flent 2 writes (format version 4) after a test of the same shape: one flow is
 `tcp_1up`, two are `tcp_2up`, more `tcp_nup`; data on the way back alone `tcp_ndown` or
-`tcp_2down`; both ways `tcp_bidirectional` or `rrul_be_nflows`. Times count from the start of the run, which is set to
-the start of 1970: simulated time has no date, and the same run gives the same bytes.
+`tcp_2down`; both ways `tcp_bidirectional` or `rrul_be_nflows`. Times count from the start of the
+run, which is set to the start of 1970: simulated time has no date, and the same run gives the same
+bytes.
 """
 
 from __future__ import annotations
