@@ -209,6 +209,26 @@ def tshark(*args: str | Path) -> list[str]:
     return done.stdout.splitlines()
 
 
+def seen_at_the_sender(
+    tailback: Tailback, tmp_path: Path, run_id: str, summary: dict[str, Any]
+) -> list[int]:
+    """Checks the capture as one at the sender (data before the queue, ACKs behind theirs); the
+    last number that each flow was acknowledged."""
+    chosen = ("--interface", "bottleneck.in", "--interface", "bottleneck.back.out")
+    done = tailback("export", run_id, "--format", "pcapng", "--out", "sender.pcapng", *chosen)
+    assert done.returncode == 0, done.stderr
+    sender = tmp_path / "sender.pcapng"
+    again = tshark("-r", sender, "-Y", "tcp.analysis.retransmission || tcp.analysis.out_of_order")
+    assert len(again) == sum(flow["retransmits"] for flow in summary["flows"]) > 10
+    assert len(tshark("-r", sender, "-Y", "tcp.options.sack_le")) > 10
+    fields = ("-T", "fields", "-e", "tcp.stream", "-e", "tcp.ack")
+    acks: dict[str, int] = {}
+    for line in tshark("-r", sender, "-Y", "tcp.srcport && ip.src == 10.2.0.0/16", *fields):
+        stream, ack = line.split("\t")
+        acks[stream] = max(int(ack), acks.get(stream, 0))
+    return list(acks.values())
+
+
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_wireshark_reads_a_capture(tailback: Tailback, tmp_path: Path) -> None:
     summary, run_id = run(tailback, tmp_path, PACKETS, "--set", "warmup=0s")
@@ -221,24 +241,9 @@ def test_wireshark_reads_a_capture(tailback: Tailback, tmp_path: Path) -> None:
     marked = tshark(
         "-r", file, "-Y", 'frame.interface_name == "bottleneck.out" && ip.dsfield.ecn == 3'
     )
-    assert len(marked) == summary["queue"]["marks"] > 0
-
-    # As a capture at the sender: data before the queue, ACKs behind theirs.
-    chosen = ("--interface", "bottleneck.in", "--interface", "bottleneck.back.out")
-    done = tailback("export", run_id, "--format", "pcapng", "--out", "sender.pcapng", *chosen)
-    assert done.returncode == 0, done.stderr
-    sender = tmp_path / "sender.pcapng"
-    again = tshark("-r", sender, "-Y", "tcp.analysis.retransmission || tcp.analysis.out_of_order")
-    assert len(again) == sum(flow["retransmits"] for flow in summary["flows"]) > 10
-    # Every byte of the flows, and no more.
-    fields = ("-T", "fields", "-e", "tcp.stream", "-e", "tcp.ack")
-    acks: dict[str, int] = {}
-    for line in tshark("-r", sender, "-Y", "tcp.srcport && ip.src == 10.2.0.0/16", *fields):
-        stream, ack = line.split("\t")
-        acks[stream] = max(int(ack), acks.get(stream, 0))
-    assert list(acks.values()) == [1800 * 1024 + 1] * 2
-    sack = tshark("-r", sender, "-Y", "tcp.options.sack_le")
-    assert len(sack) > 10
+    assert len(marked) == summary["queue"]["marks"] > 0  # Every byte of the flows, and no more.
+    last = seen_at_the_sender(tailback, tmp_path, run_id, summary)
+    assert last == [1800 * 1024 + 1] * 2
 
 
 def test_a_capture_is_the_same_at_any_number_of_jobs(tailback: Tailback, tmp_path: Path) -> None:

@@ -166,8 +166,7 @@ def test_every_flow_has_its_own_rtt(tmp_path: Path) -> None:
         assert rtt <= flow["rtt_ms"]["p50"] <= rtt + 8
 
 
-def test_links_in_a_row_and_both_directions(tmp_path: Path) -> None:
-    text = """\
+TWO_LINKS = """\
 title = "two links"
 duration = "4s"
 warmup = "1s"
@@ -196,7 +195,10 @@ cc = "cubic"
 route = ["b"]
 reverse = true
 """
-    kernel, sim = both(tmp_path, text)
+
+
+def test_links_in_a_row_and_both_directions(tmp_path: Path) -> None:
+    kernel, sim = both(tmp_path, TWO_LINKS)
     assert columns(kernel) == columns(sim)
     assert list(kernel["queues"]) == ["a", "b", "b.back"]
     long, across, back = kernel["flows"]
@@ -207,12 +209,20 @@ reverse = true
     for name in ("a", "b.back"):
         assert kernel["queues"][name]["utilisation"] > 0.9
     assert long["rtt_ms"]["p50"] > 25, "the delay of b comes on top"
-    # How two flows share a queue for 3 s is chance; what the links carry is not.
-    for pair in (slice(0, 2), slice(2, 3)):
-        mine, other = (
-            sum(f["throughput_mbit"] for f in engine["flows"][pair]) for engine in (kernel, sim)
-        )
-        assert mine == pytest.approx(other, rel=0.1)
+
+
+def test_flows_over_links_in_a_row_get_what_they_get_in_the_simulator(tmp_path: Path) -> None:
+    # One seed is chance (the long flow has between 1.6 and 3 Mbit/s in either engine).
+    text = TWO_LINKS.replace('start_jitter = "0s"\n', "") + "[sweep]\nseeds = 12\n"
+    means = {}
+    for engine in ("kernel", "sim"):
+        runs = tb.run(text, engine=engine, out=tmp_path / "out", jobs=2)
+        rows = [[f["throughput_mbit"] for f in run.summary["flows"]] for run in runs]
+        means[engine] = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+    for mine, other, tolerance in zip(
+        means["kernel"], means["sim"], (0.15, 0.05, 0.01), strict=True
+    ):
+        assert mine == pytest.approx(other, rel=tolerance)
 
 
 def test_the_rate_changes_when_it_should(tmp_path: Path) -> None:
@@ -302,21 +312,20 @@ def test_without_captures_what_is_not_known_is_null(tmp_path: Path, aqm: str) ->
     text = SCENARIO + '[[traffic]]\nkind = "cbr"\nrate = "4Mbit"\n'
     queue: dict[str, object] = {"aqm": aqm} if aqm == "fifo" else {"aqm": aqm, "ecn": True}
     if aqm in ("fifo", "red"):
-        queue["limit"] = "40p" if aqm == "fifo" else "100kb"
+        # RED's never fills: what it marks and then has no room for the captures do not see.
+        queue["limit"] = "40p" if aqm == "fifo" else "400kb"
     watched, _ = one(tmp_path, text, bottleneck__queue=queue)
     blind, _ = one(tmp_path, text, bottleneck__queue=queue, record__captures=False)
     assert columns(blind) >= {p for p in columns(watched) if not p.endswith(".causes")}
     assert watched["queue"]["drops"] + watched["queue"]["marks"] > 0
     counted = ("packets", "bytes", "drops", "marks", "utilisation")
     assert None not in [blind["queue"][name] for name in counted]
-    if aqm in ("codel", "fifo"):
-        # Watching does not disturb: the very same run, and the queue's own count is the
-        # captures'. (PIE and RED draw random numbers, whose order the rings' set-up shifts.)
-        for name in counted:
-            assert blind["queue"][name] == watched["queue"][name], name
-        for mine, other in zip(blind["flows"], watched["flows"], strict=True):
-            for name in ("throughput_mbit", "srtt_ms_mean", "packets", "retransmits"):
-                assert mine[name] == other[name], name
+    # Watching does not disturb: the very same run, and the queue's own count is the captures'.
+    for name in counted:
+        assert blind["queue"][name] == watched["queue"][name], name
+    for mine, other in zip(blind["flows"], watched["flows"], strict=True):
+        for name in ("throughput_mbit", "srtt_ms_mean", "packets", "retransmits"):
+            assert mine[name] == other[name], name
     for name in ("sce_marks", "causes", "occupancy_bytes_mean", "occupancy_bytes_max"):
         assert blind["queue"][name] is None, name
     assert set(blind["queue"]["delay_ms"].values()) == {None}

@@ -14,6 +14,22 @@ if TYPE_CHECKING:
 PATIENCE_S = 2.0
 
 
+def bar() -> RichProgress:
+    """A bar that has not been started."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=None),
+        TaskProgressColumn(),
+        TimeLeft(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
 class Progress:
     """Shows how far a batch of runs is. Rich is imported when the bar appears, not before."""
 
@@ -38,18 +54,7 @@ class Progress:
             )
 
     def _show(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-        from rich.progress import TimeRemainingColumn as TimeLeft
-
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            TaskProgressColumn(),
-            TimeLeft(),
-            console=Console(stderr=True),
-            transient=True,
-        )
+        self._bar = bar()
         self._task = self._bar.add_task("", total=1.0)
         self._bar.start()
 

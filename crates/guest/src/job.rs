@@ -227,6 +227,8 @@ pub struct Link {
     pub limit: Limit,
     /// Where the algorithm drops.
     pub drops_at: DropsAt,
+    /// Packets leave in the order in which they came, whatever their flow.
+    pub in_order: bool,
     /// Packets (of data, from 1) that are marked whatever the queue does.
     pub scheduled_marks: Vec<u64>,
     /// Packets (of data, from 1) that are dropped whatever the queue does.

@@ -54,7 +54,7 @@ fn json_and_status() {
     assert_eq!(told["scripts"][1]["script"], "timeout");
     assert_eq!(told["scripts"][1]["verdict"], "pass");
     let text = std::fs::read_to_string(own("timeout")).expect("a script");
-    let wrong = script("timeout-wrong.pkt", &text.replace("+.202 >", "+.402 >"));
+    let wrong = script("timeout-wrong.pkt", &text.replace("+.204 >", "+.209 >"));
     let out = run(&["--json", &wrong.to_string_lossy()]);
     assert_eq!(out.status.code(), Some(1));
     let told: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use tailback_guest::job::Job;
 use tailback_guest::map::{self, Kit};
 use tailback_guest::result::{FILE, GuestResult};
 use tailback_record::folder::{Manifest, Timing};
@@ -17,28 +18,24 @@ pub fn kit(text: &str) -> PyResult<Kit> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("kit: {e}")))
 }
 
-/// The job of a point, as JSON for the guest.
-pub fn job(point: &Point, kit: &Kit) -> PyResult<String> {
-    let job = map::map(&point.plan, kit).map_err(|refusals| {
+fn mapped(point: &Point, kit: &Kit) -> PyResult<Job> {
+    map::map(&point.plan, kit).map_err(|refusals| {
         let all: Vec<String> = refusals
             .iter()
             .map(|r| format!("{}: {}", r.path, r.message))
             .collect();
         PyValueError::new_err(all.join("; "))
-    })?;
-    serde_json::to_string(&job).map_err(|e| PyValueError::new_err(e.to_string()))
+    })
+}
+
+/// The job of a point, as JSON for the guest.
+pub fn job(point: &Point, kit: &Kit) -> PyResult<String> {
+    serde_json::to_string(&mapped(point, kit)?).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
 /// A job as the lines of `ip` and `tc` that it consists of, to be read.
 pub fn script(point: &Point, kit: &Kit) -> PyResult<String> {
-    let job = map::map(&point.plan, kit).map_err(|refusals| {
-        let all: Vec<String> = refusals
-            .iter()
-            .map(|r| format!("{}: {}", r.path, r.message))
-            .collect();
-        PyValueError::new_err(all.join("; "))
-    })?;
-    Ok(job.to_string())
+    Ok(mapped(point, kit)?.to_string())
 }
 
 /// What ran, beyond what the guest says of itself.

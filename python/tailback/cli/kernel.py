@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tailback.cli.options import jobs_option, json_option, set_option
+
 if TYPE_CHECKING:
     from tailback.kernel.kit import Kit
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
 
 
 @click.group()
@@ -42,9 +42,7 @@ def kernel() -> None:
     metavar="[NAME=]DIR",
     help="Build a qdisc or congestion control from its sources for the kit. Can be repeated.",
 )
-@click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at once [default: all cores]"
-)
+@jobs_option
 @json_option
 def build(
     origin: Path | None,
@@ -143,13 +141,7 @@ def clock(
 
 @kernel.command()
 @click.argument("file")
-@click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Replace a value by its path, as of run. Can be repeated.",
-)
+@set_option
 def show(file: str, overrides: tuple[str, ...]) -> int:
     """Show what the guest is told for FILE, the first point of a sweep; nothing runs.
 

@@ -16,6 +16,14 @@ import click
 
 from tailback._native import engine_version
 from tailback.cli.kernel import kernel
+from tailback.cli.options import (
+    engine_option,
+    jobs_option,
+    json_option,
+    out_option,
+    seeds_option,
+    set_option,
+)
 from tailback.errors import InputError, RunsFailed, TailbackError
 
 if TYPE_CHECKING:
@@ -25,36 +33,6 @@ if TYPE_CHECKING:
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 LISTS = ("cc", "aqm", "traffic", "metrics", "experiments")
-
-engine_option = click.option(
-    "--engine",
-    default="sim",
-    show_default=True,
-    help="What runs it: sim, kernel or kernel-realtime.",
-)
-seeds_option = click.option(
-    "--seeds",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Number of seeds at every point.",
-)
-jobs_option = click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at once [default: all cores]."
-)
-out_option = click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Where results are kept [default: results].",
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
-set_option = click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Replace a value by its path, e.g. bottleneck.rate=10Mbit. Can be repeated.",
-)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

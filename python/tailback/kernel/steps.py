@@ -6,6 +6,8 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from tailback.progress import bar
+
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
@@ -51,18 +53,7 @@ class Steps:
             print(f"tailback: {text}", file=sys.stderr, flush=True)
 
     def _show(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-        from rich.progress import TimeRemainingColumn as TimeLeft
-
-        self._bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=None),
-            TaskProgressColumn(),
-            TimeLeft(),
-            console=Console(stderr=True),
-            transient=True,
-        )
+        self._bar = bar()
         self._bar.start()
 
     def __enter__(self) -> Steps:

@@ -17,6 +17,8 @@ pub mod flag {
 pub const CE: u8 = 3;
 /// Codepoint of a packet that SCE has marked.
 pub const ECT1: u8 = 1;
+/// Capable of ECN.
+pub const ECT0: u8 = 2;
 
 /// An IPv4 packet of TCP or UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,14 +2,15 @@
 //!
 //! The guest's own work takes no virtual time, so the time between the two
 //! captures of a packet is its sojourn time, exactly. Within a flow and a
-//! direction queues keep the order: a packet that a later one overtakes was
-//! dropped.
+//! direction every queue keeps the order, and a single queue does so for all
+//! of them: a packet that a later one overtakes was dropped. What does not show
+//! is the mark on a packet that the full buffer then drops (RED marks first).
 
 use std::collections::VecDeque;
 
 use tailback_record::{Cause, Counts, FlowCounts, LinkOutcome, Series, SeriesId};
 
-use super::frame::{CE, ECT1};
+use super::frame::{CE, ECT0, ECT1};
 use tailback_guest::job::{DropsAt, Limit, Link};
 
 /// A packet on one side of the queue.
@@ -97,7 +98,13 @@ pub struct Queue {
     end_ns: u64,
     limit: Limit,
     drops_at: DropsAt,
+    /// All packets keep their order: they wait in the first of `lanes`.
+    in_order: bool,
     lanes: Vec<VecDeque<Waiting>>,
+    /// Marks seen over the whole run, warm-up included.
+    marked: u64,
+    /// The buffer has been full.
+    overflowed: bool,
     /// Bytes that went in, less those dropped on arrival as far as known.
     bytes_in: u64,
     /// Bytes and packets that came out, those the algorithm dropped at the head included.
@@ -132,7 +139,10 @@ impl Queue {
             end_ns,
             limit: link.limit,
             drops_at: link.drops_at,
-            lanes: vec![VecDeque::new(); 2 * flows],
+            in_order: link.in_order,
+            lanes: vec![VecDeque::new(); if link.in_order { 1 } else { 2 * flows }],
+            marked: 0,
+            overflowed: false,
             bytes_in: 0,
             bytes_out: 0,
             packets_out: 0,
@@ -147,26 +157,33 @@ impl Queue {
             self.flows[packet.lane / 2].arrived += 1;
         }
         self.bytes_in += u64::from(packet.len);
-        self.lanes[packet.lane].push_back(Waiting {
+        let slot = self.slot(packet.lane);
+        self.lanes[slot].push_back(Waiting {
             packet,
             bytes_out: self.bytes_out,
             packets_out: self.packets_out,
         });
     }
 
+    /// Which of `lanes` holds the packets of a lane.
+    fn slot(&self, lane: usize) -> usize {
+        if self.in_order { 0 } else { lane }
+    }
+
     /// A packet came out; whether it was seen going in.
     pub fn leave(&mut self, packet: Packet, series: &mut Series) -> bool {
-        let lane = &self.lanes[packet.lane];
-        let Some(place) = lane.iter().position(|w| w.packet.key == packet.key) else {
+        let slot = self.slot(packet.lane);
+        let is_it = |w: &Waiting| w.packet.key == packet.key && w.packet.lane == packet.lane;
+        let Some(place) = self.lanes[slot].iter().position(is_it) else {
             self.strangers += 1;
             return false;
         };
         for _ in 0..place {
-            if let Some(lost) = self.lanes[packet.lane].pop_front() {
+            if let Some(lost) = self.lanes[slot].pop_front() {
                 self.lose(&lost, packet.time_ns, series);
             }
         }
-        let Some(waiting) = self.lanes[packet.lane].pop_front() else {
+        let Some(waiting) = self.lanes[slot].pop_front() else {
             return false;
         };
         let (entered, len) = (waiting.packet.time_ns, u64::from(packet.len));
@@ -178,19 +195,24 @@ impl Queue {
         if entered >= self.warmup_ns {
             self.outcome.backlog_max_bytes = self.outcome.backlog_max_bytes.max(before + len);
         }
-        if packet.time_ns < self.warmup_ns {
-            return true;
+        if packet.time_ns >= self.warmup_ns {
+            self.outcome.packets += 1;
+            self.outcome.bytes += len;
+            self.outcome.delay.record(packet.time_ns - entered);
         }
-        self.outcome.packets += 1;
-        self.outcome.bytes += len;
-        self.outcome.delay.record(packet.time_ns - entered);
         if packet.ecn != waiting.packet.ecn {
             let cause = match packet.ecn {
                 CE => Cause::Mark,
                 ECT1 => Cause::SceMark,
                 _ => return true,
             };
-            self.count(packet.lane / 2, cause, packet.time_ns, series);
+            self.marked += u64::from(cause == Cause::Mark);
+            // An event belongs to the moment at which the algorithm decided.
+            let at_ns = match self.drops_at {
+                DropsAt::Enqueue => entered,
+                DropsAt::Dequeue => packet.time_ns,
+            };
+            self.count(packet.lane / 2, cause, at_ns, series);
         }
         true
     }
@@ -220,6 +242,7 @@ impl Queue {
         };
         // It drops for no other reason.
         let full = full || self.outcome.aqm == "fifo";
+        self.overflowed |= full;
         let cause = if full { Cause::Overflow } else { Cause::Aqm };
         let at_ns = if full || self.drops_at == DropsAt::Enqueue {
             self.bytes_in -= u64::from(packet.len);
@@ -256,24 +279,24 @@ impl Queue {
 
     /// The end of the run: what waits is waiting still, or was dropped where
     /// nothing came after it to show that. `queued` is what the queue says
-    /// that it holds, `dropped` what it has dropped over the whole run.
-    pub fn finish(&mut self, queued: Option<u64>, dropped: Option<u64>, series: &mut Series) {
+    /// that it holds, `dropped` and `marked` what it has over the whole run.
+    pub fn finish(
+        &mut self,
+        queued: Option<u64>,
+        dropped: Option<u64>,
+        marked: Option<u64>,
+        series: &mut Series,
+    ) {
         let waiting: u64 = self.lanes.iter().map(|l| l.len() as u64).sum();
         let mut surplus = queued.map_or(0, |queued| waiting.saturating_sub(queued));
         // The oldest first: the queue holds the newest.
-        let mut rest: Vec<(u64, usize)> = Vec::new();
-        for (lane, packets) in self.lanes.iter().enumerate() {
-            rest.extend(packets.iter().map(|w| (w.packet.time_ns, lane)));
-        }
-        rest.sort_unstable();
+        let mut rest: Vec<Waiting> = self.lanes.iter_mut().flat_map(|lane| lane.drain(..)).collect();
+        rest.sort_by_key(|w| (w.packet.time_ns, w.packet.lane));
         let mut kept = Vec::new();
-        for (entered, lane) in rest {
-            let Some(waiting) = self.lanes[lane].pop_front() else {
-                continue;
-            };
-            if surplus > 0 && entered <= self.newest_out_ns {
+        for waiting in rest {
+            if surplus > 0 && waiting.packet.time_ns <= self.newest_out_ns {
                 surplus -= 1;
-                self.lose(&waiting, entered, series);
+                self.lose(&waiting, waiting.packet.time_ns, series);
             } else {
                 kept.push(waiting);
             }
@@ -281,6 +304,7 @@ impl Queue {
         // Nothing has left yet that came after them: that they were dropped on
         // arrival shows in the queue's own count only.
         let missing = dropped.map_or(0, |d| d.saturating_sub(self.dropped));
+        let unseen = marked.map_or(0, |m| m.saturating_sub(self.marked));
         for (i, waiting) in kept.iter().enumerate() {
             if (i as u64) < missing {
                 self.lose(waiting, waiting.packet.time_ns, series);
@@ -288,6 +312,18 @@ impl Queue {
                 let len = u64::from(waiting.packet.len);
                 self.hold(waiting.packet.time_ns, self.end_ns, len);
             }
+        }
+        // Marked on arrival and still waiting. Which of them it was does not
+        // show; the newest came upon the longest queue. A full buffer may have
+        // dropped marked packets as well, and then nothing is known.
+        let unseen = if self.overflowed { 0 } else { unseen };
+        let waits = kept.iter().skip(missing as usize).rev();
+        for waiting in waits
+            .filter(|w| w.packet.ecn == ECT0 || w.packet.ecn == ECT1)
+            .take(unseen as usize)
+        {
+            let (flow, at_ns) = (waiting.packet.lane / 2, waiting.packet.time_ns);
+            self.count(flow, Cause::Mark, at_ns, series);
         }
     }
 
@@ -321,6 +357,7 @@ mod tests {
             rates: vec![(0, 8_000_000), (500, 16_000_000)],
             limit,
             drops_at,
+            in_order: false,
             scheduled_marks: Vec::new(),
             scheduled_drops: Vec::new(),
             schedule_namespace: None,
@@ -348,7 +385,7 @@ mod tests {
         queue.enter(packet(120, 2, 1, 2));
         queue.leave(packet(150, 0, 1, 2), &mut series);
         queue.leave(packet(200, 2, 1, CE), &mut series);
-        queue.finish(Some(0), None, &mut series);
+        queue.finish(Some(0), None, None, &mut series);
         let outcome = &queue.outcome;
         assert_eq!((outcome.packets, outcome.bytes), (2, 2000));
         assert_eq!(outcome.delay.sum(), 100 + 80);
@@ -369,7 +406,7 @@ mod tests {
         );
         (0..4).for_each(|key| queue.enter(packet(200 + key, 0, key, 0)));
         queue.leave(packet(300, 0, 2, 0), &mut series);
-        queue.finish(Some(1), None, &mut series);
+        queue.finish(Some(1), None, None, &mut series);
         assert_eq!(queue.outcome.counts.get(Cause::Aqm), 2);
         assert_eq!(queue.dropped, 2);
         let waited = (300 - 200) + (300 - 201) + (300 - 202) + (1000 - 203);
@@ -391,7 +428,7 @@ mod tests {
         queue.leave(packet(320, 0, 3, 0), &mut series);
         // Number 4 found one packet waiting, so it was not the buffer.
         queue.leave(packet(330, 0, 5, 0), &mut series);
-        queue.finish(Some(0), None, &mut series);
+        queue.finish(Some(0), None, None, &mut series);
         assert_eq!(queue.outcome.counts.get(Cause::Overflow), 1);
         assert_eq!(queue.outcome.counts.get(Cause::Aqm), 1);
     }
@@ -403,9 +440,42 @@ mod tests {
         queue.enter(packet(210, 2, 1, 0));
         queue.leave(packet(400, 2, 1, 0), &mut series);
         queue.enter(packet(500, 2, 2, 0)); // waiting
-        queue.finish(Some(1), None, &mut series);
+        queue.finish(Some(1), None, None, &mut series);
         assert_eq!(queue.outcome.counts.get(Cause::Aqm), 1);
         assert_eq!(queue.flows[0].counts.drops(), 1);
+    }
+
+    #[test]
+    fn events_belong_to_the_moment_of_decision() {
+        let mut series = Series::default();
+        // Marked on arrival before the warm-up at 100, seen leaving after it.
+        let mut red = queue(Limit::Unknown, DropsAt::Enqueue);
+        red.enter(packet(90, 0, 1, 2));
+        red.enter(packet(110, 0, 2, 2));
+        red.leave(packet(120, 0, 1, CE), &mut series);
+        red.leave(packet(130, 0, 2, CE), &mut series);
+        // Two more on arrival, of which one is still there at the end.
+        red.enter(packet(900, 0, 3, 2));
+        red.enter(packet(910, 2, 3, 2));
+        red.leave(packet(990, 0, 3, CE), &mut series);
+        red.finish(Some(1), None, Some(4), &mut series);
+        assert_eq!(red.counts_of(0).marks(), 2);
+        assert_eq!(red.counts_of(1).marks(), 1);
+        assert_eq!(red.outcome.counts.marks(), 3);
+    }
+
+    #[test]
+    fn in_one_queue_any_flow_overtakes() {
+        let mut series = Series::default();
+        let mut codel = queue(Limit::Unknown, DropsAt::Dequeue);
+        (codel.in_order, codel.lanes) = (true, vec![VecDeque::new()]);
+        codel.enter(packet(10, 0, 1, 0)); // dropped at the head at 90, before the warm-up
+        codel.enter(packet(20, 2, 1, 0));
+        codel.enter(packet(120, 0, 2, 0));
+        codel.leave(packet(90, 2, 1, 0), &mut series);
+        codel.leave(packet(130, 0, 2, 0), &mut series);
+        codel.finish(Some(0), Some(1), Some(0), &mut series);
+        assert_eq!((codel.dropped, codel.outcome.counts.drops()), (1, 0));
     }
 
     #[test]
@@ -414,7 +484,7 @@ mod tests {
         queue.outcome.aqm = "fifo".to_owned();
         (0..4).for_each(|key| queue.enter(packet(200 + key, 0, key, 0)));
         queue.leave(packet(300, 0, 0, 0), &mut series);
-        queue.finish(Some(2), Some(1), &mut series);
+        queue.finish(Some(2), Some(1), None, &mut series);
         assert_eq!(queue.outcome.counts.get(Cause::Overflow), 1);
         assert_eq!(queue.dropped, 1);
     }

@@ -570,6 +570,7 @@ impl<'a> Runner<'a> {
             queue.finish(
                 statistics.map(|s| u64::from(s.packets)),
                 statistics.map(|s| u64::from(s.drops)),
+                statistics.and_then(|s| s.marks).map(u64::from),
                 &mut self.series,
             );
             if queue.strangers > 0 {

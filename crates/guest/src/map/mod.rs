@@ -191,6 +191,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
     let links = links.map(|((link, queue), place)| Link {
         name: link.name.clone(),
         aqm: link.queue.name().to_owned(),
+        in_order: queue.in_order(),
         kind: queue.kind,
         namespace: place.namespace,
         device: "out".to_owned(),

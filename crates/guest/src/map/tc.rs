@@ -29,6 +29,11 @@ impl Qdisc {
     pub fn shapes(&self) -> bool {
         self.kind == "cake"
     }
+
+    /// Whether it is one first-in, first-out queue for all flows.
+    pub fn in_order(&self) -> bool {
+        matches!(&*self.kind, "pfifo" | "bfifo" | "codel" | "pie" | "red")
+    }
 }
 
 /// Words of Cake's that say what the link says.
@@ -110,7 +115,7 @@ pub(super) fn queue(
             let kernel = find(aqm::ENTRIES, name).map(|e| e.kernel);
             let Some(Kernel::Tc(kind)) = kernel else {
                 no.add(
-                    &at,
+                    &format!("{at}.aqm"),
                     format!("the kernel has nothing like {name}"),
                     instead(name, kit.qdiscs.keys()),
                 );

@@ -368,7 +368,7 @@ fn refusals_name_their_place() {
             Box::new(|p| p.links[0].jitter = Time::from_secs(5)),
         ),
         (
-            "links[0].queue",
+            "links[0].queue.aqm",
             Box::new(|p| p.links[0] = link(1_000_000, "wred", &[])),
         ),
         ("links[0].queue", Box::new(|p| p.links[0].queue = cakee)),
