@@ -241,7 +241,8 @@ def _panels(frame: pl.DataFrame, made: Validation) -> Chart:
             .mark_rect(fill=None, stroke=INK, strokeWidth=1.6)
             .encode(x=x, y=y)
         )
-        texts = base.mark_text(fontSize=9, color=INK).encode(x=x, y=y, text="text:N")
+        dark = alt.condition("abs(datum.over) > 1.4", alt.value("white"), alt.value(INK))
+        texts = base.mark_text(fontSize=9).encode(x=x, y=y, text="text:N", color=dark)
         charts.append(
             alt.layer(cells, frames, texts).properties(
                 title=NAMES[limit.quantity], width=34 * len(at), height=17 * len(order)
