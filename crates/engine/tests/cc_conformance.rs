@@ -53,6 +53,11 @@ fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
             Kind::Float { min, max } => vec![Value::Float(min), Value::Float(max)],
             Kind::Time { min } => vec![Value::Time(min)],
             Kind::Word(words) => words.iter().map(|w| Value::Word(w)).collect(),
+            Kind::WordOrInt { words, min, max } => words
+                .iter()
+                .map(|w| Value::Word(w))
+                .chain([Value::Int(min), Value::Int(max)])
+                .collect(),
             Kind::Rate | Kind::Size { .. } | Kind::TimeOrSize | Kind::Table(_) => Vec::new(),
         };
         for value in values {

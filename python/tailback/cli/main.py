@@ -139,7 +139,7 @@ def reproduce(
 
 
 @cli.command()
-@click.argument("sources", nargs=-1, required=True, metavar="FILE | SWEEP SWEEP...")
+@click.argument("sources", nargs=-1, required=True, metavar="FILE | STORED STORED...")
 @click.option(
     "--variant",
     "variants",
@@ -187,7 +187,9 @@ def compare(
     many). A difference to the first variant is flagged if its q is below 0.05: the false discovery
     rate over all differences.
 
-    A SWEEP is the folder of a stored sweep, results/sweeps/ID.
+    STORED is the folder of a sweep, results/sweeps/ID, or of a run,
+    results/runs/ID; or a data file of Flent (.flent.gz), or a folder of such
+    files: replicates of one set-up.
     """
     from tailback import comparison
 
@@ -281,7 +283,7 @@ def report(folder: Path) -> int:
 
 @cli.command()
 @click.argument("run")
-@click.option("--format", "name", required=True, metavar="FORMAT", help="pcapng or csv.")
+@click.option("--format", "name", required=True, metavar="FORMAT", help="flent, pcapng or csv.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -309,6 +311,10 @@ def export(
     RUN is the folder of a run, results/runs/ID, or its id.
 
     csv: the series in FILE, the summary in a second file beside it.
+
+    flent: a data file that Flent opens and plots, of a run with record.series =
+    "interval" (the default): throughput, smoothed RTT and window of each flow;
+    where queues keep no flows apart, what a ping would take.
 
     pcapng: for Wireshark, the headers of every packet of a run with
     record.packets = true, at three interfaces for each link: NAME.in before
@@ -352,7 +358,14 @@ def _compare_stored(
     from tailback import comparison
 
     if len(sources) < 2:
-        hint = "the folder of another sweep" if Path(sources[0]).is_dir() else "--variant NAME ..."
+        from tailback.interop.flent_file import is_named_so
+
+        stored = Path(sources[0]).is_dir() or is_named_so(Path(sources[0]))
+        hint = (
+            "the folder of another sweep or run, or a data file of Flent"
+            if stored
+            else "--variant NAME ..."
+        )
         raise InputError(f"{sources[0]}: nothing to compare it with; expected {hint}")
     if seeds is not None:
         raise InputError("--seeds: stored sweeps have the seeds that they have")

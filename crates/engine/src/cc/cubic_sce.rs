@@ -96,7 +96,7 @@ impl CubicSce {
         if t < epoch.k {
             // Still below it: the time that is left shrinks.
             let rest = epoch.k - t;
-            let shorter = if root > 0 { rest * left / root } else { 0 };
+            let shorter = (rest * left).checked_div(root).unwrap_or(0);
             epoch.start = Some(now);
             epoch.k = shorter;
             let lower = rise(rest) - rise(shorter);

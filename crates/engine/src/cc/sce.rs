@@ -228,8 +228,11 @@ impl<R: Response> CongestionControl for Sce<R> {
     }
 
     fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
-        if self.cwr_quirk {
+        if self.cwr_quirk && self.keep_larger {
             return self.half(conn);
+        } else if self.cwr_quirk {
+            // After a timeout loss_cwnd may be of another time: no reduction raises.
+            return self.half(conn).min(conn.cwnd.max(2));
         }
         self.loss_cwnd = conn.cwnd;
         let beta = if conn.reducing_on_ecn {
@@ -258,7 +261,12 @@ impl<R: Response> CongestionControl for Sce<R> {
             let bytes = response * bytes as u128 / u128::from(WHOLE);
             self.cnt -= bytes as i64;
             self.loss_cwnd = conn.cwnd;
-            conn.ssthresh = self.half(conn);
+            let half = self.half(conn);
+            conn.ssthresh = if reducing {
+                half.min(conn.ssthresh)
+            } else {
+                half
+            };
             self.recent_sce = conn.cwnd + 1;
         } else if !conn.in_slow_start() && conn.is_cwnd_limited() {
             self.cnt += bytes;
@@ -509,18 +517,15 @@ mod tests {
     #[test]
     fn rounds() {
         let quirk = ("unit_quirk", Value::Int(536));
-        let columns: [(&str, &Entry<Build>, Vec<(&'static str, Value)>); 4] = [
-            ("reno-sce", &reno_sce::ENTRY, vec![]),
-            ("reno 536", &reno_sce::ENTRY, vec![quirk.clone()]),
-            ("dctcp-sce", &dctcp_sce::ENTRY, vec![]),
-            ("dctcp 536", &dctcp_sce::ENTRY, vec![quirk]),
+        let quirk = std::slice::from_ref(&quirk);
+        let mut hosts = [
+            host(&reno_sce::ENTRY, &[], 20, 20),
+            host(&reno_sce::ENTRY, quirk, 20, 20),
+            host(&dctcp_sce::ENTRY, &[], 20, 20),
+            host(&dctcp_sce::ENTRY, quirk, 20, 20),
         ];
-        let mut hosts: Vec<Host> = columns
-            .iter()
-            .map(|(_, entry, set)| host(entry, set, 20, 20))
-            .collect();
         let mut table = String::from("round marks");
-        for (name, ..) in &columns {
+        for name in ["reno-sce", "reno 536", "dctcp-sce", "dctcp 536"] {
             write!(table, "{name:>12}").unwrap();
         }
         for round in 1..=40 {
