@@ -18,7 +18,8 @@
 //! Known deviations: flows and hosts are told apart by a mix of their numbers
 //! with the run's seed where Linux hashes addresses and ports with a secret of
 //! its boot; of queues equally long an overflow drops from the first, where
-//! Linux takes the one its heap has on top; every packet is one segment, so
+//! Linux takes the one its heap has on top; queues of a host with more than 16
+//! bulk queues get what several rounds bring at once; every packet is one segment, so
 //! that there is nothing for `split_gso` to split. There is no `unlimited`,
 //! `autorate-ingress`, `nat` and `fwmark`. On a trace Cake shapes at the mean
 //! rate.
@@ -294,9 +295,9 @@ struct Tin {
 }
 
 impl Tin {
-    fn new(config: &Config) -> Tin {
+    fn new(config: &Config, seed: u64) -> Tin {
         Tin {
-            flows: Flows::new(config.isolation, config.fresh),
+            flows: Flows::new(config.isolation, config.fresh, seed),
             params: Params {
                 target: 0,
                 interval: 0,
@@ -383,7 +384,9 @@ impl Cake {
         let count = config.tins.rates(1).len();
         let mut cake = Cake {
             index: config.tins.index(),
-            tins: (0..count).map(|_| Tin::new(&config)).collect(),
+            tins: (0..count)
+                .map(|_| Tin::new(&config, context.rng.bits()))
+                .collect(),
             config,
             shaper: Shaper::default(),
             known: Vec::new(),
@@ -603,7 +606,7 @@ impl Queue for Cake {
         self.backlog.bytes += len;
         self.backlog.packets += 1;
         self.memory.0 += u64::from(memory::truesize(&packet));
-        tin.flows.push(index, packet, &mut self.rng);
+        tin.flows.push(index, packet);
         if self.config.ack_filter != AckFilter::Off {
             let queue = &tin.flows.get(index).packets;
             let old = redundant_ack(queue, self.config.ack_filter);
@@ -635,7 +638,7 @@ impl Queue for Cake {
                 0
             };
             let emptied = loop {
-                let next = self.tins[t].flows.next(decaying, &mut self.rng);
+                let next = self.tins[t].flows.next(decaying);
                 decaying = false;
                 let Some((index, list)) = next else {
                     return Dequeue::Empty;
