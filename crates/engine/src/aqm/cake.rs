@@ -623,6 +623,11 @@ impl Queue for Cake {
 
     fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
         let clock = now.ns() as i64;
+        if self.stopped {
+            // It is asked again: what could not be sent is not due.
+            self.stopped = false;
+            self.shaper.resume(clock);
+        }
         let mut decaying = true;
         loop {
             if self.backlog.packets == 0 {
@@ -661,14 +666,11 @@ impl Queue for Cake {
         }
     }
 
-    fn rate_changed(&mut self, rate: Rate, now: Time) {
-        // A link at rest is not asked; then what it could not send is not due.
+    fn rate_changed(&mut self, rate: Rate, _now: Time) {
+        // Without a rate it is not asked for anything.
         if rate.0 == 0 {
             self.stopped = true;
             return;
-        }
-        if std::mem::take(&mut self.stopped) {
-            self.shaper.resume(now.ns() as i64);
         }
         self.configure(rate);
     }
