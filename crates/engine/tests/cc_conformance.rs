@@ -50,6 +50,10 @@ fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
             Kind::Float { min, max } => vec![Value::Float(min), Value::Float(max)],
             Kind::Time { min } => vec![Value::Time(min)],
             Kind::Word(words) => words.iter().map(|w| Value::Word(w)).collect(),
+            Kind::WordOrInt { words, min, max } => {
+                let words = words.iter().map(|w| Value::Word(w));
+                words.chain([min, max].map(Value::Int)).collect()
+            }
             Kind::Rate | Kind::Size { .. } | Kind::TimeOrSize | Kind::Table(_) => Vec::new(),
         };
         for value in values {

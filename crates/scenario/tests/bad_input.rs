@@ -320,7 +320,7 @@ packetsize = 5
         f.toml:4:40: red has no option "limt"; expected one of {options of red}; did you mean "limit"?
         f.toml:6:23: reno has no option "bta"; expected one of {options of reno}; did you mean "beta"?
         f.toml:8:8: unknown kind of traffic "cbrr"; expected one of {kinds}; did you mean "cbr"?
-        f.toml:11:1: cbr has no option "packetsize"; expected one of kind, name, count, start, stop, rtt, route, reverse, {options of cbr}; did you mean "packet_size"?
+        f.toml:11:1: cbr has no option "packetsize"; expected one of kind, name, count, start, stop, rtt, route, reverse, hosts, dscp, {options of cbr}; did you mean "packet_size"?
         "#,
     );
     check(
