@@ -444,7 +444,7 @@ def test_bad_words(tailback: Tailback, scenario: Path, tmp_path: Path) -> None:
     two = ("--variant", "a", "--variant", "b")
     for args, said in (
         ((scenario,), "expected --variant"),
-        ((tmp_path,), "expected the folder of another sweep"),
+        ((tmp_path,), "expected the folder of another sweep or run"),
         ((scenario, scenario, *two), "expected one with --variant"),
         ((scenario, *two, "--metric", "jian"), 'did you mean "jain"'),
         ((tmp_path / "no", tmp_path / "none"), "no such folder"),

@@ -308,7 +308,7 @@ def test_what_cannot_be_exported_is_said(tailback: Tailback, tmp_path: Path) -> 
     inside = tmp_path / "results" / "runs" / recorded / "packets.pcapng"
     for args, expected in (
         ((run_id, "--format", "pcapng"), "record.packets = true"),
-        ((run_id, "--format", "flent"), "not in this version"),
+        ((run_id, "--format", "flent", "--out", "x.gz"), "ends in .flent.gz"),
         ((run_id, "--format", "cvs"), 'did you mean "csv"'),
         ((run_id[:-1] + "~", "--format", "csv"), run_id),
         ((run_id, "--format", "csv", "--results", "elsewhere"), "elsewhere/runs"),

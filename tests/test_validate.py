@@ -189,3 +189,12 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     for name in ("validation/errors.svg", "validation/cells.csv"):
         assert (tmp_path / "docs" / name).is_file()
     assert "](validation/errors.svg)" in text
+
+
+def test_many_flows_have_a_short_name() -> None:
+    def name(*mix: str) -> str:
+        return Cell("fq_codel", mix, 10e6, 0.02, ()).flows
+
+    assert name(*["reno"] * 32, *["cubic"] * 32) == "32 reno+32 cubic"
+    assert name(*["cubic"] * 8) == "8 cubic"
+    assert name("cubic", "cubic") == "cubic+cubic"

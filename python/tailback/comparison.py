@@ -57,6 +57,18 @@ METRICS = (
 )
 """What is compared unless something else is asked for."""
 
+TEST_BED = (
+    "flow.throughput_mbit",
+    "flow.srtt_ms_mean",
+    "run.throughput_total_mbit",
+    "run.jain",
+    "run.throughput_ratio",
+)
+"""The same where data files of Flent are among what is compared: what those have too."""
+
+FLENT = "flent"
+"""The engine of a column of data files of Flent."""
+
 Kind = Literal["flow", "traffic", "link", "run"]
 
 Params = tuple[tuple[str, float | str], ...]
@@ -93,7 +105,7 @@ class Column:
 
         The same seed draws the same random streams in the same engine only.
         """
-        return self.engine == other.engine and self.seeds == other.seeds
+        return self.engine == other.engine != FLENT and self.seeds == other.seeds
 
     def to_dict(self) -> dict[str, Any]:
         """The variant in `--json`."""
@@ -278,13 +290,18 @@ class Comparison:
         for column in self.others:
             if column.paired_with(self.baseline):
                 continue
-            reason = (
-                "a seed means the same start offsets there, not the same random numbers"
-                if column.engine != self.baseline.engine
-                else "they have other seeds"
-            )
+            if FLENT in (column.engine, self.baseline.engine):
+                reason = "measured data has no seed"
+            elif column.engine != self.baseline.engine:
+                reason = "a seed means the same start offsets there, not the same random numbers"
+            else:
+                reason = "they have other seeds"
             pair = f"{column.name} and {self.baseline.name}"
             notes.append(f"{pair}: compared unpaired (Welch), since {reason}")
+        warmups = {run.summary["warmup_s"] for column in self.variants for run in column.results}
+        if any(column.engine == FLENT for column in self.variants) and any(warmups):
+            first = ", ".join(f"{warmup:g} s" for warmup in sorted(warmups) if warmup)
+            notes.append(f"the first {first} are left out, of Flent's data too")
         if self.most_runs < 2:
             notes.append("one run of each point says nothing about noise: nothing can be flagged")
         return notes
@@ -524,37 +541,87 @@ def run_variants(
     return of(columns, wanted, failures)
 
 
-def compare_stored(folders: Sequence[Path], chosen: Sequence[str] = ()) -> Comparison:
-    """Compares stored sweeps (`results/sweeps/ID`), the first being the baseline."""
-    from tailback.results import open_results
+def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Comparison:
+    """Compares what is stored, the first being the baseline.
 
-    wanted = select(chosen)
-    opened = []
-    for folder in folders:
-        if not folder.is_dir():
-            raise InputError(f"{folder}: no such folder; expected the folder of a sweep")
-        opened.append(open_results(folder))
+    A source is a sweep (`results/sweeps/ID`), a run (`results/runs/ID`), a data file of Flent
+    (`.flent.gz`), or a folder of those: replicates of one set-up. A data file has no parameters: it
+    stands beside a single point, and leaves out as much at its start as that has for warm-up.
+    """
+    from tailback.interop import flent_results
+
+    beds = [at for at, source in enumerate(sources) if flent_results.is_source(source)]
+    wanted = select(chosen or (TEST_BED if beds else METRICS))
+    read = flent_results.read_sources([sources[at] for at in beds])
+    runs = {at: _open_stored(s) for at, s in enumerate(sources) if at not in beds}
+    if beds:
+        for at, (results, planned) in runs.items():
+            _refuse_many_points(sources[at], results, planned)
+    first = next((results for results, _ in runs.values() if results.points), None)
+    warmup = max((r.summary["warmup_s"] for found, _ in runs.values() for r in found), default=0.0)
+    columns_of = dict(runs)
+    for at, source in zip(beds, read, strict=True):
+        results = source.results(
+            first.root if first else store.DEFAULT,
+            first.points[0].params if first else {},
+            first.points[0].labels if first else {},
+            warmup,
+        )
+        columns_of[at] = (results, _planned(results.points))
+    opened, points = zip(*(columns_of[at] for at in range(len(sources))), strict=True)
     labels = _names(opened)
-    planned = []
-    for results in opened:
-        index = store.read_index(store.index_path(results.root, results.id))
-        planned.append(_planned(index.points))
-    _refuse_other_points(labels, planned)
+    _refuse_other_points(labels, points)
     columns = [
         Column(name, results.engine, results.version, {}, results, seeds)
-        for name, results, seeds in zip(labels, opened, planned, strict=True)
+        for name, results, seeds in zip(labels, opened, points, strict=True)
     ]
     return of(columns, wanted)
 
 
+def _open_stored(source: Path) -> tuple[Results, dict[Params, list[int]]]:
+    """A stored sweep or run, and the points that it has or had to have."""
+    from tailback.results import open_results, open_run
+
+    if not source.is_dir():
+        what = "folder" if not source.exists() else "folder, and no data file of Flent (.flent.gz)"
+        raise InputError(f"{source}: no such {what}; expected the folder of a sweep or run")
+    if (source / "manifest.json").is_file():
+        results = open_run(source)
+        return results, _planned(results.points)
+    results = open_results(source)
+    index = store.read_index(store.index_path(results.root, results.id))
+    return results, _planned(index.points)
+
+
+def _refuse_many_points(
+    source: Path, results: Results, planned: Mapping[Params, Sequence[int]]
+) -> None:
+    """Measured data stands beside one point."""
+    if len(planned) > 1:
+        hint = f", e.g. {results.points[0].path}" if results.points else ""
+        raise InputError(
+            f"{source}: {len(planned)} points, and a data file of Flent stands beside one; "
+            f"expected the folder of a run{hint} or of a sweep of one point"
+        )
+    if not results.points:
+        raise InputError(f"{source}: no run of this sweep is stored")
+
+
 def _names(opened: Sequence[Results]) -> list[str]:
-    """What tells stored sweeps apart: their titles, else their engines, else their ids."""
-    for labels in ([r.title for r in opened], [r.engine for r in opened]):
+    """What tells stored sweeps apart: their titles, else their engines, else their ids.
+
+    Beside an engine, a data file of Flent has its own name.
+    """
+    for labels in (
+        [r.title for r in opened],
+        [r.engine for r in opened],
+        [r.id.rpartition("-")[0] if r.engine == FLENT else r.engine for r in opened],
+    ):
         if len(set(labels)) == len(labels) and all(labels):
             return labels
     labels = [r.id for r in opened]
     if len(set(labels)) < len(labels):
-        raise InputError("the same sweep twice; expected different ones")
+        raise InputError("the same sweep, run or file twice; expected different ones")
     return labels
 
 
@@ -623,7 +690,9 @@ def _run(
         return failed.results, failed.failures
 
 
-def _planned(points: Sequence[_native.Point] | Sequence[store.PointRef]) -> dict[Params, list[int]]:
+def _planned(
+    points: Sequence[_native.Point] | Sequence[store.PointRef] | Sequence[Run],
+) -> dict[Params, list[int]]:
     seeds: dict[Params, list[int]] = {}
     for point in points:
         seeds.setdefault(_key(point.params), []).append(point.seed)

@@ -203,6 +203,28 @@ def open_results(path: Path | str) -> Results:
     return Results.of(store.read_index(index_file), root)
 
 
+def open_run(path: Path | str) -> Results:
+    """A single stored run, by its folder `results/runs/ID`, with the title of a sweep it is of."""
+    path = Path(path)
+    manifest: dict[str, Any] = store.read_json(path / "manifest.json")
+    root, run_id = path.resolve().parent.parent, manifest["run_id"]
+    index, point = store.sweep_of(root, run_id) or (None, None)
+    run = Run({}, {}, manifest["seed"], run_id, path)
+    title = index.title if index else ""
+    if index and point:
+        # What tells it from the other points of its sweep.
+        title = ", ".join([title, *(f"{key} = {value}" for key, value in point.labels.items())])
+    return Results(
+        id=run_id,
+        title=title,
+        engine=manifest["engine"],
+        version=manifest["engine_version"],
+        axes=[],
+        points=[run],
+        root=root,
+    )
+
+
 def _rows(results: Results, parts: Any, name: str) -> list[dict[str, Any]]:
     rows = []
     for run in results.points:

@@ -88,6 +88,19 @@ def sweeps(root: Path) -> list[Path]:
     return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
 
 
+def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
+    """The latest sweep that a run belongs to, and its point there."""
+    for file in sweeps(root):
+        try:
+            index = read_index(file)
+        except InputError:
+            continue
+        for point in index.points:
+            if point.run_id == run_id:
+                return index, point
+    return None
+
+
 def read_json(path: Path) -> Any:
     """A file of a run folder."""
     return json.loads(path.read_bytes())

@@ -22,6 +22,7 @@ pub mod rng;
 pub mod tcp;
 pub mod traffic;
 pub mod units;
+pub mod wheel;
 
 /// Release and hash of the sources this engine was compiled from: results of
 /// two engines are never mixed.

@@ -141,7 +141,7 @@ def reproduce(
 
 
 @cli.command()
-@click.argument("sources", nargs=-1, required=True, metavar="FILE | SWEEP SWEEP...")
+@click.argument("sources", nargs=-1, required=True, metavar="FILE | STORED STORED...")
 @click.option(
     "--variant",
     "variants",
@@ -189,7 +189,9 @@ def compare(
     many). A difference to the first variant is flagged if its q is below 0.05: the false discovery
     rate over all differences.
 
-    A SWEEP is the folder of a stored sweep, results/sweeps/ID.
+    STORED is the folder of a sweep, results/sweeps/ID, or of a run,
+    results/runs/ID; or a data file of Flent (.flent.gz), or a folder of such
+    files: replicates of one set-up.
     """
     from tailback import comparison
 
@@ -283,7 +285,7 @@ def report(folder: Path) -> int:
 
 @cli.command()
 @click.argument("run")
-@click.option("--format", "name", required=True, metavar="FORMAT", help="pcapng or csv.")
+@click.option("--format", "name", required=True, metavar="FORMAT", help="flent, pcapng or csv.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -311,6 +313,10 @@ def export(
     RUN is the folder of a run, results/runs/ID, or its id.
 
     csv: the series in FILE, the summary in a second file beside it.
+
+    flent: a data file that Flent opens and plots, of a run with record.series =
+    "interval" (the default): throughput, smoothed RTT and window of each flow;
+    where queues keep no flows apart, what a ping would take.
 
     pcapng: for Wireshark, the headers of every packet of a run with
     record.packets = true, at three interfaces for each link: NAME.in before
@@ -354,7 +360,14 @@ def _compare_stored(
     from tailback import comparison
 
     if len(sources) < 2:
-        hint = "the folder of another sweep" if Path(sources[0]).is_dir() else "--variant NAME ..."
+        from tailback.interop.flent_file import is_named_so
+
+        stored = Path(sources[0]).is_dir() or is_named_so(Path(sources[0]))
+        hint = (
+            "the folder of another sweep or run, or a data file of Flent"
+            if stored
+            else "--variant NAME ..."
+        )
         raise InputError(f"{sources[0]}: nothing to compare it with; expected {hint}")
     if seeds is not None:
         raise InputError("--seeds: stored sweeps have the seeds that they have")

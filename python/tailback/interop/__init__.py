@@ -16,13 +16,11 @@ from tailback.names import unknown
 
 _MODULES = {
     "csv": "tailback.interop.csv",
+    "flent": "tailback.interop.flent",
     "pcapng": "tailback.interop.pcapng",
 }
 
 NAMES = tuple(_MODULES)
-
-#: Names that are promised and not there yet.
-_LATER = ("flent",)
 
 
 class Format(Protocol):
@@ -41,10 +39,6 @@ class Format(Protocol):
 
 def get(name: str) -> Format:
     """The format of this name."""
-    if name in _LATER:
-        raise InputError(
-            f'format "{name}" is not in this version; expected one of {", ".join(NAMES)}'
-        )
     if name not in _MODULES:
         raise InputError(unknown("format", name, NAMES))
     chosen: Format = import_module(_MODULES[name]).FORMAT

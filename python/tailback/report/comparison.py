@@ -11,6 +11,7 @@ import altair as alt
 import polars as pl
 
 from tailback.comparison import (
+    FLENT,
     Cell,
     Comparison,
     difference_text,
@@ -80,6 +81,9 @@ def _label(made: Comparison, variant: Variant) -> str:
 
 
 def _described(variant: Variant) -> str:
+    if variant.engine == FLENT:
+        files = ", ".join(run.run_id for run in variant.results)
+        return f"measured: data of Flent {variant.engine_version}; {files}"
     sets = ", ".join(f"{path} = {value}" for path, value in variant.sets.items())
     kernel = f", kernel {variant.kernel}" if variant.kernel else ""
     engine = f"engine {variant.engine} {variant.engine_version}{kernel}"
@@ -91,10 +95,11 @@ def _facts(made: Comparison) -> Facts:
     durations = sorted({run.summary["duration_s"] for run in runs})
     warmups = sorted({run.summary["warmup_s"] for run in runs})
     versions = dict.fromkeys(f"{v.engine} {v.engine_version}" for v in made.variants)
+    simulated = "" if any(v.engine == FLENT for v in made.variants) else " simulated"
     return Facts(
         runs=len(runs),
         seeds=max((len(s) for v in made.variants for s in v.seeds.values()), default=0),
-        duration=", ".join(f"{d:g} s simulated" for d in durations),
+        duration=", ".join(f"{d:g} s{simulated}" for d in durations),
         warmup=", ".join(f"{w:g} s" for w in warmups if w),
         engine=", ".join(versions),
     )

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 from tailback.metrics import Estimate, estimate
@@ -122,8 +123,10 @@ class Cell:
 
     @property
     def flows(self) -> str:
-        """The flows in words."""
-        return "+".join(self.mix)
+        """The flows in words: `reno+cubic`, `32 reno+32 cubic`."""
+        if len(self.mix) <= 2:
+            return "+".join(self.mix)
+        return "+".join(f"{len(list(same))} {cc}" for cc, same in groupby(self.mix))
 
     @property
     def id(self) -> str:

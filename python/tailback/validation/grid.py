@@ -45,6 +45,8 @@ MIXED = (*ALONE, ("reno", "cubic"))
 # DCTCP needs a queue that marks; without marks it is Reno, which one queue is enough to see.
 EVERY = (*MIXED, ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"))
 TWINS = (("reno", "reno"), ("cubic", "cubic"))
+# 2, 8 and 64 flows where flows are queued fairly.
+FAIR = (("reno", "cubic"), ("cubic",) * 8, ("reno",) * 32 + ("cubic",) * 32)
 
 QUEUES = (
     Queue("fifo", False, (*EVERY, *TWINS), (("cubic",), ("reno", "cubic"))),
@@ -55,7 +57,14 @@ QUEUES = (
     Queue("pie-ecn", True, EVERY, (("cubic",),)),
     Queue("red", False, MIXED, (("reno",),)),
     Queue("red-ecn", True, EVERY, (("reno", "dctcp"),)),
+    Queue("fq_codel", False, FAIR, FAIR[:1]),
+    Queue("fq_codel-ecn", True, FAIR, FAIR[1:2]),
+    Queue("fq_pie", False, FAIR, FAIR[:1]),
+    Queue("fq_pie-ecn", True, FAIR, FAIR[1:2]),
 )
+
+# Joins QUEUES with the simulator's Cake; then also two hosts with unequal numbers of flows.
+CAKE = Queue("cake", True, FAIR, FAIR[1:2])
 
 QUICK: dict[str, object] = {"duration": "20s", 'sweep."path.rtt"': ["10ms", "40ms"]}
 """What `--quick` replaces in every scenario."""

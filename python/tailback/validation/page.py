@@ -44,6 +44,9 @@ REPRESENTATIVE = (
 )
 """Cells whose traces are drawn whatever they say: queue, flows, rate, round-trip time."""
 
+MOST_TRACES = 4
+"""Flows of a cell whose windows are drawn, the first."""
+
 SAMPLES = 1600
 """Rows of a panel of traces."""
 
@@ -238,7 +241,8 @@ def _panels(frame: pl.DataFrame, made: Validation) -> Chart:
             .mark_rect(fill=None, stroke=INK, strokeWidth=1.6)
             .encode(x=x, y=y)
         )
-        texts = base.mark_text(fontSize=9, color=INK).encode(x=x, y=y, text="text:N")
+        dark = alt.condition("abs(datum.over) > 1.4", alt.value("white"), alt.value(INK))
+        texts = base.mark_text(fontSize=9).encode(x=x, y=y, text="text:N", color=dark)
         charts.append(
             alt.layer(cells, frames, texts).properties(
                 title=NAMES[limit.quantity], width=34 * len(at), height=17 * len(order)
@@ -334,7 +338,8 @@ def _trace(made: Validation, cell: Cell) -> tuple[Chart, str]:
         engine: list(frame.filter(pl.col("quantity") == "cwnd")["flow"].unique().sort())
         for engine, frame in series.items()
     }
-    panels = [("cwnd", i, "cwnd, segments", 1.0) for i in range(len(cell.mix))]
+    shown = range(min(len(cell.mix), MOST_TRACES))
+    panels = [("cwnd", i, "cwnd, segments", 1.0) for i in shown]
     panels.append(("backlog_bytes", -1, "backlog, kB", 1e-3))
     charts, rules = [], set()
     for quantity, i, title, scale in panels:

@@ -1,7 +1,7 @@
 //! Cake: shaper, tins, flow queues and Cobalt in one discipline.
 //!
 //! Follows Linux 7.3 sch_cake; the SCE ramp follows the Cake of the authors of
-//! SCE (June 2019), which Linux does not have. Cake keeps the link's rate
+//! SCE (June 2019), which Linux does not have (`aqm::sce`). Cake keeps the link's rate
 //! itself: a link with it has no shaper of its own, and what Cake charges for a
 //! packet (`overhead`, `mpu`, `atm`) is what the link's rate is charged.
 //!
@@ -11,13 +11,12 @@
 //! | `tins` | classes by DSCP |
 //! | `flows` | set-associative hash, DRR++, host isolation |
 //! | `cobalt` | CoDel and BLUE |
-//! | `sce` | the ramp of SCE marks |
 //! | `ack_filter` | the ACK filter |
 //! | `memory` | what counts against the memory limit |
 //!
 //! Known deviations: flows and hosts are told apart by a mix of their numbers
-//! with the run's seed where Linux hashes addresses and ports with a secret of
-//! its boot; of queues equally long an overflow drops from the first, where
+//! with the run's seed where Linux takes the hash of the sender's socket, or one
+//! of the addresses with a secret of its boot; of queues equally long an overflow drops from the first, where
 //! Linux takes the one its heap has on top; queues of a host with more than 16
 //! bulk queues get what several rounds bring at once; every packet is one segment, so
 //! that there is nothing for `split_gso` to split. There is no `unlimited`,
@@ -26,6 +25,7 @@
 
 use tailback_record::Cause;
 
+use super::sce::Ramp;
 use super::{Backlog, Build, Dequeue, FlowInfo, Queue, QueueContext, Sink};
 use crate::packet::{Ecn, Packet, flags};
 use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options, Value};
@@ -36,7 +36,6 @@ mod ack_filter;
 mod cobalt;
 mod flows;
 mod memory;
-mod sce;
 mod shaper;
 #[cfg(test)]
 mod tests;
@@ -45,7 +44,6 @@ mod tins;
 use ack_filter::{AckFilter, redundant_ack};
 use cobalt::{Fresh, Params};
 use flows::{Flows, Isolation, Keys};
-use sce::Ramp;
 use shaper::{Framing, PerByte, Shaper, Sizes};
 use tins::Tins;
 

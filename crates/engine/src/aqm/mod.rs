@@ -10,9 +10,13 @@ use crate::units::{Rate, Time};
 
 pub mod cake;
 pub mod codel;
+pub mod fair;
 pub mod fifo;
+pub mod fq_codel;
+pub mod fq_pie;
 pub mod pie;
 pub mod red;
+pub mod sce;
 pub mod step;
 pub mod wred;
 
@@ -113,7 +117,9 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &red::ENTRY,
     &wred::ENTRY,
     &codel::ENTRY,
+    &fq_codel::ENTRY,
     &pie::ENTRY,
+    &fq_pie::ENTRY,
     &step::ENTRY,
     &cake::ENTRY,
 ];

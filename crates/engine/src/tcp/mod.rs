@@ -42,7 +42,6 @@ pub mod scoreboard;
 pub mod sender;
 #[cfg(test)]
 mod tests;
-mod timer;
 
 use crate::packet::Packet;
 

@@ -2,11 +2,12 @@
 //! (Linux `tcp_input.c`, `tcp_output.c`, `tcp_dctcp.h`).
 
 use super::ranges::Ranges;
-use super::{Port, SYN_EXTRA, timer};
+use super::{Port, SYN_EXTRA};
 use crate::cc::EcnNeed;
 use crate::packet::{Ecn, Packet, Sack, flags};
 use crate::plan::{Growth, TcpPlan};
 use crate::units::Time;
+use crate::wheel;
 
 /// Linux `TCP_ATO_MIN` and `TCP_DELACK_MIN`.
 const DELACK_MIN: Time = Time::from_ms(40);
@@ -145,7 +146,7 @@ impl Receiver {
             ack_now: false,
             delack: Time::NEVER,
             delack_rounded: false,
-            coarse: timer::coarse(plan),
+            coarse: wheel::coarse(plan),
             compress: Time::NEVER,
             compressed: 0,
             dup_acks: 0,
@@ -174,7 +175,7 @@ impl Receiver {
             self.send_ack(self.rcv_nxt, port);
         } else if self.delack <= now && self.coarse && !self.delack_rounded {
             // Linux's timer fires a jiffy on, so that it is never early.
-            self.delack = timer::fires(self.delack, self.delack);
+            self.delack = wheel::fires(self.delack, self.delack);
             self.delack_rounded = true;
         } else if self.delack <= now {
             // The delayed ACK was missed: more patience next time.

@@ -6,11 +6,12 @@ use super::conn::Conn;
 use super::recovery::REORDERING;
 use super::rtt::{INITIAL_RTO, MAX_RTO, Rtt};
 use super::scoreboard::Scoreboard;
-use super::{Port, SYN_EXTRA, timer};
+use super::{Port, SYN_EXTRA};
 use crate::cc::{CaState, CongestionControl, CwndEvent, EcnNeed};
 use crate::packet::{Ecn, Packet, flags};
 use crate::plan::{Pacing, TcpPlan};
 use crate::units::{Rate, Time};
+use crate::wheel;
 
 /// Linux `TCP_TIMEOUT_MIN`, two jiffies at HZ 1000.
 pub(super) const TIMEOUT_MIN: Time = Time::from_ms(2);
@@ -496,9 +497,9 @@ impl Sender {
     /// A deadline has come.
     pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
         self.conn.now = now;
-        if self.timer <= now && self.timer_set < Time::NEVER && timer::coarse(&self.plan) {
+        if self.timer <= now && self.timer_set < Time::NEVER && wheel::coarse(&self.plan) {
             // Only now: most timers are set anew before they are due.
-            self.timer = timer::fires(self.timer_set, self.timer);
+            self.timer = wheel::fires(self.timer_set, self.timer);
             self.timer_set = Time::NEVER;
         }
         if self.timer <= now {

@@ -219,11 +219,10 @@ impl Queue {
 
     /// Counts what happened outside the queue, e.g. by a schedule.
     pub fn count(&mut self, flow: usize, cause: Cause, at_ns: u64, series: &mut Series) {
-        if at_ns < self.warmup_ns {
-            return;
+        if at_ns >= self.warmup_ns {
+            self.outcome.counts.add(cause);
+            self.flows[flow].counts.add(cause);
         }
-        self.outcome.counts.add(cause);
-        self.flows[flow].counts.add(cause);
         if let Some(events) = &mut self.events {
             let backlog = self.bytes_in.saturating_sub(self.bytes_out);
             events.push(series, &self.outcome.name, flow, cause, at_ns, backlog);

@@ -130,8 +130,10 @@ pub(super) fn queue(
             match *name {
                 "fifo" => return fifo(options),
                 "codel" => tc.codel(),
+                "fq_codel" => tc.fq_codel(),
                 "pie" => tc.pie(),
                 "cake" => tc.cake(),
+                "fq_pie" => tc.fq_pie(),
                 "red" => tc.red(link),
                 _ => tc.by_name(),
             }
@@ -261,6 +263,7 @@ impl Words<'_> {
     }
 
     fn codel(&mut self) {
+        self.no_sce();
         self.number("limit");
         self.micros("target");
         self.micros("interval");
@@ -304,11 +307,47 @@ impl Words<'_> {
         self.flag("split_gso", "split-gso", "no-split-gso");
     }
 
+    fn fq_codel(&mut self) {
+        self.codel();
+        self.number("flows");
+        self.number("quantum");
+        self.memory_limit();
+        self.number("drop_batch");
+    }
+
+    fn no_sce(&mut self) {
+        if self.options.word("sce") != "off" {
+            self.refuse("sce", "Linux has no SCE marks in CoDel", "sce = \"off\"");
+        }
+    }
+
+    /// Bytes in tc's 32 bits.
+    fn memory_limit(&mut self) {
+        if self.options.bytes("memory_limit") > u64::from(u32::MAX) {
+            let message = "tc has 32 bits for this size";
+            self.refuse("memory_limit", message, "less than 4 GiB");
+        }
+        self.number("memory_limit");
+    }
+
     fn pie(&mut self) {
         if self.options.word("version") != THIS_LINUX {
             let expected = format!("version = \"{THIS_LINUX}\"");
             self.refuse("version", "the kernel's pie is its own", &expected);
         }
+        self.controller();
+    }
+
+    fn fq_pie(&mut self) {
+        self.controller();
+        self.number("flows");
+        self.number("quantum");
+        self.memory_limit();
+        self.number("ecn_prob");
+    }
+
+    /// What pie and fq_pie share.
+    fn controller(&mut self) {
         for gain in ["alpha", "beta"] {
             if self.options.int(gain) == 0 {
                 self.refuse(gain, "tc takes 0 for the default", "at least 1");

@@ -18,7 +18,9 @@ fn kit() -> Kit {
     let tcp = |name: &str| (name.to_owned(), Some(format!("/modules/tcp_{name}.ko")));
     let mut kit = Kit {
         ccs: ["cubic", "dctcp", "bbr"].map(tcp).into(),
-        qdiscs: ["codel", "pie", "red", "fq_pie", "cake"].map(module).into(),
+        qdiscs: ["codel", "pie", "red", "fq_codel", "fq_pie", "cake"]
+            .map(module)
+            .into(),
         extra: BTreeMap::from([
             ("tbsched".to_owned(), vec!["/modules/tbsched.ko".to_owned()]),
             (
@@ -86,6 +88,29 @@ fn script(plan: &Plan) -> String {
     let text = job.to_string();
     let lines: Vec<&str> = text.lines().filter(|l| !l.starts_with("sysctl")).collect();
     lines.join("\n")
+}
+
+#[test]
+fn fair_queues_in_tcs_words() {
+    for (aqm, set, words) in [
+        (
+            "fq_codel",
+            vec![("ce_threshold", Value::Time(MS(1)))],
+            "fq_codel limit 10240 target 5000us interval 100000us ecn ce_threshold 1000us \
+             flows 1024 memory_limit 33554432 drop_batch 64",
+        ),
+        (
+            "fq_pie",
+            vec![("quantum", Value::Int(300)), ("flows", Value::Int(64))],
+            "fq_pie limit 10240 target 15000us tupdate 15000us alpha 2 beta 20 noecn nobytemode \
+             no_dq_rate_estimator flows 64 quantum 300 memory_limit 33554432 ecn_prob 10",
+        ),
+    ] {
+        let mut p = simple();
+        p.links[0] = link(1_000_000, aqm, &set);
+        let job = map(&p, &kit()).unwrap().to_string();
+        assert!(job.contains(words), "{job}");
+    }
 }
 
 #[test]
@@ -488,6 +513,19 @@ fn refusals_name_their_place() {
             "links[0].queue.target",
             Box::new(|p| {
                 p.links[0] = link(1_000_000, "codel", &[("target", Value::Time(Time(1_500)))]);
+            }),
+        ),
+        (
+            "links[0].queue.sce",
+            Box::new(|p| {
+                p.links[0] = link(1_000_000, "fq_codel", &[("sce", Value::Word("on"))]);
+            }),
+        ),
+        (
+            "links[0].queue.memory_limit",
+            Box::new(|p| {
+                let size = Value::Bytes(Bytes(1 << 32));
+                p.links[0] = link(1_000_000, "fq_pie", &[("memory_limit", size)]);
             }),
         ),
         (

@@ -1,0 +1,256 @@
+//! CoDel's control law over any queue of packets: what sch_codel and sch_fq_codel
+//! share as codel_impl.h. See the head of codel.rs for what it follows.
+
+use tailback_record::Cause;
+
+use crate::aqm::Sink;
+use crate::aqm::fifo::Packets;
+use crate::packet::Packet;
+use crate::registry::{Options, Value};
+use crate::units::Time;
+
+/// Most packets dropped in one dequeue; what is due beyond that is forgiven.
+const MAX_DROPS: u32 = 256;
+
+/// Where CoDel takes packets from: a whole queue, or one flow's.
+pub trait Source {
+    /// Takes the oldest packet.
+    fn pop(&mut self) -> Option<Packet>;
+
+    /// What stays queued, bytes; in a fair queue that of all flows, as in Linux.
+    fn left(&self) -> u64;
+}
+
+impl Source for Packets {
+    #[inline]
+    fn pop(&mut self) -> Option<Packet> {
+        Packets::pop(self)
+    }
+
+    #[inline]
+    fn left(&self) -> u64 {
+        self.bytes()
+    }
+}
+
+/// CoDel's clock: ticks of 1024 ns.
+#[inline]
+pub(super) const fn ticks(time: Time) -> u64 {
+    time.0 >> 10
+}
+
+/// Parameters, shared by every queue of a discipline.
+#[derive(Clone, Copy, Debug)]
+pub struct Params {
+    /// Acceptable sojourn time, ticks.
+    target: u64,
+    /// Window of the minimum, ticks.
+    interval: u64,
+    /// Sojourn time above which ECN-capable packets are marked, ticks.
+    ce_threshold: Option<u64>,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    ecn: bool,
+    /// With no more than this still queued CoDel does not act, bytes.
+    mtu: u64,
+}
+
+impl Params {
+    /// From the options [`TARGET`], [`INTERVAL`], [`ECN`] and [`CE_THRESHOLD`]
+    /// and the largest frame in bytes.
+    pub fn of(options: &Options, mtu: u32) -> Params {
+        Params {
+            target: ticks(options.time("target")),
+            interval: ticks(options.time("interval")),
+            ce_threshold: match options.get("ce_threshold") {
+                Some(Value::Time(time)) => Some(ticks(*time)),
+                _ => None,
+            },
+            ecn: options.bool("ecn"),
+            mtu: u64::from(mtu),
+        }
+    }
+}
+
+/// State of one queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Vars {
+    /// Drops and marks in this dropping phase, or what it started from.
+    pub(super) count: u32,
+    /// `count` when this dropping phase was entered.
+    pub(super) lastcount: u32,
+    /// In the dropping phase.
+    pub(super) dropping: bool,
+    /// 1/sqrt(count) in units of 2^-16.
+    pub(super) rec_inv_sqrt: u16,
+    /// When the sojourn time will have been above the target for an interval,
+    /// ticks; `None` while it is below.
+    pub(super) first_above: Option<u64>,
+    /// Next drop, ticks.
+    pub(super) drop_next: u64,
+    /// Sojourn time of the last packet looked at, ticks.
+    pub(super) ldelay: u64,
+}
+
+impl Vars {
+    /// One Newton step of x <- x/2 (3 - count x^2) towards 1/sqrt(count), in
+    /// the 32-bit fractions Linux computes it with.
+    pub(super) fn newton_step(&mut self) {
+        let x = u64::from(self.rec_inv_sqrt) << 16;
+        let square = (x * x) >> 32;
+        let rest = (3u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square));
+        // Two bits are given up before the product so that it fits in 64 bits.
+        let next = (rest >> 2).wrapping_mul(x) >> 31;
+        self.rec_inv_sqrt = (next >> 16) as u16;
+    }
+
+    /// RFC 8289 section 5.6 (`control_law`): the next drop is interval / sqrt(count) after `t`.
+    #[inline]
+    fn control_law(&self, t: u64, interval: u64) -> u64 {
+        let share = (u128::from(interval) * u128::from(self.rec_inv_sqrt)) >> 16;
+        // At least a tick: an interval cut to nothing would never end the loop.
+        t.saturating_add((share as u64).max(1))
+    }
+
+    /// RFC 8289 section 5.6 (`dodequeue`): whether the sojourn time has been
+    /// above the target for a whole interval. `left` is what stays queued, bytes.
+    #[inline]
+    fn should_drop(&mut self, packet: Option<&Packet>, left: u64, p: &Params, now: u64) -> bool {
+        let Some(packet) = packet else {
+            self.first_above = None;
+            return false;
+        };
+        self.ldelay = now.saturating_sub(ticks(packet.stamp));
+        if self.ldelay < p.target || left <= p.mtu {
+            self.first_above = None;
+            return false;
+        }
+        match self.first_above {
+            None => {
+                self.first_above = Some(now.saturating_add(p.interval));
+                false
+            }
+            Some(time) => now > time,
+        }
+    }
+
+    /// Gives the next packet of `packets`, dropping and marking as CoDel does.
+    #[inline(always)] // a call would pass a packet through memory
+    pub fn dequeue(
+        &mut self,
+        packets: &mut impl Source,
+        p: &Params,
+        time: Time,
+        sink: &mut Sink,
+    ) -> Option<Packet> {
+        let Some(packet) = packets.pop() else {
+            self.first_above = None;
+            self.dropping = false;
+            return None;
+        };
+        let now = ticks(time);
+        let act = self.should_drop(Some(&packet), packets.left(), p, now);
+        let mut head = Some(packet);
+        let mut marked = false;
+        if !self.dropping {
+            if act {
+                marked = act_on(&mut head, packets, p.ecn, time, sink);
+                if !marked {
+                    self.should_drop(head.as_ref(), packets.left(), p, now);
+                }
+                self.enter(p, now);
+            }
+        } else if !act {
+            self.dropping = false;
+        } else {
+            // A large backlog may call for several drops at once: it is the
+            // times of drops that follow the control law, not the packets.
+            let mut drops = 0;
+            while self.dropping && now >= self.drop_next {
+                drops += 1;
+                if drops > MAX_DROPS {
+                    self.drop_next = self.control_law(now, p.interval);
+                    break;
+                }
+                self.count = self.count.wrapping_add(1);
+                self.newton_step();
+                marked = act_on(&mut head, packets, p.ecn, time, sink);
+                if marked || self.should_drop(head.as_ref(), packets.left(), p, now) {
+                    self.drop_next = self.control_law(self.drop_next, p.interval);
+                } else {
+                    self.dropping = false;
+                }
+                if marked {
+                    break;
+                }
+            }
+        }
+        let mut packet = head?;
+        if let Some(threshold) = p.ce_threshold
+            && self.ldelay > threshold
+            && packet.ecn.is_capable()
+            && !marked
+        {
+            sink.mark(&mut packet, Cause::StepMark, time);
+        }
+        Some(packet)
+    }
+
+    /// Enters the dropping phase after its first drop or mark.
+    pub(super) fn enter(&mut self, p: &Params, now: u64) {
+        self.dropping = true;
+        // RFC 8289 section 5.5 (`deque`), re-entry: if the last phase ended less than
+        // 16 intervals ago, go on from what it added to the count.
+        let added = self.count.wrapping_sub(self.lastcount);
+        let recent = now < self.drop_next.saturating_add(p.interval.saturating_mul(16));
+        if added > 1 && recent {
+            self.count = added;
+            self.newton_step();
+        } else {
+            self.count = 1;
+            self.rec_inv_sqrt = u16::MAX;
+        }
+        self.lastcount = self.count;
+        self.drop_next = self.control_law(now, p.interval);
+    }
+
+    /// Whether the last packet looked at was above the target with more than an
+    /// MTU behind it.
+    #[inline]
+    pub fn over_target(&self) -> bool {
+        self.first_above.is_some()
+    }
+
+    /// Linux punishes the fattest flow of a full queue with a count that grows
+    /// by what was dropped of it.
+    #[inline]
+    pub fn punish(&mut self, drops: u32) {
+        self.count = self.count.wrapping_add(drops);
+    }
+
+    /// `count` and whether in the dropping phase, for a time series.
+    pub fn gauges(&self) -> [f64; 2] {
+        [f64::from(self.count), f64::from(u8::from(self.dropping))]
+    }
+}
+
+/// Marks the head if `ecn` and the packet allow it, and says so; else drops it
+/// and takes the next.
+#[inline]
+fn act_on(
+    head: &mut Option<Packet>,
+    packets: &mut impl Source,
+    ecn: bool,
+    now: Time,
+    sink: &mut Sink,
+) -> bool {
+    match head {
+        Some(packet) if ecn && packet.ecn.is_capable() => {
+            sink.mark(packet, Cause::Mark, now);
+            return true;
+        }
+        Some(packet) => sink.drop(packet, Cause::Aqm, now),
+        None => {}
+    }
+    *head = packets.pop();
+    false
+}

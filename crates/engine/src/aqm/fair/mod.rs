@@ -1,0 +1,317 @@
+//! Fair queueing as fq_codel and fq_pie of Linux share it (RFC 8290 section 4):
+//! a table of flows, each with a FIFO and a state of its own, served by deficit
+//! round robin; a flow that has just become active is served before the others.
+//!
+//! Follows sch_fq_codel and sch_fq_pie (Linux 7.3), which agree in this. The
+//! kernel hashes addresses and ports with a key it draws at boot, and takes the
+//! bucket by multiplication; here a flow's number and direction are mixed with a
+//! key from the queue's random stream, so that two flows share a bucket of n with
+//! probability 1/n, and which ones do depends on the seed. Linux gives a connection
+//! a new hash after a timeout, and it may change buckets; here it keeps its bucket.
+
+use super::Backlog;
+use super::codel::Source;
+use crate::packet::{Packet, flags};
+use crate::registry::{Kind, Opt, Value};
+use crate::rng::Stream;
+
+mod slab;
+
+use slab::{Fifo, Slab};
+
+/// No flow.
+const NONE: u32 = u32::MAX;
+
+/// Number of buckets.
+pub const FLOWS: Opt = Opt {
+    name: "flows",
+    doc: "Number of queues that flows are hashed into.",
+    kind: Kind::Int {
+        min: 1,
+        max: 65_536,
+    },
+    default: Some("1024"),
+    tc: None,
+};
+
+/// Bytes per turn.
+pub const QUANTUM: Opt = Opt {
+    name: "quantum",
+    doc: "What a flow may send in one round, in bytes; the largest frame (1514) if absent.",
+    kind: Kind::Int {
+        min: 256,
+        max: 1 << 20,
+    },
+    default: None,
+    tc: Some("quantum BYTES"),
+};
+
+/// Bytes a frame needs in Linux's memory besides its own: sk_buff, shared info,
+/// headroom. What counts against `memory_limit`; the kernel's differs by where a
+/// packet comes from.
+pub const FRAME_MEMORY: u64 = 832;
+
+/// The flow table.
+#[derive(Debug)]
+pub struct Fair<S> {
+    slab: Slab,
+    flows: Vec<Flow<S>>,
+    /// Backlog of each flow, bytes: apart, so that the fattest is found fast.
+    bytes: Vec<u64>,
+    total: Backlog,
+    /// Flows that became active since their last turn.
+    new: List,
+    /// The others that are active.
+    old: List,
+    /// Flows in both lists.
+    active: usize,
+    /// Bytes of a round.
+    quantum: i64,
+    /// Which flows share a bucket.
+    key: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Flow<S> {
+    fifo: Fifo,
+    /// Next of its list.
+    next: u32,
+    /// In one of the lists.
+    active: bool,
+    /// What is left of its turn, bytes.
+    deficit: i64,
+    state: S,
+}
+
+/// A list of flows, linked by index.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    first: u32,
+    last: u32,
+}
+
+/// Whose turn it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn {
+    /// The flow.
+    pub flow: u32,
+    /// It is served as a new flow.
+    pub new: bool,
+}
+
+/// The queue of one flow.
+#[derive(Debug)]
+pub struct FlowQueue<'a> {
+    slab: &'a mut Slab,
+    fifo: &'a mut Fifo,
+    bytes: &'a mut u64,
+    total: &'a mut Backlog,
+}
+
+impl Source for FlowQueue<'_> {
+    #[inline]
+    fn pop(&mut self) -> Option<Packet> {
+        let packet = self.slab.pop(self.fifo)?;
+        *self.bytes -= u64::from(packet.len);
+        self.total.bytes -= u64::from(packet.len);
+        self.total.packets -= 1;
+        Some(packet)
+    }
+
+    #[inline]
+    fn left(&self) -> u64 {
+        self.total.bytes
+    }
+}
+
+impl FlowQueue<'_> {
+    /// What this flow alone has queued, bytes.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        *self.bytes
+    }
+}
+
+impl<S: Clone> Fair<S> {
+    /// Empty; `quantum` as in the option [`QUANTUM`], else `mtu` bytes.
+    pub fn new(flows: i64, quantum: Option<&Value>, mtu: u32, state: S, rng: &mut Stream) -> Self {
+        let n = flows.clamp(1, 65_536) as usize;
+        let flow = Flow {
+            fifo: Fifo::default(),
+            next: NONE,
+            active: false,
+            deficit: 0,
+            state,
+        };
+        Fair {
+            slab: Slab::default(),
+            flows: vec![flow; n],
+            bytes: vec![0; n],
+            total: Backlog::default(),
+            new: List::EMPTY,
+            old: List::EMPTY,
+            active: 0,
+            quantum: match quantum {
+                Some(Value::Int(bytes)) => *bytes,
+                _ => i64::from(mtu.clamp(256, 1 << 20)),
+            },
+            key: rng.bits(),
+        }
+    }
+}
+
+impl<S> Fair<S> {
+    /// The flow a packet belongs to.
+    #[inline]
+    pub fn flow_of(&self, packet: &Packet) -> u32 {
+        let direction = u64::from(packet.flags & flags::ACK);
+        let mut z = self.key ^ ((u64::from(packet.flow) << 1) | direction);
+        // The finaliser of SplitMix64.
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        let hash = (z ^ (z >> 31)) >> 32;
+        ((hash * self.flows.len() as u64) >> 32) as u32
+    }
+
+    /// Appends a packet to a flow, which becomes active if it was not.
+    #[inline]
+    pub fn push(&mut self, flow: u32, packet: Packet) {
+        let i = flow as usize;
+        self.bytes[i] += u64::from(packet.len);
+        self.total.bytes += u64::from(packet.len);
+        self.total.packets += 1;
+        self.slab.push(&mut self.flows[i].fifo, packet);
+        if !self.flows[i].active {
+            self.flows[i].active = true;
+            self.active += 1;
+            self.flows[i].deficit = self.quantum;
+            self.new.push(&mut self.flows, flow);
+        }
+    }
+
+    /// The flow to serve: new flows first, and in each list the first that has
+    /// something left of its turn. The others get a quantum and wait among the old.
+    #[inline]
+    pub fn turn(&mut self) -> Option<Turn> {
+        loop {
+            let new = self.new.first != NONE;
+            let list = if new { &mut self.new } else { &mut self.old };
+            let flow = list.first;
+            let head = self.flows.get_mut(flow as usize)?;
+            if head.deficit > 0 {
+                return Some(Turn { flow, new });
+            }
+            head.deficit += self.quantum;
+            list.pop(&mut self.flows);
+            self.old.push(&mut self.flows, flow);
+        }
+    }
+
+    /// The flow whose turn it is has sent a packet of this length.
+    #[inline]
+    pub fn sent(&mut self, turn: Turn, len: u16) {
+        self.flows[turn.flow as usize].deficit -= i64::from(len);
+    }
+
+    /// The flow whose turn it is had nothing. A new one passes once through the
+    /// old flows, lest a flow that keeps becoming active starve them; otherwise it
+    /// is no longer active.
+    #[inline]
+    pub fn pass(&mut self, turn: Turn) {
+        let list = if turn.new {
+            &mut self.new
+        } else {
+            &mut self.old
+        };
+        list.pop(&mut self.flows);
+        if turn.new && self.old.first != NONE {
+            self.old.push(&mut self.flows, turn.flow);
+        } else {
+            self.flows[turn.flow as usize].active = false;
+            self.active -= 1;
+        }
+    }
+
+    /// A flow's state and its queue.
+    #[inline]
+    pub fn flow(&mut self, flow: u32) -> (&mut S, FlowQueue<'_>) {
+        let i = flow as usize;
+        let Flow { fifo, state, .. } = &mut self.flows[i];
+        let queue = FlowQueue {
+            slab: &mut self.slab,
+            fifo,
+            bytes: &mut self.bytes[i],
+            total: &mut self.total,
+        };
+        (state, queue)
+    }
+
+    /// The flow with the largest backlog, the first of equals, and that backlog.
+    pub fn fattest(&self) -> (u32, u64) {
+        let mut found = (0, 0);
+        for (i, &bytes) in self.bytes.iter().enumerate() {
+            if bytes > found.1 {
+                found = (i as u32, bytes);
+            }
+        }
+        found
+    }
+
+    /// Packets and bytes of all flows.
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    /// What the kernel would hold for all that is queued, bytes.
+    #[inline]
+    pub fn memory(&self) -> u64 {
+        self.total.bytes + self.total.packets * FRAME_MEMORY
+    }
+
+    /// Number of active flows.
+    pub fn active(&self) -> usize {
+        self.active
+    }
+
+    /// Number of flows of the table.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Whether the table has no flows.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+}
+
+impl List {
+    const EMPTY: List = List {
+        first: NONE,
+        last: NONE,
+    };
+
+    #[inline]
+    fn push<S>(&mut self, flows: &mut [Flow<S>], flow: u32) {
+        flows[flow as usize].next = NONE;
+        match flows.get_mut(self.last as usize) {
+            Some(last) => last.next = flow,
+            None => self.first = flow,
+        }
+        self.last = flow;
+    }
+
+    /// Takes the first flow off.
+    #[inline]
+    fn pop<S>(&mut self, flows: &mut [Flow<S>]) {
+        if let Some(first) = flows.get(self.first as usize) {
+            self.first = first.next;
+            if self.first == NONE {
+                self.last = NONE;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! Packets of many FIFOs in one vector: nodes are linked by index and used again,
+//! so that a queue allocates only while its largest backlog grows.
+
+use crate::packet::Packet;
+
+/// No node.
+const NONE: u32 = u32::MAX;
+
+/// The store.
+#[derive(Debug)]
+pub struct Slab {
+    nodes: Vec<Node>,
+    /// First of the unused nodes.
+    free: u32,
+}
+
+#[derive(Debug)]
+struct Node {
+    packet: Packet,
+    /// Next of its FIFO, or of the unused.
+    next: u32,
+}
+
+/// One FIFO of a slab.
+#[derive(Clone, Copy, Debug)]
+pub struct Fifo {
+    first: u32,
+    last: u32,
+}
+
+impl Default for Fifo {
+    fn default() -> Fifo {
+        Fifo {
+            first: NONE,
+            last: NONE,
+        }
+    }
+}
+
+impl Default for Slab {
+    fn default() -> Slab {
+        Slab {
+            nodes: Vec::new(),
+            free: NONE,
+        }
+    }
+}
+
+impl Slab {
+    /// Appends a packet to a FIFO of this slab.
+    #[inline]
+    pub fn push(&mut self, fifo: &mut Fifo, packet: Packet) {
+        let node = Node { packet, next: NONE };
+        let index = self.free;
+        let index = match self.nodes.get_mut(index as usize) {
+            Some(unused) => {
+                self.free = unused.next;
+                *unused = node;
+                index
+            }
+            None => {
+                self.nodes.push(node);
+                (self.nodes.len() - 1) as u32
+            }
+        };
+        match self.nodes.get_mut(fifo.last as usize) {
+            Some(last) => last.next = index,
+            None => fifo.first = index,
+        }
+        fifo.last = index;
+    }
+
+    /// Takes the oldest packet of a FIFO of this slab.
+    #[inline]
+    pub fn pop(&mut self, fifo: &mut Fifo) -> Option<Packet> {
+        let index = fifo.first;
+        let node = self.nodes.get_mut(index as usize)?;
+        fifo.first = node.next;
+        if node.next == NONE {
+            fifo.last = NONE;
+        }
+        node.next = self.free;
+        self.free = index;
+        Some(node.packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Ecn;
+
+    #[test]
+    fn fifos_keep_their_order_and_share_nodes() {
+        let mut slab = Slab::default();
+        let mut fifos = [Fifo::default(); 3];
+        let mut model = [const { Vec::new() }; 3];
+        for n in 0..300u32 {
+            let i = (n % 3) as usize;
+            slab.push(&mut fifos[i], Packet::new(n, 100, Ecn::NotEct));
+            model[i].push(n);
+            if n % 4 != 0 {
+                let i = (n / 4 % 3) as usize;
+                let expected = (!model[i].is_empty()).then(|| model[i].remove(0));
+                assert_eq!(slab.pop(&mut fifos[i]).map(|p| p.flow), expected);
+            }
+        }
+        let queued: usize = model.iter().map(Vec::len).sum();
+        assert!(slab.nodes.len() < 150 && slab.nodes.len() >= queued);
+        for (fifo, model) in fifos.iter_mut().zip(model) {
+            for n in model {
+                assert_eq!(slab.pop(fifo).map(|p| p.flow), Some(n));
+            }
+            assert!(slab.pop(fifo).is_none());
+        }
+    }
+}

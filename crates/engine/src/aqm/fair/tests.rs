@@ -1,0 +1,151 @@
+//! Deficit round robin by itself, without a control law.
+
+use super::*;
+use crate::packet::Ecn;
+
+const MTU: u32 = 1514;
+
+fn fair(flows: i64) -> Fair<()> {
+    Fair::new(flows, None, MTU, (), &mut Stream::new(1, "fair", "test"))
+}
+
+fn put(fair: &mut Fair<()>, flow: u32, len: u16, n: usize) {
+    for _ in 0..n {
+        fair.push(flow, Packet::new(flow, len, Ecn::NotEct));
+    }
+}
+
+/// Serves one packet: flow and whether as a new one.
+fn serve(fair: &mut Fair<()>) -> Option<(u32, bool)> {
+    loop {
+        let turn = fair.turn()?;
+        let packet = fair.flow(turn.flow).1.pop();
+        match packet {
+            Some(packet) => {
+                assert_eq!(packet.flow, turn.flow);
+                fair.sent(turn, packet.len);
+                return Some((turn.flow, turn.new));
+            }
+            None => fair.pass(turn),
+        }
+    }
+}
+
+#[test]
+fn flows_of_unequal_packets_get_equal_bytes() {
+    let mut fair = fair(8);
+    let lens = [1514u16, 757, 66];
+    for (flow, len) in lens.iter().enumerate() {
+        put(
+            &mut fair,
+            flow as u32,
+            *len,
+            60_000 / usize::from(*len) * 20,
+        );
+    }
+    let mut bytes = [0u64; 3];
+    while bytes.iter().sum::<u64>() < 1_500_000 {
+        let (flow, _) = serve(&mut fair).unwrap();
+        bytes[flow as usize] += u64::from(lens[flow as usize]);
+    }
+    // Never further apart than a quantum and a packet.
+    let spread = bytes.iter().max().unwrap() - bytes.iter().min().unwrap();
+    assert!(spread <= 2 * u64::from(MTU), "{bytes:?}");
+}
+
+#[test]
+fn a_round_is_a_quantum() {
+    let mut fair = fair(8);
+    put(&mut fair, 0, 500, 12);
+    put(&mut fair, 1, 1500, 4);
+    let order: Vec<u32> = (0..14).map(|_| serve(&mut fair).unwrap().0).collect();
+    // 1514 bytes pay for 3 x 500 and leave 14, which pays for a fourth; after
+    // that -486, and 1028 pay for three. 1500-byte packets: two in the first
+    // turn (14 left), then the debt costs nothing until it exceeds a quantum.
+    assert_eq!(order, [0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1]);
+}
+
+#[test]
+fn a_sparse_flow_goes_first_and_only_once() {
+    let mut fair = fair(8);
+    put(&mut fair, 0, 700, 100);
+    for _ in 0..10 {
+        serve(&mut fair);
+    }
+    // Flow 0 has 570 bytes of its turn left. One packet of a new flow: next, before 90 that wait.
+    put(&mut fair, 1, 200, 1);
+    assert_eq!(serve(&mut fair), Some((1, true)));
+    // While it has a turn left it is still the first of the new flows.
+    put(&mut fair, 1, 200, 1);
+    assert_eq!(serve(&mut fair), Some((1, true)));
+    // Found empty it passes through the old flows: no longer new.
+    assert_eq!(serve(&mut fair), Some((0, false)));
+    put(&mut fair, 1, 200, 1);
+    let next: Vec<_> = (0..2).map(|_| serve(&mut fair).unwrap()).collect();
+    assert_eq!(next, [(1, false), (0, false)]);
+    // A whole round empty: it may be new again.
+    for _ in 0..3 {
+        serve(&mut fair);
+    }
+    put(&mut fair, 1, 200, 1);
+    assert_eq!(serve(&mut fair), Some((1, true)));
+}
+
+#[test]
+fn a_flow_that_exceeds_its_quantum_becomes_old() {
+    let mut fair = fair(8);
+    put(&mut fair, 0, 1514, 3);
+    put(&mut fair, 1, 1514, 3);
+    let order: Vec<_> = (0..6).map(|_| serve(&mut fair).unwrap()).collect();
+    let expected = [
+        (0, true),
+        (1, true),
+        (0, false),
+        (1, false),
+        (0, false),
+        (1, false),
+    ];
+    assert_eq!(order, expected);
+    assert_eq!(serve(&mut fair), None);
+    assert_eq!(fair.active(), 0);
+    assert_eq!(fair.backlog(), Backlog::default());
+}
+
+#[test]
+fn two_flows_share_one_of_n_queues_with_probability_one_in_n() {
+    // Over 4,000 keys; standard error of the share sqrt(p (1-p) / 4000).
+    let mut rng = Stream::new(1, "keys", "test");
+    for n in [4, 64] {
+        let shared = (0..4_000)
+            .filter(|_| {
+                let fair = Fair::new(n, None, MTU, (), &mut rng);
+                let of = |flow| fair.flow_of(&Packet::new(flow, 100, Ecn::NotEct));
+                assert!(i64::from(of(0)) < n);
+                of(0) == of(1)
+            })
+            .count() as f64;
+        let p = 1.0 / n as f64;
+        let error = (p * (1.0 - p) / 4_000.0).sqrt();
+        assert!((shared / 4_000.0 - p).abs() < 4.0 * error, "{n}: {shared}");
+    }
+}
+
+#[test]
+fn acks_of_a_flow_are_another_flow() {
+    let fair = fair(65_536);
+    let data = Packet::new(7, 100, Ecn::NotEct);
+    let ack = Packet {
+        flags: flags::ACK,
+        ..data
+    };
+    assert_ne!(fair.flow_of(&data), fair.flow_of(&ack));
+}
+
+#[test]
+fn the_fattest_has_most_bytes_not_packets() {
+    let mut fair = fair(8);
+    put(&mut fair, 5, 66, 30);
+    put(&mut fair, 2, 1514, 2);
+    assert_eq!(fair.fattest(), (2, 3_028));
+    assert_eq!(fair.memory(), 30 * 66 + 3_028 + 32 * FRAME_MEMORY);
+}

@@ -1,0 +1,170 @@
+//! FQ-CoDel: fair queueing with a CoDel for each flow (RFC 8290).
+//!
+//! Follows Linux 7.3 sch_fq_codel. Where it differs from RFC 8290 it is
+//! followed: CoDel acts while more than one MTU is queued in *all* flows
+//! together; when the queue is full, up to `drop_batch` packets, but not more
+//! than half the backlog in bytes, are dropped from the head of the flow with
+//! the largest backlog in bytes, and that flow's count grows by as many; ECN is
+//! on. fair/mod.rs says how flows are told apart, codel.rs what CoDel follows.
+//!
+//! Known deviations: those of codel.rs and fair/mod.rs; `memory_limit` counts a
+//! fixed number of bytes for each frame besides its own; ce_threshold has no
+//! selector.
+
+use tailback_record::Cause;
+
+use super::codel::{self, Params, Source, Vars};
+use super::fair::{self, Fair};
+use super::sce::{self, Marker};
+use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
+use crate::packet::Packet;
+use crate::registry::{Entry, Kernel, Kind, Opt, Options, Value, no_finish};
+use crate::units::Time;
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "fq_codel",
+    doc: "FQ-CoDel: fair queueing of flows, each under CoDel.",
+    follows: "Linux 7.3 sch_fq_codel (RFC 8290)",
+    options: &[
+        Opt {
+            name: "limit",
+            doc: "Most that may be queued in all flows together, in packets; beyond it the fattest flow loses packets.",
+            kind: Kind::Size {
+                packets: true,
+                bytes: false,
+            },
+            default: Some("10240p"),
+            tc: Some("limit PACKETS"),
+        },
+        fair::FLOWS,
+        codel::TARGET,
+        codel::INTERVAL,
+        fair::QUANTUM,
+        Opt {
+            name: "memory_limit",
+            doc: "Most memory for all packets, as limit; a frame counts 832 bytes besides its own.",
+            kind: Kind::Size {
+                packets: false,
+                bytes: true,
+            },
+            default: Some("32mb"),
+            tc: Some("memory_limit BYTES"),
+        },
+        Opt {
+            name: "drop_batch",
+            doc: "Most packets dropped at once when the queue is full.",
+            kind: Kind::Int {
+                min: 1,
+                max: 65_536,
+            },
+            default: Some("64"),
+            tc: None,
+        },
+        Opt {
+            default: Some("true"),
+            ..codel::ECN
+        },
+        codel::CE_THRESHOLD,
+        sce::OPTION,
+    ],
+    kernel: Kernel::Tc("fq_codel"),
+    finish: no_finish,
+    build: |options, context| Box::new(FqCodel::new(options, context)),
+};
+
+/// The discipline.
+#[derive(Debug)]
+pub struct FqCodel {
+    fair: Fair<Vars>,
+    params: Params,
+    /// Most that may be queued, packets.
+    limit: u64,
+    /// The same in bytes of memory.
+    memory_limit: u64,
+    /// Most packets dropped at once.
+    drop_batch: u32,
+    sce: Option<Marker>,
+}
+
+impl FqCodel {
+    fn new(options: &Options, mut context: QueueContext) -> FqCodel {
+        let (flows, quantum) = (options.int("flows"), options.get("quantum"));
+        let none = Vars::default();
+        FqCodel {
+            fair: Fair::new(flows, quantum, context.mtu, none, &mut context.rng),
+            params: Params::of(options, context.mtu),
+            limit: match options.get("limit") {
+                Some(Value::Packets(n)) => *n,
+                _ => u64::MAX,
+            },
+            // Linux cuts it to 32 bits' half.
+            memory_limit: options.bytes("memory_limit").min(1 << 31),
+            drop_batch: options.int("drop_batch") as u32,
+            sce: Marker::of(options, context.rng),
+        }
+    }
+
+    /// The queue is over its limit: drops from the fattest flow.
+    #[cold]
+    fn overflow(&mut self, now: Time, sink: &mut Sink) {
+        let (flow, backlog) = self.fair.fattest();
+        let (vars, mut queue) = self.fair.flow(flow);
+        let (mut drops, mut bytes) = (0, 0);
+        while let Some(packet) = queue.pop() {
+            drops += 1;
+            bytes += u64::from(packet.len);
+            sink.drop(&packet, Cause::Overflow, now);
+            if drops >= self.drop_batch || bytes >= backlog / 2 {
+                break;
+            }
+        }
+        vars.punish(drops);
+    }
+}
+
+impl Queue for FqCodel {
+    #[inline]
+    fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
+        let flow = self.fair.flow_of(&packet);
+        self.fair.push(flow, packet);
+        let full = self.fair.backlog().packets > self.limit;
+        if full || self.fair.memory() > self.memory_limit {
+            self.overflow(now, sink);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
+        loop {
+            let Some(turn) = self.fair.turn() else {
+                return Dequeue::Empty;
+            };
+            let (vars, mut queue) = self.fair.flow(turn.flow);
+            let Some(mut packet) = vars.dequeue(&mut queue, &self.params, now, sink) else {
+                self.fair.pass(turn);
+                continue;
+            };
+            if let Some(sce) = &mut self.sce {
+                sce.mark(&mut packet, vars.over_target(), now, sink);
+            }
+            self.fair.sent(turn, packet.len);
+            return Dequeue::Packet(packet);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.fair.backlog()
+    }
+
+    fn gauges(&self, _now: Time, out: &mut Vec<f64>) {
+        out.push(self.fair.active() as f64);
+    }
+
+    fn gauge_names(&self) -> &'static [&'static str] {
+        &["fq_active_flows"]
+    }
+}
+
+#[cfg(test)]
+mod tests;

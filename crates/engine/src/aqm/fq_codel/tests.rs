@@ -1,0 +1,160 @@
+//! What FQ-CoDel adds to fair queueing and CoDel: overflow, one CoDel for each
+//! flow, and how they see the whole queue.
+
+use super::*;
+use crate::packet::Ecn;
+use crate::registry::complete_defaults;
+use crate::rng::Stream;
+use crate::units::Rate;
+
+const MS: u64 = 1_000_000;
+
+struct Bench {
+    queue: FqCodel,
+    sink: Sink,
+}
+
+impl Bench {
+    fn new(set: &[(&'static str, Value)]) -> Bench {
+        let mut options = complete_defaults(&ENTRY);
+        for (name, value) in set {
+            options.set(name, value.clone());
+        }
+        let context = QueueContext {
+            rate: Rate(10_000_000),
+            mtu: 1514,
+            rng: Stream::new(1, "fq_codel", "test"),
+        };
+        Bench {
+            queue: FqCodel::new(&options, context),
+            sink: Sink::new(8, Time::ZERO),
+        }
+    }
+
+    fn put(&mut self, ns: u64, flow: u32, len: u16, n: usize, ecn: Ecn) {
+        for _ in 0..n {
+            let mut packet = Packet::new(flow, len, ecn);
+            packet.stamp = Time(ns);
+            self.sink.arrive(&packet, Time(ns));
+            self.queue.enqueue(packet, Time(ns), &mut self.sink);
+        }
+    }
+
+    fn get(&mut self, ns: u64) -> Option<Packet> {
+        match self.queue.dequeue(Time(ns), &mut self.sink) {
+            Dequeue::Packet(packet) => {
+                self.sink.forward(&packet, Time(ns));
+                Some(packet)
+            }
+            _ => None,
+        }
+    }
+
+    fn count(&self, flow: usize, cause: Cause) -> u64 {
+        self.sink.flows[flow].counts.get(cause)
+    }
+}
+
+#[test]
+fn overflow_takes_a_batch_off_the_head_of_the_fattest() {
+    let mut bench = Bench::new(&[("limit", Value::Packets(300))]);
+    bench.put(0, 0, 1514, 200, Ecn::Ect0);
+    bench.put(0, 1, 66, 100, Ecn::Ect0);
+    assert_eq!(bench.sink.counts.drops(), 0);
+    // The small flow's packet finds the queue full; the large one pays.
+    bench.put(0, 1, 66, 1, Ecn::Ect0);
+    assert_eq!(bench.count(0, Cause::Overflow), 64);
+    assert_eq!(bench.count(1, Cause::Overflow), 0);
+    assert_eq!(bench.queue.backlog().packets, 301 - 64);
+}
+
+#[test]
+fn overflow_leaves_half_the_fattest_flows_bytes() {
+    let mut bench = Bench::new(&[("limit", Value::Packets(20))]);
+    bench.put(0, 0, 1000, 11, Ecn::NotEct);
+    bench.put(0, 1, 500, 10, Ecn::NotEct);
+    // 5500 bytes are half of 11,000: six packets of 1000 bytes.
+    assert_eq!(bench.count(0, Cause::Overflow), 6);
+    let mut bench = Bench::new(&[("limit", Value::Packets(20)), ("drop_batch", Value::Int(1))]);
+    bench.put(0, 0, 1000, 11, Ecn::NotEct);
+    bench.put(0, 1, 500, 10, Ecn::NotEct);
+    assert_eq!(bench.count(0, Cause::Overflow), 1);
+    let flow = bench.queue.fair.flow_of(&Packet::new(0, 1000, Ecn::NotEct));
+    let [count, dropping] = bench.queue.fair.flow(flow).0.gauges();
+    assert_eq!((count, dropping), (1.0, 0.0));
+}
+
+#[test]
+fn memory_counts_more_than_the_frames() {
+    let limit = 10 * (1514 + fair::FRAME_MEMORY);
+    let mut bench = Bench::new(&[
+        ("memory_limit", Value::Bytes(crate::units::Bytes(limit))),
+        ("drop_batch", Value::Int(1)),
+    ]);
+    bench.put(0, 0, 1514, 10, Ecn::NotEct);
+    assert_eq!(bench.sink.counts.drops(), 0);
+    bench.put(0, 0, 1514, 1, Ecn::NotEct);
+    assert_eq!(bench.sink.counts.drops(), 1);
+}
+
+#[test]
+fn codel_acts_on_the_flow_that_queues_alone() {
+    let mut bench = Bench::new(&[]);
+    let mut now = 1_000 * MS;
+    bench.put(now - 50 * MS, 0, 1514, 3, Ecn::Ect0);
+    for _ in 0..2_000 {
+        // Flow 0 is always 50 ms late, flow 1's packets leave at once.
+        bench.put(now - 50 * MS, 0, 1514, 1, Ecn::Ect0);
+        bench.put(now, 1, 200, 1, Ecn::Ect0);
+        bench.get(now);
+        bench.get(now);
+        now += MS;
+    }
+    assert!(
+        bench.count(0, Cause::Mark) > 20,
+        "{}",
+        bench.count(0, Cause::Mark)
+    );
+    assert_eq!(bench.count(1, Cause::Mark), 0);
+    assert_eq!(bench.sink.counts.drops(), 0);
+}
+
+#[test]
+fn the_backlog_of_others_counts_as_more_than_one_mtu() {
+    // One packet of a flow at a time, each 50 ms old: alone CoDel leaves it, with
+    // another flow's backlog behind it is marked after an interval.
+    let marks = |others: usize| {
+        let mut bench = Bench::new(&[]);
+        bench.put(0, 1, 1514, others, Ecn::NotEct);
+        let mut now = 1_000 * MS;
+        for _ in 0..500 {
+            bench.put(now - 50 * MS, 0, 1514, 2, Ecn::Ect0);
+            while bench.get(now).is_some_and(|p| p.flow != 0) {}
+            while bench.get(now).is_some_and(|p| p.flow != 0) {}
+            now += MS;
+        }
+        bench.count(0, Cause::Mark)
+    };
+    assert_eq!(marks(0), 0);
+    assert!(marks(2_000) > 3);
+}
+
+#[test]
+fn ce_threshold_marks_above_it_only() {
+    let mut bench = Bench::new(&[("ce_threshold", Value::Time(Time::from_ms(1)))]);
+    bench.put(0, 0, 1514, 2, Ecn::Ect0);
+    // 1 ms is 976 ticks of 1024 ns.
+    assert_eq!(bench.get(976 << 10).unwrap().ecn, Ecn::Ect0);
+    assert_eq!(bench.get(977 << 10).unwrap().ecn, Ecn::Ce);
+    assert_eq!(bench.count(0, Cause::StepMark), 1);
+}
+
+#[test]
+fn sce_marks_on_the_ramp_below_the_target() {
+    let mut bench = Bench::new(&[("sce", Value::Word("on"))]);
+    bench.put(0, 0, 1514, 3, Ecn::Ect0);
+    assert_eq!(bench.get(2_500_000).unwrap().ecn, Ecn::Ect0);
+    // At the target it is certain.
+    assert_eq!(bench.get(5_000_000).unwrap().ecn, Ecn::Ect1);
+    assert_eq!(bench.count(0, Cause::SceMark), 1);
+}

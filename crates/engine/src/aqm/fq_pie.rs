@@ -1,0 +1,247 @@
+//! FQ-PIE: fair queueing with a PIE for each flow.
+//!
+//! Follows Linux 7.3 sch_fq_pie, in this: one timer updates the probabilities of
+//! all flows, active or not, 2048 flows at a time with a jiffy (1 ms) between, and
+//! again tupdate after the last; a packet that finds `limit` packets is dropped
+//! whatever its flow; `memory_limit` drops nothing, Linux only counts packets
+//! beyond it; marks give way to drops above `ecn_prob` instead of 10 %; a flow's
+//! decisions rest on its own backlog. fair/mod.rs says how flows are told apart,
+//! pie.rs what PIE follows.
+//!
+//! Known deviations: those of pie.rs and fair/mod.rs.
+
+use tailback_record::Cause;
+
+use super::codel::Source;
+use super::fair::{self, Fair};
+use super::pie::{self, Params, Vars};
+use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
+use crate::packet::Packet;
+use crate::registry::{Entry, Kernel, Kind, Opt, Options, Value, no_finish};
+use crate::rng::Stream;
+use crate::units::Time;
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "fq_pie",
+    doc: "FQ-PIE: fair queueing of flows, each under PIE.",
+    follows: "Linux 7.3 sch_fq_pie",
+    options: &[
+        Opt {
+            name: "limit",
+            doc: "Most that may be queued in all flows together, in packets; more is dropped at the tail.",
+            kind: Kind::Size {
+                packets: true,
+                bytes: false,
+            },
+            default: Some("10240p"),
+            tc: Some("limit PACKETS"),
+        },
+        fair::FLOWS,
+        Opt {
+            name: "target",
+            doc: "Queueing delay it aims at.",
+            kind: Kind::Time {
+                min: Time::from_us(1),
+            },
+            default: Some("15ms"),
+            tc: None,
+        },
+        Opt {
+            name: "tupdate",
+            doc: "Time between two updates of the probabilities. Linux counts it in jiffies.",
+            kind: Kind::Time {
+                min: Time::from_ms(1),
+            },
+            default: Some("15ms"),
+            tc: None,
+        },
+        pie::ALPHA,
+        pie::BETA,
+        fair::QUANTUM,
+        Opt {
+            name: "memory_limit",
+            doc: "Memory beyond which Linux counts packets; nothing is dropped for it.",
+            kind: Kind::Size {
+                packets: false,
+                bytes: true,
+            },
+            default: Some("32mb"),
+            tc: Some("memory_limit BYTES"),
+        },
+        Opt {
+            name: "ecn_prob",
+            doc: "Probability up to which ECN-capable packets are marked instead of dropped, in per cent.",
+            kind: Kind::Int { min: 0, max: 100 },
+            default: Some("10"),
+            tc: Some("ecn_prob PERCENTAGE"),
+        },
+        Opt {
+            name: "ecn",
+            doc: "Whether ECN-capable packets are marked instead of dropped while the probability is at most ecn_prob.",
+            kind: Kind::Bool,
+            default: Some("false"),
+            tc: Some("ecn or noecn"),
+        },
+        pie::BYTEMODE,
+        Opt {
+            name: "dq_rate_estimator",
+            doc: "Whether the delay is the backlog over the estimated departure rate instead of the packets' sojourn time.",
+            kind: Kind::Bool,
+            default: Some("false"),
+            tc: Some("dq_rate_estimator or no_dq_rate_estimator"),
+        },
+    ],
+    kernel: Kernel::Tc("fq_pie"),
+    finish: no_finish,
+    build: |options, context| Box::new(FqPie::new(options, context)),
+};
+
+/// Flows that one round of the timer updates.
+const ROUND: usize = 2048;
+
+/// Between two rounds: Linux's jiffy at HZ = 1000.
+const JIFFY: Time = Time::from_ms(1);
+
+/// A flow's PIE.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    vars: Vars,
+    /// In the list of flows that updates change.
+    awake: bool,
+}
+
+/// The discipline.
+#[derive(Debug)]
+pub struct FqPie {
+    fair: Fair<State>,
+    params: Params,
+    /// Most that may be queued, packets.
+    limit: u64,
+    /// Flows that an update may change. An update of any other leaves it as it
+    /// is, so that it need not be made.
+    awake: Vec<u32>,
+    /// First flow of the timer's next round.
+    cursor: usize,
+    /// When that is.
+    next_update: Time,
+    rng: Stream,
+}
+
+impl FqPie {
+    fn new(options: &Options, mut context: QueueContext) -> FqPie {
+        let params = Params::of(options, context.mtu);
+        let (flows, quantum) = (options.int("flows"), options.get("quantum"));
+        let state = State {
+            vars: Vars::new(&params),
+            awake: false,
+        };
+        let fair = Fair::new(flows, quantum, context.mtu, state, &mut context.rng);
+        FqPie {
+            awake: Vec::with_capacity(fair.len()),
+            fair,
+            params,
+            limit: match options.get("limit") {
+                Some(Value::Packets(n)) => *n,
+                _ => u64::MAX,
+            },
+            cursor: 0,
+            next_update: Time::NEVER,
+            rng: context.rng,
+        }
+    }
+
+    /// One round of the timer; when the next is due.
+    fn round(&mut self, now: Time) -> Time {
+        let round = self.cursor..(self.cursor + ROUND).min(self.fair.len());
+        let (fair, params) = (&mut self.fair, &self.params);
+        self.awake.retain(|&flow| {
+            if !round.contains(&(flow as usize)) {
+                return true;
+            }
+            let (state, queue) = fair.flow(flow);
+            let before = state.vars;
+            state.vars.update(params, queue.bytes());
+            state.awake = queue.bytes() > 0 || state.vars != before;
+            state.awake
+        });
+        if round.end < self.fair.len() {
+            self.cursor = round.end;
+            now + JIFFY
+        } else {
+            self.cursor = 0;
+            self.params.after(now)
+        }
+    }
+}
+
+impl Queue for FqPie {
+    #[inline]
+    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
+        let flow = self.fair.flow_of(&packet);
+        let full = self.fair.backlog().packets >= self.limit;
+        let (state, queue) = self.fair.flow(flow);
+        if full {
+            state.vars.dropped();
+            sink.drop(&packet, Cause::Overflow, now);
+            return;
+        }
+        let (backlog, len) = (queue.bytes(), u64::from(packet.len));
+        let vars = &mut state.vars;
+        if vars.drop_early(&self.params, backlog, len, &mut self.rng) {
+            if !self.params.marks(vars, &packet) {
+                vars.dropped();
+                sink.drop(&packet, Cause::Aqm, now);
+                return;
+            }
+            sink.mark(&mut packet, Cause::Mark, now);
+        }
+        if !state.awake {
+            state.awake = true;
+            self.awake.push(flow);
+        }
+        self.fair.push(flow, packet);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _sink: &mut Sink) -> Dequeue {
+        loop {
+            let Some(turn) = self.fair.turn() else {
+                return Dequeue::Empty;
+            };
+            let (state, mut queue) = self.fair.flow(turn.flow);
+            let Some(packet) = queue.pop() else {
+                self.fair.pass(turn);
+                continue;
+            };
+            let left = queue.bytes();
+            state.vars.dequeued(&self.params, &packet, left, now);
+            self.fair.sent(turn, packet.len);
+            return Dequeue::Packet(packet);
+        }
+    }
+
+    fn timer(&mut self, now: Time, _sink: &mut Sink) -> Option<Time> {
+        if self.next_update == Time::NEVER {
+            self.next_update = self.params.after(now);
+        } else if now >= self.next_update {
+            self.next_update = self.round(now);
+        }
+        Some(self.next_update)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.fair.backlog()
+    }
+
+    fn gauges(&self, _now: Time, out: &mut Vec<f64>) {
+        out.push(self.fair.active() as f64);
+    }
+
+    fn gauge_names(&self) -> &'static [&'static str] {
+        &["fq_active_flows"]
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,340 @@
+//! PIE's drop decision and controller over any queue: what sch_pie and sch_fq_pie
+//! share. See the head of pie.rs for what it follows.
+
+use crate::packet::Packet;
+use crate::registry::{Options, Value};
+use crate::rng::Stream;
+use crate::units::Time;
+use crate::wheel;
+
+/// Linux's packet scheduler clock: ticks of 64 ns.
+#[inline]
+pub(super) const fn ticks(time: Time) -> u64 {
+    time.0 >> 6
+}
+
+/// Ticks in a second.
+const TICKS_PER_SECOND: u64 = 15_625_000;
+
+/// Backlog, and bytes to count, for one estimate of the departure rate.
+const ESTIMATE_BYTES: u64 = 16_384;
+
+/// Parameters, shared by every queue of a discipline.
+#[derive(Clone, Copy, Debug)]
+pub struct Params {
+    /// Delay aimed at, ticks.
+    pub(super) target: u64,
+    /// Time between two updates, before the timer's jiffies.
+    pub(super) tupdate: Time,
+    /// Gain of the distance from the target, 16ths of 1/s.
+    pub(super) alpha: u64,
+    /// Gain of the change of delay, 16ths of 1/s.
+    pub(super) beta: u64,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    pub(super) ecn: bool,
+    /// Whether the probability is scaled by packet size.
+    pub(super) bytemode: bool,
+    /// Whether the delay is backlog over estimated rate.
+    pub(super) estimate: bool,
+    /// Linux before 2019.
+    pub(super) old: bool,
+    /// Probability 1.
+    pub(super) one: u64,
+    /// Above this probability packets are dropped that could be marked.
+    mark_at_most: u64,
+    /// Given after a start or a calm time, ticks.
+    pub(super) burst: u64,
+    /// Largest frame, bytes.
+    pub(super) mtu: u64,
+}
+
+impl Params {
+    /// From the complete options of `pie` or `fq_pie` and the largest frame in bytes.
+    pub fn of(options: &Options, mtu: u32) -> Params {
+        let old = matches!(options.get("version"), Some(Value::Word("linux-3.14")));
+        let one = if old {
+            u64::from(u32::MAX)
+        } else {
+            u64::MAX >> 8
+        };
+        Params {
+            target: ticks(options.time("target")),
+            tupdate: options.time("tupdate"),
+            alpha: options.int("alpha").unsigned_abs(),
+            beta: options.int("beta").unsigned_abs(),
+            ecn: options.bool("ecn"),
+            bytemode: options.bool("bytemode"),
+            estimate: options.bool("dq_rate_estimator"),
+            old,
+            one,
+            mark_at_most: match options.get("ecn_prob") {
+                Some(Value::Int(percent)) => one / 100 * percent.unsigned_abs(),
+                _ => one / 10,
+            },
+            burst: ticks(Time::from_ms(if old { 100 } else { 150 })),
+            mtu: u64::from(mtu.max(1)),
+        }
+    }
+
+    /// When the update after one at this time is due. In Linux a timer set for
+    /// n jiffies fires in the tick after them (`calc_index`), 16 ms after the
+    /// last one for 15; the timers of 2014 fired in the tick itself.
+    #[inline]
+    pub fn after(&self, now: Time) -> Time {
+        if self.old {
+            now + self.tupdate
+        } else {
+            wheel::fires(now, now + self.tupdate)
+        }
+    }
+
+    /// Whether a packet that is to be hit may be marked: RFC 8033 section 5.1
+    /// stops marking above 10 %, FQ-PIE above `ecn_prob`.
+    #[inline]
+    pub fn marks(&self, vars: &Vars, packet: &Packet) -> bool {
+        self.ecn && vars.prob <= self.mark_at_most && packet.ecn.is_capable()
+    }
+}
+
+/// State of one queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Vars {
+    /// Queueing delay, ticks.
+    pub(super) qdelay: u64,
+    /// The same one update earlier, ticks.
+    pub(super) qdelay_old: u64,
+    /// What is left of the burst allowance, ticks.
+    pub(super) burst: u64,
+    /// Drop probability, [`Params::one`] is 1.
+    pub(super) prob: u64,
+    /// Probabilities summed since the last drop.
+    pub(super) accu_prob: u64,
+    /// Last dequeue, or the start of the estimate of the rate, ticks.
+    pub(super) dq_tstamp: Option<u64>,
+    /// Bytes dequeued in this estimate; `None` while there is none.
+    pub(super) dq_count: Option<u64>,
+    /// Departure rate, bytes per 256 ticks; 0: not known.
+    pub(super) avg_dq_rate: u64,
+}
+
+impl Vars {
+    /// At the start.
+    pub fn new(p: &Params) -> Vars {
+        Vars {
+            qdelay: 0,
+            qdelay_old: 0,
+            burst: p.burst,
+            prob: 0,
+            accu_prob: 0,
+            dq_tstamp: None,
+            dq_count: None,
+            avg_dq_rate: 0,
+        }
+    }
+
+    /// With this probability (1 is 1), otherwise as at the start.
+    #[cfg(test)]
+    pub fn with_probability(p: &Params, prob: f64) -> Vars {
+        Vars {
+            prob: (prob * p.one as f64) as u64,
+            ..Vars::new(p)
+        }
+    }
+
+    /// RFC 8033 section 4.1: whether a packet of `len` bytes that finds
+    /// `backlog` bytes is to be dropped or marked.
+    #[inline]
+    pub fn drop_early(&mut self, p: &Params, backlog: u64, len: u64, rng: &mut Stream) -> bool {
+        if self.burst > 0
+            || (self.qdelay < p.target / 2 && self.prob < p.one / 5)
+            || backlog < 2 * p.mtu
+        {
+            return false;
+        }
+        let prob = if p.bytemode && len <= p.mtu {
+            (self.prob / p.mtu).wrapping_mul(len)
+        } else {
+            self.prob
+        };
+        if p.old {
+            return rng.bits() >> 32 < prob;
+        }
+        // RFC 8033 section 5.4: no drop before the sum has reached 0.85, none
+        // later than 8.5.
+        self.accu_prob = match prob {
+            0 => 0,
+            prob => self.accu_prob.wrapping_add(prob),
+        };
+        if self.accu_prob < p.one / 100 * 85 {
+            return false;
+        }
+        if self.accu_prob >= p.one / 2 * 17 {
+            return true;
+        }
+        let hit = rng.bits() >> 8 < prob;
+        if hit {
+            self.accu_prob = 0;
+        }
+        hit
+    }
+
+    /// A packet was dropped, for whatever reason.
+    #[inline]
+    pub fn dropped(&mut self) {
+        self.accu_prob = 0;
+    }
+
+    /// Measures the delay by a packet that leaves `backlog` bytes behind.
+    #[inline]
+    pub fn dequeued(&mut self, p: &Params, packet: &Packet, backlog: u64, time: Time) {
+        let now = ticks(time);
+        let elapsed = if p.estimate {
+            match self.estimate(packet, backlog, now) {
+                Some(elapsed) => elapsed,
+                None => return,
+            }
+        } else {
+            self.qdelay = match backlog {
+                0 => 0,
+                _ => now.saturating_sub(ticks(packet.stamp)),
+            };
+            let before = self.dq_tstamp.replace(now);
+            before.map_or(0, |before| u64::from((now - before) as u32))
+        };
+        // RFC 8033 section 4.4.
+        self.burst = self.burst.saturating_sub(elapsed);
+    }
+
+    /// RFC 8033 section 5.2: the departure rate, measured over 16 KiB while at
+    /// least as much is queued. The time an estimate took, if one is complete.
+    pub(super) fn estimate(&mut self, packet: &Packet, backlog: u64, now: u64) -> Option<u64> {
+        if backlog >= ESTIMATE_BYTES && self.dq_count.is_none() {
+            self.dq_tstamp = Some(now);
+            self.dq_count = Some(0);
+        }
+        let count = self.dq_count? + u64::from(packet.len);
+        self.dq_count = Some(count);
+        if count < ESTIMATE_BYTES {
+            return None;
+        }
+        let elapsed = u64::from((now - self.dq_tstamp.unwrap_or(now)) as u32);
+        let rate = (count << 8).checked_div(elapsed)?;
+        self.avg_dq_rate = match self.avg_dq_rate {
+            0 => rate,
+            avg => avg - (avg >> 3) + (rate >> 3),
+        };
+        if backlog < ESTIMATE_BYTES {
+            self.dq_count = None;
+        } else {
+            self.dq_count = Some(0);
+            self.dq_tstamp = Some(now);
+        }
+        Some(elapsed)
+    }
+
+    /// The gain per tick for an option in 16ths, by how large the probability is.
+    #[inline]
+    pub(super) fn gain(&self, p: &Params, option: u64) -> i64 {
+        let gain = option * (p.one / TICKS_PER_SECOND);
+        let shift = if p.old {
+            match self.prob {
+                prob if prob < p.one / 100 => 7,
+                prob if prob < p.one / 10 => 5,
+                _ => 4,
+            }
+        } else {
+            // RFC 8033 section 4.2, the table: a factor of 2 below 10 % and
+            // of 4 more for each power of ten down to 10^-6.
+            let mut shift = 4;
+            if self.prob < p.one / 10 {
+                shift += 1;
+                let mut power = 100;
+                while power <= 1_000_000 && self.prob < p.one / power {
+                    shift += 2;
+                    power *= 10;
+                }
+            }
+            shift
+        };
+        (gain >> shift) as i64
+    }
+
+    /// RFC 8033 section 4.2: the update of the probability, each tupdate.
+    pub fn update(&mut self, p: &Params, backlog: u64) {
+        let (qdelay, qdelay_old) = if p.estimate {
+            self.qdelay_old = self.qdelay;
+            let delay = (backlog << 8).checked_div(self.avg_dq_rate).unwrap_or(0);
+            (delay, self.qdelay_old)
+        } else {
+            (self.qdelay, self.qdelay_old)
+        };
+        // A delay of 0 with a backlog means a very small queue: no idle decay.
+        let mut may_decay = qdelay != 0 || backlog == 0;
+
+        let difference = |a: u64, b: u64| a.wrapping_sub(b) as i64;
+        let mut delta = self
+            .gain(p, p.alpha)
+            .wrapping_mul(difference(qdelay, p.target))
+            .wrapping_add(
+                self.gain(p, p.beta)
+                    .wrapping_mul(difference(qdelay, qdelay_old)),
+            );
+        if p.old {
+            delta = i64::from(delta as i32);
+        }
+        // RFC 8033 section 5.5: steps of at most 2 % where it is above 10 %.
+        let two_percent = (p.one / 50) as i64;
+        if delta > two_percent && self.prob >= p.one / 10 {
+            delta = (p.one / 100 * 2) as i64;
+        }
+        // Beyond RFC 8033: it rises fast while the delay is out of hand.
+        if qdelay > ticks(Time::from_ms(250)) {
+            delta = delta.wrapping_add(two_percent);
+            if p.old {
+                delta = i64::from(delta as i32);
+            }
+        }
+        let before = self.prob;
+        let mut prob = before.wrapping_add_signed(delta);
+        if p.old {
+            prob = u64::from(prob as u32);
+        }
+        if delta > 0 {
+            if prob < before {
+                prob = p.one;
+                may_decay = false;
+            }
+        } else if prob > before {
+            prob = 0;
+        }
+        if qdelay == 0 && qdelay_old == 0 && may_decay {
+            prob = if p.old {
+                u64::from((prob as u32).wrapping_mul(98) / 100)
+            } else {
+                prob - prob / 64
+            };
+        }
+        self.prob = prob;
+        self.qdelay = qdelay;
+
+        let calm = qdelay < p.target / 2 && self.qdelay_old < p.target / 2;
+        if calm && prob == 0 && (!p.estimate || self.avg_dq_rate > 0) {
+            *self = Vars {
+                qdelay: self.qdelay,
+                qdelay_old: self.qdelay_old,
+                ..Vars::new(p)
+            };
+        }
+        if !p.estimate {
+            self.qdelay_old = qdelay;
+        }
+    }
+
+    /// Probability (1 is 1; see the head of the file) and delay in ns, for a time series.
+    pub fn gauges(&self, p: &Params) -> [f64; 2] {
+        [
+            self.prob as f64 / p.one as f64,
+            self.qdelay.saturating_mul(64) as f64,
+        ]
+    }
+}

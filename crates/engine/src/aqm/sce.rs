@@ -1,0 +1,172 @@
+//! The ramp of SCE marks, shared with Cake, and SCE marking beside CoDel: ECT(0) becomes ECT(1) on a ramp of the sojourn time.
+//!
+//! Neither Linux nor the SCE reference code has a ramp in its codel or fq_codel;
+//! this is that of the reference's Cake, with CoDel's target in place of Cobalt's
+//! and CoDel's own "above the target" (sojourn time at least the target, more than
+//! one MTU left behind). With `on` the probability rises from 0 at half the target
+//! to 1 at the target. `single` is 0 up to the target and rises to 1 at twice the
+//! target, in which the draft's text ("the same slope") and the reference's code
+//! (half of it) differ: the code is followed.
+//!
+//! Marks come last, after CE and `ce_threshold`; only ECT(0) is marked, CE is
+//! never taken back.
+
+use tailback_record::Cause;
+
+use super::Sink;
+use crate::packet::{Ecn, Packet};
+use crate::registry::{Kind, Opt, Options};
+use crate::rng::Stream;
+use crate::units::Time;
+
+/// SCE marking.
+pub const OPTION: Opt = Opt {
+    name: "sce",
+    doc: "SCE marks of ECT(0) packets: on a ramp from half the target to the target (on), above the target only (single), or none (off). Not in Linux.",
+    kind: Kind::Word(&["off", "on", "single"]),
+    default: Some("off"),
+    tc: None,
+};
+
+/// The ramp of a queue discipline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ramp {
+    /// No marks.
+    Off,
+    /// Probability at the target: 1 for `"on"`, 1/N for a divisor.
+    Knee(f64),
+    /// From the target on; targets until every packet is marked.
+    Single(f64),
+}
+
+impl Ramp {
+    /// Probability of a mark after a sojourn time, both in ns; `over` is
+    /// CoDel's opinion, which at low rates waits for several packets.
+    #[inline]
+    pub fn probability(self, target: i64, sojourn: i64, over: bool) -> f64 {
+        let (t, s) = (target as f64, sojourn as f64);
+        match self {
+            _ if s <= t / 2.0 => 0.0,
+            Ramp::Off => 0.0,
+            Ramp::Knee(knee) if over => (s - t) * (1.0 - knee) / t + knee,
+            Ramp::Knee(knee) => (s - t / 2.0) * knee / (t / 2.0),
+            Ramp::Single(width) if over => (s - t) / (t * width),
+            Ramp::Single(_) => 0.0,
+        }
+    }
+}
+
+/// Marks packets of one queue discipline.
+#[derive(Clone, Debug)]
+pub struct Marker {
+    /// CoDel's target, ns.
+    target: i64,
+    ramp: Ramp,
+    rng: Stream,
+}
+
+impl Marker {
+    /// From the options [`OPTION`] and `target`; `None` if off.
+    pub fn of(options: &Options, rng: Stream) -> Option<Marker> {
+        let ramp = match options.word("sce") {
+            "off" => return None,
+            "single" => Ramp::Single(1.0),
+            _ => Ramp::Knee(1.0),
+        };
+        Some(Marker {
+            target: options.time("target").ns() as i64,
+            ramp,
+            rng,
+        })
+    }
+
+    /// Probability of a mark; 1 and more is certain.
+    fn probability(&self, sojourn: Time, over: bool) -> f64 {
+        let sojourn = sojourn.ns() as i64;
+        self.ramp.probability(self.target, sojourn, over)
+    }
+
+    /// Marks a packet that leaves now, or not; `over`: CoDel found it above the target.
+    #[inline]
+    pub fn mark(&mut self, packet: &mut Packet, over: bool, now: Time, sink: &mut Sink) {
+        if packet.ecn != Ecn::Ect0 {
+            return;
+        }
+        let p = self.probability(now.since(packet.stamp), over);
+        if p >= 1.0 || (p > 0.0 && self.rng.chance(p)) {
+            sink.mark(packet, Cause::SceMark, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marker(single: bool) -> Marker {
+        Marker {
+            target: 5_000_000,
+            ramp: if single {
+                Ramp::Single(1.0)
+            } else {
+                Ramp::Knee(1.0)
+            },
+            rng: Stream::new(1, "sce", "test"),
+        }
+    }
+
+    #[test]
+    fn the_ramp_point_by_point() {
+        let on = marker(false);
+        let us = Time::from_us;
+        for (sojourn, over, p) in [
+            (2_500, false, 0.0),
+            (3_000, false, 0.2),
+            (3_750, false, 0.5),
+            (5_000, false, 1.0),
+            (5_000, true, 1.0),
+            (9_000, true, 1.0),
+        ] {
+            assert!(
+                (on.probability(us(sojourn), over) - p).abs() < 1e-12,
+                "{sojourn}"
+            );
+        }
+        // Alone in the queue it counts as not above the target, and is marked.
+        assert!(on.probability(us(9_000), false) > 1.0);
+        let single = marker(true);
+        for (sojourn, over, p) in [
+            (4_999, false, 0.0),
+            (9_000, false, 0.0),
+            (5_000, true, 0.0),
+            (7_500, true, 0.5),
+            (10_000, true, 1.0),
+        ] {
+            assert!(
+                (single.probability(us(sojourn), over) - p).abs() < 1e-12,
+                "{sojourn}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_ect0_is_marked_and_as_often_as_the_ramp_says() {
+        let mut sink = Sink::new(1, Time::ZERO);
+        let mut on = marker(false);
+        let now = Time::from_us(3_750);
+        let mut marked = 0;
+        for _ in 0..10_000 {
+            let mut packet = Packet::new(0, 1514, Ecn::Ect0);
+            on.mark(&mut packet, false, now, &mut sink);
+            marked += u32::from(packet.ecn == Ecn::Ect1);
+        }
+        // Standard error 50.
+        assert!(marked.abs_diff(5_000) < 200, "{marked}");
+        assert_eq!(sink.counts.get(Cause::SceMark), u64::from(marked));
+        for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ce] {
+            let mut packet = Packet::new(0, 1514, ecn);
+            on.mark(&mut packet, true, Time::from_ms(50), &mut sink);
+            assert_eq!(packet.ecn, ecn);
+        }
+    }
+}

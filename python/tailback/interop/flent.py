@@ -1,0 +1,387 @@
+"""A run as a data file of Flent, the network tester, which opens and plots it as its own.
+
+The file is what Flent 2 writes (format version 4) after a test of the same shape: one flow is
+`tcp_1up`, two are `tcp_2up`, more `tcp_nup`; data on the way back alone `tcp_ndown` or
+`tcp_2down`; both ways `tcp_bidirectional` or `rrul_be_nflows`. Times count from the start of the
+run, which is set to the start of 1970: simulated time has no date, and the same run gives the same
+bytes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import tailback
+from tailback import store
+from tailback.errors import InputError
+from tailback.interop.flent_file import SUFFIX, VERSION
+from tailback.metrics.groups import group_of
+from tailback.metrics.jain import jain
+
+EPOCH = "1970-01-01T00:00:00.000000Z"
+
+SINGLE, BIDIRECTIONAL, BOTH_WAYS = "tcp_1up", "tcp_bidirectional", "rrul_be_nflows"
+"""Tests of Flent's with series of their own names; the others are `tcp_2up`, `tcp_ndown`, ..."""
+
+PING = "Ping (ms) ICMP"
+
+SINGLE_QUEUES = ("fifo", "red", "wred", "codel", "pie", "step")
+"""Queues in which a newcomer waits behind everything that is there."""
+
+NS = 10**9
+
+#: Recorded quantity, name in Flent's socket statistics, factor to its unit, unit.
+_STATISTICS = (
+    ("srtt_ns", "tcp_rtt", 1e-6, "ms"),
+    ("cwnd", "tcp_cwnd", 1.0, "packets"),
+    ("ssthresh", "tcp_ssthresh", 1.0, "packets"),
+)
+
+Raw = dict[str, float]
+Rows = list[tuple[int, float]]
+
+
+@dataclass(frozen=True)
+class Flent:
+    """Format `flent`: throughput, RTT and window of each flow, the delay of a ping."""
+
+    suffix: str = SUFFIX
+
+    def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
+        """Writes the data file."""
+        if interfaces:
+            raise InputError("--interface: only for --format pcapng")
+        if not out.name.endswith(SUFFIX):
+            raise InputError(
+                f"--out {out}: expected a name that ends in {SUFFIX}; Flent goes by it"
+            )
+        text = json.dumps(_Export(run, out.name).data(), sort_keys=True, allow_nan=False)
+        with out.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+            packed.write(text.encode())
+        return [out]
+
+
+FORMAT = Flent()
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """A flow as Flent has it."""
+
+    series: str
+    flow: str
+    cc: str
+    mean: float | None
+    """Throughput over the flow's measured time, Mbit/s."""
+    raw: list[Raw]
+    """In order of time: `t`, with `val` and `dur` and socket statistics where there are any."""
+    columns: dict[str, list[float | None]]
+    """By key of `raw`, a value for each x."""
+
+
+class _Export:
+    """One run on its way into a data file."""
+
+    def __init__(self, run: Path, name: str) -> None:
+        self.run = run
+        self.name = name
+        self.summary: dict[str, Any] = store.read_json(run / "summary.json")
+        self.manifest: dict[str, Any] = store.read_json(run / "manifest.json")
+        self.point: dict[str, Any] = self.manifest["canonical"]
+        self.interval: int = self.point["record"]["interval"]
+        self.duration: int = self.point["duration"]
+        # A last interval that the run cut short counts as one.
+        self.steps: int = -(-self.duration // self.interval)
+
+    @cached_property
+    def rows(self) -> dict[tuple[str | None, str | None, str], Rows]:
+        """Samples by flow, link and quantity."""
+        import polars as pl
+
+        found: dict[tuple[str | None, str | None, str], Rows] = {}
+        frame = pl.read_parquet(self.run / "series.parquet")
+        for row in frame.iter_rows(named=True):
+            key = (row["flow"], row["link"], row["quantity"])
+            found.setdefault(key, []).append((row["time_ns"], row["value"]))
+        return found
+
+    def data(self) -> dict[str, Any]:
+        """What the file holds."""
+        if self.point["record"]["series"] == "off":
+            raise InputError(
+                f"{self.run}: no series were recorded, and Flent plots series; run the scenario "
+                'with record.series = "interval" (--set record.series=interval)'
+            )
+        if not self.summary["flows"]:
+            raise InputError(f"{self.run}: no TCP flow, and Flent's TCP tests need one")
+        test, names = self._test()
+        streams = [
+            self._stream(series, flow)
+            for series, flow in zip(names, self.summary["flows"], strict=True)
+        ]
+        results: dict[str, list[float | None]] = {}
+        for stream in streams:
+            for key, column in stream.columns.items():
+                results[stream.series if key == "val" else f"{stream.series}::{key}"] = column
+        results.update(_computed(test, streams))
+        raw: dict[str, list[Raw]] = {stream.series: stream.raw for stream in streams}
+        ping = self._ping()
+        if ping:
+            raw[PING] = [{"t": at / NS, "val": value} for at, value in ping]
+            results[PING] = self._column(ping)
+        return {
+            "version": VERSION,
+            "metadata": self._metadata(test, streams, bool(ping)),
+            "x_values": [step * self.interval / NS for step in range(self.steps + 1)],
+            "results": results,
+            "raw_values": raw,
+        }
+
+    def _test(self) -> tuple[str, list[str]]:
+        """The test of Flent's that a run is like, and the name of each flow's series there."""
+        down = [self._is_download(flow["name"]) for flow in self.summary["flows"]]
+        ups, downs = down.count(False), down.count(True)
+        if not ups or not downs:
+            way, word = ("up", "upload") if ups else ("down", "download")
+            # Flent's tcp_1down has no plots of socket statistics, tcp_ndown does.
+            if len(down) == 1 and ups:
+                return SINGLE, [f"TCP {word}"]
+            test = f"tcp_2{way}" if len(down) == 2 else f"tcp_n{way}"
+            return test, [f"TCP {word}::{i}" for i in range(1, len(down) + 1)]
+        if (ups, downs) == (1, 1):
+            return BIDIRECTIONAL, ["TCP download" if d else "TCP upload" for d in down]
+        places = {False: 0, True: 0}
+        names = []
+        for d in down:
+            places[d] += 1
+            names.append(f"TCP {'download' if d else 'upload'} BE::{places[d]}")
+        return BOTH_WAYS, names
+
+    def _is_download(self, flow: str) -> bool:
+        """Whether a flow's data takes the way back."""
+        plan = self._plan(flow)
+        links = [self.point["links"][i]["name"] for i in plan["route"]]
+        if links:
+            return all(name.endswith(".back") for name in links)
+        return bool(plan["back"])
+
+    def _plan(self, flow: str) -> dict[str, Any]:
+        """What the scenario says of a flow; those of one table share it."""
+        plans: list[dict[str, Any]] = self.point["flows"]
+        for wanted in (flow, group_of(flow)):
+            for plan in plans:
+                if plan["name"] == wanted:
+                    return plan
+        raise InputError(f"{self.run}: the manifest has no flow {flow}")
+
+    def _stream(self, series: str, flow: Mapping[str, Any]) -> _Stream:
+        name = flow["name"]
+        found: dict[int, Raw] = {}
+        columns: dict[str, list[float | None]] = {"val": [None] * (self.steps + 1)}
+        for begin, end, rate in self._throughput(flow):
+            found.setdefault(end, {}).update(val=rate, dur=(end - begin) / NS)
+            columns["val"][self._step(end)] = rate
+        for quantity, key, factor, _ in _STATISTICS:
+            rows = [(at, v * factor) for at, v in self.rows.get((name, None, quantity), [])]
+            for at, value in rows:
+                found.setdefault(at, {})[key] = value
+            columns[key] = self._column(rows)
+        raw = [{"t": at / NS, **found[at]} for at in sorted(found)]
+        return _Stream(series, name, flow["cc"], flow["throughput_mbit"], raw, columns)
+
+    def _throughput(self, flow: Mapping[str, Any]) -> list[tuple[int, int, float]]:
+        """Start, end and Mbit/s of payload in each interval in which a flow was there.
+
+        The first begins with the flow where that is known (else with the interval it starts in),
+        the last ends when it stopped, completed or the run ended.
+        """
+        name = flow["name"]
+        rows = self.rows.get((name, None, "delivered_bytes"))
+        if rows is None:
+            # With record.series = "acks" there is no sample of the receiver.
+            rows = self.rows.get((name, None, "acked_bytes"), [])
+        total: dict[int, float] = {}
+        for at, value in rows:
+            # The last one of an interval counts for its end.
+            total[-(-at // self.interval) * self.interval] = value
+        if not total:
+            return []
+        warmup = self.point["warmup"]
+        begin = (min(total) // self.interval - 1) * self.interval
+        measured_from = round(flow["from_s"] * NS) if flow.get("from_s") is not None else None
+        if measured_from is not None and (measured_from > warmup or warmup == 0):
+            begin = max(begin, measured_from)
+        end = round(flow["to_s"] * NS) if flow.get("to_s") is not None else self.duration
+        # What the samples miss at the end stands in the summary.
+        before = 0.0 if measured_from != warmup or warmup == 0 else total.get(warmup)
+        if before is not None and flow.get("delivered_bytes") is not None:
+            total = {at: value for at, value in total.items() if at < end}
+            total[end] = max([before + flow["delivered_bytes"], *total.values()])
+        marks = [(begin, 0.0), *sorted(total.items())]
+        return [
+            (a, b, (after - earlier) * 8e3 / (b - a))
+            for (a, earlier), (b, after) in pairwise(marks)
+            if b > a
+        ]
+
+    def _ping(self) -> Rows:
+        """What a ping would take: the path and, before it, every queue as it was found.
+
+        Of a path with a queue that keeps flows apart nothing is said: a ping is a flow of its own
+        there, and waits for less than what is there.
+        """
+        plan = self._plan(self.summary["flows"][0]["name"])
+        links = [self.point["links"][i] for i in (*plan["route"], *plan["back"])]
+        if not all(_is_single(link["queue"]) and _has_rate(link["rate"]) for link in links):
+            return []
+        base = plan["rtt"] + sum(link["delay"] for link in links)
+        backlogs = [
+            dict(self.rows.get((None, link["name"], "backlog_bytes"), [])) for link in links
+        ]
+        if not all(backlogs):
+            return []
+        times = sorted(set(backlogs[0]).intersection(*backlogs[1:])) if backlogs else []
+        waits = [
+            sum(
+                backlog[at] * 8e3 / _rate_at(link["rate"], at)
+                for link, backlog in zip(links, backlogs, strict=True)
+            )
+            for at in times
+        ]
+        return [(at, base / 1e6 + wait) for at, wait in zip(times, waits, strict=True)]
+
+    def _step(self, at: int) -> int:
+        """The first x that is not before a time."""
+        return min(-(-at // self.interval), self.steps)
+
+    def _column(self, rows: Rows) -> list[float | None]:
+        """The last value of each interval at its end; nothing where there is none."""
+        column: list[float | None] = [None] * (self.steps + 1)
+        for at, value in rows:
+            column[self._step(at)] = value
+        return column
+
+    def _metadata(self, test: str, streams: Sequence[_Stream], ping: bool) -> dict[str, Any]:
+        warmup, length = self.point["warmup"] / NS, self.duration / NS
+        names = [stream.series for stream in streams]
+        parameters = {"tcp_cong_control": ",".join(stream.cc for stream in streams)}
+        for way in ("upload", "download"):
+            count = sum(name.startswith(f"TCP {way}") for name in names)
+            if test not in (SINGLE, BIDIRECTIONAL) and count:
+                parameters[f"{way}_streams"] = str(count)
+        engine = self.manifest["engine"]
+        notes = [f"Run {self.manifest['run_id']} of tailback, engine {engine}."]
+        if ping:
+            notes.append(
+                f"{PING} was not sent: it is the path's round-trip time and the backlog of each "
+                "queue over its rate."
+            )
+        else:
+            notes.append(f"No {PING}: what a ping waits in these queues was not recorded.")
+        return {
+            "NAME": test,
+            "TITLE": self._title(streams),
+            "NOTE": " ".join(notes),
+            "TIME": EPOCH,
+            "T0": EPOCH,
+            "HOST": "receiver",
+            "HOSTS": ["receiver"],
+            "LOCAL_HOST": f"tailback-{engine}",
+            "DATA_FILENAME": self.name,
+            # Box and cumulative plots leave out so much at both ends of TOTAL_LENGTH: the warm-up
+            # before, and nothing behind.
+            "DELAY": warmup,
+            "LENGTH": length - warmup,
+            "TOTAL_LENGTH": length + warmup,
+            "STEP_SIZE": self.interval / NS,
+            "IP_VERSION": 4,
+            "TEST_PARAMETERS": parameters,
+            "FLENT_VERSION": f"tailback {tailback.__version__}",
+            "SERIES_META": {
+                **{
+                    stream.series: {
+                        "UNITS": "Mbits/s",
+                        # As netperf's own result: Flent's summary prefers it.
+                        "MEAN_VALUE": stream.mean,
+                        "FLOW": stream.flow,
+                        "CONG_CONTROL": stream.cc,
+                    }
+                    for stream in streams
+                },
+                **{
+                    f"{stream.series}::{key}": {"UNITS": unit}
+                    for stream in streams
+                    for _, key, _, unit in _STATISTICS
+                },
+                **({PING: {"UNITS": "ms"}} if ping else {}),
+            },
+            "TAILBACK": {
+                "run_id": self.manifest["run_id"],
+                "engine": engine,
+                "engine_version": self.manifest["engine_version"],
+                "seed": self.manifest["seed"],
+                "canonical": self.point,
+            },
+        }
+
+    def _title(self, streams: Sequence[_Stream]) -> str:
+        """The scenario's title and the point, as the sweep has them that the run belongs to."""
+        seed = f"seed {self.manifest['seed']}"
+        found = store.sweep_of(self.run.resolve().parent.parent, self.manifest["run_id"])
+        if found is None:
+            return f"{self._parts(streams)}, {seed}"
+        index, point = found
+        labels = [f"{path} = {label}" for path, label in point.labels.items()]
+        several = any(p.seed != point.seed for p in index.points)
+        title = index.title or self._parts(streams)
+        return ", ".join([title, *labels, *([seed] if several else [])])
+
+    def _parts(self, streams: Sequence[_Stream]) -> str:
+        queues = dict.fromkeys(queue["aqm"] for queue in self.summary["queues"].values())
+        return f"{', '.join(stream.flow for stream in streams)} through {', '.join(queues)}"
+
+
+def _is_single(queue: Mapping[str, Any]) -> bool:
+    if queue["name"] == "cake":
+        return bool(queue.get("options", {}).get("flow") == "flowblind")
+    return queue["name"] in SINGLE_QUEUES
+
+
+def _has_rate(rate: object) -> bool:
+    return isinstance(rate, int) or (isinstance(rate, Mapping) and "steps" in rate)
+
+
+def _rate_at(rate: int | Mapping[str, Any], at: int) -> float:
+    if isinstance(rate, int):
+        return rate
+    steps: list[tuple[int, int]] = rate["steps"]
+    reached = [value for since, value in steps if since <= at]
+    return reached[-1] if reached else steps[0][1]
+
+
+def _computed(test: str, streams: Sequence[_Stream]) -> dict[str, list[float | None]]:
+    """The series that Flent computes from those of the flows."""
+    if test in (SINGLE, BIDIRECTIONAL):
+        return {}
+    found: dict[str, list[float | None]] = {}
+    for way in ("upload", "download"):
+        columns = [s.columns["val"] for s in streams if s.series.startswith(f"TCP {way}")]
+        if not columns:
+            continue
+        there = [[v for v in at if v is not None] for at in zip(*columns, strict=True)]
+        found[f"TCP {way} avg"] = [sum(vs) / len(vs) if vs else None for vs in there]
+        found[f"TCP {way} sum"] = [sum(vs) if vs else None for vs in there]
+        if test != BOTH_WAYS:
+            found[f"TCP {way} fairness"] = [jain(vs) for vs in there]
+    if test == BOTH_WAYS:
+        columns = [stream.columns["val"] for stream in streams]
+        there = [[v for v in at if v is not None] for at in zip(*columns, strict=True)]
+        found["TCP totals"] = [sum(vs) if vs else None for vs in there]
+    return found

@@ -1,0 +1,178 @@
+"""Flent's data files as results, so that they stand beside runs.
+
+A file is one run of a point without parameters; the files of a folder are replicates of one
+set-up. A flow's throughput is the mean of its samples weighted by how long each took, its srtt the
+mean of the samples of `tcp_rtt`, which is what `ss` reports: the sender's smoothed RTT.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailback.errors import InputError
+from tailback.interop.flent_file import SUFFIX, DataFile, is_named_so, read_all
+from tailback.metrics.jain import jain
+from tailback.results import Results, Run
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ENGINE = "flent"
+"""What stands where the engine's name stands."""
+
+#: Socket statistic, the quantity of a run it is, factor to its unit.
+_STATISTICS = (("tcp_cwnd", "cwnd", 1.0), ("tcp_rtt", "srtt_ns", 1e6))
+
+
+@dataclass(frozen=True)
+class FlentRun(Run):
+    """A data file as a run; what it has not is not available."""
+
+    file: DataFile
+    warmup_s: float
+    """What is left out at the start of the load, as the runs beside it do."""
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What it has of a run's summary."""
+        flows = [self._flow(name) for name in self.file.flows]
+        rates = [flow["throughput_mbit"] for flow in flows]
+        return {
+            "params": self.params,
+            "seed": self.seed,
+            "run_id": self.run_id,
+            "duration_s": self.warmup_s + self._measured(),
+            "warmup_s": self.warmup_s,
+            "flows": flows,
+            "queues": {},
+            "traffic": [],
+            "jain": jain([rate for rate in rates if rate is not None]),
+        }
+
+    def _flow(self, name: str) -> dict[str, Any]:
+        since = self.file.origin + self.warmup_s
+        # A sample that began a rounding error before belongs to it.
+        samples = [s for s in self.file.throughput(name) if s.begin >= since - self.file.step / 100]
+        time = sum(s.end - s.begin for s in samples)
+        rtts = [rtt for at, rtt in self.file.statistic(name, "tcp_rtt") if at >= since]
+        return {
+            "name": name,
+            "throughput_mbit": (
+                sum(s.mbit * (s.end - s.begin) for s in samples) / time if time else None
+            ),
+            "srtt_ms_mean": sum(rtts) / len(rtts) if rtts else None,
+        }
+
+    def _measured(self) -> float:
+        """From the end of the warm-up to the last sample, seconds."""
+        ends = [self.file.throughput(flow)[-1].end for flow in self.file.flows]
+        return float(max(0.0, round(max(ends) - self.file.origin - self.warmup_s, 3)))
+
+    def series(self) -> pl.DataFrame:
+        """The socket statistics as samples: time_ns, flow, link, quantity, value."""
+        import polars as pl
+
+        origin = self.file.origin
+        rows = [
+            (round((at - origin) * 1e9), flow, None, quantity, value * factor)
+            for flow in self.file.flows
+            for key, quantity, factor in _STATISTICS
+            for at, value in self.file.statistic(flow, key)
+            if at >= origin
+        ]
+        schema = {
+            "time_ns": pl.Int64,
+            "flow": pl.String,
+            "link": pl.String,
+            "quantity": pl.String,
+            "value": pl.Float64,
+        }
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def histogram(
+        self, quantity: str = "delay_ns", *, flow: str | None = None, link: str | None = None
+    ) -> pl.DataFrame:
+        """Flent keeps no histograms: none has a bucket."""
+        import polars as pl
+
+        _ = (quantity, flow, link)
+        return pl.DataFrame(schema={"lower": pl.Int64, "width": pl.Int64, "count": pl.Int64})
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data file, or a folder of them, that has been read."""
+
+    path: Path
+    files: list[DataFile]
+
+    def results(
+        self,
+        root: Path,
+        params: dict[str, float | str],
+        labels: dict[str, str],
+        warmup_s: float,
+    ) -> Results:
+        """The files as runs of a point."""
+        points: list[Run] = [
+            FlentRun(params, labels, i, file.path.name, file.path, file, warmup_s)
+            for i, file in enumerate(self.files)
+        ]
+        bytes_ = hashlib.sha256()
+        for file in self.files:
+            bytes_.update(file.path.read_bytes())
+        versions = dict.fromkeys(str(f.metadata.get("FLENT_VERSION") or "?") for f in self.files)
+        titles = dict.fromkeys(file.title for file in self.files)
+        title = next(iter(titles)) if len(titles) == 1 else ""
+        return Results(
+            id=f"{self.path.name.removesuffix(SUFFIX)}-{bytes_.hexdigest()[:8]}",
+            title=title or self.path.name.removesuffix(SUFFIX),
+            engine=ENGINE,
+            version=", ".join(versions),
+            axes=[],
+            points=points,
+            root=root,
+        )
+
+
+def is_source(path: Path) -> bool:
+    """Whether this is Flent's: a data file, or a folder that holds some and no results."""
+    if path.is_dir():
+        ours = any((path / name).exists() for name in ("index.json", "manifest.json", "sweeps"))
+        return not ours and any(map(is_named_so, path.iterdir()))
+    return is_named_so(path)
+
+
+def read_sources(paths: Sequence[Path]) -> list[Source]:
+    """Reads data files and folders of them; says all that is wrong at once."""
+    groups = [
+        sorted(file for file in path.iterdir() if is_named_so(file)) if path.is_dir() else [path]
+        for path in paths
+    ]
+    every = [file for group in groups for file in group]
+    files = dict(zip(every, read_all(every), strict=True))
+    sources = [
+        Source(path, [files[file] for file in group])
+        for path, group in zip(paths, groups, strict=True)
+    ]
+    problems = [problem for source in sources for problem in _strangers(source)]
+    if problems:
+        raise InputError("\n".join(problems))
+    return sources
+
+
+def _strangers(source: Source) -> list[str]:
+    """Files of a folder that are not of the same set-up as its first."""
+    first = source.files[0]
+    return [
+        f"{file.path}: {file.test} with {', '.join(file.flows)}; expected {first.test} with "
+        f"{', '.join(first.flows)} as in {first.path.name}: the files of a folder are replicates "
+        "of one set-up"
+        for file in source.files[1:]
+        if (file.test, file.flows) != (first.test, first.flows)
+    ]
