@@ -202,6 +202,7 @@ zzz = 1
         f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "warmup"?
         f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "bottleneck"?
         f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service, schedule; did you mean "queue"?
+<<<<<<< HEAD
         f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, tcp; did you mean "start"?
         f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack, sce_receiver, pacing_ss_ratio, pacing_ca_ratio; did you mean "initial_cwnd"?
         f.toml:14:1: unknown key "zzz" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack, sce_receiver, pacing_ss_ratio, pacing_ca_ratio
@@ -227,6 +228,11 @@ sce_receiver = "splt"
         f.toml:12:59: wrong value "half" for "ssthresh"; expected one of half-loss-cwnd, max; did you mean "half-loss-cwnd"?
         f.toml:17:7: cubic-sce answers SCE marks, which only packets with ECN can bear; expected ecn = true, or no ecn key
         f.toml:19:16: wrong value "splt" for "sce_receiver"; expected one of auto, off, split, split-delayed, dither; did you mean "split"?
+=======
+        f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, tcp; did you mean "start"?
+        f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack; did you mean "initial_cwnd"?
+        f.toml:14:1: unknown key "zzz" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack
+>>>>>>> cake
         "#,
     );
 }
@@ -342,7 +348,7 @@ packetsize = 5
         f.toml:4:40: red has no option "limt"; expected one of {options of red}; did you mean "limit"?
         f.toml:6:23: reno has no option "bta"; expected one of {options of reno}; did you mean "beta"?
         f.toml:8:8: unknown kind of traffic "cbrr"; expected one of {kinds}; did you mean "cbr"?
-        f.toml:11:1: cbr has no option "packetsize"; expected one of kind, name, count, start, stop, rtt, route, reverse, {options of cbr}; did you mean "packet_size"?
+        f.toml:11:1: cbr has no option "packetsize"; expected one of kind, name, count, start, stop, rtt, route, reverse, hosts, dscp, {options of cbr}; did you mean "packet_size"?
         "#,
     );
     check(
@@ -791,7 +797,7 @@ fn set_on_the_command_line() {
         --set flows.foo.rtt=3ms:1:7: there is no "foo" in flows; expected one of cubic, reno
         --set path.rtt=[1:1:12: unclosed array; expected `]`
         --set a..b=3:1:3: "a..b" is not a path; expected keys with dots between them, such as "bottleneck.rate" or "flows[0].rtt"
-        --set flows.reno.strt=1s:1:12: unknown key "strt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, tcp; did you mean "start"?
+        --set flows.reno.strt=1s:1:12: unknown key "strt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, tcp; did you mean "start"?
         --set bottleneck.queue.limit=64kb:1:24: wrong value "64kb" for "limit"; expected a number of packets such as "1000p"
         "#
         .replace("RATE", RATE),

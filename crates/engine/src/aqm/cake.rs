@@ -1,7 +1,7 @@
 //! Cake: shaper, tins, flow queues and Cobalt in one discipline.
 //!
 //! Follows Linux 7.3 sch_cake; the SCE ramp follows the Cake of the authors of
-//! SCE (June 2019), which Linux does not have. Cake keeps the link's rate
+//! SCE (June 2019), which Linux does not have (`aqm::sce`). Cake keeps the link's rate
 //! itself: a link with it has no shaper of its own, and what Cake charges for a
 //! packet (`overhead`, `mpu`, `atm`) is what the link's rate is charged.
 //!
@@ -11,20 +11,21 @@
 //! | `tins` | classes by DSCP |
 //! | `flows` | set-associative hash, DRR++, host isolation |
 //! | `cobalt` | CoDel and BLUE |
-//! | `sce` | the ramp of SCE marks |
 //! | `ack_filter` | the ACK filter |
 //! | `memory` | what counts against the memory limit |
 //!
 //! Known deviations: flows and hosts are told apart by a mix of their numbers
-//! with the run's seed where Linux hashes addresses and ports with a secret of
-//! its boot; of queues equally long an overflow drops from the first, where
-//! Linux takes the one its heap has on top; every packet is one segment, so
+//! with the run's seed where Linux takes the hash of the sender's socket, or one
+//! of the addresses with a secret of its boot; of queues equally long an overflow drops from the first, where
+//! Linux takes the one its heap has on top; queues of a host with more than 16
+//! bulk queues get what several rounds bring at once; every packet is one segment, so
 //! that there is nothing for `split_gso` to split. There is no `unlimited`,
 //! `autorate-ingress`, `nat` and `fwmark`. On a trace Cake shapes at the mean
 //! rate.
 
 use tailback_record::Cause;
 
+use super::sce::Ramp;
 use super::{Backlog, Build, Dequeue, FlowInfo, Queue, QueueContext, Sink};
 use crate::packet::{Ecn, Packet, flags};
 use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options, Value};
@@ -35,7 +36,6 @@ mod ack_filter;
 mod cobalt;
 mod flows;
 mod memory;
-mod sce;
 mod shaper;
 #[cfg(test)]
 mod tests;
@@ -44,7 +44,6 @@ mod tins;
 use ack_filter::{AckFilter, redundant_ack};
 use cobalt::{Fresh, Params};
 use flows::{Flows, Isolation, Keys};
-use sce::Ramp;
 use shaper::{Framing, PerByte, Shaper, Sizes};
 use tins::Tins;
 
@@ -294,9 +293,9 @@ struct Tin {
 }
 
 impl Tin {
-    fn new(config: &Config) -> Tin {
+    fn new(config: &Config, seed: u64) -> Tin {
         Tin {
-            flows: Flows::new(config.isolation, config.fresh),
+            flows: Flows::new(config.isolation, config.fresh, seed),
             params: Params {
                 target: 0,
                 interval: 0,
@@ -383,7 +382,9 @@ impl Cake {
         let count = config.tins.rates(1).len();
         let mut cake = Cake {
             index: config.tins.index(),
-            tins: (0..count).map(|_| Tin::new(&config)).collect(),
+            tins: (0..count)
+                .map(|_| Tin::new(&config, context.rng.bits()))
+                .collect(),
             config,
             shaper: Shaper::default(),
             known: Vec::new(),
@@ -603,7 +604,7 @@ impl Queue for Cake {
         self.backlog.bytes += len;
         self.backlog.packets += 1;
         self.memory.0 += u64::from(memory::truesize(&packet));
-        tin.flows.push(index, packet, &mut self.rng);
+        tin.flows.push(index, packet);
         if self.config.ack_filter != AckFilter::Off {
             let queue = &tin.flows.get(index).packets;
             let old = redundant_ack(queue, self.config.ack_filter);
@@ -620,6 +621,11 @@ impl Queue for Cake {
 
     fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
         let clock = now.ns() as i64;
+        if self.stopped {
+            // It is asked again: what could not be sent is not due.
+            self.stopped = false;
+            self.shaper.resume(clock);
+        }
         let mut decaying = true;
         loop {
             if self.backlog.packets == 0 {
@@ -635,7 +641,7 @@ impl Queue for Cake {
                 0
             };
             let emptied = loop {
-                let next = self.tins[t].flows.next(decaying, &mut self.rng);
+                let next = self.tins[t].flows.next(decaying);
                 decaying = false;
                 let Some((index, list)) = next else {
                     return Dequeue::Empty;
@@ -658,14 +664,11 @@ impl Queue for Cake {
         }
     }
 
-    fn rate_changed(&mut self, rate: Rate, now: Time) {
-        // A link at rest is not asked; then what it could not send is not due.
+    fn rate_changed(&mut self, rate: Rate, _now: Time) {
+        // Without a rate it is not asked for anything.
         if rate.0 == 0 {
             self.stopped = true;
             return;
-        }
-        if std::mem::take(&mut self.stopped) {
-            self.shaper.resume(now.ns() as i64);
         }
         self.configure(rate);
     }

@@ -5,17 +5,26 @@
 //! has used up its quantum, and decaying while it is empty but its AQM still
 //! remembers something. Bulk queues are counted by host: what a queue gets in
 //! a round is divided by the bulk queues of the busier of its hosts.
+//!
+//! Linux visits every bulk queue in every round. With a thousand queues of one
+//! host that is a thousand visits for each packet, as each then gets a byte or
+//! two a round. Here a queue of a host with many bulk queues gets at once what
+//! it will have after the rounds in which it cannot send yet, and waits that
+//! many rounds.
 
 use std::collections::VecDeque;
 
 use super::cobalt::{Cobalt, Fresh, Params};
 use crate::packet::Packet;
-use crate::rng::Stream;
 
 /// Queues of a tin.
 pub const QUEUES: usize = 1024;
 /// Queues that a flow may fall into.
 const WAYS: usize = 8;
+/// Most rounds that are dealt with at once.
+const ROUNDS: usize = 256;
+/// Bulk queues of a host above which they are.
+const MANY: u16 = 16;
 /// No queue: the end of a list.
 const NONE: u16 = u16::MAX;
 
@@ -118,10 +127,21 @@ struct Ends {
 pub enum List {
     /// Sparse queues.
     New,
-    /// Bulk queues.
-    Old,
     /// Empty queues that remember.
     Decaying,
+    /// Bulk queues of a round.
+    Old(u8),
+}
+
+impl List {
+    #[inline]
+    fn index(self) -> usize {
+        match self {
+            List::New => 0,
+            List::Decaying => 1,
+            List::Old(round) => 2 + usize::from(round),
+        }
+    }
 }
 
 /// Queues by state.
@@ -144,7 +164,16 @@ pub struct Flows {
     /// Bytes of each queue, apart for the search of the longest.
     backlogs: Box<[u32]>,
     hosts: Box<[Host]>,
-    lists: [Ends; 3],
+    /// Sparse and decaying queues, then bulk ones by the round they wait for.
+    lists: Box<[Ends; 2 + ROUNDS]>,
+    /// The rounds that some bulk queue waits for.
+    waited_for: [u64; ROUNDS / 64],
+    /// How many those are.
+    waiting: u16,
+    /// The round of the bulk queues.
+    round: usize,
+    /// State of the generator that dithers.
+    dither: u64,
     /// Queues by state.
     pub population: Population,
     /// Bytes of a round.
@@ -153,7 +182,7 @@ pub struct Flows {
 
 impl Flows {
     /// Empty queues: one if nothing is told apart.
-    pub fn new(isolation: Isolation, fresh: Fresh) -> Flows {
+    pub fn new(isolation: Isolation, fresh: Fresh, seed: u64) -> Flows {
         let count = if isolation.blind() { 1 } else { QUEUES };
         let flow = Flow {
             packets: VecDeque::new(),
@@ -175,7 +204,11 @@ impl Flows {
             tags: vec![0; count].into(),
             backlogs: vec![0; count].into(),
             hosts: vec![Host::default(); count].into(),
-            lists: [none; 3],
+            lists: Box::new([none; 2 + ROUNDS]),
+            waited_for: [0; ROUNDS / 64],
+            waiting: 0,
+            round: 0,
+            dither: seed,
             population: Population::default(),
             quantum: 1514,
         }
@@ -273,9 +306,19 @@ impl Flows {
         }
     }
 
-    /// Bytes a queue gets in a round: dithered, so that nothing is lost to rounding.
+    /// 16 random bits: dither alone, so a multiplication will do.
     #[inline]
-    fn share(&self, index: usize, rng: &mut Stream) -> i32 {
+    fn bits(&mut self) -> u32 {
+        self.dither = self
+            .dither
+            .wrapping_mul(0x5851_F42D_4C95_7F2D)
+            .wrapping_add(0x1405_7B7E_F767_814F);
+        (self.dither >> 48) as u32
+    }
+
+    /// Bulk queues of the busier of a queue's hosts.
+    #[inline]
+    fn load(&self, index: usize) -> u16 {
         let flow = &self.flows[index];
         let mut load = 1;
         if self.isolation.counts_sources() {
@@ -284,13 +327,24 @@ impl Flows {
         if self.isolation.counts_destinations() {
             load = load.max(self.hosts[usize::from(flow.destination)].bulk[1]);
         }
-        let part = u32::from(u16::MAX / load);
-        ((self.quantum * part + (rng.bits() >> 48) as u32) >> 16) as i32
+        load
+    }
+
+    /// Bytes a queue gets in a round, in units of 2^-16.
+    #[inline]
+    fn share(&self, load: u16) -> u32 {
+        self.quantum * u32::from(u16::MAX / load)
+    }
+
+    /// What a queue begins with: dithered, so that nothing is lost to rounding.
+    #[inline]
+    fn first_share(&mut self, index: usize) -> i32 {
+        ((self.share(self.load(index)) + self.bits()) >> 16) as i32
     }
 
     /// Appends a packet; its queue takes its place in the round.
     #[inline]
-    pub fn push(&mut self, index: usize, packet: Packet, rng: &mut Stream) {
+    pub fn push(&mut self, index: usize, packet: Packet) {
         self.backlogs[index] += u32::from(packet.len);
         self.flows[index].packets.push_back(packet);
         match self.flows[index].set {
@@ -307,7 +361,7 @@ impl Flows {
                 self.link(index, List::New);
                 self.population.sparse += 1;
                 self.flows[index].set = Set::Sparse;
-                self.flows[index].deficit = self.share(index, rng);
+                self.flows[index].deficit = self.first_share(index);
             }
         }
     }
@@ -347,18 +401,11 @@ impl Flows {
     /// The queue whose turn it is and may send: one decaying queue first if
     /// `decaying`, then sparse, then bulk ones.
     #[inline]
-    pub fn next(&mut self, mut decaying: bool, rng: &mut Stream) -> Option<(usize, List)> {
+    pub fn next(&mut self, mut decaying: bool) -> Option<(usize, List)> {
         loop {
-            let order = if decaying {
-                [List::Decaying, List::New, List::Old]
-            } else {
-                [List::New, List::Old, List::Decaying]
-            };
+            let list = self.first_list(decaying)?;
             decaying = false;
-            let list = order
-                .into_iter()
-                .find(|list| self.lists[*list as usize].first != NONE)?;
-            let index = usize::from(self.lists[list as usize].first);
+            let index = usize::from(self.lists[list.index()].first);
             if self.flows[index].deficit > 0 {
                 return Some((index, list));
             }
@@ -371,9 +418,79 @@ impl Flows {
                     self.become_bulk(index);
                 }
             }
-            self.flows[index].deficit += self.share(index, rng);
-            self.relink(index, list, List::Old);
+            let rounds = self.refill(index);
+            // Alone, it is next in any round.
+            if self.waiting > 1 || matches!(list, List::New | List::Decaying) {
+                self.unlink(index, list);
+                self.wait(index, rounds);
+            }
         }
+    }
+
+    /// The list that is served next.
+    #[inline]
+    fn first_list(&mut self, decaying: bool) -> Option<List> {
+        let filled = |flows: &Self, list: List| flows.lists[list.index()].first != NONE;
+        if decaying && filled(self, List::Decaying) {
+            return Some(List::Decaying);
+        }
+        if filled(self, List::New) {
+            return Some(List::New);
+        }
+        let round = List::Old(self.round as u8);
+        if filled(self, round) {
+            return Some(round);
+        }
+        if let Some(round) = self.next_round() {
+            self.round = round;
+            return Some(List::Old(round as u8));
+        }
+        filled(self, List::Decaying).then_some(List::Decaying)
+    }
+
+    /// The next round that a bulk queue waits for.
+    #[inline]
+    fn next_round(&self) -> Option<usize> {
+        const WORDS: usize = ROUNDS / 64;
+        let at = self.round / 64;
+        // The rest of this word, the other words, then its beginning.
+        let rest = self.waited_for[at] & (u64::MAX << (self.round % 64));
+        if rest != 0 {
+            return Some(at * 64 + rest.trailing_zeros() as usize);
+        }
+        (1..=WORDS).map(|i| (at + i) % WORDS).find_map(|i| {
+            let word = self.waited_for[i];
+            (word != 0).then(|| i * 64 + word.trailing_zeros() as usize)
+        })
+    }
+
+    /// Gives a queue its share of one round, or of as many as it has to wait
+    /// for in any case; returns how many.
+    #[inline]
+    fn refill(&mut self, index: usize) -> usize {
+        let load = self.load(index);
+        let share = self.share(load);
+        let bits = self.bits();
+        let flow = &mut self.flows[index];
+        let mut rounds = 1;
+        if load > MANY {
+            // No round brings more than this.
+            let most = (share >> 16) + 1;
+            let without = flow.deficit.unsigned_abs() / most;
+            rounds = (without as usize + 1).min(ROUNDS - 1);
+        }
+        let got = (u64::from(share) * rounds as u64 + u64::from(bits)) >> 16;
+        flow.deficit += got as i32;
+        rounds
+    }
+
+    /// Puts a queue at the end of those that wait so many rounds.
+    #[inline]
+    fn wait(&mut self, index: usize, rounds: usize) {
+        let round = (self.round + rounds) % ROUNDS;
+        self.waited_for[round / 64] |= 1 << (round % 64);
+        self.waiting += 1;
+        self.link(index, List::Old(round as u8));
     }
 
     fn become_bulk(&mut self, index: usize) {
@@ -399,7 +516,8 @@ impl Flows {
         if remembers {
             self.population.decaying += 1;
             self.flows[index].set = Set::Decaying;
-            self.relink(index, list, List::Decaying);
+            self.unlink(index, list);
+            self.link(index, List::Decaying);
         } else {
             self.flows[index].set = Set::None;
             self.unlink(index, list);
@@ -415,18 +533,8 @@ impl Flows {
         loads
     }
 
-    #[inline]
-    fn relink(&mut self, index: usize, from: List, to: List) {
-        let ends = self.lists[from as usize];
-        if from == to && ends.last == index as u16 {
-            return;
-        }
-        self.unlink(index, from);
-        self.link(index, to);
-    }
-
     fn link(&mut self, index: usize, list: List) {
-        let ends = &mut self.lists[list as usize];
+        let ends = &mut self.lists[list.index()];
         let last = std::mem::replace(&mut ends.last, index as u16);
         if last == NONE {
             ends.first = index as u16;
@@ -440,13 +548,18 @@ impl Flows {
 
     fn unlink(&mut self, index: usize, list: List) {
         let (prev, next) = (self.flows[index].prev, self.flows[index].next);
+        self.waiting -= u16::from(matches!(list, List::Old(_)));
         if prev == NONE {
-            self.lists[list as usize].first = next;
+            self.lists[list.index()].first = next;
+            if let (NONE, List::Old(round)) = (next, list) {
+                let round = usize::from(round);
+                self.waited_for[round / 64] &= !(1 << (round % 64));
+            }
         } else {
             self.flows[usize::from(prev)].next = next;
         }
         if next == NONE {
-            self.lists[list as usize].last = prev;
+            self.lists[list.index()].last = prev;
         } else {
             self.flows[usize::from(next)].prev = prev;
         }

@@ -2,14 +2,14 @@
 //! them, not their bytes.
 //!
 //! For segments that the kernel sends one by one, on 64 bits: a data segment is
-//! its payload and 896 bytes of headers and bookkeeping; a pure ACK counts 2
+//! its payload and 832 bytes of headers and bookkeeping; a pure ACK counts 2
 //! (the kernel keeps ACKs out of such limits); a datagram lies in one buffer
 //! whose size is a power of two, and 256 bytes besides.
 
 use crate::packet::{Packet, flags};
 
 /// Buffer head and bookkeeping of a TCP segment, bytes.
-const SEGMENT: u32 = 896;
+const SEGMENT: u32 = 832;
 /// What the kernel writes for a pure ACK.
 const PURE_ACK: u32 = 2;
 /// Bookkeeping of a buffer, and what stands at its end.

@@ -358,6 +358,35 @@ fn triple_isolation_of_two_pairs_of_hosts() {
     assert_eq!(bulk, [1, 7]);
 }
 
+/// Where a host has so many bulk queues that they wait several rounds at once.
+#[test]
+fn forty_flows_of_a_host_share_among_themselves_and_with_another() {
+    for (first, mode) in [(1, "triple-isolate"), (20, "dual-srchost")] {
+        let mut bench = Bench::new(20_000_000, &[word("flow", mode)]);
+        let info: Vec<FlowInfo> = (0..41u32)
+            .map(|flow| FlowInfo {
+                source: u32::from(flow >= first),
+                destination: 10 + u32::from(flow >= first),
+                dscp: 0,
+            })
+            .collect();
+        bench.cake.flows(&info);
+        let sent = bench.shares(&[MTU; 41], 12_000 * MS);
+        let total = sent.iter().sum::<u64>() as f64;
+        let of = |flows: &[u64]| flows.iter().sum::<u64>() as f64 / total;
+        let share = of(&sent[..first as usize]);
+        assert!((share - 0.5).abs() < 0.005, "{mode}: {share}");
+        for (part, host) in [(0..first, first), (first..41, 41 - first)] {
+            for flow in part {
+                let fair = 0.5 / f64::from(host);
+                let error = of(&sent[flow as usize..][..1]) / fair - 1.0;
+                // Each sends 240 packets or more: two of them, Cobalt's drops aside.
+                assert!(error.abs() < 0.02, "{mode} flow {flow}: {error}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_set_holds_eight_flows_and_then_they_collide() {
     let isolation = Isolation {
@@ -365,8 +394,7 @@ fn a_set_holds_eight_flows_and_then_they_collide() {
         sources: true,
         destinations: true,
     };
-    let mut flows = Flows::new(isolation, Fresh::Linux);
-    let mut rng = Stream::new(1, "a", "b");
+    let mut flows = Flows::new(isolation, Fresh::Linux, 1);
     let keys = |n: u32| Keys {
         tag: 1024 * (n + 1) + 21,
         source: 7 + n,
@@ -375,7 +403,7 @@ fn a_set_holds_eight_flows_and_then_they_collide() {
     let mut seen = Vec::new();
     for n in 0..8 {
         let index = flows.find(&keys(n));
-        flows.push(index, Packet::new(n, MTU, Ecn::NotEct), &mut rng);
+        flows.push(index, Packet::new(n, MTU, Ecn::NotEct));
         seen.push(index);
     }
     // From the home on, around its set of eight.
@@ -539,11 +567,11 @@ fn inverse_roots() {
         c.update_root();
         let exact = 4_294_967_296.0 / libm::sqrt(f64::from(count));
         let error = (f64::from(c.rec_inv_sqrt) - exact).abs() / exact;
-        // One step from the value before leaves 3/8 of 1/count^2, and the last
-        // of 32 digits is lost a few times.
+        // One step from the value before leaves 3/8 of 1/count^2; of the square
+        // a unit of 32 digits is lost, which is count/2^32 of it.
         let n = f64::from(count);
         let step = if count < 16 { 0.0 } else { 1.0 / (n * n) };
-        let allowed = step + 8.0 / exact;
+        let allowed = step + (n + 4.0) / 4_294_967_296.0;
         assert!(error < allowed, "{count}: {error}");
     }
 }
@@ -629,7 +657,7 @@ fn the_last_packet_of_a_queue_is_never_dropped() {
 
 #[test]
 fn overflow_drops_the_oldest_of_the_longest_queue() {
-    let limit = ("memlimit", Value::Bytes(crate::units::Bytes(100_000)));
+    let limit = ("memlimit", Value::Bytes(crate::units::Bytes(42 * 2_280)));
     let mut bench = Bench::new(10_000_000, &[word("flow", "flows"), limit]);
     for n in 0..10 {
         bench.data(0, 1, MTU, Ecn::NotEct);
@@ -638,14 +666,14 @@ fn overflow_drops_the_oldest_of_the_longest_queue() {
         packet.seq = n;
         bench.put(0, packet);
     }
-    // Segments of 1448 bytes take 2344: 42 fit.
+    // Segments of 1448 bytes take 2280: 42 fit.
     for n in 10..32 {
         let mut packet = Packet::new(0, MTU, Ecn::NotEct);
         packet.payload = MTU - 66;
         packet.seq = n;
         bench.put(0, packet);
     }
-    assert_eq!(bench.cake.memory.0, 42 * 2_344);
+    assert_eq!(bench.cake.memory.0, 42 * 2_280);
     assert_eq!(bench.sink.counts.drops(), 0);
     // A packet of the short queue costs one of the long one.
     bench.data(0, 1, MTU, Ecn::NotEct);

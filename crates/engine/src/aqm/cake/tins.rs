@@ -91,7 +91,7 @@ impl Tins {
             Tins::Diffserv3 => vec![rate, rate >> 4, rate >> 2],
             Tins::Diffserv4 => vec![rate, rate >> 4, rate >> 1, rate >> 2],
             Tins::Precedence | Tins::Diffserv8 => {
-                let of = |rate: &u64| Some(rate * 7 >> 3);
+                let of = |rate: &u64| Some((rate * 7) >> 3);
                 std::iter::successors(Some(rate), of).take(8).collect()
             }
         }
