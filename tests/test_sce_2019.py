@@ -313,7 +313,10 @@ def test_what_a_mechanism_does_is_told_of_the_cells_it_concerns() -> None:
     plan = ablation.plan(quick=False, seeds=1)
     rows = [ablation.BASELINE, *(tried.id for tried in ablation.TRIED)]
     remarks = [f"{r.id}/{name}" for r in ablation.REMARKS for name in (ablation.BASELINE, *r.tried)]
-    assert list(plan) == [*rows, *remarks]
+    receivers = [f"receiver/{name}" for name in ablation.RECEIVERS]
+    assert list(plan) == [*rows, *receivers, *remarks]
+    # One flow, and three pairs in three modes.
+    assert len(plan["receiver/precise"]) == 10
     concerned = {batch.setup for batch in plan["no-unit-quirk"]}
     assert all(set(setup.ccs) & {"reno-sce", "dctcp-sce"} for setup in concerned)
     assert {batch.setup.mode for batch in plan["slope"]} == {"flowblind sce-single"}
