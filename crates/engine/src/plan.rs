@@ -372,6 +372,23 @@ pub enum Pacing {
     Fq,
 }
 
+/// How a receiver tells of SCE marks, with the ESCE bit of its ACKs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SceReceiver {
+    /// As `Split` if the sender's congestion control is one of SCE, else not at all.
+    Auto,
+    /// Not at all: ECT(1) is ECT(0).
+    Off,
+    /// When marks begin or end, what was delayed is acknowledged first, and
+    /// what brought the change at once.
+    Split,
+    /// The same, but what brought the change is delayed as ever.
+    SplitDelayed,
+    /// ACKs come as ever, and as many segments are acknowledged with ESCE as
+    /// were marked.
+    Dither,
+}
+
 /// Options of the TCP stack.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpPlan {
@@ -397,6 +414,12 @@ pub struct TcpPlan {
     pub growth: Growth,
     /// Whether the receiver spends its quick ACKs at the start.
     pub quickack: bool,
+    /// How the receiver tells of SCE marks.
+    pub sce_receiver: SceReceiver,
+    /// Pacing rate in slow start, percent of cwnd/srtt (Linux `tcp_pacing_ss_ratio`).
+    pub pacing_ss_ratio: u32,
+    /// The same in congestion avoidance (Linux `tcp_pacing_ca_ratio`).
+    pub pacing_ca_ratio: u32,
 }
 
 impl Default for TcpPlan {
@@ -412,6 +435,9 @@ impl Default for TcpPlan {
             pacing: Pacing::Auto,
             growth: Growth::Segments,
             quickack: true,
+            sce_receiver: SceReceiver::Auto,
+            pacing_ss_ratio: 200,
+            pacing_ca_ratio: 120,
         }
     }
 }

@@ -7,7 +7,7 @@ use tailback_engine::aqm;
 use tailback_engine::cc::{self, EcnNeed};
 use tailback_engine::plan::{
     Algorithm, FlowPlan, Growth, LinkMode, LinkPlan, Pacing, Plan, RatePlan, RecordPlan,
-    SeriesMode, TcpPlan, TrafficPlan,
+    SceReceiver, SeriesMode, TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::{self, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
@@ -321,6 +321,8 @@ fn stack(fields: &Fields<'_>, base: Option<&TcpPlan>) -> TcpPlan {
             ("delack", Some(Value::Bool(b))) => tcp.delack = b,
             ("timestamps", Some(Value::Bool(b))) => tcp.timestamps = b,
             ("quickack", Some(Value::Bool(b))) => tcp.quickack = b,
+            ("pacing_ss_ratio", Some(Value::Int(i))) => tcp.pacing_ss_ratio = i as u32,
+            ("pacing_ca_ratio", Some(Value::Int(i))) => tcp.pacing_ca_ratio = i as u32,
             ("rwnd", Some(Value::Bytes(b))) => tcp.rwnd = b,
             ("pacing", Some(Value::Word(word))) => {
                 tcp.pacing = match word {
@@ -333,6 +335,15 @@ fn stack(fields: &Fields<'_>, base: Option<&TcpPlan>) -> TcpPlan {
                 tcp.growth = match word {
                     "acks" => Growth::Acks,
                     _ => Growth::Segments,
+                }
+            }
+            ("sce_receiver", Some(Value::Word(word))) => {
+                tcp.sce_receiver = match word {
+                    "off" => SceReceiver::Off,
+                    "split" => SceReceiver::Split,
+                    "split-delayed" => SceReceiver::SplitDelayed,
+                    "dither" => SceReceiver::Dither,
+                    _ => SceReceiver::Auto,
                 }
             }
             (name, Some(_)) => unreachable!("[tcp] {name} is read as the kind its key declares"),
@@ -532,12 +543,22 @@ fn flows(
             None => context.tcp.clone(),
         };
         let Some(choice) = cc else { continue };
-        let needs_ecn = || {
+        let need = || {
             let (name, options) = choice.algorithm.known().filter(|_| choice.right)?;
-            let built = (registry::find(cc::ENTRIES, name)?.build)(options);
-            Some(built.ecn_need() != EcnNeed::Optional)
+            Some((registry::find(cc::ENTRIES, name)?.build)(options).ecn_need())
         };
-        let ecn = fields.bool("ecn").or_else(needs_ecn).unwrap_or_default();
+        let need = need().unwrap_or(EcnNeed::Optional);
+        let ecn = fields.bool("ecn").unwrap_or(need != EcnNeed::Optional);
+        if need == EcnNeed::Sce && !ecn {
+            let name = choice.algorithm.name();
+            reader.problem(
+                Problem::new(
+                    fields.span_of("ecn"),
+                    format!("{name} answers SCE marks, which only packets with ECN can bear"),
+                )
+                .expected("ecn = true, or no ecn key"),
+            );
+        }
         let bytes: Option<Bytes> = fields.bytes("bytes");
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
         let (hosts, dscp) = hosts(reader, &fields);

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, Pacing, Plan, RatePlan, SeriesMode, TcpPlan, TrafficPlan,
+    Algorithm, FlowPlan, Growth, LinkMode, Pacing, Plan, RatePlan, SceReceiver, SeriesMode,
+    TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::{Kind, Opt, Options, Value};
 
@@ -324,6 +325,9 @@ fn tcp_json(tcp: &TcpPlan) -> Json {
         pacing,
         growth,
         quickack,
+        sce_receiver,
+        pacing_ss_ratio,
+        pacing_ca_ratio,
     } = tcp;
     json!({
         "mss": mss,
@@ -343,6 +347,15 @@ fn tcp_json(tcp: &TcpPlan) -> Json {
             Growth::Acks => "acks",
         },
         "quickack": quickack,
+        "sce_receiver": match sce_receiver {
+            SceReceiver::Auto => "auto",
+            SceReceiver::Off => "off",
+            SceReceiver::Split => "split",
+            SceReceiver::SplitDelayed => "split-delayed",
+            SceReceiver::Dither => "dither",
+        },
+        "pacing_ss_ratio": pacing_ss_ratio,
+        "pacing_ca_ratio": pacing_ca_ratio,
     })
 }
 

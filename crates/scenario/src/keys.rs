@@ -410,6 +410,24 @@ pub(crate) static TCP: TableDef = TableDef {
             "true",
             "Whether the receiver acknowledges every segment at the start.",
         ),
+        new_key(
+            "sce_receiver",
+            word(&["auto", "off", "split", "split-delayed", "dither"]),
+            "auto",
+            "How the receiver tells the sender of SCE marks (ECT(1) where ECT(0) was sent): by an ACK of its own for what came before a change and one at once for what brought it (\"split\"; \"split-delayed\": the latter is delayed, as in some versions of the SCE kernels), by setting ESCE on as many segments' ACKs as were marked (\"dither\"), or not at all; \"auto\": \"split\" if the congestion control is one of SCE, else \"off\".",
+        ),
+        new_key(
+            "pacing_ss_ratio",
+            int(1, 1_000),
+            "200",
+            "Pacing rate in slow start (below half of ssthresh), percent of cwnd/srtt: Linux tcp_pacing_ss_ratio.",
+        ),
+        new_key(
+            "pacing_ca_ratio",
+            int(1, 1_000),
+            "120",
+            "The same afterwards: Linux tcp_pacing_ca_ratio.",
+        ),
     ],
 };
 

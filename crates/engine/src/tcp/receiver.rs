@@ -2,8 +2,9 @@
 //! (Linux `tcp_input.c`, `tcp_output.c`, `tcp_dctcp.h`).
 
 use super::ranges::Ranges;
+use super::sce::{Sce, SceEcho};
 use super::{Port, SYN_EXTRA};
-use crate::cc::EcnNeed;
+use crate::cc::{CeEcho, EcnNeed};
 use crate::packet::{Ecn, Packet, Sack, flags};
 use crate::plan::{Growth, TcpPlan};
 use crate::units::Time;
@@ -36,6 +37,9 @@ pub enum EcnEcho {
     Sticky,
     /// ECE per packet, an ACK at once when CE starts or ends (RFC 8257 section 3.2).
     PerPacket,
+    /// The same, but a packet with ECT(1) changes nothing: where SCE marks are
+    /// looked at first, DCTCP hears neither of CE nor of its absence.
+    PerPacketButEct1,
 }
 
 /// How many segments the window grows by at the start: it begins as half of
@@ -61,9 +65,16 @@ impl EcnEcho {
     pub fn of(ecn: bool, need: EcnNeed) -> EcnEcho {
         match (ecn, need) {
             (false, _) => EcnEcho::None,
-            (true, EcnNeed::Optional) => EcnEcho::Sticky,
-            (true, EcnNeed::Dctcp) => EcnEcho::PerPacket,
+            (true, EcnNeed::Optional | EcnNeed::Sce | EcnNeed::Dctcp(CeEcho::Sticky)) => {
+                EcnEcho::Sticky
+            }
+            (true, EcnNeed::Dctcp(CeEcho::Precise)) => EcnEcho::PerPacket,
+            (true, EcnNeed::Dctcp(CeEcho::SceHoldsCe)) => EcnEcho::PerPacketButEct1,
         }
+    }
+
+    fn is_per_packet(self) -> bool {
+        matches!(self, EcnEcho::PerPacket | EcnEcho::PerPacketButEct1)
     }
 }
 
@@ -71,8 +82,10 @@ impl EcnEcho {
 pub struct Receiver {
     /// Everything below has arrived.
     pub rcv_nxt: u64,
-    /// What the last ACK acknowledged (Linux `rcv_wup`).
+    /// `rcv_nxt` when the last ACK was sent (Linux `rcv_wup`).
     acked: u64,
+    /// What the last ACK acknowledged.
+    acked_to: u64,
     /// Segments beyond a hole.
     out_of_order: Ranges,
     /// Most recent blocks, the newest first (RFC 2018 section 4).
@@ -108,6 +121,7 @@ pub struct Receiver {
     dup_acks: u32,
     dup_acks_at: u64,
     echo: EcnEcho,
+    sce: Sce,
     ecn_seen: bool,
     /// Echo congestion (Linux `TCP_ECN_DEMAND_CWR`).
     demand_cwr: bool,
@@ -128,6 +142,7 @@ impl Receiver {
         Receiver {
             rcv_nxt: 0,
             acked: 0,
+            acked_to: 0,
             out_of_order: Ranges::default(),
             recent: [(0, 0); 4],
             recent_len: 0,
@@ -152,6 +167,7 @@ impl Receiver {
             dup_acks: 0,
             dup_acks_at: 0,
             echo,
+            sce: Sce::default(),
             ecn_seen: false,
             demand_cwr: false,
             ce: false,
@@ -159,8 +175,13 @@ impl Receiver {
             flow,
             header: plan.header,
             delayed: plan.delack,
-            ect_acks: echo == EcnEcho::PerPacket,
+            ect_acks: echo.is_per_packet(),
         }
+    }
+
+    /// Tells of SCE marks from now on.
+    pub fn echo_sce(&mut self, echo: SceEcho) {
+        self.sce.echo = echo;
     }
 
     /// When this receiver next wants [`Receiver::on_timer`].
@@ -301,10 +322,11 @@ impl Receiver {
                 if self.ecn_seen {
                     self.enter_quickack(2);
                 }
+                self.sce.prior_rcv_nxt = self.rcv_nxt;
                 return;
             }
             Ecn::Ce => {
-                if self.echo == EcnEcho::PerPacket {
+                if self.echo.is_per_packet() {
                     self.ce_changed(true, port);
                 }
                 if !self.demand_cwr {
@@ -314,12 +336,29 @@ impl Receiver {
                 }
             }
             Ecn::Ect0 | Ecn::Ect1 => {
-                if self.echo == EcnEcho::PerPacket {
+                let marked = ecn == Ecn::Ect1;
+                if self.sce.echo != SceEcho::Off {
+                    self.note_sce(marked, port);
+                }
+                if self.echo == EcnEcho::PerPacket
+                    || (self.echo == EcnEcho::PerPacketButEct1 && !marked)
+                {
                     self.ce_changed(false, port);
                 }
             }
         }
         self.ecn_seen = true;
+        self.sce.prior_rcv_nxt = self.rcv_nxt;
+    }
+
+    /// SCE marks may have begun or ended: what was delayed is acknowledged first
+    /// with the old state.
+    fn note_sce(&mut self, marked: bool, port: &mut impl Port) {
+        if self.sce.splits(marked, self.delack < Time::NEVER) {
+            self.send_ack(self.sce.prior_rcv_nxt, port);
+            self.enter_quickack(u32::from(self.sce.echo == SceEcho::Split));
+        }
+        self.sce.note(marked);
     }
 
     /// RFC 8257 section 3.2: an ACK at once when CE starts or ends, and what
@@ -423,20 +462,29 @@ impl Receiver {
         if self.demand_cwr {
             ack.flags |= flags::ECE;
         }
+        if self.sce.echo != SceEcho::Off && self.sce.on_ack(up_to.saturating_sub(self.acked_to)) {
+            ack.flags |= flags::ESCE;
+        }
         if self.recent_len > 0 || self.dsack.is_some() {
             self.add_sack_blocks(&mut ack);
         }
-        if up_to == self.rcv_nxt && self.quick > 0 {
-            self.quick -= 1;
-            if self.quick == 0 {
-                self.ato = DELACK_MIN;
+        // An ACK that tells of the past only (of ECN) leaves what is due as it
+        // is, but counts as one for the two segments that call for the next
+        // (Linux `tcp_event_ack_sent`, `tcp_select_window`).
+        if up_to == self.rcv_nxt {
+            if self.quick > 0 {
+                self.quick -= 1;
+                if self.quick == 0 {
+                    self.ato = DELACK_MIN;
+                }
             }
+            self.ack_now = false;
+            self.delack = Time::NEVER;
         }
-        self.ack_now = false;
-        self.delack = Time::NEVER;
         self.compress = Time::NEVER;
         self.compressed = 0;
-        self.acked = up_to;
+        self.acked = self.rcv_nxt;
+        self.acked_to = up_to;
         port.send(ack);
     }
 
@@ -560,6 +608,143 @@ mod tests {
         let acks = end.data(1, ms(2), Ecn::Ce, 0);
         let told: Vec<_> = acks.iter().map(|a| (a.seq, a.has(flags::ECE))).collect();
         assert_eq!(told, [(1, false), (2, true)]);
+    }
+
+    /// What each of these packets, 1 ms apart, brings: (acknowledged, ECE, ESCE).
+    fn echoes(echo: EcnEcho, sce: SceEcho, packets: &[Ecn]) -> Vec<Vec<(u64, bool, bool)>> {
+        let mut end = End::new(echo);
+        end.receiver.echo_sce(sce);
+        let mut seq = 0;
+        packets
+            .iter()
+            .map(|&ecn| {
+                seq += 1;
+                let acks = end.data(seq - 1, ms(seq), ecn, 0);
+                acks.iter()
+                    .map(|a| (a.seq, a.has(flags::ECE), a.has(flags::ESCE)))
+                    .collect()
+            })
+            .collect()
+    }
+
+    const ECT: Ecn = Ecn::Ect0;
+    const SCE: Ecn = Ecn::Ect1;
+
+    /// A run of marks is acknowledged by itself, its first packet at once.
+    #[test]
+    fn acks_are_split_where_sce_marks_begin_and_end() {
+        let packets = [ECT, SCE, SCE, SCE, ECT, ECT, ECT, SCE, ECT, SCE];
+        let (no, yes) = (false, true);
+        assert_eq!(
+            echoes(EcnEcho::Sticky, SceEcho::Split, &packets),
+            [
+                vec![],
+                vec![(1, no, no), (2, no, yes)],
+                vec![],
+                vec![(4, no, yes)],
+                vec![],
+                vec![(6, no, no)],
+                vec![],
+                vec![(7, no, no), (8, no, yes)],
+                vec![],
+                vec![(9, no, no), (10, no, yes)],
+            ]
+        );
+        // With the delay, the ACK of what came before counts as one (the next
+        // is due two segments after it), and ends no delay.
+        assert_eq!(
+            echoes(EcnEcho::Sticky, SceEcho::SplitDelayed, &packets),
+            [
+                vec![],
+                vec![(1, no, no)],
+                vec![],
+                vec![(4, no, yes)],
+                vec![],
+                vec![(6, no, no)],
+                vec![],
+                vec![(7, no, no)],
+                vec![(8, no, yes)],
+                vec![(9, no, no)],
+            ]
+        );
+        // A change right after an ACK splits nothing.
+        let packets = [ECT, ECT, SCE, SCE, ECT, ECT];
+        let told = echoes(EcnEcho::Sticky, SceEcho::Split, &packets);
+        let acks: Vec<_> = told.into_iter().flatten().collect();
+        assert_eq!(acks, [(2, no, no), (4, no, yes), (6, no, no)]);
+    }
+
+    /// The last kind of packet decides: ESCE goes with the first ACK only.
+    #[test]
+    fn pending_esce_is_sent_once() {
+        let mut end = End::new(EcnEcho::Sticky);
+        end.receiver.echo_sce(SceEcho::Split);
+        end.data(0, ms(1), SCE, 0);
+        end.data(1, ms(2), SCE, 0);
+        // A duplicate is acknowledged at once, and says nothing of SCE.
+        let acks = end.data(0, ms(3), Ecn::NotEct, flags::RETRANSMIT);
+        assert_eq!((acks.len(), acks[0].has(flags::ESCE)), (1, false));
+    }
+
+    /// CE is echoed as RFC 3168 has it, ESCE or not, and does not end a run of marks.
+    #[test]
+    fn ce_and_sce_are_echoed_apart() {
+        let told = echoes(
+            EcnEcho::Sticky,
+            SceEcho::Split,
+            &[ECT, Ecn::Ce, SCE, SCE, Ecn::Ce, SCE],
+        );
+        let (no, yes) = (false, true);
+        assert_eq!(
+            told,
+            [
+                vec![],
+                // The first CE is acknowledged at once, and one more.
+                vec![(2, yes, no)],
+                vec![(3, yes, yes)],
+                vec![],
+                vec![(5, yes, yes)],
+                vec![],
+            ]
+        );
+        let off = echoes(EcnEcho::Sticky, SceEcho::Off, &[ECT, SCE, SCE, SCE]);
+        let acks: Vec<_> = off.into_iter().flatten().collect();
+        assert_eq!(acks, [(2, no, no), (4, no, no)]);
+    }
+
+    /// Three receivers for DCTCP: CE, then SCE-marked, then unmarked packets.
+    #[test]
+    fn dctcp_receivers_under_sce() {
+        use crate::cc::CeEcho;
+        let of = |echo| EcnEcho::of(true, EcnNeed::Dctcp(echo));
+        let packets = [ECT, Ecn::Ce, SCE, SCE, ECT, ECT, ECT];
+        let marked = |echo| -> Vec<(u64, bool)> {
+            let told = echoes(of(echo), SceEcho::Off, &packets);
+            told.into_iter().flatten().map(|a| (a.0, a.1)).collect()
+        };
+        let (no, yes) = (false, true);
+        assert_eq!(
+            marked(CeEcho::Precise),
+            [(1, no), (2, yes), (3, no), (5, no), (7, no)]
+        );
+        // The echo lasts until the first unmarked packet.
+        assert_eq!(
+            marked(CeEcho::SceHoldsCe),
+            [(1, no), (2, yes), (4, yes), (5, no), (7, no)]
+        );
+        // What is delayed is acknowledged up to the last packet that counted:
+        // of the marked one the sender hears as one without CE.
+        let told = echoes(
+            of(CeEcho::SceHoldsCe),
+            SceEcho::Off,
+            &[ECT, Ecn::Ce, SCE, ECT],
+        );
+        let acks: Vec<_> = told.into_iter().flatten().map(|a| (a.0, a.1)).collect();
+        assert_eq!(acks, [(1, no), (2, yes), (2, yes), (4, no)]);
+        assert_eq!(
+            marked(CeEcho::Sticky),
+            [(2, yes), (3, yes), (5, yes), (7, yes)]
+        );
     }
 
     /// RFC 2883 section 4: the duplicate, then the block that holds it.

@@ -3,7 +3,7 @@
 use super::*;
 use common::{flow, link, plan};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, RatePlan, Schedule, TrafficPlan,
+    Algorithm, FlowPlan, Growth, LinkMode, RatePlan, SceReceiver, Schedule, TrafficPlan,
 };
 use tailback_engine::registry::{Value, complete_defaults};
 use tailback_engine::units::{Bytes, Rate};
@@ -598,6 +598,24 @@ fn refusals_name_their_place() {
         (
             "flows[0].tcp.growth",
             Box::new(|p| p.flows[0].tcp.growth = Growth::Acks),
+        ),
+        (
+            "flows[0].tcp.sce_receiver",
+            Box::new(|p| p.flows[0].tcp.sce_receiver = SceReceiver::Split),
+        ),
+        (
+            "flows[0].tcp.pacing_ca_ratio",
+            Box::new(|p| p.flows[0].tcp.pacing_ca_ratio = 40),
+        ),
+        (
+            "flows[0].cc",
+            Box::new(|p| p.flows[0] = controlled("dctcp-sce", &[])),
+        ),
+        (
+            "flows[0].cc.receiver",
+            Box::new(|p| {
+                p.flows[0] = controlled("dctcp", &[("receiver", Value::Word("sticky"))]);
+            }),
         ),
         (
             "flows[0].tcp.header",
