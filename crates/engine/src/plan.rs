@@ -389,6 +389,16 @@ pub enum SceReceiver {
     Dither,
 }
 
+/// The receiver's buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiveBuffer {
+    /// As large as the receive window asks for from the start.
+    Fixed,
+    /// Tuned by Linux, from 128 KiB on, to what the application reads in a
+    /// round-trip time.
+    Auto,
+}
+
 /// Options of the TCP stack.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpPlan {
@@ -414,6 +424,9 @@ pub struct TcpPlan {
     pub growth: Growth,
     /// Whether the receiver spends its quick ACKs at the start.
     pub quickack: bool,
+    /// What the receiver's buffer is, which decides for how long it
+    /// acknowledges every segment.
+    pub rcvbuf: ReceiveBuffer,
     /// How the receiver tells of SCE marks.
     pub sce_receiver: SceReceiver,
     /// Pacing rate in slow start, percent of cwnd/srtt (Linux `tcp_pacing_ss_ratio`).
@@ -435,6 +448,7 @@ impl Default for TcpPlan {
             pacing: Pacing::Auto,
             growth: Growth::Segments,
             quickack: true,
+            rcvbuf: ReceiveBuffer::Fixed,
             sce_receiver: SceReceiver::Auto,
             pacing_ss_ratio: 200,
             pacing_ca_ratio: 120,

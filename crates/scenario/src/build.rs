@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use tailback_engine::aqm;
 use tailback_engine::cc::{self, EcnNeed};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, LinkPlan, Pacing, Plan, RatePlan, RecordPlan,
-    SceReceiver, SeriesMode, TcpPlan, TrafficPlan,
+    Algorithm, FlowPlan, Growth, LinkMode, LinkPlan, Pacing, Plan, RatePlan, ReceiveBuffer,
+    RecordPlan, SceReceiver, SeriesMode, TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::{self, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
@@ -321,6 +321,12 @@ fn stack(fields: &Fields<'_>, base: Option<&TcpPlan>) -> TcpPlan {
             ("delack", Some(Value::Bool(b))) => tcp.delack = b,
             ("timestamps", Some(Value::Bool(b))) => tcp.timestamps = b,
             ("quickack", Some(Value::Bool(b))) => tcp.quickack = b,
+            ("rcvbuf", Some(Value::Word(word))) => {
+                tcp.rcvbuf = match word {
+                    "auto" => ReceiveBuffer::Auto,
+                    _ => ReceiveBuffer::Fixed,
+                }
+            }
             ("pacing_ss_ratio", Some(Value::Int(i))) => tcp.pacing_ss_ratio = i as u32,
             ("pacing_ca_ratio", Some(Value::Int(i))) => tcp.pacing_ca_ratio = i as u32,
             ("rwnd", Some(Value::Bytes(b))) => tcp.rwnd = b,

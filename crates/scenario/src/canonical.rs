@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, Pacing, Plan, RatePlan, SceReceiver, SeriesMode,
-    TcpPlan, TrafficPlan,
+    Algorithm, FlowPlan, Growth, LinkMode, Pacing, Plan, RatePlan, ReceiveBuffer, SceReceiver,
+    SeriesMode, TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::{Kind, Opt, Options, Value};
 
@@ -325,6 +325,7 @@ fn tcp_json(tcp: &TcpPlan) -> Json {
         pacing,
         growth,
         quickack,
+        rcvbuf,
         sce_receiver,
         pacing_ss_ratio,
         pacing_ca_ratio,
@@ -347,6 +348,10 @@ fn tcp_json(tcp: &TcpPlan) -> Json {
             Growth::Acks => "acks",
         },
         "quickack": quickack,
+        "rcvbuf": match rcvbuf {
+            ReceiveBuffer::Fixed => "fixed",
+            ReceiveBuffer::Auto => "auto",
+        },
         "sce_receiver": match sce_receiver {
             SceReceiver::Auto => "auto",
             SceReceiver::Off => "off",

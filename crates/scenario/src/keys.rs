@@ -411,6 +411,12 @@ pub(crate) static TCP: TableDef = TableDef {
             "Whether the receiver acknowledges every segment at the start.",
         ),
         new_key(
+            "rcvbuf",
+            word(&["fixed", "auto"]),
+            "fixed",
+            "The receiver's buffer: as large as rwnd asks for from the start (\"fixed\"), or tuned by Linux to what is read in a round-trip time (\"auto\"). While its window grows the receiver acknowledges every segment; the window itself stays rwnd.",
+        ),
+        new_key(
             "sce_receiver",
             word(&["auto", "off", "split", "split-delayed", "dither"]),
             "auto",

@@ -6,7 +6,7 @@ use super::sce::{Sce, SceEcho};
 use super::{Port, SYN_EXTRA};
 use crate::cc::{CeEcho, EcnNeed};
 use crate::packet::{Ecn, Packet, Sack, flags};
-use crate::plan::{Growth, TcpPlan};
+use crate::plan::{Growth, ReceiveBuffer, TcpPlan};
 use crate::units::Time;
 use crate::wheel;
 
@@ -52,12 +52,69 @@ pub enum EcnEcho {
 /// and follow what the application reads, so that its window stops growing
 /// after some tens of segments.
 fn growing_segments(plan: &TcpPlan) -> u64 {
-    if !plan.quickack || plan.growth == Growth::Acks {
+    if !plan.quickack || plan.growth == Growth::Acks || plan.rcvbuf == ReceiveBuffer::Auto {
         return 0;
     }
     let mss = u64::from(plan.mss).max(1);
     let room = plan.rwnd.0 * (PAYLOAD_SHARE - 128) / 128 + mss;
     room.div_ceil(2 * mss)
+}
+
+/// A receive buffer that Linux tunes (`tcp_rcv_space_adjust` with the defaults
+/// of `tcp_rmem` and `tcp_adv_win_scale` of 2019): half of it is window, and
+/// there is to be room for twice what the application reads in a round-trip
+/// time, and for more while that grows. The round-trip time is that of the
+/// handshake.
+#[derive(Clone, Copy, Debug)]
+struct Tuned {
+    /// Bytes of a segment.
+    mss: u64,
+    /// What the window may grow to, bytes.
+    clamp: u64,
+    /// The window, bytes.
+    window: u64,
+    /// Most bytes read in a round-trip time so far.
+    space: u64,
+    /// Bytes read in this one.
+    copied: u64,
+    /// When this one began.
+    since: Time,
+}
+
+/// Half of `tcp_rmem`'s default and of its maximum.
+const TUNED_WINDOW: (u64, u64) = (64 << 10, 3 << 20);
+
+impl Tuned {
+    fn new(mss: u64) -> Tuned {
+        Tuned {
+            mss,
+            clamp: TUNED_WINDOW.0,
+            window: TUNED_WINDOW.0,
+            space: 10 * mss,
+            copied: 0,
+            since: Time::ZERO,
+        }
+    }
+
+    /// A segment was read; whether the window grew.
+    fn grows(&mut self, now: Time, rtt: Time) -> bool {
+        self.copied += self.mss;
+        let grows = self.window < self.clamp;
+        if grows {
+            self.window = (self.window + 2 * self.mss).min(self.clamp);
+        }
+        if now.since(self.since) >= rtt.max(Time::from_ms(1)) {
+            if self.copied > self.space {
+                let room = 2 * self.copied + 16 * self.mss;
+                let more = 2 * room * (self.copied - self.space) / self.space;
+                self.clamp = self.clamp.max((room + more).min(TUNED_WINDOW.1));
+                self.space = self.copied;
+            }
+            self.copied = 0;
+            self.since = now;
+        }
+        grows
+    }
 }
 
 impl EcnEcho {
@@ -99,6 +156,8 @@ pub struct Receiver {
     quick: u32,
     /// Segments by which the window still grows, each acknowledged at once.
     growing: u64,
+    /// The receive buffer, if it is tuned.
+    tuned: Option<Tuned>,
     /// Delay of the next delayed ACK; zero before the first data.
     ato: Time,
     /// Arrival of the last data.
@@ -150,6 +209,8 @@ impl Receiver {
             ts_recent: Time::ZERO,
             quick: 0,
             growing: growing_segments(plan),
+            tuned: (plan.quickack && plan.rcvbuf == ReceiveBuffer::Auto)
+                .then(|| Tuned::new(u64::from(plan.mss))),
             ato: if plan.quickack {
                 Time::ZERO
             } else {
@@ -310,6 +371,10 @@ impl Receiver {
     fn grow_window(&mut self) {
         if self.growing > 0 {
             self.growing -= 1;
+            self.quick |= 1;
+        } else if let Some(tuned) = &mut self.tuned
+            && tuned.grows(self.last_data, self.rtt)
+        {
             self.quick |= 1;
         }
     }
@@ -582,6 +647,45 @@ mod tests {
             self.receiver.on_packet(&packet, at, &mut self.wire);
             std::mem::take(&mut self.wire.0)
         }
+    }
+
+    /// Segments that are acknowledged one by one at the start when `per_rtt` of
+    /// them arrive in each round-trip time of 100 ms.
+    fn acknowledged_singly(rcvbuf: ReceiveBuffer, per_rtt: u64) -> u64 {
+        let plan = TcpPlan {
+            rcvbuf,
+            ..TcpPlan::default()
+        };
+        let mut end = End {
+            receiver: Receiver::new(0, &plan, EcnEcho::None),
+            wire: Wire::default(),
+        };
+        end.receiver.establish(ms(100));
+        let arrives = |seq| Time(seq * 100_000_000 / per_rtt);
+        (0..)
+            .find(|&seq| end.data(seq, arrives(seq), Ecn::NotEct, 0).is_empty())
+            .unwrap_or(0)
+    }
+
+    /// A tuned buffer has room for what little is read, and its window does not
+    /// grow; that of a fixed one grows for thousands of segments. A tuned one
+    /// grows when more is read than the window has room for.
+    #[test]
+    fn a_tuned_buffer_grows_with_what_is_read() {
+        assert_eq!(acknowledged_singly(ReceiveBuffer::Auto, 5), 16);
+        assert_eq!(acknowledged_singly(ReceiveBuffer::Fixed, 5), 3_095);
+        let mut tuned = Tuned::new(1_448);
+        let mut grown = [0; 4];
+        for round in 0..4 {
+            for i in 0..100 {
+                let now = ms(100 * round + 100) + Time(i);
+                grown[round as usize] += u64::from(tuned.grows(now, ms(100)));
+            }
+        }
+        // The first segment of the second round ends the first: there is to be
+        // room for 2 * 101 + 16, and for the growth from 10, more than there can be.
+        assert_eq!(tuned.clamp, TUNED_WINDOW.1);
+        assert_eq!(grown, [0, 99, 100, 100]);
     }
 
     /// Linux `tcp_ecn_accept_cwr`, whoever echoes.

@@ -4,7 +4,7 @@
 //! plan must agree on them.
 
 use tailback_engine::cc;
-use tailback_engine::plan::{Algorithm, FlowPlan, Growth, SceReceiver, TcpPlan};
+use tailback_engine::plan::{Algorithm, FlowPlan, Growth, ReceiveBuffer, SceReceiver, TcpPlan};
 use tailback_engine::registry::{Kernel, Options, Value, complete_defaults, find, text};
 
 use super::modules::Modules;
@@ -33,6 +33,13 @@ pub(super) fn control(
             &format!("{path}.tcp.sce_receiver"),
             "Linux does not know of SCE",
             "sce_receiver = \"auto\" or \"off\"",
+        );
+    }
+    if flow.tcp.rcvbuf == ReceiveBuffer::Auto {
+        no.add(
+            &format!("{path}.tcp.rcvbuf"),
+            "the guest's receive buffers have a size that is set",
+            "rcvbuf = \"fixed\"",
         );
     }
     let stack = TcpPlan::default();

@@ -3,7 +3,8 @@
 use super::*;
 use common::{flow, link, plan};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, RatePlan, SceReceiver, Schedule, TrafficPlan,
+    Algorithm, FlowPlan, Growth, LinkMode, RatePlan, ReceiveBuffer, SceReceiver, Schedule,
+    TrafficPlan,
 };
 use tailback_engine::registry::{Value, complete_defaults};
 use tailback_engine::units::{Bytes, Rate};
@@ -602,6 +603,10 @@ fn refusals_name_their_place() {
         (
             "flows[0].tcp.sce_receiver",
             Box::new(|p| p.flows[0].tcp.sce_receiver = SceReceiver::Split),
+        ),
+        (
+            "flows[0].tcp.rcvbuf",
+            Box::new(|p| p.flows[0].tcp.rcvbuf = ReceiveBuffer::Auto),
         ),
         (
             "flows[0].tcp.pacing_ca_ratio",
