@@ -288,7 +288,7 @@ fn object(json: Json) -> Map<String, Json> {
 }
 
 fn flow_json(flow: &FlowPlan) -> Map<String, Json> {
-    object(json!({
+    let mut map = object(json!({
         "cc": algorithm(Registry::Cc, &flow.cc, flow.module.as_deref()),
         "ecn": flow.ecn,
         "start": flow.start.0,
@@ -298,9 +298,19 @@ fn flow_json(flow: &FlowPlan) -> Map<String, Json> {
         "route": flow.route,
         "back": flow.back,
         "tcp": tcp_json(&flow.tcp),
-        "hosts": flow.hosts,
-        "dscp": flow.dscp,
-    }))
+    }));
+    hosts_json(&mut map, flow.hosts.as_ref(), flow.dscp);
+    map
+}
+
+/// Hosts and DSCP, where they are not the defaults.
+fn hosts_json(map: &mut Map<String, Json>, hosts: Option<&[String; 2]>, dscp: u8) {
+    if let Some(hosts) = hosts {
+        map.insert("hosts".to_owned(), json!(hosts));
+    }
+    if dscp > 0 {
+        map.insert("dscp".to_owned(), json!(dscp));
+    }
 }
 
 fn tcp_json(tcp: &TcpPlan) -> Json {
@@ -355,13 +365,13 @@ fn tcp_json(tcp: &TcpPlan) -> Json {
 }
 
 fn source_json(source: &TrafficPlan) -> Map<String, Json> {
-    object(json!({
+    let mut map = object(json!({
         "kind": chosen(Registry::Traffic, source.kind, &source.options),
         "start": source.start.0,
         "stop": source.stop.map(|t| t.0),
         "rtt": source.rtt.0,
         "route": source.route,
-        "hosts": source.hosts,
-        "dscp": source.dscp,
-    }))
+    }));
+    hosts_json(&mut map, source.hosts.as_ref(), source.dscp);
+    map
 }
