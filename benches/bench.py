@@ -28,6 +28,9 @@ GOALS: dict[str, tuple[float, float | None]] = {
     "c": (2.0, None),
     "d": (1.5, None),
     "e": (1.0, 256),
+    # 1.6 times the cost of CoDel in case a.
+    "cake": (1.55, None),
+    "cake-1000": (0.8, None),
 }
 STARTUP_GOAL_S = 0.4
 

@@ -96,7 +96,8 @@ impl Scheduled {
 
 impl Link {
     /// A link at rest.
-    pub fn new(plan: &LinkPlan, queue: Box<dyn Queue>, sink: Sink, loss: Stream) -> Link {
+    pub fn new(plan: &LinkPlan, mut queue: Box<dyn Queue>, sink: Sink, loss: Stream) -> Link {
+        queue.link_overhead(plan.overhead);
         Link {
             queue,
             sink,
@@ -176,6 +177,23 @@ impl Link {
                 }
                 Ok((packet, end))
             }
+            // The queue is the shaper; only a wire behind it has a slot of its own.
+            Dequeue::Until(packet, next) => {
+                self.sink.forward(&packet, now);
+                self.busy = true;
+                self.held = false;
+                let end = match self.mode {
+                    LinkMode::Shaper => next.max(now),
+                    LinkMode::Wire => {
+                        let len = self.charged(&packet);
+                        self.slot_end(now, len)
+                    }
+                };
+                if self.count_in_service {
+                    self.sink.occupy(&packet, now, end);
+                }
+                Ok((packet, end))
+            }
             Dequeue::Empty => {
                 self.busy = false;
                 self.held = false;
@@ -247,7 +265,7 @@ impl Link {
         let (packet, need) = match self.in_service.take() {
             Some(partly) => partly,
             None => match self.queue.dequeue(now, &mut self.sink) {
-                Dequeue::Packet(packet) => {
+                Dequeue::Packet(packet) | Dequeue::Until(packet, _) => {
                     self.sink.forward(&packet, now);
                     (packet, self.charged(&packet))
                 }

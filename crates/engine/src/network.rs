@@ -210,6 +210,10 @@ impl Network {
     /// called before the run.
     pub fn replace_queue(&mut self, link: usize, queue: Box<dyn Queue>) {
         self.links[link].queue = queue;
+        self.links[link]
+            .queue
+            .link_overhead(self.plan.links[link].overhead);
+        self.links[link].queue.flows(&self.plan.flow_info());
     }
 
     /// Where every packet that entered the network is.

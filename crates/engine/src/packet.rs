@@ -41,6 +41,8 @@ pub mod flags {
     pub const DSACK: u16 = 64;
     /// Unresponsive traffic, not TCP.
     pub const DATAGRAM: u16 = 128;
+    /// Its DSCP was cleared on the way.
+    pub const WASHED: u16 = 1 << 12;
 }
 
 /// A SACK block: `len` segments from `offset` segments behind the cumulative

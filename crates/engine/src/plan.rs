@@ -2,7 +2,10 @@
 //!
 //! Plain data in base units; the scenario crate makes it, nothing here reads files.
 
-use crate::registry::Options;
+use std::collections::BTreeMap;
+
+use crate::aqm::FlowInfo;
+use crate::registry::{Options, Value};
 use crate::rng::Stream;
 use crate::units::{Bytes, Rate, Time};
 
@@ -39,6 +42,122 @@ impl Plan {
         start + Time(stream.below(self.start_jitter.ns() + 1))
     }
 }
+
+/// What flows and sources have in common that are on the same two hosts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hosts {
+    /// Base round-trip time.
+    pub rtt: Time,
+    /// Links the data passes.
+    pub route: Vec<u32>,
+    /// Links the ACKs pass.
+    pub back: Vec<u32>,
+    /// What of the stack a host has; `None`: it has a source that is not TCP.
+    pub stack: Option<HostStack>,
+    /// A pair of its own: the number of the flow.
+    pub alone: Option<usize>,
+    /// IP bytes of the longest packet.
+    pub mtu: u32,
+    /// Their names, where the scenario gives some.
+    pub names: Option<[String; 2]>,
+}
+
+/// What a host has of a flow's stack.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HostStack {
+    /// Whether ECN is negotiated.
+    pub ecn: bool,
+    /// Whether the timestamp option is in use.
+    pub timestamps: bool,
+    /// Initial window, segments.
+    pub initial_cwnd: u32,
+    /// Floor of the retransmission timeout.
+    pub min_rto: Time,
+    /// Whether ACKs are delayed.
+    pub delack: bool,
+}
+
+impl Plan {
+    /// The pairs of hosts, and the pair of each flow and then of each source.
+    ///
+    /// Flows and sources share a sender and a receiver if the scenario gives
+    /// their hosts the same names; where it gives none, if they have the same
+    /// round-trip time, way and settings of a host's stack, as the kernel
+    /// engine places them.
+    pub fn hosts(&self) -> (Vec<Hosts>, Vec<usize>) {
+        let jittered = self.host_jitter > Time::ZERO;
+        let flows = self.flows.iter().enumerate().map(|(i, flow)| Hosts {
+            rtt: flow.rtt,
+            route: flow.route.clone(),
+            back: flow.back.clone(),
+            stack: Some(HostStack {
+                ecn: flow.ecn,
+                timestamps: flow.tcp.timestamps,
+                initial_cwnd: flow.tcp.initial_cwnd,
+                min_rto: flow.tcp.min_rto,
+                delack: flow.tcp.delack,
+            }),
+            alone: jittered.then_some(i),
+            mtu: (u32::from(flow.tcp.mss) + u32::from(flow.tcp.header)).saturating_sub(ETHERNET),
+            names: flow.hosts.clone(),
+        });
+        let sources = self.traffic.iter().map(|source| Hosts {
+            rtt: source.rtt,
+            route: source.route.clone(),
+            back: Vec::new(),
+            stack: None,
+            alone: None,
+            mtu: match source.options.get("packet_size") {
+                Some(Value::Int(n)) => u32::try_from(*n).unwrap_or(1514).saturating_sub(ETHERNET),
+                _ => 1500,
+            },
+            names: source.hosts.clone(),
+        });
+        let mut numbers = BTreeMap::new();
+        let mut pairs = Vec::new();
+        let mut of = Vec::new();
+        for hosts in flows.chain(sources) {
+            let number = *numbers.entry(hosts).or_insert_with_key(|hosts| {
+                pairs.push(hosts.clone());
+                pairs.len() - 1
+            });
+            of.push(number);
+        }
+        (pairs, of)
+    }
+
+    /// Hosts by number and DSCP of each flow and then of each source: hosts of
+    /// the same name have one number, those without a name one for each pair.
+    pub fn flow_info(&self) -> Vec<FlowInfo> {
+        let (pairs, of) = self.hosts();
+        let mut named = BTreeMap::new();
+        let mut hosts = 0;
+        let mut next = || {
+            hosts += 1;
+            hosts - 1
+        };
+        let ends: Vec<[u32; 2]> = pairs
+            .iter()
+            .map(|pair| match &pair.names {
+                Some(names) => [0, 1].map(|i| *named.entry(&names[i]).or_insert_with(&mut next)),
+                None => [next(), next()],
+            })
+            .collect();
+        let dscp = self.flows.iter().map(|flow| flow.dscp);
+        let dscp = dscp.chain(self.traffic.iter().map(|source| source.dscp));
+        of.iter()
+            .zip(dscp)
+            .map(|(pair, dscp)| FlowInfo {
+                source: ends[*pair][0],
+                destination: ends[*pair][1],
+                dscp,
+            })
+            .collect()
+    }
+}
+
+/// Bytes of an Ethernet header.
+const ETHERNET: u32 = 14;
 
 /// What an engine cannot play of a plan that is valid otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -226,6 +345,11 @@ pub struct FlowPlan {
     pub back: Vec<u32>,
     /// The stack.
     pub tcp: TcpPlan,
+    /// Names of its hosts, the sender's and the receiver's of data; `None`: see
+    /// [`Plan::hosts`].
+    pub hosts: Option<[String; 2]>,
+    /// Differentiated services codepoint of its packets, 0 to 63.
+    pub dscp: u8,
 }
 
 /// How the stack counts growth.
@@ -246,6 +370,33 @@ pub enum Pacing {
     Off,
     /// As `fq` does: at Linux's pacing rate.
     Fq,
+}
+
+/// How a receiver tells of SCE marks, with the ESCE bit of its ACKs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SceReceiver {
+    /// As `Split` if the sender's congestion control is one of SCE, else not at all.
+    Auto,
+    /// Not at all: ECT(1) is ECT(0).
+    Off,
+    /// When marks begin or end, what was delayed is acknowledged first, and
+    /// what brought the change at once.
+    Split,
+    /// The same, but what brought the change is delayed as ever.
+    SplitDelayed,
+    /// ACKs come as ever, and as many segments are acknowledged with ESCE as
+    /// were marked.
+    Dither,
+}
+
+/// The receiver's buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiveBuffer {
+    /// As large as the receive window asks for from the start.
+    Fixed,
+    /// Tuned by Linux, from 128 KiB on, to what the application reads in a
+    /// round-trip time.
+    Auto,
 }
 
 /// Options of the TCP stack.
@@ -273,6 +424,15 @@ pub struct TcpPlan {
     pub growth: Growth,
     /// Whether the receiver spends its quick ACKs at the start.
     pub quickack: bool,
+    /// What the receiver's buffer is, which decides for how long it
+    /// acknowledges every segment.
+    pub rcvbuf: ReceiveBuffer,
+    /// How the receiver tells of SCE marks.
+    pub sce_receiver: SceReceiver,
+    /// Pacing rate in slow start, percent of cwnd/srtt (Linux `tcp_pacing_ss_ratio`).
+    pub pacing_ss_ratio: u32,
+    /// The same in congestion avoidance (Linux `tcp_pacing_ca_ratio`).
+    pub pacing_ca_ratio: u32,
 }
 
 impl Default for TcpPlan {
@@ -288,6 +448,10 @@ impl Default for TcpPlan {
             pacing: Pacing::Auto,
             growth: Growth::Segments,
             quickack: true,
+            rcvbuf: ReceiveBuffer::Fixed,
+            sce_receiver: SceReceiver::Auto,
+            pacing_ss_ratio: 200,
+            pacing_ca_ratio: 120,
         }
     }
 }
@@ -309,4 +473,9 @@ pub struct TrafficPlan {
     pub rtt: Time,
     /// Links its packets pass.
     pub route: Vec<u32>,
+    /// Names of its hosts, the sender's and the receiver's of data; `None`: see
+    /// [`Plan::hosts`].
+    pub hosts: Option<[String; 2]>,
+    /// Differentiated services codepoint of its packets, 0 to 63.
+    pub dscp: u8,
 }

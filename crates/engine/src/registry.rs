@@ -104,6 +104,15 @@ pub enum Kind {
     TimeOrSize,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// One of these words, or a whole number.
+    WordOrInt {
+        /// The words.
+        words: &'static [&'static str],
+        /// Smallest number.
+        min: i64,
+        /// Largest number.
+        max: i64,
+    },
     /// A table of options.
     Table(&'static [Opt]),
 }
@@ -278,10 +287,22 @@ pub fn parse_word(kind: Kind, text: &str) -> Result<Value, String> {
                 .find(|w| **w == text)
                 .ok_or_else(|| format!("one of {}", words.join(", ")))?,
         ),
+        Kind::WordOrInt { words, min, max } => match words.iter().find(|w| **w == text) {
+            Some(word) => Value::Word(word),
+            None => Value::Int(text.parse().map_err(|_| word_or_int(words, min, max))?),
+        },
         Kind::Table(_) => return Err("a table".to_owned()),
     };
     check_range(kind, &value)?;
     Ok(value)
+}
+
+/// What is expected of a word or a number.
+pub fn word_or_int(words: &[&str], min: i64, max: i64) -> String {
+    format!(
+        "one of {}, or a whole number from {min} to {max}",
+        words.join(", ")
+    )
 }
 
 /// A value as [`parse_word`] reads it; empty for a table, whose options have
@@ -306,6 +327,9 @@ pub fn check_range(kind: Kind, value: &Value) -> Result<(), String> {
     match (kind, value) {
         (Kind::Int { min, max }, Value::Int(i)) if !(min..=max).contains(i) => {
             Err(format!("a whole number from {min} to {max}"))
+        }
+        (Kind::WordOrInt { words, min, max }, Value::Int(i)) if !(min..=max).contains(i) => {
+            Err(word_or_int(words, min, max))
         }
         (Kind::Float { min, max }, Value::Float(f)) if !(min..=max).contains(f) => {
             Err(format!("a number from {min} to {max}"))

@@ -52,11 +52,15 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 
 /// A value an option allows; small ones are more likely, as they make queues act.
 fn random_value(opt: &Opt, rng: &mut Stream) -> Value {
+    random_value_of(opt.kind, rng)
+}
+
+fn random_value_of(kind: Kind, rng: &mut Stream) -> Value {
     let spread = |rng: &mut Stream, max: f64| libm::pow(max, rng.uniform());
     let packets = |rng: &mut Stream| Value::Packets(spread(rng, 2_000.0) as u64);
     let bytes = |rng: &mut Stream| Value::Bytes(Bytes(spread(rng, 2e6) as u64));
     let time = |rng: &mut Stream, min: u64| Value::Time(Time(min + spread(rng, 2e9) as u64));
-    match opt.kind {
+    match kind {
         Kind::Bool => Value::Bool(rng.chance(0.5)),
         Kind::Int { min, max } => {
             let span = max.abs_diff(min).saturating_add(1);
@@ -87,6 +91,10 @@ fn random_value(opt: &Opt, rng: &mut Stream) -> Value {
             _ => time(rng, 1),
         },
         Kind::Word(words) => Value::Word(words[rng.below(words.len() as u64) as usize]),
+        Kind::WordOrInt { words, min, max } => match rng.below(2) {
+            0 => random_value_of(Kind::Word(words), rng),
+            _ => Value::Int(min + rng.below((max - min + 1) as u64) as i64),
+        },
         Kind::Table(inner) => Value::Table(random_options(inner, rng)),
     }
 }
@@ -196,7 +204,7 @@ impl Bench {
     fn leave(&mut self) -> bool {
         let packet = loop {
             match self.queue.dequeue(self.now, &mut self.sink) {
-                Dequeue::Packet(packet) => break packet,
+                Dequeue::Packet(packet) | Dequeue::Until(packet, _) => break packet,
                 Dequeue::Empty => {
                     let queued = self.queue.backlog().packets;
                     assert_eq!(queued, 0, "{}: idle with a backlog", self.name);

@@ -15,6 +15,7 @@ use testing::Host;
 enum Op {
     Ack(u32),
     AckEce(u32),
+    AckEsce(u32),
     Lose,
     Timeout,
     Undo,
@@ -28,8 +29,10 @@ fn op() -> impl Strategy<Value = Op> {
         8 => (1..=100_u32).prop_map(Op::Ack),
         1 => (1_000..=2_000_000_u32).prop_map(Op::Ack),
         4 => (1..=100_u32).prop_map(Op::AckEce),
-        // A duplicate ACK.
+        4 => (1..=100_u32).prop_map(Op::AckEsce),
+        // Duplicate ACKs.
         1 => Just(Op::AckEce(0)),
+        1 => Just(Op::AckEsce(0)),
         2 => Just(Op::Lose),
         1 => Just(Op::Timeout),
         1 => Just(Op::Undo),
@@ -50,6 +53,11 @@ fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
             Kind::Float { min, max } => vec![Value::Float(min), Value::Float(max)],
             Kind::Time { min } => vec![Value::Time(min)],
             Kind::Word(words) => words.iter().map(|w| Value::Word(w)).collect(),
+            Kind::WordOrInt { words, min, max } => words
+                .iter()
+                .map(|w| Value::Word(w))
+                .chain([Value::Int(min), Value::Int(max)])
+                .collect(),
             Kind::Rate | Kind::Size { .. } | Kind::TimeOrSize | Kind::Table(_) => Vec::new(),
         };
         for value in values {
@@ -78,6 +86,7 @@ fn play(
         match *op {
             Op::Ack(n) => host.ack(n),
             Op::AckEce(n) => host.ack_ece(n),
+            Op::AckEsce(n) => host.ack_esce(n),
             Op::Lose => host.lose(),
             Op::Timeout => host.timeout(),
             Op::Undo => host.undo(),
@@ -123,6 +132,38 @@ proptest! {
 fn names_are_unique_and_sorted() {
     let names: Vec<_> = ENTRIES.iter().map(|e| e.name).collect();
     assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+}
+
+/// SCE marks on two fifths of a window cost those something that know of SCE, and less
+/// than CE does; the others do not see it.
+#[test]
+fn sce_marks_cost_less_than_a_mark() {
+    for entry in ENTRIES {
+        let rounds = |marks: fn(&mut Host)| {
+            let mut host = Host::new(
+                (entry.build)(&complete_defaults(entry)),
+                100,
+                Time::from_ms(20),
+            );
+            host.conn.ssthresh = 100;
+            // An epoch begins, for those that have such.
+            host.round();
+            marks(&mut host);
+            host.ack(1);
+            host.conn.cwnd
+        };
+        let (none, sce) = (rounds(|h| h.round()), rounds(|h| h.sce_round(40)));
+        let ce = rounds(|h| h.marked_round(1));
+        if entry.name.ends_with("-sce") {
+            assert!(
+                ce < sce && sce < none,
+                "{}: {ce}, {sce}, {none}",
+                entry.name
+            );
+        } else {
+            assert_eq!(sce, none, "{}", entry.name);
+        }
+    }
 }
 
 /// One mark costs something, at most half of the window, within its round;

@@ -32,6 +32,8 @@ fn cbr(name: &str, rate: u64, size: i64) -> TrafficPlan {
         stop: None,
         rtt: Time::ZERO,
         route: vec![0],
+        hosts: None,
+        dscp: 0,
     }
 }
 
@@ -119,6 +121,50 @@ fn a_slot_of_the_last_packet_counts_up_to_the_end() {
     let p = with_traffic(Time::from_ms(500), vec![l], vec![cbr("c", 10_000, 1250)]);
     let outcome = run(Network::new(&p));
     assert_eq!(outcome.links[0].backlog_byte_ns, 1250 * 500_000_000);
+}
+
+/// Cake keeps the rate itself: the link sends what it is given at once, and a
+/// wire behind it has slots of its own.
+#[test]
+fn a_queue_that_shapes_is_the_links_only_shaper() {
+    let cake = [("tins", Value::Word("besteffort"))];
+    for mode in [LinkMode::Shaper, LinkMode::Wire] {
+        let mut l = link(10_000_000, "cake", &cake);
+        l.mode = mode;
+        l.overhead = 24;
+        let p = with_traffic(
+            Time::from_secs(10),
+            vec![l],
+            vec![cbr("c", 20_000_000, 1226)],
+        );
+        let outcome = run(Network::new(&p));
+        // 1 ms a packet, the first at once.
+        assert_eq!(outcome.links[0].packets, 10_000, "{mode:?}");
+        let behind = u64::from(mode == LinkMode::Wire);
+        assert_eq!(outcome.traffic[0].received_packets, 10_000 - behind);
+        assert_eq!(outcome.links[0].capacity_bytes, 12.5e6);
+    }
+}
+
+#[test]
+fn a_queue_that_shapes_follows_the_steps_of_the_rate() {
+    let mut l = link(0, "cake", &[("tins", Value::Word("besteffort"))]);
+    l.rate = RatePlan::Steps(vec![
+        (Time::ZERO, Rate(10_000_000)),
+        (Time::from_secs(1), Rate(2_000_000)),
+        (Time::from_secs(3), Rate(0)),
+        (Time::from_secs(4), Rate(10_000_000)),
+    ]);
+    l.count_in_service = true;
+    let p = with_traffic(
+        Time::from_secs(5),
+        vec![l],
+        vec![cbr("c", 20_000_000, 1250)],
+    );
+    let outcome = run(Network::new(&p));
+    // 1 s at 1 ms, 2 s at 5 ms, 1 s of nothing, 1 s at 1 ms; what leaves at the
+    // moment of a step has its slot at the rate before.
+    assert_eq!(outcome.links[0].packets, 1_001 + 400 + 996);
 }
 
 #[test]

@@ -178,6 +178,9 @@ pub struct Flow {
     pub route: Vec<usize>,
     /// The links its ACKs pass.
     pub back: Vec<usize>,
+    /// Differentiated services codepoint of its packets.
+    #[serde(default)]
+    pub dscp: u8,
 }
 
 /// An unresponsive source.
@@ -205,6 +208,9 @@ pub struct Source {
     pub stop_ns: Option<u64>,
     /// The links its packets pass.
     pub route: Vec<usize>,
+    /// Differentiated services codepoint of its packets.
+    #[serde(default)]
+    pub dscp: u8,
 }
 
 /// A link and its queue.

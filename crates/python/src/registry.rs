@@ -55,6 +55,10 @@ fn option(opt: &Opt) -> Value {
         Kind::Size { packets, bytes } => ("size", json!({"packets": packets, "bytes": bytes})),
         Kind::TimeOrSize => ("time or size", json!({})),
         Kind::Word(words) => ("word", json!({"words": words})),
+        Kind::WordOrInt { words, min, max } => (
+            "word or int",
+            json!({"words": words, "min": min, "max": max}),
+        ),
         Kind::Table(inner) => ("table", json!({"options": options(inner)})),
     };
     value["type"] = kind.into();

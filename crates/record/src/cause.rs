@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why a packet was dropped or marked.
 ///
-/// The first six are drops, the rest marks; [`Cause::is_drop`] tells.
+/// The first seven are drops, the rest marks; [`Cause::is_drop`] tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Cause {
@@ -20,6 +20,8 @@ pub enum Cause {
     Loss,
     /// A scheduled drop of the scenario.
     Scheduled,
+    /// An ACK that a newer one makes redundant (Cake's ACK filter).
+    AckFilter,
     /// Marked CE by the queue's algorithm.
     Mark,
     /// Marked CE by a step threshold.
@@ -32,7 +34,7 @@ pub enum Cause {
 
 impl Cause {
     /// Number of causes.
-    pub const COUNT: usize = 10;
+    pub const COUNT: usize = 11;
     /// Every cause, in the order of its number.
     pub const ALL: [Cause; Self::COUNT] = [
         Cause::Overflow,
@@ -41,6 +43,7 @@ impl Cause {
         Cause::Overload,
         Cause::Loss,
         Cause::Scheduled,
+        Cause::AckFilter,
         Cause::Mark,
         Cause::StepMark,
         Cause::SceMark,
@@ -56,6 +59,7 @@ impl Cause {
             Cause::Overload => "overload",
             Cause::Loss => "loss",
             Cause::Scheduled => "scheduled",
+            Cause::AckFilter => "ack_filter",
             Cause::Mark => "mark",
             Cause::StepMark => "step_mark",
             Cause::SceMark => "sce_mark",

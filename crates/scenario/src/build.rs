@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use tailback_engine::aqm;
 use tailback_engine::cc::{self, EcnNeed};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, LinkPlan, Pacing, Plan, RatePlan, RecordPlan,
-    SeriesMode, TcpPlan, TrafficPlan,
+    Algorithm, FlowPlan, Growth, LinkMode, LinkPlan, Pacing, Plan, RatePlan, ReceiveBuffer,
+    RecordPlan, SceReceiver, SeriesMode, TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::{self, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
@@ -321,6 +321,14 @@ fn stack(fields: &Fields<'_>, base: Option<&TcpPlan>) -> TcpPlan {
             ("delack", Some(Value::Bool(b))) => tcp.delack = b,
             ("timestamps", Some(Value::Bool(b))) => tcp.timestamps = b,
             ("quickack", Some(Value::Bool(b))) => tcp.quickack = b,
+            ("rcvbuf", Some(Value::Word(word))) => {
+                tcp.rcvbuf = match word {
+                    "auto" => ReceiveBuffer::Auto,
+                    _ => ReceiveBuffer::Fixed,
+                }
+            }
+            ("pacing_ss_ratio", Some(Value::Int(i))) => tcp.pacing_ss_ratio = i as u32,
+            ("pacing_ca_ratio", Some(Value::Int(i))) => tcp.pacing_ca_ratio = i as u32,
             ("rwnd", Some(Value::Bytes(b))) => tcp.rwnd = b,
             ("pacing", Some(Value::Word(word))) => {
                 tcp.pacing = match word {
@@ -333,6 +341,15 @@ fn stack(fields: &Fields<'_>, base: Option<&TcpPlan>) -> TcpPlan {
                 tcp.growth = match word {
                     "acks" => Growth::Acks,
                     _ => Growth::Segments,
+                }
+            }
+            ("sce_receiver", Some(Value::Word(word))) => {
+                tcp.sce_receiver = match word {
+                    "off" => SceReceiver::Off,
+                    "split" => SceReceiver::Split,
+                    "split-delayed" => SceReceiver::SplitDelayed,
+                    "dither" => SceReceiver::Dither,
+                    _ => SceReceiver::Auto,
                 }
             }
             (name, Some(_)) => unreachable!("[tcp] {name} is read as the kind its key declares"),
@@ -532,14 +549,25 @@ fn flows(
             None => context.tcp.clone(),
         };
         let Some(choice) = cc else { continue };
-        let needs_ecn = || {
+        let need = || {
             let (name, options) = choice.algorithm.known().filter(|_| choice.right)?;
-            let built = (registry::find(cc::ENTRIES, name)?.build)(options);
-            Some(built.ecn_need() != EcnNeed::Optional)
+            Some((registry::find(cc::ENTRIES, name)?.build)(options).ecn_need())
         };
-        let ecn = fields.bool("ecn").or_else(needs_ecn).unwrap_or_default();
+        let need = need().unwrap_or(EcnNeed::Optional);
+        let ecn = fields.bool("ecn").unwrap_or(need != EcnNeed::Optional);
+        if need == EcnNeed::Sce && !ecn {
+            let name = choice.algorithm.name();
+            reader.problem(
+                Problem::new(
+                    fields.span_of("ecn"),
+                    format!("{name} answers SCE marks, which only packets with ECN can bear"),
+                )
+                .expected("ecn = true, or no ecn key"),
+            );
+        }
         let bytes: Option<Bytes> = fields.bytes("bytes");
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
+        let (hosts, dscp) = hosts(reader, &fields);
         origin.extend((0..count).map(|_| index as u32));
         flows.extend(numbered(name, count).map(|name| FlowPlan {
             name,
@@ -553,6 +581,8 @@ fn flows(
             route: route.clone(),
             back: back.clone(),
             tcp: tcp.clone(),
+            hosts: hosts.clone(),
+            dscp,
         }));
     }
     flows
@@ -587,6 +617,7 @@ fn traffic(
         let options = choice.algorithm.known().map(|known| known.1.clone());
         let options = options.unwrap_or_default();
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
+        let (hosts, dscp) = hosts(reader, &fields);
         origin.extend((0..count).map(|_| index as u32));
         sources.extend(numbered(name, count).map(|name| TrafficPlan {
             name,
@@ -596,9 +627,33 @@ fn traffic(
             stop,
             rtt,
             route: route.clone(),
+            hosts: hosts.clone(),
+            dscp,
         }));
     }
     sources
+}
+
+/// The hosts of a flow or source, and its DSCP.
+fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> (Option<[String; 2]>, u8) {
+    let dscp = fields.int("dscp").unwrap_or_default() as u8;
+    let Some(item) = fields.item("hosts") else {
+        return (None, dscp);
+    };
+    let names = item.node.array().unwrap_or_default();
+    let texts: Vec<&str> = names.iter().filter_map(Node::string).collect();
+    let &[sender, receiver] = texts.as_slice() else {
+        reader.wrong("hosts", &item.node, expectation(KeyKind::Hosts));
+        return (None, dscp);
+    };
+    let good = names
+        .iter()
+        .zip(&texts)
+        .all(|(node, name)| reader.check_name(name, node.span));
+    if good && sender == receiver {
+        reader.wrong("hosts", &item.node, "two hosts");
+    }
+    (Some([sender.to_owned(), receiver.to_owned()]), dscp)
 }
 
 fn times(

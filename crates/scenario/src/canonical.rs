@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, Pacing, Plan, RatePlan, SeriesMode, TcpPlan, TrafficPlan,
+    Algorithm, FlowPlan, Growth, LinkMode, Pacing, Plan, RatePlan, ReceiveBuffer, SceReceiver,
+    SeriesMode, TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::{Kind, Opt, Options, Value};
 
@@ -249,8 +250,11 @@ fn same_flow(a: &FlowPlan, b: &FlowPlan) -> bool {
         route,
         back,
         tcp,
+        hosts,
+        dscp,
     } = a;
     (*ecn, *start, *stop, *bytes, *rtt) == (b.ecn, b.start, b.stop, b.bytes, b.rtt)
+        && (hosts, *dscp) == (&b.hosts, b.dscp)
         && *cc == b.cc
         && *module == b.module
         && *route == b.route
@@ -267,8 +271,11 @@ fn same_source(a: &TrafficPlan, b: &TrafficPlan) -> bool {
         stop,
         rtt,
         route,
+        hosts,
+        dscp,
     } = a;
     (*kind, *start, *stop, *rtt) == (b.kind, b.start, b.stop, b.rtt)
+        && (hosts, *dscp) == (&b.hosts, b.dscp)
         && *options == b.options
         && *route == b.route
 }
@@ -281,7 +288,7 @@ fn object(json: Json) -> Map<String, Json> {
 }
 
 fn flow_json(flow: &FlowPlan) -> Map<String, Json> {
-    object(json!({
+    let mut map = object(json!({
         "cc": algorithm(Registry::Cc, &flow.cc, flow.module.as_deref()),
         "ecn": flow.ecn,
         "start": flow.start.0,
@@ -291,7 +298,19 @@ fn flow_json(flow: &FlowPlan) -> Map<String, Json> {
         "route": flow.route,
         "back": flow.back,
         "tcp": tcp_json(&flow.tcp),
-    }))
+    }));
+    hosts_json(&mut map, flow.hosts.as_ref(), flow.dscp);
+    map
+}
+
+/// Hosts and DSCP, where they are not the defaults.
+fn hosts_json(map: &mut Map<String, Json>, hosts: Option<&[String; 2]>, dscp: u8) {
+    if let Some(hosts) = hosts {
+        map.insert("hosts".to_owned(), json!(hosts));
+    }
+    if dscp > 0 {
+        map.insert("dscp".to_owned(), json!(dscp));
+    }
 }
 
 fn tcp_json(tcp: &TcpPlan) -> Json {
@@ -306,6 +325,10 @@ fn tcp_json(tcp: &TcpPlan) -> Json {
         pacing,
         growth,
         quickack,
+        rcvbuf,
+        sce_receiver,
+        pacing_ss_ratio,
+        pacing_ca_ratio,
     } = tcp;
     json!({
         "mss": mss,
@@ -325,15 +348,30 @@ fn tcp_json(tcp: &TcpPlan) -> Json {
             Growth::Acks => "acks",
         },
         "quickack": quickack,
+        "rcvbuf": match rcvbuf {
+            ReceiveBuffer::Fixed => "fixed",
+            ReceiveBuffer::Auto => "auto",
+        },
+        "sce_receiver": match sce_receiver {
+            SceReceiver::Auto => "auto",
+            SceReceiver::Off => "off",
+            SceReceiver::Split => "split",
+            SceReceiver::SplitDelayed => "split-delayed",
+            SceReceiver::Dither => "dither",
+        },
+        "pacing_ss_ratio": pacing_ss_ratio,
+        "pacing_ca_ratio": pacing_ca_ratio,
     })
 }
 
 fn source_json(source: &TrafficPlan) -> Map<String, Json> {
-    object(json!({
+    let mut map = object(json!({
         "kind": chosen(Registry::Traffic, source.kind, &source.options),
         "start": source.start.0,
         "stop": source.stop.map(|t| t.0),
         "rtt": source.rtt.0,
         "route": source.route,
-    }))
+    }));
+    hosts_json(&mut map, source.hosts.as_ref(), source.dscp);
+    map
 }

@@ -39,6 +39,8 @@ pub(crate) enum KeyKind {
     Route,
     /// Packet numbers to mark and to drop.
     Schedule,
+    /// Names of two hosts.
+    Hosts,
     /// How series are taken.
     Series,
     /// A table.
@@ -408,6 +410,30 @@ pub(crate) static TCP: TableDef = TableDef {
             "true",
             "Whether the receiver acknowledges every segment at the start.",
         ),
+        new_key(
+            "rcvbuf",
+            word(&["fixed", "auto"]),
+            "fixed",
+            "The receiver's buffer: as large as rwnd asks for from the start (\"fixed\"), or tuned by Linux to what is read in a round-trip time (\"auto\"). While its window grows the receiver acknowledges every segment; the window itself stays rwnd.",
+        ),
+        new_key(
+            "sce_receiver",
+            word(&["auto", "off", "split", "split-delayed", "dither"]),
+            "auto",
+            "How the receiver tells the sender of SCE marks (ECT(1) where ECT(0) was sent): by an ACK of its own for what came before a change and one at once for what brought it (\"split\"; \"split-delayed\": the latter is delayed, as in some versions of the SCE kernels), by setting ESCE on as many segments' ACKs as were marked (\"dither\"), or not at all; \"auto\": \"split\" if the congestion control is one of SCE, else \"off\".",
+        ),
+        new_key(
+            "pacing_ss_ratio",
+            int(1, 1_000),
+            "200",
+            "Pacing rate in slow start (below half of ssthresh), percent of cwnd/srtt: Linux tcp_pacing_ss_ratio.",
+        ),
+        new_key(
+            "pacing_ca_ratio",
+            int(1, 1_000),
+            "120",
+            "The same afterwards: Linux tcp_pacing_ca_ratio.",
+        ),
     ],
 };
 
@@ -499,6 +525,20 @@ pub(crate) static FLOW: TableDef = TableDef {
             "false",
             "Data takes the way back, ACKs the way there.",
         ),
+        Key {
+            since: "0.2",
+            ..optional(
+                "hosts",
+                KeyKind::Hosts,
+                "Names of the sender's and the receiver's host of the data: flows with a name in common share that host, for queues that keep hosts apart; default: flows with the same round-trip time, way and stack are on the same two hosts.",
+            )
+        },
+        new_key(
+            "dscp",
+            int(0, 63),
+            "0",
+            "Differentiated services codepoint of all its packets, ACKs included.",
+        ),
         optional(
             "tcp",
             KeyKind::Table(&TCP),
@@ -545,6 +585,20 @@ pub(crate) static TRAFFIC: TableDef = TableDef {
             BOOL,
             "false",
             "Its packets take the way back of the route.",
+        ),
+        Key {
+            since: "0.2",
+            ..optional(
+                "hosts",
+                KeyKind::Hosts,
+                "Names of the sender's and the receiver's host of its packets: flows and sources with a name in common share that host, for queues that keep hosts apart; default: sources with the same round-trip time, way and packet size are on the same two hosts.",
+            )
+        },
+        new_key(
+            "dscp",
+            int(0, 63),
+            "0",
+            "Differentiated services codepoint of its packets.",
         ),
     ],
 };

@@ -5,7 +5,9 @@
 use std::collections::{HashMap, HashSet};
 
 use tailback_engine::plan::{Algorithm, RatePlan, Schedule};
-use tailback_engine::registry::{Kind, Opt, Options, Value, check_range, defaults, parse_word};
+use tailback_engine::registry::{
+    Kind, Opt, Options, Value, check_range, defaults, parse_word, word_or_int,
+};
 use tailback_engine::units::{Bytes, Rate, Size, Time, parse_rate, parse_size, parse_time};
 
 use crate::diagnostic::Problem;
@@ -161,6 +163,7 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
     match kind {
         KeyKind::Plain(kind) => plain_expectation(kind),
         KeyKind::Text => "a text in quotes".to_owned(),
+        KeyKind::Hosts => "the names of two hosts, [\"a\", \"b\"]".to_owned(),
         KeyKind::Name => "a name of letters, digits, \"_\", \"-\" and \"+\"".to_owned(),
         KeyKind::Rate => {
             "a rate such as \"100Mbit\", { steps = [[\"0s\", \"50Mbit\"], ...] } or { trace = \"file\" }"
@@ -207,6 +210,7 @@ fn plain_expectation(kind: Kind) -> String {
             "a time such as \"1ms\" or a size such as \"64kb\" or \"10p\"".to_owned()
         }
         Kind::Word(words) => format!("one of {}", words.join(", ")),
+        Kind::WordOrInt { words, min, max } => word_or_int(words, min, max),
         Kind::Table(_) => "a table of options".to_owned(),
     }
 }
@@ -322,7 +326,7 @@ impl<'a> Reader<'a> {
     pub fn plain(&mut self, name: &str, kind: Kind, node: &Node, bdp: Bdp) -> Option<Value> {
         let value = match (kind, &node.value) {
             (Kind::Bool, Toml::Bool(b)) => Value::Bool(*b),
-            (Kind::Int { .. }, Toml::Integer(i)) => Value::Int(*i),
+            (Kind::Int { .. } | Kind::WordOrInt { .. }, Toml::Integer(i)) => Value::Int(*i),
             (Kind::Float { .. }, Toml::Integer(i)) => Value::Float(*i as f64),
             // Minus zero is zero, or two spellings of one run would differ.
             (Kind::Float { .. }, Toml::Float(f)) if f.is_finite() => Value::Float(*f + 0.0),
@@ -345,7 +349,8 @@ impl<'a> Reader<'a> {
                 | Kind::Rate
                 | Kind::Size { .. }
                 | Kind::TimeOrSize
-                | Kind::Word(_),
+                | Kind::Word(_)
+                | Kind::WordOrInt { .. },
                 Toml::String(text),
             ) => self.text(name, kind, text, node, bdp)?,
             _ => {
@@ -413,7 +418,9 @@ impl<'a> Reader<'a> {
                 )
                 .expected(expected);
                 let problem = match kind {
-                    Kind::Word(words) => problem.nearest(text, words.iter().copied()),
+                    Kind::Word(words) | Kind::WordOrInt { words, .. } => {
+                        problem.nearest(text, words.iter().copied())
+                    }
                     _ => problem,
                 };
                 self.problem(problem);

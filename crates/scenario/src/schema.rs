@@ -63,6 +63,13 @@ fn key_schema(key: &Key) -> Json {
             json!({ "enum": names })
         }
         KeyKind::Text => json!({ "type": "string" }),
+        KeyKind::Hosts => json!({
+            "type": "array",
+            "items": { "type": "string", "pattern": "^[\\w+-]{1,64}$" },
+            "minItems": 2,
+            "maxItems": 2,
+            "uniqueItems": true,
+        }),
         KeyKind::Name => json!({ "type": "string", "minLength": 1, "maxLength": 64 }),
         KeyKind::Rate => rate(),
         KeyKind::Entry(registry) => entry(registry),
@@ -257,6 +264,10 @@ fn plain(kind: Kind) -> Json {
         Kind::Size { .. } => pattern(&format!("{BYTES}|{PACKETS}")),
         Kind::TimeOrSize => pattern(&format!("{TIME}|{BYTES}|{PACKETS}")),
         Kind::Word(words) => json!({ "enum": words }),
+        Kind::WordOrInt { words, min, max } => json!({ "anyOf": [
+            { "enum": words },
+            { "type": "integer", "minimum": min, "maximum": max },
+        ] }),
         Kind::Table(options) => {
             let properties: Map<String, Json> = options
                 .iter()

@@ -202,9 +202,31 @@ zzz = 1
         f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "warmup"?
         f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "bottleneck"?
         f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service, schedule; did you mean "queue"?
-        f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, tcp; did you mean "start"?
-        f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack; did you mean "initial_cwnd"?
-        f.toml:14:1: unknown key "zzz" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack
+        f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, tcp; did you mean "start"?
+        f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack, rcvbuf, sce_receiver, pacing_ss_ratio, pacing_ca_ratio; did you mean "initial_cwnd"?
+        f.toml:14:1: unknown key "zzz" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack, rcvbuf, sce_receiver, pacing_ss_ratio, pacing_ca_ratio
+        "#,
+    );
+}
+
+/// SCE marks are for packets with ECN.
+#[test]
+fn sce_without_ecn() {
+    check_base(
+        r#"[[flows]]
+cc = { name = "dctcp-sce", unit_quirk = 70000, ssthresh = "half" }
+ecn = false
+[[flows]]
+name = "more"
+cc = "cubic-sce"
+ecn = false
+[tcp]
+sce_receiver = "splt"
+"#,
+        r#"f.toml:12:41: wrong value 70000 for "unit_quirk"; expected a whole number from 0 to 65000
+        f.toml:12:59: wrong value "half" for "ssthresh"; expected one of half-loss-cwnd, max; did you mean "half-loss-cwnd"?
+        f.toml:17:7: cubic-sce answers SCE marks, which only packets with ECN can bear; expected ecn = true, or no ecn key
+        f.toml:19:16: wrong value "splt" for "sce_receiver"; expected one of auto, off, split, split-delayed, dither; did you mean "split"?
         "#,
     );
 }
@@ -320,7 +342,7 @@ packetsize = 5
         f.toml:4:40: red has no option "limt"; expected one of {options of red}; did you mean "limit"?
         f.toml:6:23: reno has no option "bta"; expected one of {options of reno}; did you mean "beta"?
         f.toml:8:8: unknown kind of traffic "cbrr"; expected one of {kinds}; did you mean "cbr"?
-        f.toml:11:1: cbr has no option "packetsize"; expected one of kind, name, count, start, stop, rtt, route, reverse, {options of cbr}; did you mean "packet_size"?
+        f.toml:11:1: cbr has no option "packetsize"; expected one of kind, name, count, start, stop, rtt, route, reverse, hosts, dscp, {options of cbr}; did you mean "packet_size"?
         "#,
     );
     check(
@@ -355,13 +377,8 @@ cc = { beta = 0.5 }
 
 #[test]
 fn options_that_make_no_sense_together() {
-    let text = |queue: &str| {
-        format!(
-            "duration = \"60s\"\n[bottleneck]\nrate = \"1Mbit\"\nqueue = {queue}\n[[flows]]\ncc = \"reno\"\n"
-        )
-    };
     let place = |queue: &str| {
-        let diagnostics = load(text(queue).as_bytes(), "f", &[], None).unwrap_err();
+        let diagnostics = load(text_with_queue(queue).as_bytes(), "f", &[], None).unwrap_err();
         let [one] = diagnostics.as_slice() else {
             panic!("{diagnostics:?}")
         };
@@ -377,6 +394,50 @@ fn options_that_make_no_sense_together() {
         message.starts_with("\"classic.min\" of wred: "),
         "{message}"
     );
+}
+
+#[test]
+fn cake_all_at_once() {
+    let text = r#"duration = "10s"
+[bottleneck]
+rate = "0bit"
+queue = { aqm = "cake", flow = "triple", sce = 1025, overhead = 257, rtt = "0us" }
+[[flows]]
+cc = "reno"
+hosts = ["a"]
+dscp = 64
+[[flows]]
+cc = "reno"
+hosts = ["a", "a"]
+[[flows]]
+cc = "reno"
+hosts = ["a b", "c"]
+"#;
+    let diagnostics = load(text.as_bytes(), "f", &[], None).unwrap_err();
+    let told: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(told.join("\n"));
+
+    let single = text_with_queue(r#"{ aqm = "cake", sce = 8, sce_single_slope = "kept" }"#);
+    let diagnostics = load(single.as_bytes(), "f", &[], None).unwrap_err();
+    let [one] = diagnostics.as_slice() else {
+        panic!("{diagnostics:?}")
+    };
+    assert!(
+        one.message
+            .contains("sce_single_slope is of sce = \"single\" only"),
+        "{}",
+        one.message
+    );
+    for sce in ["\"off\"", "\"on\"", "\"single\"", "2", "1024"] {
+        let text = text_with_queue(&format!("{{ aqm = \"cake\", sce = {sce} }}"));
+        assert!(load(text.as_bytes(), "f", &[], None).is_ok(), "{sce}");
+    }
+}
+
+fn text_with_queue(queue: &str) -> String {
+    format!(
+        "duration = \"60s\"\n[bottleneck]\nrate = \"1Mbit\"\nqueue = {queue}\n[[flows]]\ncc = \"reno\"\n"
+    )
 }
 
 #[test]
@@ -730,7 +791,7 @@ fn set_on_the_command_line() {
         --set flows.foo.rtt=3ms:1:7: there is no "foo" in flows; expected one of cubic, reno
         --set path.rtt=[1:1:12: unclosed array; expected `]`
         --set a..b=3:1:3: "a..b" is not a path; expected keys with dots between them, such as "bottleneck.rate" or "flows[0].rtt"
-        --set flows.reno.strt=1s:1:12: unknown key "strt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, tcp; did you mean "start"?
+        --set flows.reno.strt=1s:1:12: unknown key "strt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, tcp; did you mean "start"?
         --set bottleneck.queue.limit=64kb:1:24: wrong value "64kb" for "limit"; expected a number of packets such as "1000p"
         "#
         .replace("RATE", RATE),

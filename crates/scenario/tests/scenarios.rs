@@ -1,7 +1,8 @@
 //! What good scenarios become.
 
 use tailback_engine::plan::{
-    Algorithm, Growth, LinkMode, Pacing, Plan, RatePlan, Schedule, SeriesMode, TcpPlan,
+    Algorithm, Growth, LinkMode, Pacing, Plan, RatePlan, ReceiveBuffer, SceReceiver, Schedule,
+    SeriesMode, TcpPlan,
 };
 use tailback_engine::registry::{Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
@@ -215,6 +216,9 @@ rwnd = "2bdp"
 pacing = "fq"
 growth = "acks"
 quickack = false
+sce_receiver = "dither"
+pacing_ss_ratio = 100
+pacing_ca_ratio = 40
 [record]
 interval = "10ms"
 series = "changes"
@@ -302,6 +306,10 @@ reverse = true
             pacing: Pacing::Off,
             growth: Growth::Acks,
             quickack: false,
+            sce_receiver: SceReceiver::Dither,
+            rcvbuf: ReceiveBuffer::Fixed,
+            pacing_ss_ratio: 100,
+            pacing_ca_ratio: 40,
         }
     );
     assert_eq!(plan.traffic.len(), 2);
@@ -618,7 +626,7 @@ fn the_canonical_form() {
         concat!(
             r#"{"duration":10000000000,"flows":[{"back":[],"bytes":65536,"cc":{"name":"reno","options":{"beta":0.5}},"count":1,"ecn":false,"name":"reno","#,
             r#""route":[0],"rtt":20000000,"start":0,"stop":null,"tcp":{"delack":true,"growth":"segments","header":66,"initial_cwnd":10,"min_rto":200000000,"#,
-            r#""mss":1448,"pacing":"auto","quickack":true,"rwnd":33554432,"timestamps":true}}],"host_jitter":0,"#,
+            r#""mss":1448,"pacing":"auto","pacing_ca_ratio":120,"pacing_ss_ratio":200,"quickack":true,"rcvbuf":"fixed","rwnd":33554432,"sce_receiver":"auto","timestamps":true}}],"host_jitter":0,"#,
             r#""links":[{"count_in_service":false,"delay":0,"jitter":0,"link":"shaper","loss":0.0,"name":"bottleneck","overhead":0,"#,
             r#""queue":{"name":"fifo","options":{"limit":{"packets":1000}}},"rate":8000000,"schedule":null}],"offloads":false,"#,
             r#""record":{"captures":true,"events":false,"interval":100000000,"packets":false,"series":"interval"},"start_jitter":20000000,"#,

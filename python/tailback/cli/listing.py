@@ -55,6 +55,8 @@ def type_of(option: dict[str, Any]) -> str:
     match option:
         case {"type": "word", "words": words}:
             return " | ".join(words)
+        case {"type": "word or int", "words": words, "min": low, "max": high}:
+            return f"{' | '.join(words)} | {low} to {high}"
         case {"type": "int" | "float" as kind, "min": low, "max": high}:
             return f"{kind}, {low:g} to {high:g}"
         case {"type": "time", "min": low} if not low.startswith("0"):

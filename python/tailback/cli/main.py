@@ -115,13 +115,11 @@ def reproduce(
     as_json: bool,
 ) -> int:
     """Run a published experiment, write its report, print how far off it is."""
-    from tailback import engines, experiments, names, store
+    from tailback import engines, experiments, store
 
     engines.get(engine)
     experiment = experiments.get(name)
-    for part in parts:
-        if part not in experiment.parts:
-            raise InputError(names.unknown("part", part, list(experiment.parts)))
+    experiments.known_parts(parts, experiment.parts)
     result = experiment.run(
         list(parts) or None,
         quick=quick,

@@ -209,6 +209,10 @@ def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
     table.add_column("quantity")
     for name in ("cells", "median error", "90 % below", "median rel.", "90 % below"):
         table.add_column(name, justify="right")
+    goals = any("goal" in row for row in result.summary)
+    if goals:
+        table.add_column("goal", justify="right")
+        table.add_column("")
     for row in result.summary:
         table.add_row(
             row["quantity"],
@@ -217,6 +221,7 @@ def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
             short(row["p90_abs_error"]),
             _percent(row["median_rel_error"]),
             _percent(row["p90_rel_error"]),
+            *(_goal(row) if goals else ()),
         )
     print_table(table)
     console.print(f"report: {result.report_dir}", soft_wrap=True, highlight=False)
@@ -231,6 +236,23 @@ def _over_seeds(
 
 def _percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.2g} %"
+
+
+def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
+    """What a group's errors were to stay below, and whether they do."""
+    goal = row.get("goal")
+    if goal is None:
+        return "", ""
+    found, wanted = (
+        " / ".join(short(n) if goal["error"] == "absolute" else _percent(n) for n in pair)
+        for pair in (
+            (row["median_goal_error"], row["p90_goal_error"]),
+            (goal["median"], goal["p90"]),
+        )
+    )
+    reached = found if goal["error"] == "capacity" else ""
+    over = " of capacity" if reached else ""
+    return f"{reached}{over and ' for '}{wanted}{over}", "holds" if row["holds"] else "missed"
 
 
 def width_of(table: Table) -> int:

@@ -78,6 +78,14 @@ class Experiment(Protocol):
         """Runs the parts (default: all), writes the report, compares."""
 
 
+def known_parts(parts: Sequence[str] | None, valid: Sequence[str]) -> tuple[str, ...]:
+    """The parts asked for, or all, in the experiment's order; an unknown one is refused."""
+    for part in parts or ():
+        if part not in valid:
+            raise InputError(unknown("part", part, valid))
+    return tuple(part for part in valid if not parts or part in parts)
+
+
 def get(name: str) -> Experiment:
     """The experiment of this name."""
     if name not in _MODULES:

@@ -38,7 +38,9 @@ def write(report: Report, folder: Path) -> Path:
         (temporary / "index.html").write_text(to_html(report, specs), encoding="utf-8")
         (temporary / "report.md").write_text(to_markdown(report), encoding="utf-8")
         for name, text in {"cells.csv": to_csv(report.cells), **report.files}.items():
-            (temporary / name).write_text(text, encoding="utf-8")
+            file = temporary / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text, encoding="utf-8")
         temporary.chmod(0o755)
         _replace(temporary, folder)
     except BaseException:

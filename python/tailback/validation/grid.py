@@ -61,10 +61,8 @@ QUEUES = (
     Queue("fq_codel-ecn", True, FAIR, FAIR[1:2]),
     Queue("fq_pie", False, FAIR, FAIR[:1]),
     Queue("fq_pie-ecn", True, FAIR, FAIR[1:2]),
+    Queue("cake", True, FAIR, FAIR[1:2]),
 )
-
-# Joins QUEUES with the simulator's Cake; then also two hosts with unequal numbers of flows.
-CAKE = Queue("cake", True, FAIR, FAIR[1:2])
 
 QUICK: dict[str, object] = {"duration": "20s", 'sweep."path.rtt"': ["10ms", "40ms"]}
 """What `--quick` replaces in every scenario."""

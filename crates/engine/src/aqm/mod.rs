@@ -8,6 +8,7 @@ use crate::registry::{Entry, Options};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
+pub mod cake;
 pub mod codel;
 pub mod fair;
 pub mod fifo;
@@ -26,6 +27,9 @@ pub enum Dequeue {
     Packet(Packet),
     /// Nothing is queued.
     Empty,
+    /// The next packet, of a queue that keeps the link's rate itself: the link
+    /// sends it at once and does not ask again before this time.
+    Until(Packet, Time),
     /// Something is queued but must not leave before this time (a shaping queue).
     NotBefore(Time),
 }
@@ -52,6 +56,14 @@ pub trait Queue: Send {
     /// The link's rate has changed (also called once before the first packet).
     fn rate_changed(&mut self, _rate: Rate, _now: Time) {}
 
+    /// Bytes the link adds to each frame: for a queue that keeps the link's
+    /// rate itself (called before the first packet).
+    fn link_overhead(&mut self, _bytes: i32) {}
+
+    /// What is known of each flow and traffic source, by its number: for a queue
+    /// that tells hosts or classes apart (called before the first packet).
+    fn flows(&mut self, _flows: &[FlowInfo]) {}
+
     /// Packets and bytes queued.
     fn backlog(&self) -> Backlog;
 
@@ -72,6 +84,18 @@ pub struct Backlog {
     pub packets: u64,
     /// Frame bytes.
     pub bytes: u64,
+}
+
+/// What a packet's flow says of it: hosts as numbers, the sender's and the
+/// receiver's of data, and the DSCP of its packets in either direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowInfo {
+    /// Number of the host that sends data.
+    pub source: u32,
+    /// Number of the host that receives it.
+    pub destination: u32,
+    /// Differentiated services codepoint, 0 to 63.
+    pub dscp: u8,
 }
 
 /// What a queue is built from, besides its options.
@@ -97,6 +121,7 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &pie::ENTRY,
     &fq_pie::ENTRY,
     &step::ENTRY,
+    &cake::ENTRY,
 ];
 
 /// Where every drop and mark goes, with its cause; it also keeps the backlog

@@ -1,4 +1,4 @@
-//! SCE marking beside CoDel: ECT(0) becomes ECT(1) on a ramp of the sojourn time.
+//! The ramp of SCE marks, shared with Cake, and SCE marking beside CoDel: ECT(0) becomes ECT(1) on a ramp of the sojourn time.
 //!
 //! Neither Linux nor the SCE reference code has a ramp in its codel or fq_codel;
 //! this is that of the reference's Cake, with CoDel's target in place of Cobalt's
@@ -28,41 +28,62 @@ pub const OPTION: Opt = Opt {
     tc: None,
 };
 
+/// The ramp of a queue discipline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ramp {
+    /// No marks.
+    Off,
+    /// Probability at the target: 1 for `"on"`, 1/N for a divisor.
+    Knee(f64),
+    /// From the target on; targets until every packet is marked.
+    Single(f64),
+}
+
+impl Ramp {
+    /// Probability of a mark after a sojourn time, both in ns; `over` is
+    /// CoDel's opinion, which at low rates waits for several packets.
+    #[inline]
+    pub fn probability(self, target: i64, sojourn: i64, over: bool) -> f64 {
+        let (t, s) = (target as f64, sojourn as f64);
+        match self {
+            _ if s <= t / 2.0 => 0.0,
+            Ramp::Off => 0.0,
+            Ramp::Knee(knee) if over => (s - t) * (1.0 - knee) / t + knee,
+            Ramp::Knee(knee) => (s - t / 2.0) * knee / (t / 2.0),
+            Ramp::Single(width) if over => (s - t) / (t * width),
+            Ramp::Single(_) => 0.0,
+        }
+    }
+}
+
 /// Marks packets of one queue discipline.
 #[derive(Clone, Debug)]
 pub struct Marker {
-    /// Where the ramp of `on` ends and that of `single` begins, ns.
-    target: f64,
-    /// Whether nothing is marked up to the target.
-    single: bool,
+    /// CoDel's target, ns.
+    target: i64,
+    ramp: Ramp,
     rng: Stream,
 }
 
 impl Marker {
     /// From the options [`OPTION`] and `target`; `None` if off.
     pub fn of(options: &Options, rng: Stream) -> Option<Marker> {
-        let word = options.word("sce");
-        (word != "off").then(|| Marker {
-            target: options.time("target").ns() as f64,
-            single: word == "single",
+        let ramp = match options.word("sce") {
+            "off" => return None,
+            "single" => Ramp::Single(1.0),
+            _ => Ramp::Knee(1.0),
+        };
+        Some(Marker {
+            target: options.time("target").ns() as i64,
+            ramp,
             rng,
         })
     }
 
-    /// Probability of a mark; above 1 is certain.
+    /// Probability of a mark; 1 and more is certain.
     fn probability(&self, sojourn: Time, over: bool) -> f64 {
-        let sojourn = sojourn.ns() as f64;
-        let half = self.target / 2.0;
-        if sojourn <= half {
-            0.0
-        } else if !self.single {
-            // Above the target it stays 1.
-            if over { 1.0 } else { (sojourn - half) / half }
-        } else if over {
-            (sojourn - self.target) / self.target
-        } else {
-            0.0
-        }
+        let sojourn = sojourn.ns() as i64;
+        self.ramp.probability(self.target, sojourn, over)
     }
 
     /// Marks a packet that leaves now, or not; `over`: CoDel found it above the target.
@@ -84,8 +105,12 @@ mod tests {
 
     fn marker(single: bool) -> Marker {
         Marker {
-            target: 5e6,
-            single,
+            target: 5_000_000,
+            ramp: if single {
+                Ramp::Single(1.0)
+            } else {
+                Ramp::Knee(1.0)
+            },
             rng: Stream::new(1, "sce", "test"),
         }
     }

@@ -112,17 +112,12 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options| {
         let (beta, beta_ecn) = betas(options, BETA_SCALE);
         Box::new(Cubic {
-            beta,
-            beta_ecn,
-            beta_scale: 8 * (BETA_SCALE + beta) / 3 / (BETA_SCALE - beta),
             fast_convergence: options.bool("fast_convergence"),
             tcp_friendliness: options.bool("tcp_friendliness"),
             friendly_alpha_one: options.bool("friendly_alpha_one"),
             hystart: options.bool("hystart"),
             ack_delay: options.bool("hystart_ack_delay"),
-            cwnd_prior: 0,
-            epoch: Epoch::default(),
-            train: Train::default(),
+            ..Cubic::new(beta, beta_ecn)
         })
     },
 };
@@ -149,15 +144,17 @@ pub struct Cubic {
     ack_delay: bool,
     /// Window when ssthresh was last set, segments (RFC 9438 `cwnd_prior`).
     cwnd_prior: u32,
+    /// What `Epoch::ack_cnt` has for a segment.
+    pub(super) unit: i64,
     /// What a timeout resets: the curve.
-    epoch: Epoch,
+    pub(super) epoch: Epoch,
     /// What each round of slow start resets: HyStart's observations.
     train: Train,
 }
 
 /// The curve, and what it is computed from.
 #[derive(Debug, Default)]
-struct Epoch {
+pub(super) struct Epoch {
     /// Segments to acknowledge per segment of increase.
     cnt: u32,
     /// W_max: window before the last reduction, less with fast convergence,
@@ -168,15 +165,16 @@ struct Epoch {
     /// Time of the last update, jiffies.
     last_time: u64,
     /// Window at the inflection point, segments.
-    origin: u32,
+    pub(super) origin: u32,
     /// Time from the start of the epoch to the inflection point, 1/1024 s.
-    k: u64,
+    pub(super) k: u64,
     /// Smallest RTT since the last timeout, us; 0: none yet.
     delay_min: u32,
     /// When growth began after the last reduction, jiffies.
-    start: Option<u64>,
-    /// Segments acknowledged and not yet counted in `w_est`.
-    ack_cnt: u32,
+    pub(super) start: Option<u64>,
+    /// Acknowledged and not yet counted in `w_est`: segments, or bytes where
+    /// those take part in other counts (CUBIC-SCE).
+    pub(super) ack_cnt: i64,
     /// Window that Reno would have, segments.
     w_est: u32,
     /// HyStart ended slow start.
@@ -198,7 +196,7 @@ struct Train {
     samples: u8,
 }
 
-fn jiffies(time: Time) -> u64 {
+pub(super) fn jiffies(time: Time) -> u64 {
     time.ns() / (1_000_000_000 / HZ)
 }
 
@@ -234,10 +232,27 @@ fn cubic_root(a: u64) -> u64 {
     (sum * 341) >> 10
 }
 
+/// C t^3 in segments (RFC 9438 figure 1), `t` in 1/1024 s.
+pub(super) fn rise(t: u64) -> u32 {
+    let t = u128::from(t);
+    let rise = (u128::from(CUBE_RTT_SCALE) * t * t * t) >> (10 + 3 * BICTCP_HZ);
+    u32::try_from(rise).unwrap_or(u32::MAX)
+}
+
+/// Jiffies in the clock of the cubic function, 1/1024 s.
+pub(super) fn ticks(jiffies: u64) -> u64 {
+    (jiffies << BICTCP_HZ) / HZ
+}
+
+/// The other way round.
+pub(super) fn jiffies_of(ticks: u64) -> u64 {
+    (ticks * HZ) >> BICTCP_HZ
+}
+
 impl Epoch {
     /// Recomputes `cnt`.
     fn update(&mut self, cubic: &Friendly, now: u64, cwnd: u32, acked: u32) {
-        self.ack_cnt = self.ack_cnt.saturating_add(acked);
+        self.ack_cnt += i64::from(acked) * cubic.unit;
         if self.last_cwnd == cwnd && now - self.last_time <= HZ / 32 {
             return;
         }
@@ -246,7 +261,7 @@ impl Epoch {
         if self.start.is_none() || now != self.last_time {
             self.last_cwnd = cwnd;
             self.last_time = now;
-            self.cnt = self.cubic(now, cwnd, acked);
+            self.cnt = self.cubic(now, cwnd, i64::from(acked) * cubic.unit);
         }
         if cubic.on {
             self.friendly(cubic, cwnd);
@@ -256,7 +271,7 @@ impl Epoch {
     }
 
     /// `cnt` that follows the curve (RFC 9438 sections 4.2, 4.4 and 4.5).
-    fn cubic(&mut self, now: u64, cwnd: u32, acked: u32) -> u32 {
+    fn cubic(&mut self, now: u64, cwnd: u32, acked: i64) -> u32 {
         let start = match self.start {
             Some(start) => start,
             None => {
@@ -273,11 +288,9 @@ impl Epoch {
         // One RTT ahead, in the clock of the cubic function. An idle shift
         // never sets the start beyond the present.
         let rtt = u64::from(self.delay_min).div_ceil(1_000_000 / HZ);
-        let t = ((now - start + rtt) << BICTCP_HZ) / HZ;
+        let t = ticks(now - start + rtt);
         // RFC 9438 figure 1: W_cubic(t) = C (t - K)^3 + W_max.
-        let off = u128::from(t.abs_diff(self.k));
-        let delta = (u128::from(CUBE_RTT_SCALE) * off * off * off) >> (10 + 3 * BICTCP_HZ);
-        let delta = u32::try_from(delta).unwrap_or(u32::MAX);
+        let delta = rise(t.abs_diff(self.k));
         let target = if t < self.k {
             self.origin.saturating_sub(delta)
         } else {
@@ -298,14 +311,15 @@ impl Epoch {
 
     /// Lowers `cnt` to where Reno would be (RFC 9438 section 4.3).
     fn friendly(&mut self, friendly: &Friendly, cwnd: u32) {
-        let per_segment = ((u64::from(cwnd) * u64::from(friendly.scale)) >> 3).max(1);
-        let mut room = u64::MAX;
+        let scale = i64::from(friendly.scale) * friendly.unit;
+        let per_segment = ((i64::from(cwnd) * scale) >> 3).max(1);
+        let mut room = i64::MAX;
         if friendly.alpha_one {
-            room = u64::from(friendly.cwnd_prior.saturating_sub(self.w_est));
+            room = i64::from(friendly.cwnd_prior.saturating_sub(self.w_est));
         }
         self.count(per_segment, room);
         if friendly.alpha_one && self.w_est >= friendly.cwnd_prior {
-            self.count(u64::from(cwnd.max(1)), u64::MAX);
+            self.count(i64::from(cwnd.max(1)) * friendly.unit, i64::MAX);
         }
         if self.w_est > cwnd {
             self.cnt = self.cnt.min(cwnd / (self.w_est - cwnd));
@@ -315,9 +329,9 @@ impl Epoch {
     /// Moves acknowledged segments from `ack_cnt` to `w_est`, which grows by
     /// one for each `per_segment`, at most by `room`; the last one needs a
     /// segment more than that.
-    fn count(&mut self, per_segment: u64, room: u64) {
-        let grown = (u64::from(self.ack_cnt.saturating_sub(1)) / per_segment).min(room);
-        self.ack_cnt -= (grown * per_segment) as u32;
+    fn count(&mut self, per_segment: i64, room: i64) {
+        let grown = ((self.ack_cnt - 1).max(0) / per_segment).min(room);
+        self.ack_cnt -= grown * per_segment;
         self.w_est = self.w_est.saturating_add(grown as u32);
     }
 }
@@ -328,9 +342,29 @@ struct Friendly {
     alpha_one: bool,
     scale: u32,
     cwnd_prior: u32,
+    /// What `ack_cnt` has for a segment.
+    unit: i64,
 }
 
 impl Cubic {
+    /// With these factors in 1/1024 and the rest as Linux has it.
+    pub(super) fn new(beta: u32, beta_ecn: u32) -> Cubic {
+        Cubic {
+            beta,
+            beta_ecn,
+            beta_scale: 8 * (BETA_SCALE + beta) / 3 / (BETA_SCALE - beta),
+            fast_convergence: true,
+            tcp_friendliness: true,
+            friendly_alpha_one: false,
+            hystart: true,
+            ack_delay: true,
+            cwnd_prior: 0,
+            unit: 1,
+            epoch: Epoch::default(),
+            train: Train::default(),
+        }
+    }
+
     fn hystart_reset(&mut self, conn: &Conn) {
         let now = micros(conn.now);
         self.train = Train {
@@ -444,6 +478,7 @@ impl CongestionControl for Cubic {
             alpha_one: self.friendly_alpha_one,
             scale: self.beta_scale,
             cwnd_prior: self.cwnd_prior,
+            unit: self.unit,
         };
         self.epoch
             .update(&friendly, jiffies(conn.now), conn.cwnd, acked);
@@ -515,19 +550,7 @@ mod tests {
 
     /// The same without the box, to look inside.
     fn cubic() -> Cubic {
-        Cubic {
-            beta: 717,
-            beta_ecn: 717,
-            beta_scale: 15,
-            fast_convergence: true,
-            tcp_friendliness: true,
-            friendly_alpha_one: false,
-            hystart: true,
-            ack_delay: true,
-            cwnd_prior: 0,
-            epoch: Epoch::default(),
-            train: Train::default(),
-        }
+        Cubic::new(717, 717)
     }
 
     #[test]
@@ -837,6 +860,7 @@ mod tests {
             alpha_one: false,
             scale: 15,
             cwnd_prior: 0,
+            unit: 1,
         };
         let mut at = |now, cwnd| {
             epoch.update(&friendly, now, cwnd, 1);

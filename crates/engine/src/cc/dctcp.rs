@@ -24,7 +24,7 @@
 //! the window; a window of 2 keeps an ssthresh of 2.
 
 use super::reno::cong_avoid;
-use super::{Ack, Build, CaState, CongestionControl, EcnNeed};
+use super::{Ack, Build, CaState, CeEcho, CongestionControl, Echo, EcnNeed};
 use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options, Value};
 use crate::tcp::conn::Conn;
 
@@ -120,6 +120,13 @@ pub const ENTRY: Entry<Build> = Entry {
             default: None,
             tc: None,
         },
+        Opt {
+            name: "receiver",
+            doc: "How the receiver echoes CE: packet by packet (\"precise\", Linux); the same, but a packet with ECT(1), the mark of SCE, leaves the state as it is (\"sce_holds_ce\", the SCE kernels of 2019), so that the echo of a CE lasts until an unmarked packet comes; on every ACK until CWR (\"sticky\", RFC 3168).",
+            kind: Kind::Word(&["precise", "sce_holds_ce", "sticky"]),
+            default: Some("precise"),
+            tc: None,
+        },
     ],
     kernel: Kernel::Module("dctcp"),
     finish,
@@ -146,6 +153,11 @@ pub const ENTRY: Entry<Build> = Entry {
             },
             below: u32::from(options.word("ssthresh") == "cwnd-1"),
             grow_in_cwr: options.bool("grow_in_cwr"),
+            receiver: match options.word("receiver") {
+                "sce_holds_ce" => CeEcho::SceHoldsCe,
+                "sticky" => CeEcho::Sticky,
+                _ => CeEcho::Precise,
+            },
             alpha: 0,
             next_seq: 0,
             old_delivered: 0,
@@ -278,6 +290,8 @@ pub struct Dctcp {
     below: u32,
     /// Growth in CWR.
     grow_in_cwr: bool,
+    /// What is asked of the receiver.
+    receiver: CeEcho,
     /// Moving average of the marked fraction, in 2^-bits.
     alpha: u64,
     /// The window of the next update ends when this segment is the first
@@ -349,9 +363,9 @@ impl CongestionControl for Dctcp {
         cong_avoid(conn, acked);
     }
 
-    fn in_ack_event(&mut self, conn: &mut Conn, acked: u32, ece: bool) {
+    fn in_ack_event(&mut self, conn: &mut Conn, acked: u32, echo: Echo) {
         if self.per_ack {
-            let full = if ece { 1 << self.bits } else { 0 };
+            let full = if echo.ece { 1 << self.bits } else { 0 };
             if self.normalise {
                 let in_flight = u64::from(conn.in_flight.max(1));
                 // A duplicate ACK stands for one segment.
@@ -407,7 +421,7 @@ impl CongestionControl for Dctcp {
     }
 
     fn ecn_need(&self) -> EcnNeed {
-        EcnNeed::Dctcp
+        EcnNeed::Dctcp(self.receiver)
     }
 
     fn gauges(&self, _conn: &Conn, out: &mut Vec<f64>) {
@@ -433,6 +447,10 @@ mod tests {
         (ENTRY.build)(&options(&ENTRY, set))
     }
 
+    fn echo(ece: bool) -> Echo {
+        Echo { ece, esce: false }
+    }
+
     /// alpha in units of 2^-bits.
     fn alpha(cc: &dyn CongestionControl, bits: u32) -> u64 {
         let mut out = Vec::new();
@@ -452,7 +470,7 @@ mod tests {
             conn.delivered_ce += marked;
             conn.snd_una = conn.snd_nxt;
             conn.snd_nxt += delivered;
-            cc.in_ack_event(&mut conn, *delivered as u32, *marked > 0);
+            cc.in_ack_event(&mut conn, *delivered as u32, echo(*marked > 0));
             alphas.push(alpha(&*cc, bits));
         }
         alphas
@@ -479,7 +497,7 @@ mod tests {
         let mut ack = |una: u64, nxt: u64, ece: bool| {
             conn.delivered += una - conn.snd_una;
             (conn.snd_una, conn.snd_nxt) = (una, nxt);
-            cc.in_ack_event(&mut conn, 1, ece);
+            cc.in_ack_event(&mut conn, 1, echo(ece));
             alpha(&*cc, 10)
         };
         for una in 1..10 {
@@ -567,7 +585,7 @@ mod tests {
         cc.init(&mut conn);
         // 2^20 / 256; 4096 - 16 + 4096; 8176 - 31
         for (ece, expected) in [(true, 4_096), (true, 8_176), (false, 8_145)] {
-            cc.in_ack_event(&mut conn, 0, ece);
+            cc.in_ack_event(&mut conn, 0, echo(ece));
             assert_eq!(alpha(&*cc, 20), expected);
         }
 
@@ -583,7 +601,7 @@ mod tests {
             (2, false, 6_513),
             (0, true, 6_513 - 20 + 3_276),
         ] {
-            cc.in_ack_event(&mut conn, acked, ece);
+            cc.in_ack_event(&mut conn, acked, echo(ece));
             assert_eq!(alpha(&*cc, 20), expected);
         }
     }

@@ -57,13 +57,36 @@ pub struct Ack {
     pub losses: u32,
 }
 
+/// What an ACK says of congestion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Echo {
+    /// ECN-Echo: CE has come.
+    pub ece: bool,
+    /// The echo of SCE.
+    pub esce: bool,
+}
+
 /// Which ECN a congestion control asks of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnNeed {
     /// Works with and without: RFC 3168 if negotiated.
     Optional,
-    /// Needs ECN, and the receiver echoes each packet as DCTCP's does (RFC 8257 section 3.2).
-    Dctcp,
+    /// Needs ECN on every packet, and an echo of each packet as DCTCP's
+    /// receiver has it (RFC 8257 section 3.2), or a variant.
+    Dctcp(CeEcho),
+    /// Needs RFC 3168 and a receiver that echoes SCE.
+    Sce,
+}
+
+/// How the receiver of a DCTCP flow echoes CE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CeEcho {
+    /// Packet by packet.
+    Precise,
+    /// Packet by packet, but an SCE-marked packet neither sets nor ends it.
+    SceHoldsCe,
+    /// On every ACK until CWR comes (RFC 3168).
+    Sticky,
 }
 
 /// A congestion control. `conn` is the sender's state: the congestion control
@@ -90,7 +113,7 @@ pub trait CongestionControl: Send {
     /// For each ACK, once it is counted in `conn.snd_una`, `delivered` and
     /// `delivered_ce` (Linux since 6.16), while `conn.in_flight` is still that
     /// before it; `acked` segments were newly acknowledged cumulatively.
-    fn in_ack_event(&mut self, _conn: &mut Conn, _acked: u32, _ece: bool) {}
+    fn in_ack_event(&mut self, _conn: &mut Conn, _acked: u32, _echo: Echo) {}
 
     /// After the scoreboard was updated with an ACK that delivered something,
     /// before the window changes.
@@ -149,13 +172,20 @@ pub type Build = fn(&Options) -> Box<dyn CongestionControl>;
 #[rustfmt::skip]
 pub const ENTRIES: &[&Entry<Build>] = &[
     &cubic::ENTRY,
+    &cubic_sce::ENTRY,
     &dctcp::ENTRY,
+    &dctcp_sce::ENTRY,
     &reno::ENTRY,
+    &reno_sce::ENTRY,
 ];
 
 pub mod cubic;
+pub mod cubic_sce;
 pub mod dctcp;
+pub mod dctcp_sce;
 pub mod reno;
+pub mod reno_sce;
+mod sce;
 
 #[cfg(test)]
 mod testing;

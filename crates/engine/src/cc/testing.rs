@@ -5,7 +5,9 @@
 // Each user of this file needs another part of it.
 #![allow(dead_code)]
 
-use tailback_engine::cc::{Ack, Build, CaState, CongestionControl, CwndEvent};
+use tailback_engine::cc::{
+    Ack, Build, CaState, CongestionControl, CwndEvent, Echo, INFINITE_SSTHRESH,
+};
 use tailback_engine::registry::{self, Entry, Options, Value};
 use tailback_engine::tcp::conn::Conn;
 use tailback_engine::units::Time;
@@ -19,6 +21,15 @@ pub fn options(entry: &Entry<Build>, set: &[(&'static str, Value)]) -> Options {
     (entry.finish)(&mut options).expect("a sensible combination");
     options
 }
+
+const ECE: Echo = Echo {
+    ece: true,
+    esce: false,
+};
+const ESCE: Echo = Echo {
+    ece: false,
+    esce: true,
+};
 
 /// The sender.
 pub struct Host {
@@ -66,12 +77,17 @@ impl Host {
 
     /// An ACK of `n` segments (no more than are in flight).
     pub fn ack(&mut self, n: u32) {
-        self.on_ack(n, false);
+        self.on_ack(n, Echo::default());
     }
 
     /// The same with ECN-Echo.
     pub fn ack_ece(&mut self, n: u32) {
-        self.on_ack(n, true);
+        self.on_ack(n, ECE);
+    }
+
+    /// The same with the echo of SCE.
+    pub fn ack_esce(&mut self, n: u32) {
+        self.on_ack(n, ESCE);
     }
 
     /// A round trip: every segment in flight is acknowledged on its own, evenly spaced.
@@ -81,11 +97,20 @@ impl Host {
 
     /// A round trip whose first `marked` ACKs carry ECN-Echo.
     pub fn marked_round(&mut self, marked: u32) {
+        self.echoed_round(marked, ECE);
+    }
+
+    /// A round trip whose first `marked` ACKs carry the echo of SCE.
+    pub fn sce_round(&mut self, marked: u32) {
+        self.echoed_round(marked, ESCE);
+    }
+
+    fn echoed_round(&mut self, marked: u32, echo: Echo) {
         let n = self.conn.in_flight;
         let from = self.conn.now;
         for i in 0..n {
             self.conn.now = from + Time(self.rtt.ns() * u64::from(i + 1) / u64::from(n));
-            self.on_ack(1, i < marked);
+            self.on_ack(1, if i < marked { echo } else { Echo::default() });
         }
     }
 
@@ -141,13 +166,15 @@ impl Host {
         self.send();
     }
 
-    fn on_ack(&mut self, n: u32, ece: bool) {
+    fn on_ack(&mut self, n: u32, echo: Echo) {
+        let ece = echo.ece;
         let n = n.min(self.conn.in_flight);
         let (cc, conn) = (&mut self.cc, &mut self.conn);
         let ack = Ack {
             delivered: n,
             acked: n,
             ece,
+            esce: echo.esce,
             rtt: Some(self.rtt),
             prior_in_flight: conn.in_flight,
             ..Ack::default()
@@ -155,7 +182,7 @@ impl Host {
         conn.snd_una += u64::from(n);
         conn.delivered += u64::from(n);
         conn.delivered_ce += if ece { u64::from(n) } else { 0 };
-        cc.in_ack_event(conn, n, ece);
+        cc.in_ack_event(conn, n, echo);
         conn.in_flight -= n;
         conn.packets_out = conn.in_flight;
         cc.pkts_acked(conn, &ack);
@@ -171,7 +198,9 @@ impl Host {
         if over {
             let owned = conn.ca_state == CaState::Cwr && cc.owns_cwr();
             if conn.ca_state != CaState::Loss && !owned {
-                conn.cwnd = conn.ssthresh;
+                if conn.ssthresh < INFINITE_SSTHRESH {
+                    conn.cwnd = conn.ssthresh;
+                }
                 cc.cwnd_event(conn, CwndEvent::CompleteCwr);
             }
             cc.set_state(conn, CaState::Open);

@@ -12,6 +12,7 @@ use crate::plan::{Algorithm, FlowPlan, LinkPlan, Plan, SeriesMode, TrafficPlan};
 use crate::registry::{Entry, Options, find};
 use crate::rng::Stream;
 use crate::tcp::receiver::{EcnEcho, Receiver};
+use crate::tcp::sce::SceEcho;
 use crate::tcp::sender::Sender;
 use crate::traffic;
 use crate::units::Time;
@@ -83,12 +84,16 @@ impl Network {
             .collect();
 
         let mut series = Series::default();
-        let links: Vec<Link> = plan
+        let mut links: Vec<Link> = plan
             .links
             .iter()
             .enumerate()
             .map(|(i, l)| build_link(i as u32, l, &plan, &names))
             .collect();
+        let info = plan.flow_info();
+        for link in &mut links {
+            link.queue.flows(&info);
+        }
         let link_series = plan
             .links
             .iter()
@@ -252,7 +257,11 @@ fn build_flow(
 ) -> Flow {
     let (entry, options) = known(cc::ENTRIES, &flow.cc);
     let control = (entry.build)(options);
-    let echo = EcnEcho::of(flow.ecn, control.ecn_need());
+    let need = control.ecn_need();
+    let mut receiver = Receiver::new(index, &flow.tcp, EcnEcho::of(flow.ecn, need));
+    if flow.ecn {
+        receiver.echo_sce(SceEcho::of(flow.tcp.sce_receiver, need));
+    }
     let gauges = control.gauge_names();
     let bytes = flow.bytes.map(|b| b.0);
     Flow {
@@ -270,7 +279,7 @@ fn build_flow(
             }
         }),
         sender: Sender::new(index, &flow.tcp, control, flow.ecn, bytes),
-        receiver: Receiver::new(index, &flow.tcp, echo),
+        receiver,
         armed: [Time::NEVER; 2],
         start: plan.start_of(flow.start, &flow.name),
         stop: flow.stop,

@@ -4,7 +4,7 @@ use super::Port;
 use super::recovery::{REORDERING, Resend};
 use super::scoreboard::{Segment, state};
 use super::sender::Sender;
-use crate::cc::{Ack, CaState};
+use crate::cc::{Ack, CaState, Echo};
 use crate::packet::{Packet, Sack, flags};
 use crate::plan::Growth;
 use crate::units::Time;
@@ -18,6 +18,8 @@ pub(super) struct Event {
     pub sacked: u32,
     /// ECN-Echo.
     pub ece: bool,
+    /// Echo of SCE.
+    pub esce: bool,
     /// A D-SACK came with it.
     pub dsack: bool,
     /// That D-SACK is the answer to a tail loss probe (`FLAG_DSACK_TLP`).
@@ -77,9 +79,11 @@ impl Sender {
         let prior_out = self.board.packets_out();
         let prior_lost = self.board.lost_marks;
         let ece = packet.has(flags::ECE) && self.ecn;
+        let esce = packet.has(flags::ESCE) && self.ecn;
         let mut event = Event {
             advanced: ack > prior_una,
             ece,
+            esce,
             dsack: packet.has(flags::DSACK),
             echo: packet.sent,
             prior_una,
@@ -124,7 +128,8 @@ impl Sender {
         }
 
         // Before `in_flight` changes: it tells of how much an ACK is a share.
-        self.cc.in_ack_event(&mut self.conn, covered.acked, ece);
+        self.cc
+            .in_ack_event(&mut self.conn, covered.acked, Echo { ece, esce });
 
         let sample = self.measure_rtt(&covered, &event);
         // SACKs of what was sent after the head's last transmission say nothing
@@ -139,7 +144,7 @@ impl Sender {
             delivered: covered.delivered,
             acked: covered.acked,
             ece,
-            esce: packet.has(flags::ESCE),
+            esce,
             rtt: sample,
             prior_in_flight,
             losses: 0,
@@ -206,7 +211,11 @@ impl Sender {
     /// answer a probe.
     #[cold]
     fn on_ack_of_nothing(&mut self, event: &mut Event, port: &mut impl Port) {
-        self.cc.in_ack_event(&mut self.conn, 0, event.ece);
+        let echo = Echo {
+            ece: event.ece,
+            esce: event.esce,
+        };
+        self.cc.in_ack_event(&mut self.conn, 0, echo);
         if event.dsack {
             self.conn.delivered += 1;
             self.adapt_reordering_window(!event.dsack_of_probe);

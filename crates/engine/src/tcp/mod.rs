@@ -9,6 +9,7 @@
 //! | `recovery` | congestion states, PRR, RACK, undo (`tcp_fastretrans_alert`) |
 //! | [`scoreboard`] | sent segments |
 //! | [`receiver`] | acknowledgement, SACK, ECN echo |
+//! | [`sce`] | the receiver's echo of SCE |
 //! | [`rtt`], [`ranges`] | estimator, sets of segments |
 //! | `timer` | when timers fire |
 //!
@@ -38,6 +39,7 @@ pub mod ranges;
 pub mod receiver;
 mod recovery;
 pub mod rtt;
+pub mod sce;
 pub mod scoreboard;
 pub mod sender;
 #[cfg(test)]

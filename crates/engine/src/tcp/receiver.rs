@@ -2,10 +2,11 @@
 //! (Linux `tcp_input.c`, `tcp_output.c`, `tcp_dctcp.h`).
 
 use super::ranges::Ranges;
+use super::sce::{Sce, SceEcho};
 use super::{Port, SYN_EXTRA};
-use crate::cc::EcnNeed;
+use crate::cc::{CeEcho, EcnNeed};
 use crate::packet::{Ecn, Packet, Sack, flags};
-use crate::plan::{Growth, TcpPlan};
+use crate::plan::{Growth, ReceiveBuffer, TcpPlan};
 use crate::units::Time;
 use crate::wheel;
 
@@ -36,6 +37,9 @@ pub enum EcnEcho {
     Sticky,
     /// ECE per packet, an ACK at once when CE starts or ends (RFC 8257 section 3.2).
     PerPacket,
+    /// The same, but a packet with ECT(1) changes nothing: where SCE marks are
+    /// looked at first, DCTCP hears neither of CE nor of its absence.
+    PerPacketButEct1,
 }
 
 /// How many segments the window grows by at the start: it begins as half of
@@ -48,7 +52,7 @@ pub enum EcnEcho {
 /// and follow what the application reads, so that its window stops growing
 /// after some tens of segments.
 fn growing_segments(plan: &TcpPlan) -> u64 {
-    if !plan.quickack || plan.growth == Growth::Acks {
+    if !plan.quickack || plan.growth == Growth::Acks || plan.rcvbuf == ReceiveBuffer::Auto {
         return 0;
     }
     let mss = u64::from(plan.mss).max(1);
@@ -56,14 +60,78 @@ fn growing_segments(plan: &TcpPlan) -> u64 {
     room.div_ceil(2 * mss)
 }
 
+/// A receive buffer that Linux tunes (`tcp_rcv_space_adjust` with the defaults
+/// of `tcp_rmem` and `tcp_adv_win_scale` of 2019): half of it is window, and
+/// there is to be room for twice what the application reads in a round-trip
+/// time, and for more while that grows. The round-trip time is that of the
+/// handshake.
+#[derive(Clone, Copy, Debug)]
+struct Tuned {
+    /// Bytes of a segment.
+    mss: u64,
+    /// What the window may grow to, bytes.
+    clamp: u64,
+    /// The window, bytes.
+    window: u64,
+    /// Most bytes read in a round-trip time so far.
+    space: u64,
+    /// Bytes read in this one.
+    copied: u64,
+    /// When this one began.
+    since: Time,
+}
+
+/// Half of `tcp_rmem`'s default and of its maximum.
+const TUNED_WINDOW: (u64, u64) = (64 << 10, 3 << 20);
+
+impl Tuned {
+    fn new(mss: u64) -> Tuned {
+        Tuned {
+            mss,
+            clamp: TUNED_WINDOW.0,
+            window: TUNED_WINDOW.0,
+            space: 10 * mss,
+            copied: 0,
+            since: Time::ZERO,
+        }
+    }
+
+    /// A segment was read; whether the window grew.
+    fn grows(&mut self, now: Time, rtt: Time) -> bool {
+        self.copied += self.mss;
+        let grows = self.window < self.clamp;
+        if grows {
+            self.window = (self.window + 2 * self.mss).min(self.clamp);
+        }
+        if now.since(self.since) >= rtt.max(Time::from_ms(1)) {
+            if self.copied > self.space {
+                let room = 2 * self.copied + 16 * self.mss;
+                let more = 2 * room * (self.copied - self.space) / self.space;
+                self.clamp = self.clamp.max((room + more).min(TUNED_WINDOW.1));
+                self.space = self.copied;
+            }
+            self.copied = 0;
+            self.since = now;
+        }
+        grows
+    }
+}
+
 impl EcnEcho {
     /// What a connection uses.
     pub fn of(ecn: bool, need: EcnNeed) -> EcnEcho {
         match (ecn, need) {
             (false, _) => EcnEcho::None,
-            (true, EcnNeed::Optional) => EcnEcho::Sticky,
-            (true, EcnNeed::Dctcp) => EcnEcho::PerPacket,
+            (true, EcnNeed::Optional | EcnNeed::Sce | EcnNeed::Dctcp(CeEcho::Sticky)) => {
+                EcnEcho::Sticky
+            }
+            (true, EcnNeed::Dctcp(CeEcho::Precise)) => EcnEcho::PerPacket,
+            (true, EcnNeed::Dctcp(CeEcho::SceHoldsCe)) => EcnEcho::PerPacketButEct1,
         }
+    }
+
+    fn is_per_packet(self) -> bool {
+        matches!(self, EcnEcho::PerPacket | EcnEcho::PerPacketButEct1)
     }
 }
 
@@ -71,8 +139,10 @@ impl EcnEcho {
 pub struct Receiver {
     /// Everything below has arrived.
     pub rcv_nxt: u64,
-    /// What the last ACK acknowledged (Linux `rcv_wup`).
+    /// `rcv_nxt` when the last ACK was sent (Linux `rcv_wup`).
     acked: u64,
+    /// What the last ACK acknowledged.
+    acked_to: u64,
     /// Segments beyond a hole.
     out_of_order: Ranges,
     /// Most recent blocks, the newest first (RFC 2018 section 4).
@@ -86,6 +156,8 @@ pub struct Receiver {
     quick: u32,
     /// Segments by which the window still grows, each acknowledged at once.
     growing: u64,
+    /// The receive buffer, if it is tuned.
+    tuned: Option<Tuned>,
     /// Delay of the next delayed ACK; zero before the first data.
     ato: Time,
     /// Arrival of the last data.
@@ -108,6 +180,7 @@ pub struct Receiver {
     dup_acks: u32,
     dup_acks_at: u64,
     echo: EcnEcho,
+    sce: Sce,
     ecn_seen: bool,
     /// Echo congestion (Linux `TCP_ECN_DEMAND_CWR`).
     demand_cwr: bool,
@@ -128,6 +201,7 @@ impl Receiver {
         Receiver {
             rcv_nxt: 0,
             acked: 0,
+            acked_to: 0,
             out_of_order: Ranges::default(),
             recent: [(0, 0); 4],
             recent_len: 0,
@@ -135,6 +209,8 @@ impl Receiver {
             ts_recent: Time::ZERO,
             quick: 0,
             growing: growing_segments(plan),
+            tuned: (plan.quickack && plan.rcvbuf == ReceiveBuffer::Auto)
+                .then(|| Tuned::new(u64::from(plan.mss))),
             ato: if plan.quickack {
                 Time::ZERO
             } else {
@@ -152,6 +228,7 @@ impl Receiver {
             dup_acks: 0,
             dup_acks_at: 0,
             echo,
+            sce: Sce::default(),
             ecn_seen: false,
             demand_cwr: false,
             ce: false,
@@ -159,8 +236,13 @@ impl Receiver {
             flow,
             header: plan.header,
             delayed: plan.delack,
-            ect_acks: echo == EcnEcho::PerPacket,
+            ect_acks: echo.is_per_packet(),
         }
+    }
+
+    /// Tells of SCE marks from now on.
+    pub fn echo_sce(&mut self, echo: SceEcho) {
+        self.sce.echo = echo;
     }
 
     /// When this receiver next wants [`Receiver::on_timer`].
@@ -290,6 +372,10 @@ impl Receiver {
         if self.growing > 0 {
             self.growing -= 1;
             self.quick |= 1;
+        } else if let Some(tuned) = &mut self.tuned
+            && tuned.grows(self.last_data, self.rtt)
+        {
+            self.quick |= 1;
         }
     }
 
@@ -301,10 +387,11 @@ impl Receiver {
                 if self.ecn_seen {
                     self.enter_quickack(2);
                 }
+                self.sce.prior_rcv_nxt = self.rcv_nxt;
                 return;
             }
             Ecn::Ce => {
-                if self.echo == EcnEcho::PerPacket {
+                if self.echo.is_per_packet() {
                     self.ce_changed(true, port);
                 }
                 if !self.demand_cwr {
@@ -314,12 +401,29 @@ impl Receiver {
                 }
             }
             Ecn::Ect0 | Ecn::Ect1 => {
-                if self.echo == EcnEcho::PerPacket {
+                let marked = ecn == Ecn::Ect1;
+                if self.sce.echo != SceEcho::Off {
+                    self.note_sce(marked, port);
+                }
+                if self.echo == EcnEcho::PerPacket
+                    || (self.echo == EcnEcho::PerPacketButEct1 && !marked)
+                {
                     self.ce_changed(false, port);
                 }
             }
         }
         self.ecn_seen = true;
+        self.sce.prior_rcv_nxt = self.rcv_nxt;
+    }
+
+    /// SCE marks may have begun or ended: what was delayed is acknowledged first
+    /// with the old state.
+    fn note_sce(&mut self, marked: bool, port: &mut impl Port) {
+        if self.sce.splits(marked, self.delack < Time::NEVER) {
+            self.send_ack(self.sce.prior_rcv_nxt, port);
+            self.enter_quickack(u32::from(self.sce.echo == SceEcho::Split));
+        }
+        self.sce.note(marked);
     }
 
     /// RFC 8257 section 3.2: an ACK at once when CE starts or ends, and what
@@ -423,20 +527,29 @@ impl Receiver {
         if self.demand_cwr {
             ack.flags |= flags::ECE;
         }
+        if self.sce.echo != SceEcho::Off && self.sce.on_ack(up_to.saturating_sub(self.acked_to)) {
+            ack.flags |= flags::ESCE;
+        }
         if self.recent_len > 0 || self.dsack.is_some() {
             self.add_sack_blocks(&mut ack);
         }
-        if up_to == self.rcv_nxt && self.quick > 0 {
-            self.quick -= 1;
-            if self.quick == 0 {
-                self.ato = DELACK_MIN;
+        // An ACK that tells of the past only (of ECN) leaves what is due as it
+        // is, but counts as one for the two segments that call for the next
+        // (Linux `tcp_event_ack_sent`, `tcp_select_window`).
+        if up_to == self.rcv_nxt {
+            if self.quick > 0 {
+                self.quick -= 1;
+                if self.quick == 0 {
+                    self.ato = DELACK_MIN;
+                }
             }
+            self.ack_now = false;
+            self.delack = Time::NEVER;
         }
-        self.ack_now = false;
-        self.delack = Time::NEVER;
         self.compress = Time::NEVER;
         self.compressed = 0;
-        self.acked = up_to;
+        self.acked = self.rcv_nxt;
+        self.acked_to = up_to;
         port.send(ack);
     }
 
@@ -536,6 +649,45 @@ mod tests {
         }
     }
 
+    /// Segments that are acknowledged one by one at the start when `per_rtt` of
+    /// them arrive in each round-trip time of 100 ms.
+    fn acknowledged_singly(rcvbuf: ReceiveBuffer, per_rtt: u64) -> u64 {
+        let plan = TcpPlan {
+            rcvbuf,
+            ..TcpPlan::default()
+        };
+        let mut end = End {
+            receiver: Receiver::new(0, &plan, EcnEcho::None),
+            wire: Wire::default(),
+        };
+        end.receiver.establish(ms(100));
+        let arrives = |seq| Time(seq * 100_000_000 / per_rtt);
+        (0..)
+            .find(|&seq| end.data(seq, arrives(seq), Ecn::NotEct, 0).is_empty())
+            .unwrap_or(0)
+    }
+
+    /// A tuned buffer has room for what little is read, and its window does not
+    /// grow; that of a fixed one grows for thousands of segments. A tuned one
+    /// grows when more is read than the window has room for.
+    #[test]
+    fn a_tuned_buffer_grows_with_what_is_read() {
+        assert_eq!(acknowledged_singly(ReceiveBuffer::Auto, 5), 16);
+        assert_eq!(acknowledged_singly(ReceiveBuffer::Fixed, 5), 3_095);
+        let mut tuned = Tuned::new(1_448);
+        let mut grown = [0; 4];
+        for round in 0..4 {
+            for i in 0..100 {
+                let now = ms(100 * round + 100) + Time(i);
+                grown[round as usize] += u64::from(tuned.grows(now, ms(100)));
+            }
+        }
+        // The first segment of the second round ends the first: there is to be
+        // room for 2 * 101 + 16, and for the growth from 10, more than there can be.
+        assert_eq!(tuned.clamp, TUNED_WINDOW.1);
+        assert_eq!(grown, [0, 99, 100, 100]);
+    }
+
     /// Linux `tcp_ecn_accept_cwr`, whoever echoes.
     #[test]
     fn cwr_is_acknowledged_at_once() {
@@ -560,6 +712,143 @@ mod tests {
         let acks = end.data(1, ms(2), Ecn::Ce, 0);
         let told: Vec<_> = acks.iter().map(|a| (a.seq, a.has(flags::ECE))).collect();
         assert_eq!(told, [(1, false), (2, true)]);
+    }
+
+    /// What each of these packets, 1 ms apart, brings: (acknowledged, ECE, ESCE).
+    fn echoes(echo: EcnEcho, sce: SceEcho, packets: &[Ecn]) -> Vec<Vec<(u64, bool, bool)>> {
+        let mut end = End::new(echo);
+        end.receiver.echo_sce(sce);
+        let mut seq = 0;
+        packets
+            .iter()
+            .map(|&ecn| {
+                seq += 1;
+                let acks = end.data(seq - 1, ms(seq), ecn, 0);
+                acks.iter()
+                    .map(|a| (a.seq, a.has(flags::ECE), a.has(flags::ESCE)))
+                    .collect()
+            })
+            .collect()
+    }
+
+    const ECT: Ecn = Ecn::Ect0;
+    const SCE: Ecn = Ecn::Ect1;
+
+    /// A run of marks is acknowledged by itself, its first packet at once.
+    #[test]
+    fn acks_are_split_where_sce_marks_begin_and_end() {
+        let packets = [ECT, SCE, SCE, SCE, ECT, ECT, ECT, SCE, ECT, SCE];
+        let (no, yes) = (false, true);
+        assert_eq!(
+            echoes(EcnEcho::Sticky, SceEcho::Split, &packets),
+            [
+                vec![],
+                vec![(1, no, no), (2, no, yes)],
+                vec![],
+                vec![(4, no, yes)],
+                vec![],
+                vec![(6, no, no)],
+                vec![],
+                vec![(7, no, no), (8, no, yes)],
+                vec![],
+                vec![(9, no, no), (10, no, yes)],
+            ]
+        );
+        // With the delay, the ACK of what came before counts as one (the next
+        // is due two segments after it), and ends no delay.
+        assert_eq!(
+            echoes(EcnEcho::Sticky, SceEcho::SplitDelayed, &packets),
+            [
+                vec![],
+                vec![(1, no, no)],
+                vec![],
+                vec![(4, no, yes)],
+                vec![],
+                vec![(6, no, no)],
+                vec![],
+                vec![(7, no, no)],
+                vec![(8, no, yes)],
+                vec![(9, no, no)],
+            ]
+        );
+        // A change right after an ACK splits nothing.
+        let packets = [ECT, ECT, SCE, SCE, ECT, ECT];
+        let told = echoes(EcnEcho::Sticky, SceEcho::Split, &packets);
+        let acks: Vec<_> = told.into_iter().flatten().collect();
+        assert_eq!(acks, [(2, no, no), (4, no, yes), (6, no, no)]);
+    }
+
+    /// The last kind of packet decides: ESCE goes with the first ACK only.
+    #[test]
+    fn pending_esce_is_sent_once() {
+        let mut end = End::new(EcnEcho::Sticky);
+        end.receiver.echo_sce(SceEcho::Split);
+        end.data(0, ms(1), SCE, 0);
+        end.data(1, ms(2), SCE, 0);
+        // A duplicate is acknowledged at once, and says nothing of SCE.
+        let acks = end.data(0, ms(3), Ecn::NotEct, flags::RETRANSMIT);
+        assert_eq!((acks.len(), acks[0].has(flags::ESCE)), (1, false));
+    }
+
+    /// CE is echoed as RFC 3168 has it, ESCE or not, and does not end a run of marks.
+    #[test]
+    fn ce_and_sce_are_echoed_apart() {
+        let told = echoes(
+            EcnEcho::Sticky,
+            SceEcho::Split,
+            &[ECT, Ecn::Ce, SCE, SCE, Ecn::Ce, SCE],
+        );
+        let (no, yes) = (false, true);
+        assert_eq!(
+            told,
+            [
+                vec![],
+                // The first CE is acknowledged at once, and one more.
+                vec![(2, yes, no)],
+                vec![(3, yes, yes)],
+                vec![],
+                vec![(5, yes, yes)],
+                vec![],
+            ]
+        );
+        let off = echoes(EcnEcho::Sticky, SceEcho::Off, &[ECT, SCE, SCE, SCE]);
+        let acks: Vec<_> = off.into_iter().flatten().collect();
+        assert_eq!(acks, [(2, no, no), (4, no, no)]);
+    }
+
+    /// Three receivers for DCTCP: CE, then SCE-marked, then unmarked packets.
+    #[test]
+    fn dctcp_receivers_under_sce() {
+        use crate::cc::CeEcho;
+        let of = |echo| EcnEcho::of(true, EcnNeed::Dctcp(echo));
+        let packets = [ECT, Ecn::Ce, SCE, SCE, ECT, ECT, ECT];
+        let marked = |echo| -> Vec<(u64, bool)> {
+            let told = echoes(of(echo), SceEcho::Off, &packets);
+            told.into_iter().flatten().map(|a| (a.0, a.1)).collect()
+        };
+        let (no, yes) = (false, true);
+        assert_eq!(
+            marked(CeEcho::Precise),
+            [(1, no), (2, yes), (3, no), (5, no), (7, no)]
+        );
+        // The echo lasts until the first unmarked packet.
+        assert_eq!(
+            marked(CeEcho::SceHoldsCe),
+            [(1, no), (2, yes), (4, yes), (5, no), (7, no)]
+        );
+        // What is delayed is acknowledged up to the last packet that counted:
+        // of the marked one the sender hears as one without CE.
+        let told = echoes(
+            of(CeEcho::SceHoldsCe),
+            SceEcho::Off,
+            &[ECT, Ecn::Ce, SCE, ECT],
+        );
+        let acks: Vec<_> = told.into_iter().flatten().map(|a| (a.0, a.1)).collect();
+        assert_eq!(acks, [(1, no), (2, yes), (2, yes), (4, no)]);
+        assert_eq!(
+            marked(CeEcho::Sticky),
+            [(2, yes), (3, yes), (5, yes), (7, yes)]
+        );
     }
 
     /// RFC 2883 section 4: the duplicate, then the block that holds it.

@@ -6,7 +6,7 @@ use super::ack::Event;
 use super::conn::Conn;
 use super::scoreboard::{Segment, Walk, state};
 use super::sender::{Rack, Sender, TIMEOUT_MIN, TimerKind};
-use crate::cc::{CaState, CwndEvent};
+use crate::cc::{CaState, CwndEvent, INFINITE_SSTHRESH};
 use crate::units::Time;
 
 /// Duplicate ACKs that mean loss while no reordering was seen.
@@ -98,7 +98,8 @@ impl Sender {
     fn end_reduction(&mut self) {
         let cwr = self.conn.ca_state == CaState::Cwr;
         let owned = cwr && self.cc.owns_cwr();
-        if (cwr || self.undo.marker.is_some()) && !owned {
+        let known = self.conn.ssthresh < INFINITE_SSTHRESH;
+        if known && (cwr || self.undo.marker.is_some()) && !owned {
             self.conn.cwnd = self.conn.ssthresh;
         }
         self.cc.cwnd_event(&mut self.conn, CwndEvent::CompleteCwr);

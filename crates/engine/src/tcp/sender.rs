@@ -224,7 +224,7 @@ impl Sender {
             timer_kind: TimerKind::None,
             queue_cwr: false,
             ecn,
-            ecn_always: ecn && cc.ecn_need() != EcnNeed::Optional,
+            ecn_always: ecn && matches!(cc.ecn_need(), EcnNeed::Dctcp(_)),
             stats: SenderStats::default(),
             cwnd_usage_seq: 0,
             unsent: bytes,
@@ -680,20 +680,21 @@ impl Sender {
         }
     }
 
-    /// Linux `tcp_update_pacing_rate`: twice cwnd/srtt in early slow start,
-    /// 1.2 times after that. A congestion control that needs pacing sets its own.
+    /// Linux `tcp_update_pacing_rate`: by default twice cwnd/srtt in early slow
+    /// start, 1.2 times after that. A congestion control that needs pacing sets its own.
     pub(super) fn update_pacing_rate(&mut self) {
         if !self.is_paced() || self.cc.needs_pacing() || self.conn.srtt == Time::ZERO {
             return;
         }
         let conn = &mut self.conn;
         let percent = if conn.cwnd < conn.ssthresh / 2 {
-            200
+            self.plan.pacing_ss_ratio
         } else {
-            120
+            self.plan.pacing_ca_ratio
         };
         let window = u128::from(conn.cwnd.max(conn.packets_out)) * u128::from(conn.mss);
-        conn.pacing_rate = (window * percent * 10_000_000 / u128::from(conn.srtt.ns())) as u64;
+        conn.pacing_rate =
+            (window * u128::from(percent) * 10_000_000 / u128::from(conn.srtt.ns())) as u64;
     }
 
     /// Retransmits what is decided lost, as far as the window allows (Linux

@@ -59,6 +59,8 @@ pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)])
         route: vec![0],
         back: vec![],
         tcp: TcpPlan::default(),
+        hosts: None,
+        dscp: 0,
     }
 }
 

@@ -828,6 +828,7 @@ impl Playing<'_> {
                 Step::Wait(until) => return Ok(Some(until.ns())),
                 Step::Send { len, ecn } => {
                     if self.ecn != Some(ecn) {
+                        let dscp = i32::from(self.source.dscp) << 2;
                         let field = match ecn {
                             Ecn::NotEct => 0_i32,
                             Ecn::Ect1 => 1,
@@ -835,7 +836,7 @@ impl Playing<'_> {
                             Ecn::Ce => 3,
                         };
                         self.socket
-                            .set(libc::IPPROTO_IP, libc::IP_TOS, &field)
+                            .set(libc::IPPROTO_IP, libc::IP_TOS, &(dscp | field))
                             .map_err(io(what))?;
                         self.ecn = Some(ecn);
                     }

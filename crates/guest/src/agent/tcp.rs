@@ -103,6 +103,7 @@ pub fn listener(flow: &Flow) -> io::Result<Socket> {
         libc::SO_RCVLOWAT,
         &(low_water(flow, 0) as i32),
     )?;
+    mark(flow, &socket)?;
     socket.bind(flow.receiver_address, flow.port)?;
     socket.listen()?;
     Ok(socket)
@@ -122,8 +123,18 @@ pub fn sender(flow: &Flow) -> io::Result<Socket> {
         // Any bound but "none" makes TCP pace itself at its own rate below it.
         socket.set(libc::SOL_SOCKET, SO_MAX_PACING_RATE, &(u64::MAX >> 1))?;
     }
+    mark(flow, &socket)?;
     socket.bind(flow.sender_address, flow.port)?;
     Ok(socket)
+}
+
+/// Sets the DSCP; a listener's sockets inherit it, the ECN field is TCP's own.
+fn mark(flow: &Flow, socket: &Socket) -> io::Result<()> {
+    if flow.dscp > 0 {
+        let field = i32::from(flow.dscp) << 2;
+        socket.set(libc::IPPROTO_IP, libc::IP_TOS, &field)?;
+    }
+    Ok(())
 }
 
 /// What a receiver does once it is connected.

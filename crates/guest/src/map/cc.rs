@@ -4,7 +4,7 @@
 //! plan must agree on them.
 
 use tailback_engine::cc;
-use tailback_engine::plan::{Algorithm, FlowPlan, Growth};
+use tailback_engine::plan::{Algorithm, FlowPlan, Growth, ReceiveBuffer, SceReceiver, TcpPlan};
 use tailback_engine::registry::{Kernel, Options, Value, complete_defaults, find, text};
 
 use super::modules::Modules;
@@ -27,6 +27,41 @@ pub(super) fn control(
             "Linux counts acknowledged segments",
             "growth = \"segments\"",
         );
+    }
+    if !matches!(flow.tcp.sce_receiver, SceReceiver::Auto | SceReceiver::Off) {
+        no.add(
+            &format!("{path}.tcp.sce_receiver"),
+            "Linux does not know of SCE",
+            "sce_receiver = \"auto\" or \"off\"",
+        );
+    }
+    if flow.tcp.rcvbuf == ReceiveBuffer::Auto {
+        no.add(
+            &format!("{path}.tcp.rcvbuf"),
+            "the guest's receive buffers have a size that is set",
+            "rcvbuf = \"fixed\"",
+        );
+    }
+    let stack = TcpPlan::default();
+    for (name, percent, default) in [
+        (
+            "pacing_ss_ratio",
+            flow.tcp.pacing_ss_ratio,
+            stack.pacing_ss_ratio,
+        ),
+        (
+            "pacing_ca_ratio",
+            flow.tcp.pacing_ca_ratio,
+            stack.pacing_ca_ratio,
+        ),
+    ] {
+        if percent != default {
+            no.add(
+                &format!("{path}.tcp.{name}"),
+                "the guest's hosts keep Linux's pacing ratios",
+                format!("{name} = {default}"),
+            );
+        }
     }
     let (name, parameters) = match &flow.cc {
         Algorithm::Kernel { name, args } => (name.clone(), args.clone()),

@@ -22,7 +22,7 @@
 
 use std::net::Ipv4Addr;
 
-use tailback_engine::plan::{FlowPlan, LinkMode, LinkPlan, Plan, RatePlan};
+use tailback_engine::plan::{FlowPlan, Hosts, LinkMode, LinkPlan, Plan, RatePlan};
 use tailback_engine::rng::Stream;
 use tailback_engine::units::{Rate, Time};
 
@@ -36,33 +36,9 @@ pub(super) const ETHERNET: i32 = 14;
 /// nanosecond to a frame of 12,500 bytes.
 const KEEPS_ORDER: &str = "rate 100tbit";
 
-/// What tells groups apart.
-#[derive(PartialEq)]
-struct Key {
-    rtt: Time,
-    route: Vec<u32>,
-    back: Vec<u32>,
-    /// `None`: an unresponsive source.
-    stack: Option<Stack>,
-    /// A host of its own, by its place.
-    alone: Option<usize>,
-    /// Frame bytes without Ethernet.
-    mtu: u32,
-}
-
-/// What of the stack is set by namespace or route.
-#[derive(PartialEq)]
-struct Stack {
-    ecn: bool,
-    timestamps: bool,
-    initial_cwnd: u32,
-    min_rto: Time,
-    delack: bool,
-}
-
 /// Flows or sources on the same two hosts.
 pub(super) struct Group {
-    key: Key,
+    key: Hosts,
     /// The sender's namespace.
     pub sender: usize,
     /// The receiver's.
@@ -202,57 +178,21 @@ impl Layout {
     }
 
     fn group(&mut self, plan: &Plan) {
-        let jittered = plan.host_jitter > Time::ZERO;
-        for (i, flow) in plan.flows.iter().enumerate() {
-            let key = Key {
-                rtt: flow.rtt,
-                route: flow.route.clone(),
-                back: flow.back.clone(),
-                stack: Some(Stack {
-                    ecn: flow.ecn,
-                    timestamps: flow.tcp.timestamps,
-                    initial_cwnd: flow.tcp.initial_cwnd,
-                    min_rto: flow.tcp.min_rto,
-                    delack: flow.tcp.delack,
-                }),
-                alone: jittered.then_some(i),
-                mtu: mtu_of(flow),
-            };
-            let group = self.group_of(key);
-            self.of_flow.push(group);
-        }
-        for source in &plan.traffic {
-            let key = Key {
-                rtt: source.rtt,
-                route: source.route.clone(),
-                back: Vec::new(),
-                stack: None,
-                alone: None,
-                mtu: match source.options.get("packet_size") {
-                    Some(tailback_engine::registry::Value::Int(n)) => {
-                        u32::try_from(*n).unwrap_or(1514).saturating_sub(14)
-                    }
-                    _ => 1500,
-                },
-            };
-            let group = self.group_of(key);
-            self.of_source.push(group);
-        }
-    }
-
-    fn group_of(&mut self, key: Key) -> usize {
-        if let Some(found) = self.groups.iter().position(|g| g.key == key) {
-            return found;
-        }
-        let [.., high, low] = (self.groups.len() as u32 + 1).to_be_bytes();
-        self.groups.push(Group {
-            key,
-            sender: 0,
-            receiver: 0,
-            sender_address: Ipv4Addr::new(10, 1, high, low),
-            receiver_address: Ipv4Addr::new(10, 2, high, low),
+        let (pairs, of) = plan.hosts();
+        let groups = pairs.into_iter().enumerate().map(|(i, key)| {
+            let [.., high, low] = (i as u32 + 1).to_be_bytes();
+            Group {
+                key,
+                sender: 0,
+                receiver: 0,
+                sender_address: Ipv4Addr::new(10, 1, high, low),
+                receiver_address: Ipv4Addr::new(10, 2, high, low),
+            }
         });
-        self.groups.len() - 1
+        self.groups = groups.collect();
+        let (flows, sources) = of.split_at(plan.flows.len());
+        self.of_flow = flows.to_vec();
+        self.of_source = sources.to_vec();
     }
 
     fn hosts(&mut self, plan: &Plan) {

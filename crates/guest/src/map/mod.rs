@@ -133,6 +133,7 @@ fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
             }
         }
     }
+    shared_hosts(plan, &mut no);
     let mut controls = Vec::new();
     for (i, flow) in plan.flows.iter().enumerate() {
         let path = format!("flows[{i}]");
@@ -233,6 +234,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             access_delay_ns: flow.rtt.ns() / 2,
             route: places(&flow.route),
             back: places(&flow.back),
+            dscp: flow.dscp,
         });
     }
     let mut sources = Vec::new();
@@ -251,6 +253,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             start_ns: plan.start_of(source.start, &source.name).ns(),
             stop_ns: source.stop.map(Time::ns),
             route: places(&source.route),
+            dscp: source.dscp,
         });
     }
     Ok(Job {
@@ -384,6 +387,30 @@ fn stack(path: &str, tcp: &TcpPlan, no: &mut Refusals) {
             "longer than a TCP window",
             "at most 1gb",
         );
+    }
+}
+
+/// The two ends of a group of flows are a namespace each: a host that is of
+/// two pairs would need routes by source.
+fn shared_hosts(plan: &Plan, no: &mut Refusals) {
+    let (pairs, of) = plan.hosts();
+    let mut pair_of = BTreeMap::new();
+    let mut refused = vec![false; pairs.len()];
+    for (i, &pair) in of.iter().enumerate() {
+        for name in pairs[pair].names.iter().flatten() {
+            if *pair_of.entry(name).or_insert(pair) != pair && !refused[pair] {
+                refused[pair] = true;
+                let path = match i.checked_sub(plan.flows.len()) {
+                    None => format!("flows[{i}].hosts"),
+                    Some(source) => format!("traffic[{source}].hosts"),
+                };
+                no.add(
+                    &path,
+                    format!("the kernel engine has \"{name}\" in another pair of hosts already, or with another way or stack"),
+                    "flows that share both hosts, round-trip time, way and stack, or none of the two hosts",
+                );
+            }
+        }
     }
 }
 

@@ -79,6 +79,9 @@ impl fmt::Display for Job {
             if flow.pacing {
                 write!(f, ", paced")?;
             }
+            if flow.dscp > 0 {
+                write!(f, ", dscp {}", flow.dscp)?;
+            }
             writeln!(f)?;
         }
         for source in &self.sources {

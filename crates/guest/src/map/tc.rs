@@ -132,6 +132,7 @@ pub(super) fn queue(
                 "codel" => tc.codel(),
                 "fq_codel" => tc.fq_codel(),
                 "pie" => tc.pie(),
+                "cake" => tc.cake(),
                 "fq_pie" => tc.fq_pie(),
                 "red" => tc.red(link),
                 _ => tc.by_name(),
@@ -268,6 +269,42 @@ impl Words<'_> {
         self.micros("interval");
         self.flag("ecn", "ecn", "noecn");
         self.micros("ce_threshold");
+    }
+
+    fn cake(&mut self) {
+        for (name, only) in [("sce", Value::Word("off")), ("fresh", Value::Word("linux"))] {
+            if self.options.get(name).is_some_and(|v| *v != only) {
+                let message = match name {
+                    "sce" => "Linux's cake has no SCE",
+                    _ => "cake of Linux marks the second packet over the target",
+                };
+                let expected = format!("{name} = {}", super::cc::quoted(&only));
+                self.refuse(name, message, &expected);
+            }
+        }
+        self.word(self.options.word("tins"));
+        self.word(self.options.word("flow"));
+        self.micros("rtt");
+        self.word(match self.options.word("ack_filter") {
+            "on" => "ack-filter",
+            "aggressive" => "ack-filter-aggressive",
+            _ => "no-ack-filter",
+        });
+        self.number("overhead");
+        // Without the word Cake has none.
+        if self.options.int("mpu") > 0 {
+            self.number("mpu");
+        }
+        self.word(self.options.word("atm"));
+        if let Some(Value::Bytes(bytes)) = self.options.get("memlimit") {
+            if bytes.0 > u64::from(u32::MAX) {
+                self.refuse("memlimit", "tc has 32 bits for it", "less than 4gb");
+            }
+            self.pair("memlimit", &bytes.0.to_string());
+        }
+        self.flag("ingress", "ingress", "egress");
+        self.flag("wash", "wash", "nowash");
+        self.flag("split_gso", "split-gso", "no-split-gso");
     }
 
     fn fq_codel(&mut self) {

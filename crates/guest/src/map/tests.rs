@@ -3,7 +3,8 @@
 use super::*;
 use common::{flow, link, plan};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, RatePlan, Schedule, TrafficPlan,
+    Algorithm, FlowPlan, Growth, LinkMode, RatePlan, ReceiveBuffer, SceReceiver, Schedule,
+    TrafficPlan,
 };
 use tailback_engine::registry::{Value, complete_defaults};
 use tailback_engine::units::{Bytes, Rate};
@@ -43,6 +44,8 @@ fn cbr(name: &str) -> TrafficPlan {
         stop: None,
         rtt: MS(20),
         route: vec![0],
+        hosts: None,
+        dscp: 0,
     }
 }
 
@@ -286,6 +289,76 @@ fn cake_shapes_itself() {
 }
 
 #[test]
+fn cake_has_every_word_of_tc() {
+    let words = |set: &[(&'static str, Value)]| {
+        let mut plan = simple();
+        plan.links[0] = link(50_000_000, "cake", set);
+        let job = map(&plan, &kit()).unwrap_or_else(|no| panic!("{no:#?}"));
+        let lines = job.setup.into_iter().flat_map(|batch| batch.lines);
+        let mut cake: Vec<String> = lines.filter(|l| l.contains(" cake ")).collect();
+        cake.pop().unwrap()
+    };
+    assert_eq!(
+        words(&[]),
+        "qdisc add dev out root handle 10: cake bandwidth 50000000bit diffserv3 triple-isolate rtt 100000us no-ack-filter noatm egress nowash split-gso"
+    );
+    assert_eq!(
+        words(&[
+            ("tins", Value::Word("besteffort")),
+            ("flow", Value::Word("dual-srchost")),
+            ("rtt", Value::Time(MS(10))),
+            ("ack_filter", Value::Word("aggressive")),
+            ("overhead", Value::Int(-20)),
+            ("mpu", Value::Int(84)),
+            ("atm", Value::Word("ptm")),
+            ("memlimit", Value::Bytes(Bytes(1 << 20))),
+            ("ingress", Value::Bool(true)),
+            ("wash", Value::Bool(true)),
+            ("split_gso", Value::Bool(false)),
+        ]),
+        "qdisc add dev out root handle 10: cake bandwidth 50000000bit besteffort dual-srchost rtt 10000us ack-filter-aggressive overhead -20 mpu 84 ptm memlimit 1048576 ingress wash no-split-gso"
+    );
+}
+
+#[test]
+fn flows_are_on_the_hosts_they_name() {
+    let on = |name: &str, hosts: [&str; 2]| FlowPlan {
+        hosts: Some(hosts.map(str::to_owned)),
+        dscp: 46,
+        ..flow(name, "cubic", MS(20), &[])
+    };
+    let mut plan = simple();
+    plan.flows = vec![
+        on("a", ["x", "y"]),
+        on("b", ["x", "y"]),
+        on("c", ["u", "v"]),
+        flow("d", "cubic", MS(20), &[]),
+    ];
+    let job = map(&plan, &kit()).unwrap();
+    let senders: Vec<_> = job.flows.iter().map(|f| f.sender_address).collect();
+    assert_eq!(senders[0], senders[1]);
+    assert!(senders[2] != senders[0] && senders[3] != senders[2] && senders[3] != senders[0]);
+    assert_eq!(
+        job.flows.iter().map(|f| f.dscp).collect::<Vec<_>>(),
+        [46, 46, 46, 0]
+    );
+    // The simulator's hosts are the same.
+    let info = plan.flow_info();
+    assert_eq!(
+        info.iter().map(|i| i.source).collect::<Vec<_>>(),
+        [0, 0, 2, 4]
+    );
+    // A host of two pairs is one for the simulator, and none for namespaces.
+    plan.flows[2] = on("c", ["x", "v"]);
+    assert_eq!(plan.flow_info()[2].source, 0);
+    let no = judge(&plan, &kit());
+    assert_eq!(
+        no.iter().map(|r| r.path.as_str()).collect::<Vec<_>>(),
+        ["flows[2].hosts"]
+    );
+}
+
+#[test]
 fn fq_pie_takes_pie_along() {
     let mut plan = simple();
     plan.links[0].queue = Algorithm::Kernel {
@@ -395,6 +468,17 @@ fn refusals_name_their_place() {
         (
             "links[0].queue.aqm",
             Box::new(|p| p.links[0] = link(1_000_000, "wred", &[])),
+        ),
+        (
+            "links[0].queue.sce",
+            Box::new(|p| p.links[0] = link(1_000_000, "cake", &[("sce", Value::Word("on"))])),
+        ),
+        (
+            "links[0].queue.fresh",
+            Box::new(|p| {
+                let interval = [("fresh", Value::Word("interval"))];
+                p.links[0] = link(1_000_000, "cake", &interval);
+            }),
         ),
         ("links[0].queue", Box::new(|p| p.links[0].queue = cakee)),
         (
@@ -515,6 +599,28 @@ fn refusals_name_their_place() {
         (
             "flows[0].tcp.growth",
             Box::new(|p| p.flows[0].tcp.growth = Growth::Acks),
+        ),
+        (
+            "flows[0].tcp.sce_receiver",
+            Box::new(|p| p.flows[0].tcp.sce_receiver = SceReceiver::Split),
+        ),
+        (
+            "flows[0].tcp.rcvbuf",
+            Box::new(|p| p.flows[0].tcp.rcvbuf = ReceiveBuffer::Auto),
+        ),
+        (
+            "flows[0].tcp.pacing_ca_ratio",
+            Box::new(|p| p.flows[0].tcp.pacing_ca_ratio = 40),
+        ),
+        (
+            "flows[0].cc",
+            Box::new(|p| p.flows[0] = controlled("dctcp-sce", &[])),
+        ),
+        (
+            "flows[0].cc.receiver",
+            Box::new(|p| {
+                p.flows[0] = controlled("dctcp", &[("receiver", Value::Word("sticky"))]);
+            }),
         ),
         (
             "flows[0].tcp.header",

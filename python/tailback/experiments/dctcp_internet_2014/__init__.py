@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tailback.errors import InputError
-from tailback.experiments import ReproduceResult
-from tailback.names import unknown
+from tailback.experiments import ReproduceResult, known_parts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,15 +60,12 @@ class DctcpInternet2014:
         engine: str = "sim",
     ) -> ReproduceResult:
         """Runs the parts, writes the report, compares with the published numbers."""
-        for part in parts or ():
-            if part not in PARTS:
-                raise InputError(unknown("part", part, PARTS))
+        chosen = known_parts(parts, PARTS)
         from tailback import Job, run_many
         from tailback.experiments.dctcp_internet_2014 import figures, points
         from tailback.experiments.dctcp_internet_2014.options import OPTIONS, READINGS
         from tailback.report import summarise, write
 
-        chosen = tuple(p for p in PARTS if not parts or p in parts)
         readings = [(name, changes) for name, _, changes, brief in READINGS if brief or not quick]
         batches = points.plan(chosen, OPTIONS, readings, quick=quick)
         every = seeds if seeds is not None else QUICK_SEEDS if quick else SEEDS

@@ -1,140 +1,301 @@
-"""What is run, what is published, and the cells of both."""
+"""What is run for which tables, and the cells that come of it."""
 
 from __future__ import annotations
 
-import csv
-import math
+import copy
 import tomllib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from tailback.experiments.sce_2019.layout import (
+    GRIDS,
+    QUANTITIES,
+    SETUPS,
+    TABLES,
+    UNITS,
+    Setup,
+    TableId,
+    published,
+    seconds,
+)
 from tailback.metrics.statistics import estimate
-from tailback.report import Cell, summarise
+from tailback.report import Cell
+from tailback.running import Job
 
-#: Congestion controls, in the order of the source's tables.
-CCS = ("cubic", "reno", "dctcp")
-#: Rates of Cake, Mbit/s: the rows of the tables.
-RATES = (0.5, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0)
-#: Delay of netem, both directions together, ms: the columns.
-DELAYS = (0.0, 2.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0)
 #: What the test bed itself adds to the round trip, ms.
 BASE_MS = 0.9
-#: Table of the source by quantity and congestion control.
-TABLES = {
-    ("throughput_mbit", "cubic"): 12,
-    ("throughput_mbit", "reno"): 13,
-    ("throughput_mbit", "dctcp"): 15,
-    ("tcp_rtt_ms", "cubic"): 17,
-    ("tcp_rtt_ms", "reno"): 18,
-    ("tcp_rtt_ms", "dctcp"): 20,
+#: Congestion controls of a Linux without the patches of SCE.
+STOCK = ("cubic", "reno", "dctcp")
+#: Field of a flow's summary by quantity.
+_FIELDS = {"throughput_mbit": "throughput_mbit", "tcp_rtt_ms": "srtt_ms_mean"}
+#: How Cake is asked for the modes of pairs; one flow goes through the first.
+_QUEUES: Mapping[str, Mapping[str, Any]] = {
+    "": {"flow": "flowblind", "sce": "on"},
+    "flowblind": {"flow": "flowblind", "sce": "on"},
+    "flowblind sce-single": {"flow": "flowblind", "sce": "single"},
+    "triple-isolate": {"flow": "triple-isolate", "sce": "on"},
 }
-#: Unit and the field of a flow's summary by quantity.
-QUANTITIES = {
-    "throughput_mbit": ("Mbit/s", "throughput_mbit"),
-    "tcp_rtt_ms": ("ms", "srtt_ms_mean"),
-}
+
+#: Rate, Mbit/s, and delay, ms.
+Place = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class OneFlow:
-    """A cell of one of the tables of single flows."""
+class Variant:
+    """A way to run the cells: what is changed of the scenario files."""
 
-    quantity: str
-    cc: str
+    #: Options by congestion control, over those of the scenario file.
+    ccs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Options of Cake in every mode.
+    queue: Mapping[str, Any] = field(default_factory=dict)
+    #: Options of Cake by mode, or other values by path.
+    modes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    set: Mapping[str, Any] = field(default_factory=dict)
+    #: Factor of the length of each test.
+    stretch: float = 1.0
+    #: The length of every test, s; 0: each cell's own.
+    seconds: float = 0.0
+    #: Base round-trip time of the test bed, ms.
+    base_ms: float = BASE_MS
+
+
+AS_PUBLISHED = Variant()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cell of a table, or one of the two numbers of a cell of pairs."""
+
+    table: TableId
+    #: The flow, from 1; 0 for what belongs to both.
+    position: int
     rate_mbit: float
     delay_ms: float
     cell: Cell
 
     @property
+    def cc(self) -> str:
+        """Whose number it is; both, joined, for what belongs to both."""
+        ccs = self.table.setup.ccs
+        return ccs[self.position - 1] if self.position else "/".join(ccs)
+
+    @property
+    def peer(self) -> str:
+        """Who else was there."""
+        ccs = self.table.setup.ccs
+        return ccs[2 - self.position] if self.position and len(ccs) == 2 else ""
+
+    @property
+    def place(self) -> Place:
+        """Row and column."""
+        return self.rate_mbit, self.delay_ms
+
+    @property
     def relative(self) -> float | None:
         """Measured over published, less one."""
-        error, published = self.cell.error, self.cell.published
-        return None if error is None or not published else error / published
+        error, known = self.cell.error, self.cell.published
+        return None if error is None or not known else error / known
+
+    @property
+    def of_capacity(self) -> float | None:
+        """Measured less published, over the rate of Cake (throughput only)."""
+        if self.table.quantity != "throughput_mbit" or self.cell.error is None:
+            return None
+        return self.cell.error / self.rate_mbit
+
+    def json(self) -> dict[str, Any]:
+        """As `reproduce --json` lists it."""
+        return {
+            **self.cell.json(),
+            "table": self.table.number,
+            "kind": self.table.setup.kind,
+            "mode": self.table.setup.mode,
+            "cc": self.cc,
+            "peer": self.peer,
+            "position": self.position,
+            "rate_mbit": self.rate_mbit,
+            "delay_ms": self.delay_ms,
+        }
 
 
-def published() -> dict[tuple[str, str, float, float], float]:
-    """What the source has, by quantity, congestion control, rate and delay."""
-    text = (files(__package__) / "one_flow.csv").read_text(encoding="utf-8")
-    return {
-        (row["quantity"], row["cc"], float(row["rate_mbit"]), float(row["delay_ms"])): float(
-            row["value"]
-        )
-        for row in csv.DictReader(text.splitlines())
+@dataclass(frozen=True)
+class Batch:
+    """Cells of one set-up that are run."""
+
+    setup: Setup
+    places: Sequence[Place]
+    job: Job
+
+
+@cache
+def scenario(kind: str) -> dict[str, Any]:
+    """The scenario file for one flow or two."""
+    text = (files(__package__) / "scenarios" / f"{kind}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+@cache
+def cc_options() -> dict[str, dict[str, Any]]:
+    """Options of the congestion controls, as the scenario files have them."""
+    listed = scenario("one-flow")["sweep"]["flows.flow.cc"]
+    tables = [{"name": value} if isinstance(value, str) else dict(value) for value in listed]
+    return {table["name"]: table for table in tables}
+
+
+def plan(
+    wanted: Mapping[Setup, Sequence[Place]],
+    *,
+    seeds: int,
+    engine: str = "sim",
+    variant: Variant = AS_PUBLISHED,
+) -> list[Batch]:
+    """What to run so that these cells of these set-ups are known."""
+    stock = engine != "sim"
+    return [
+        Batch(setup, places, Job(_scenario(setup, places, variant, stock=stock), {}, seeds))
+        for setup, places in wanted.items()
+        if places
+    ]
+
+
+def _scenario(
+    setup: Setup, places: Sequence[Place], variant: Variant, *, stock: bool
+) -> dict[str, Any]:
+    made = copy.deepcopy(scenario(setup.kind))
+    queue = {"aqm": "cake", "tins": "besteffort", **_QUEUES[setup.mode]}
+    if stock:
+        # Linux has no SCE; without an SCE flow it changes little.
+        queue["sce"] = "off"
+    made["bottleneck"]["queue"] = {**queue, **variant.queue, **variant.modes.get(setup.mode, {})}
+    for flow, cc in zip(made["flows"], setup.ccs, strict=True):
+        options = {"name": cc} if stock else {**cc_options()[cc], **variant.ccs.get(cc, {})}
+        flow["cc"] = options if len(options) > 1 else cc
+    lengths = [
+        (variant.seconds or seconds(rate, delay)) * variant.stretch for rate, delay in places
+    ]
+    axis = {
+        "bottleneck.rate": [f"{round(rate * 1000)}kbit" for rate, _ in places],
+        "path.rtt": [f"{round((delay + variant.base_ms) * 1000)}us" for _, delay in places],
+        "duration": [f"{length:g}s" for length in lengths],
     }
-
-
-def scenario(*, quick: bool) -> dict[str, Any]:
-    """The scenario with its sweep; a quick one has an eighth of it: each rate and each delay once,
-    in an order that has nothing to do with either."""
-    text = (files(__package__) / "scenarios" / "one-flow.toml").read_text(encoding="utf-8")
-    made = tomllib.loads(text)
-    if quick:
-        (rows,) = made["sweep"]["zip"]
-        kept = [n for n in range(len(RATES) * len(DELAYS)) if _sampled(*divmod(n, len(DELAYS)))]
-        for key, values in rows.items():
-            rows[key] = [values[n] for n in kept]
+    made["sweep"] = {"zip": [axis]}
+    for path, value in variant.set.items():
+        _set(made, path, value)
     return made
 
 
-def _sampled(row: int, column: int) -> bool:
-    return (3 * row + 5) % len(DELAYS) == column
+def _set(made: dict[str, Any], path: str, value: Any) -> None:
+    *parents, last = path.split(".")
+    for key in parents:
+        made = made.setdefault(key, {})
+    made[last] = value
 
 
-def cells(runs: Iterable[Any]) -> list[OneFlow]:
-    """Every cell, published or not, in the order of the source's tables."""
-    found: dict[tuple[str, float, float], list[dict[str, Any]]] = {}
-    for run in runs:
-        (flow,) = run.summary["flows"]
-        found.setdefault((flow["cc"], *place(run)), []).append(flow)
+def every(setups: Iterable[Setup]) -> dict[Setup, list[Place]]:
+    """All cells of these set-ups."""
+    out = {}
+    for setup in setups:
+        grid = GRIDS[setup.kind]
+        out[setup] = [(rate, delay) for rate in grid.rates for delay in grid.delays]
+    return out
+
+
+def sample(setups: Iterable[Setup]) -> dict[Setup, list[Place]]:
+    """A fair sample that does not look at results.
+
+    One flow: of each congestion control every rate and every delay once. Pairs: of each pair and
+    mode one cell, such that they go through all cells in turn.
+    """
+    out: dict[Setup, list[Place]] = {}
+    for setup in setups:
+        grid = GRIDS[setup.kind]
+        at = SETUPS.index(setup)
+        if setup.kind == "one-flow":
+            out[setup] = [
+                (rate, grid.delays[(3 * row + at) % len(grid.delays)])
+                for row, rate in enumerate(grid.rates)
+            ]
+        else:
+            # 7 and 20 have no common divisor: every cell comes once in 20 set-ups.
+            row, column = divmod(7 * at % (len(grid.rates) * len(grid.delays)), len(grid.delays))
+            out[setup] = [(grid.rates[row], grid.delays[column])]
+    return out
+
+
+def stock(setup: Setup) -> bool:
+    """Whether a Linux without the patches of SCE can run it as the source did."""
+    return set(setup.ccs) <= set(STOCK) and "sce" not in setup.mode
+
+
+def entries(
+    tables: Iterable[TableId], batches: Sequence[Batch], runs: Sequence[Iterable[Any]]
+) -> list[Entry]:
+    """The cells of these tables that were run, published or not, in the order of the source."""
+    found: dict[tuple[Setup, Place], list[dict[str, Any]]] = {}
+    for batch, results in zip(batches, runs, strict=True):
+        # Stored runs come in the order of the sweep: its rows, each with all seeds.
+        names = {_place_key(*place): place for place in batch.places}
+        for run in results:
+            key = (round(float(run.params["bottleneck.rate"])), float(run.params["path.rtt"]))
+            place = names[min(names, key=lambda k, key=key: _distance(k, key))]  # type: ignore[misc]
+            found.setdefault((batch.setup, place), []).append(run.summary)
     known = published()
     out = []
-    for (quantity, cc), table in TABLES.items():
-        unit, field = QUANTITIES[quantity]
-        for rate in RATES:
-            for delay in DELAYS:
-                flows = found.get((cc, rate, delay))
-                if flows is None:
-                    continue
-                value = estimate(flow[field] for flow in flows)
+    for table in tables:
+        places = next((b.places for b in batches if b.setup == table.setup), ())
+        positions = (0,) if table.quantity == "jain" else range(1, len(table.setup.ccs) + 1)
+        for place in places:
+            summaries = found.get((table.setup, place), [])
+            for position in positions:
+                value = estimate(_value(summary, table.quantity, position) for summary in summaries)
                 cell = Cell(
-                    f"Table {table}/{rate:g}Mbit/{delay:g}ms",
-                    quantity,
-                    unit,
-                    known.get((quantity, cc, rate, delay)),
+                    _id(table, position, place),
+                    table.quantity,
+                    UNITS[table.quantity],
+                    known.get((table.number, position, *place)),
                     value.mean,
                     value.n,
                     value.half_width,
                 )
-                out.append(OneFlow(quantity, cc, rate, delay, cell))
+                out.append(Entry(table, position, *place, cell))
     return out
 
 
-def place(run: Any) -> tuple[float, float]:
-    """Rate and delay of the row and column of a run."""
-    rate = float(run.params["bottleneck.rate"]) / 1e6
-    rtt_ms = float(run.params["path.rtt"]) / 1e6
-    return min(RATES, key=lambda r: abs(math.log(r / rate))), min(
-        DELAYS, key=lambda d: abs(d + BASE_MS - rtt_ms)
-    )
+def _place_key(rate: float, delay: float) -> tuple[int, float]:
+    return round(rate * 1e6), (delay + BASE_MS) * 1e6
 
 
-def as_listed(found: Sequence[OneFlow]) -> list[Cell]:
-    """Cells as `reproduce --json` lists them."""
-    return [one.cell for one in found]
+def _distance(one: tuple[int, float], other: tuple[int, float]) -> tuple[int, float]:
+    return abs(one[0] - other[0]), abs(one[1] - other[1])
 
 
-def summary_by_cc(found: Sequence[OneFlow]) -> list[dict[str, str | float | int | None]]:
-    """The summary of each congestion control by itself, as quantity `NAME.CC`."""
-    out = []
-    for quantity, cc in TABLES:
-        chosen = [o.cell for o in found if (o.quantity, o.cc) == (quantity, cc)]
-        out += [{**row, "quantity": f"{quantity}.{cc}"} for row in summarise(chosen)]
-    return out
+def _value(summary: Mapping[str, Any], quantity: str, position: int) -> float | None:
+    if position == 0:
+        value: float | None = summary["jain"]
+    else:
+        value = summary["flows"][position - 1][_FIELDS[quantity]]
+    return value
 
 
-def worst(found: Iterable[OneFlow], quantity: str, beyond: float) -> list[OneFlow]:
-    """Cells whose relative error is larger, the largest first."""
-    off = [o for o in found if o.quantity == quantity and abs(o.relative or 0.0) > beyond]
-    return sorted(off, key=lambda o: -abs(o.relative or 0.0))
+def _id(table: TableId, position: int, place: Place) -> str:
+    text = f"Table {table.number}/{place[0]:g}Mbit/{place[1]:g}ms"
+    return text if len(table.setup.ccs) == 1 or position == 0 else f"{text}/{position}"
+
+
+def tables_of(setups: Iterable[Setup], quantities: Sequence[str] | None = None) -> list[TableId]:
+    """The tables that these set-ups fill, by number."""
+    wanted = set(setups)
+    chosen = (*QUANTITIES, "jain") if quantities is None else quantities
+    return [t for t in TABLES.values() if t.setup in wanted and t.quantity in chosen]
+
+
+def options_told() -> list[str]:
+    """The options of the congestion controls, in words."""
+    return [
+        f"{name}: {', '.join(f'{key} = {value}' for key, value in table.items() if key != 'name')}"
+        for name, table in cc_options().items()
+        if len(table) > 1
+    ]

@@ -1,0 +1,709 @@
+//! Cake: shaper, tins, flow queues and Cobalt in one discipline.
+//!
+//! Follows Linux 7.3 sch_cake; the SCE ramp follows the Cake of the authors of
+//! SCE (June 2019), which Linux does not have (`aqm::sce`). Cake keeps the link's rate
+//! itself: a link with it has no shaper of its own, and what Cake charges for a
+//! packet (`overhead`, `mpu`, `atm`) is what the link's rate is charged.
+//!
+//! | part | what |
+//! |---|---|
+//! | `shaper` | the virtual clock and its failsafe; sizes |
+//! | `tins` | classes by DSCP |
+//! | `flows` | set-associative hash, DRR++, host isolation |
+//! | `cobalt` | CoDel and BLUE |
+//! | `ack_filter` | the ACK filter |
+//! | `memory` | what counts against the memory limit |
+//!
+//! Known deviations: flows and hosts are told apart by a mix of their numbers
+//! with the run's seed where Linux takes the hash of the sender's socket, or one
+//! of the addresses with a secret of its boot; of queues equally long an overflow drops from the first, where
+//! Linux takes the one its heap has on top; queues of a host with more than 16
+//! bulk queues get what several rounds bring at once; every packet is one segment, so
+//! that there is nothing for `split_gso` to split. There is no `unlimited`,
+//! `autorate-ingress`, `nat` and `fwmark`. On a trace Cake shapes at the mean
+//! rate.
+
+use tailback_record::Cause;
+
+use super::sce::Ramp;
+use super::{Backlog, Build, Dequeue, FlowInfo, Queue, QueueContext, Sink};
+use crate::packet::{Ecn, Packet, flags};
+use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options, Value};
+use crate::rng::Stream;
+use crate::units::{Rate, Time};
+
+mod ack_filter;
+mod cobalt;
+mod flows;
+mod memory;
+mod shaper;
+#[cfg(test)]
+mod tests;
+mod tins;
+
+use ack_filter::{AckFilter, redundant_ack};
+use cobalt::{Fresh, Params};
+use flows::{Flows, Isolation, Keys};
+use shaper::{Framing, PerByte, Shaper, Sizes};
+use tins::Tins;
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "cake",
+    doc: "Cake: shapes at the link's rate, keeps flows and hosts apart, and runs Cobalt (CoDel and BLUE) on each; with SCE marks if asked.",
+    follows: "Linux 7.3 sch_cake; SCE as in June 2019",
+    options: &[
+        Opt {
+            name: "flow",
+            doc: "What is kept apart: nothing (flowblind), flows, hosts, or flows with a fair share for each host.",
+            kind: Kind::Word(&[
+                "flowblind",
+                "srchost",
+                "dsthost",
+                "hosts",
+                "flows",
+                "dual-srchost",
+                "dual-dsthost",
+                "triple-isolate",
+            ]),
+            default: Some("triple-isolate"),
+            tc: Some("flowblind, flows, ..."),
+        },
+        Opt {
+            name: "tins",
+            doc: "Classes of traffic by DSCP.",
+            kind: Kind::Word(&[
+                "besteffort",
+                "precedence",
+                "diffserv3",
+                "diffserv4",
+                "diffserv8",
+            ]),
+            default: Some("diffserv3"),
+            tc: Some("besteffort, diffserv3, ..."),
+        },
+        Opt {
+            name: "sce",
+            doc: "SCE marks of ECT(0) packets: on (every packet at the target), a divisor of the probability there, or single (from the target on).",
+            kind: Kind::WordOrInt {
+                words: &["off", "on", "single"],
+                min: 2,
+                max: 1024,
+            },
+            default: Some("off"),
+            tc: Some("not in Linux; sce, sce-single, sce-thresh N of its authors"),
+        },
+        Opt {
+            name: "sce_single_slope",
+            doc: "Slope of sce = \"single\": halved, as in the code of its authors (every packet at twice the target), or kept, as its authors describe it (at 1.5 times); default: halved.",
+            kind: Kind::Word(&["halved", "kept"]),
+            default: None,
+            tc: Some("not in Linux"),
+        },
+        Opt {
+            name: "fresh",
+            doc: "A queue's first signal: \"linux\", on the second packet over the target, or \"interval\", one interval later.",
+            kind: Kind::Word(&["linux", "interval"]),
+            default: Some("linux"),
+            tc: Some("not in Linux"),
+        },
+        Opt {
+            name: "rtt",
+            doc: "Cobalt's interval; its target is a twentieth of it.",
+            kind: Kind::Time {
+                min: Time::from_us(1),
+            },
+            default: Some("100ms"),
+            tc: None,
+        },
+        Opt {
+            name: "ack_filter",
+            doc: "Whether ACKs that a newer one makes redundant are dropped.",
+            kind: Kind::Word(&["off", "on", "aggressive"]),
+            default: Some("off"),
+            tc: Some("no-ack-filter, ack-filter, ack-filter-aggressive"),
+        },
+        Opt {
+            name: "overhead",
+            doc: "Bytes charged besides the IP packet; default: the 14 bytes of Ethernet that a frame has.",
+            kind: Kind::Int { min: -64, max: 256 },
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "mpu",
+            doc: "Least that is charged for a packet, bytes.",
+            kind: Kind::Int { min: 0, max: 256 },
+            default: Some("0"),
+            tc: None,
+        },
+        Opt {
+            name: "atm",
+            doc: "How the link frames packets: not at all, in ATM cells (48 of 53 bytes), or in PTM codewords (64 of 65).",
+            kind: Kind::Word(&["noatm", "atm", "ptm"]),
+            default: Some("noatm"),
+            tc: Some("noatm, atm or ptm"),
+        },
+        Opt {
+            name: "memlimit",
+            doc: "Most memory for packets, counted with Linux's buffers; default: four times what the rate carries in rtt, from 4 MiB to 10,240 full packets.",
+            kind: Kind::Size {
+                packets: false,
+                bytes: true,
+            },
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "ingress",
+            doc: "Shapes what has passed the bottleneck already: drops are charged to the shaper.",
+            kind: Kind::Bool,
+            default: Some("false"),
+            tc: Some("ingress or egress"),
+        },
+        Opt {
+            name: "wash",
+            doc: "Clears the DSCP of what passes.",
+            kind: Kind::Bool,
+            default: Some("false"),
+            tc: Some("wash or nowash"),
+        },
+        Opt {
+            name: "split_gso",
+            doc: "Splits what offloads have joined; packets of the simulator are single segments whatever it says.",
+            kind: Kind::Bool,
+            default: Some("true"),
+            tc: Some("split-gso or no-split-gso"),
+        },
+    ],
+    kernel: Kernel::Tc("cake"),
+    finish: |options| {
+        if options.get("sce") == Some(&Value::Word("single")) {
+            if options.get("sce_single_slope").is_none() {
+                options.set("sce_single_slope", Value::Word("halved"));
+            }
+        } else if options.get("sce_single_slope").is_some() {
+            return Err(vec![OptionError {
+                option: "sce_single_slope",
+                message: "sce_single_slope is of sce = \"single\" only".to_owned(),
+            }]);
+        }
+        Ok(())
+    },
+    build: |options, context| Box::new(Cake::new(options, context)),
+};
+
+/// What does not change while it runs.
+#[derive(Debug)]
+struct Config {
+    isolation: Isolation,
+    tins: Tins,
+    ramp: Ramp,
+    fresh: Fresh,
+    /// us, as tc hands them over.
+    rtt_us: u64,
+    ack_filter: AckFilter,
+    sizes: Sizes,
+    memlimit: Option<u64>,
+    ingress: bool,
+    wash: bool,
+    /// Largest frame, bytes.
+    mtu: u32,
+}
+
+impl Config {
+    fn of(options: &Options, mtu: u32) -> Config {
+        let isolation = |flows, sources, destinations| Isolation {
+            flows,
+            sources,
+            destinations,
+        };
+        Config {
+            isolation: match options.word("flow") {
+                "flowblind" => isolation(false, false, false),
+                "srchost" => isolation(false, true, false),
+                "dsthost" => isolation(false, false, true),
+                "hosts" => isolation(false, true, true),
+                "flows" => isolation(true, false, false),
+                "dual-srchost" => isolation(true, true, false),
+                "dual-dsthost" => isolation(true, false, true),
+                _ => isolation(true, true, true),
+            },
+            tins: match options.word("tins") {
+                "besteffort" => Tins::BestEffort,
+                "precedence" => Tins::Precedence,
+                "diffserv4" => Tins::Diffserv4,
+                "diffserv8" => Tins::Diffserv8,
+                _ => Tins::Diffserv3,
+            },
+            ramp: match options.get("sce") {
+                Some(Value::Int(divisor)) => Ramp::Knee(1.0 / *divisor as f64),
+                Some(Value::Word("on")) => Ramp::Knee(1.0),
+                Some(Value::Word("single")) => {
+                    let kept = options.get("sce_single_slope") == Some(&Value::Word("kept"));
+                    Ramp::Single(if kept { 0.5 } else { 1.0 })
+                }
+                _ => Ramp::Off,
+            },
+            fresh: match options.word("fresh") {
+                "interval" => Fresh::Interval,
+                _ => Fresh::Linux,
+            },
+            rtt_us: (options.time("rtt").ns() / 1_000).clamp(1, u64::from(u32::MAX)),
+            ack_filter: match options.word("ack_filter") {
+                "on" => AckFilter::On,
+                "aggressive" => AckFilter::Aggressive,
+                _ => AckFilter::Off,
+            },
+            sizes: Sizes {
+                overhead: match options.get("overhead") {
+                    Some(Value::Int(bytes)) => Some(*bytes as i32),
+                    _ => None,
+                },
+                link: 0,
+                mpu: options.int("mpu") as i32,
+                framing: match options.word("atm") {
+                    "atm" => Framing::Atm,
+                    "ptm" => Framing::Ptm,
+                    _ => Framing::Plain,
+                },
+            },
+            memlimit: match options.get("memlimit") {
+                Some(Value::Bytes(bytes)) => Some(bytes.0),
+                _ => None,
+            },
+            ingress: options.bool("ingress"),
+            wash: options.bool("wash"),
+            mtu,
+        }
+    }
+}
+
+/// A class of traffic.
+#[derive(Debug)]
+struct Tin {
+    flows: Flows,
+    params: Params,
+    /// Its share of the rate as time per byte.
+    per_byte: PerByte,
+    /// When it is within its share again, ns.
+    next: i64,
+    /// Bytes queued.
+    backlog: u64,
+}
+
+impl Tin {
+    fn new(config: &Config, seed: u64) -> Tin {
+        Tin {
+            flows: Flows::new(config.isolation, config.fresh, seed),
+            params: Params {
+                target: 0,
+                interval: 0,
+                mtu_time: 0,
+                fresh: config.fresh,
+            },
+            per_byte: PerByte::default(),
+            next: 0,
+            backlog: 0,
+        }
+    }
+
+    /// Sets its share of the rate, byte/s.
+    fn set_rate(&mut self, rate: u64, config: &Config) {
+        let wanted = ((config.rtt_us / 20).max(1) * 1_000) as i64;
+        self.per_byte = PerByte::of(rate);
+        self.flows.quantum = (rate >> 12).clamp(300, 1_514) as u32;
+        let mtu_time = self.per_byte.time(config.mtu);
+        let target = (mtu_time * 3 / 2).max(wanted);
+        self.params = Params {
+            target,
+            interval: ((config.rtt_us * 1_000) as i64 + target - wanted).max(target * 2),
+            mtu_time,
+            fresh: config.fresh,
+        };
+    }
+
+    /// Charges a packet to its share.
+    #[inline]
+    fn charge(&mut self, bytes: u32, now: i64) {
+        let duration = self.per_byte.time(bytes);
+        if self.next < now {
+            self.next += duration;
+        } else {
+            // Within its share or ahead of it by less than this packet.
+            self.next = self.next.max(now + duration);
+        }
+    }
+}
+
+/// What is known of a flow, in one direction.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    keys: Keys,
+    /// The tin of its DSCP.
+    tin: u8,
+    /// The tin of what was washed.
+    washed: u8,
+}
+
+/// The discipline.
+#[derive(Debug)]
+pub struct Cake {
+    config: Config,
+    shaper: Shaper,
+    tins: Box<[Tin]>,
+    /// Tin of each DSCP.
+    index: [u8; 64],
+    /// By flow: its packets, and those that go the other way.
+    known: Vec<[Known; 2]>,
+    /// Where the hashes of this run begin.
+    salt: u64,
+    backlog: Backlog,
+    /// Bytes of memory in use and allowed.
+    memory: (u64, u64),
+    /// The rate is 0.
+    stopped: bool,
+    /// Tin and queue served last.
+    served: (usize, usize),
+    rng: Stream,
+}
+
+/// SplitMix64's finaliser, of which the upper half is taken.
+fn mix(x: u64) -> u32 {
+    let mut z = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    ((z ^ (z >> 31)) >> 32) as u32
+}
+
+impl Cake {
+    fn new(options: &Options, mut context: QueueContext) -> Cake {
+        let config = Config::of(options, context.mtu);
+        let count = config.tins.rates(1).len();
+        let mut cake = Cake {
+            index: config.tins.index(),
+            tins: (0..count)
+                .map(|_| Tin::new(&config, context.rng.bits()))
+                .collect(),
+            config,
+            shaper: Shaper::default(),
+            known: Vec::new(),
+            salt: context.rng.bits(),
+            backlog: Backlog::default(),
+            memory: (0, 0),
+            stopped: false,
+            served: (0, 0),
+            rng: context.rng,
+        };
+        cake.configure(context.rate);
+        cake
+    }
+
+    /// Everything that follows from the rate.
+    fn configure(&mut self, rate: Rate) {
+        let rate = (rate.0 / 8).max(1);
+        let shares = self.config.tins.rates(rate);
+        for (tin, share) in self.tins.iter_mut().zip(shares) {
+            tin.set_rate(share, &self.config);
+        }
+        self.shaper.set_rate(PerByte::of(rate));
+        let Config {
+            memlimit,
+            rtt_us,
+            mtu,
+            ..
+        } = self.config;
+        self.memory.1 = memory::limit(memlimit, rate, rtt_us, mtu);
+    }
+
+    fn know(&self, flow: u32, info: FlowInfo) -> [Known; 2] {
+        // Three domains: flows and their way, then hosts.
+        let hash = |domain: u64, number: u32| mix(self.salt ^ (domain << 32 | u64::from(number)));
+        let way = |reverse: bool| {
+            let (from, to) = if reverse {
+                (info.destination, info.source)
+            } else {
+                (info.source, info.destination)
+            };
+            let keys = Keys {
+                source: hash(3, from),
+                destination: hash(4, to),
+                tag: 0,
+            };
+            let own = hash(1 + u64::from(reverse), flow);
+            let tag = self
+                .config
+                .isolation
+                .tag(own, keys.source, keys.destination);
+            Known {
+                keys: Keys { tag, ..keys },
+                tin: self.index[usize::from(info.dscp & 63)],
+                washed: self.index[0],
+            }
+        };
+        [way(false), way(true)]
+    }
+
+    #[inline]
+    fn known(&mut self, packet: &Packet) -> Known {
+        let flow = packet.flow as usize;
+        if flow >= self.known.len() {
+            self.meet(flow);
+        }
+        self.known[flow][usize::from(packet.has(flags::ACK))]
+    }
+
+    /// Flows nothing was said of: each on hosts of its own, DSCP 0.
+    #[cold]
+    fn meet(&mut self, flow: usize) {
+        for flow in self.known.len() as u32..=flow as u32 {
+            let info = FlowInfo {
+                source: 2 * flow,
+                destination: 2 * flow + 1,
+                dscp: 0,
+            };
+            let known = self.know(flow, info);
+            self.known.push(known);
+        }
+    }
+
+    /// Takes a packet off the books.
+    #[inline]
+    fn leave(&mut self, tin: usize, packet: &Packet) {
+        let len = u64::from(packet.len);
+        self.tins[tin].backlog -= len;
+        self.backlog.bytes -= len;
+        self.backlog.packets -= 1;
+        self.memory.0 -= u64::from(memory::truesize(packet));
+    }
+
+    /// Charges a packet to its tin and to the shaper; returns its bytes.
+    #[inline]
+    fn charge(&mut self, tin: usize, packet: &Packet, now: i64, dropped: bool) -> u32 {
+        let bytes = self.config.sizes.charged(packet.len);
+        if self.tins.len() > 1 {
+            self.tins[tin].charge(bytes, now);
+        }
+        self.shaper.charge(bytes, dropped);
+        bytes
+    }
+
+    /// There is too much: the oldest packet of the longest queue goes.
+    #[cold]
+    fn overflow(&mut self, now: Time, sink: &mut Sink) -> bool {
+        let mut longest = (0, 0, 0);
+        for (t, tin) in self.tins.iter().enumerate() {
+            let (index, bytes) = tin.flows.longest();
+            if bytes > longest.2 {
+                longest = (t, index, bytes);
+            }
+        }
+        let (t, index, _) = longest;
+        let tin = &mut self.tins[t];
+        let Some(packet) = tin.flows.pop(index) else {
+            return false;
+        };
+        let clock = now.ns() as i64;
+        tin.flows.get(index).cobalt.queue_full(&tin.params, clock);
+        self.leave(t, &packet);
+        if self.config.ingress {
+            self.charge(t, &packet, clock, true);
+        }
+        sink.drop(&packet, Cause::Overflow, now);
+        true
+    }
+
+    /// The highest tin that has packets and is within its share, else the one
+    /// that is next within it.
+    #[inline]
+    fn choose(&self, now: i64) -> usize {
+        let mut best = (0, i64::MAX);
+        for (i, tin) in self.tins.iter().enumerate() {
+            if tin.flows.active() {
+                let wait = tin.next - now;
+                if wait <= 0 || wait <= best.1 {
+                    best = (i, wait);
+                }
+            }
+        }
+        best.0
+    }
+
+    /// The next packet of a queue that the AQM lets pass; `Err`: the queue was
+    /// empty (`true`), or another queue may be next (`ingress`).
+    #[inline]
+    fn take(&mut self, t: usize, index: usize, now: Time, sink: &mut Sink) -> Result<Packet, bool> {
+        let clock = now.ns() as i64;
+        loop {
+            let tin = &mut self.tins[t];
+            let mut packet = tin.flows.pop(index).ok_or(true)?;
+            let sharing = if self.config.ingress {
+                u32::from(tin.flows.population.bulk)
+            } else {
+                0
+            };
+            let sojourn = clock - packet.stamp.ns() as i64;
+            let flow = tin.flows.get(index);
+            let capable = packet.ecn.is_capable();
+            let (params, rng) = (&tin.params, &mut self.rng);
+            let verdict = flow
+                .cobalt
+                .decide(params, clock, sojourn, capable, sharing, rng);
+            let last = flow.packets.is_empty();
+            let target = tin.params.target;
+            self.leave(t, &packet);
+            if verdict.mark {
+                sink.mark(&mut packet, Cause::Mark, now);
+            }
+            match verdict.drop {
+                Some(cause) if !last => {
+                    sink.drop(&packet, cause, now);
+                    if self.config.ingress {
+                        let bytes = self.charge(t, &packet, clock, true);
+                        self.tins[t].flows.get(index).deficit -= bytes as i32;
+                        return Err(false);
+                    }
+                }
+                Some(_) => return Ok(packet),
+                None => {
+                    if packet.ecn == Ecn::Ect0 && self.config.ramp != Ramp::Off {
+                        let p = self.config.ramp.probability(target, sojourn, verdict.over);
+                        if p > 0.0 && (p >= 1.0 || self.rng.chance(p)) {
+                            sink.mark(&mut packet, Cause::SceMark, now);
+                        }
+                    }
+                    return Ok(packet);
+                }
+            }
+        }
+    }
+}
+
+impl Queue for Cake {
+    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
+        let clock = now.ns() as i64;
+        let known = self.known(&packet);
+        let t = usize::from(if packet.has(flags::WASHED) {
+            known.washed
+        } else {
+            known.tin
+        });
+        if self.config.wash {
+            packet.flags |= flags::WASHED;
+        }
+        let tin = &mut self.tins[t];
+        let index = tin.flows.find(&known.keys);
+        if tin.backlog == 0 {
+            tin.next = tin.next.max(clock);
+            if self.backlog.packets == 0 {
+                self.shaper.wake(clock);
+            }
+        }
+        let len = u64::from(packet.len);
+        tin.backlog += len;
+        self.backlog.bytes += len;
+        self.backlog.packets += 1;
+        self.memory.0 += u64::from(memory::truesize(&packet));
+        tin.flows.push(index, packet);
+        if self.config.ack_filter != AckFilter::Off {
+            let queue = &tin.flows.get(index).packets;
+            let old = redundant_ack(queue, self.config.ack_filter);
+            if let Some(ack) = old.and_then(|i| self.tins[t].flows.remove(index, i)) {
+                self.leave(t, &ack);
+                if self.config.ingress {
+                    self.charge(t, &ack, clock, true);
+                }
+                sink.drop(&ack, Cause::AckFilter, now);
+            }
+        }
+        while self.memory.0 > self.memory.1 && self.overflow(now, sink) {}
+    }
+
+    fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
+        let clock = now.ns() as i64;
+        if self.stopped {
+            // It is asked again: what could not be sent is not due.
+            self.stopped = false;
+            self.shaper.resume(clock);
+        }
+        let mut decaying = true;
+        loop {
+            if self.backlog.packets == 0 {
+                return Dequeue::Empty;
+            }
+            let opens = self.shaper.opens();
+            if opens > clock {
+                return Dequeue::NotBefore(Time(opens as u64));
+            }
+            let t = if self.tins.len() > 1 {
+                self.choose(clock)
+            } else {
+                0
+            };
+            let emptied = loop {
+                let next = self.tins[t].flows.next(decaying);
+                decaying = false;
+                let Some((index, list)) = next else {
+                    return Dequeue::Empty;
+                };
+                self.served = (t, index);
+                match self.take(t, index, now, sink) {
+                    Ok(packet) => {
+                        let bytes = self.charge(t, &packet, clock, false);
+                        self.tins[t].flows.get(index).deficit -= bytes as i32;
+                        let opens = self.shaper.opens().max(clock);
+                        return Dequeue::Until(packet, Time(opens as u64));
+                    }
+                    Err(true) => break (index, list),
+                    Err(false) => {}
+                }
+            };
+            let (index, list) = emptied;
+            let tin = &mut self.tins[t];
+            tin.flows.emptied(index, list, &tin.params, clock);
+        }
+    }
+
+    fn rate_changed(&mut self, rate: Rate, _now: Time) {
+        // Without a rate it is not asked for anything.
+        if rate.0 == 0 {
+            self.stopped = true;
+            return;
+        }
+        self.configure(rate);
+    }
+
+    fn link_overhead(&mut self, bytes: i32) {
+        self.config.sizes.link = bytes;
+    }
+
+    fn flows(&mut self, flows: &[FlowInfo]) {
+        let known = flows.iter().zip(0..);
+        self.known = known.map(|(info, flow)| self.know(flow, *info)).collect();
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn gauges(&self, _now: Time, out: &mut Vec<f64>) {
+        let (t, index) = self.served;
+        let sum = |of: fn(&flows::Population) -> u16| -> f64 {
+            let all = self.tins.iter().map(|tin| of(&tin.flows.population));
+            f64::from(all.map(u32::from).sum::<u32>())
+        };
+        out.extend([sum(|p| p.bulk), sum(|p| p.sparse)]);
+        out.extend(self.tins[t].flows.peek(index).cobalt.gauges());
+        out.push(self.memory.0 as f64);
+    }
+
+    fn gauge_names(&self) -> &'static [&'static str] {
+        &[
+            "cake_bulk_flows",
+            "cake_sparse_flows",
+            "cobalt_count",
+            "cobalt_p_drop",
+            "cake_memory_bytes",
+        ]
+    }
+}

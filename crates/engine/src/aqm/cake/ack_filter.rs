@@ -1,0 +1,107 @@
+//! The ACK filter: of several acknowledgements of one flow that wait, old ones
+//! that say nothing a newer one does not say are dropped.
+//!
+//! An ACK may go if it is pure, says no more than the one that has just been
+//! appended (cumulative, timestamp, SACK), carries no ESCE (the former NS bit)
+//! and no D-SACK; a change of ECE or CWR is kept. One ACK that could go always
+//! stays, next to the head; `aggressive` takes that one too if it stands right
+//! before the new one and has the same flags.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+
+use crate::packet::{Packet, flags};
+
+/// How much is filtered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckFilter {
+    /// Nothing.
+    Off,
+    /// All but one.
+    On,
+    /// All.
+    Aggressive,
+}
+
+/// Flags whose change must reach the sender.
+const ECN: u16 = flags::ECE | flags::CWR;
+
+/// The blocks of an ACK as absolute segment numbers.
+fn blocks(ack: &Packet) -> impl Iterator<Item = (u64, u64)> + Clone {
+    let seq = ack.seq;
+    ack.sack
+        .into_iter()
+        .take_while(|s| s.len > 0)
+        .map(move |s| {
+            // A D-SACK below the cumulative acknowledgement has a wrapping offset.
+            let start = seq.wrapping_add_signed(i64::from(s.offset as i32));
+            (start, start + u64::from(s.len))
+        })
+}
+
+/// Whether `newer` selectively acknowledges all that `older` does: `Less` if
+/// not, else whether it has more.
+fn compare(older: &Packet, newer: &Packet) -> Ordering {
+    let size = |ack: &Packet| blocks(ack).map(|(a, b)| b - a).sum::<u64>();
+    let (old, new) = (blocks(older), blocks(newer));
+    if old.clone().next().is_none() {
+        return if new.clone().next().is_none() {
+            Ordering::Equal
+        } else {
+            Ordering::Greater
+        };
+    }
+    for (start, end) in old {
+        let covered = new.clone().any(|(a, b)| a <= start && end <= b);
+        if start < older.seq || older.has(flags::DSACK) || !covered {
+            return Ordering::Less;
+        }
+    }
+    size(newer).cmp(&size(older)).max(Ordering::Equal)
+}
+
+/// Whether `old` says nothing that `new` does not say.
+fn redundant(old: &Packet, new: &Packet) -> bool {
+    let unsafe_flags = flags::SYN | flags::ESCE | flags::DATAGRAM;
+    if old.flags & unsafe_flags != 0 || old.payload > 0 || old.sent > new.sent || old.seq > new.seq
+    {
+        return false;
+    }
+    match compare(old, new) {
+        Ordering::Less => false,
+        Ordering::Equal => old.seq != new.seq,
+        Ordering::Greater => true,
+    }
+}
+
+/// Position of the ACK that may go now that the last packet was appended.
+pub fn redundant_ack(queue: &VecDeque<Packet>, filter: AckFilter) -> Option<usize> {
+    let last = queue.len().checked_sub(1).filter(|last| *last > 0)?;
+    let new = &queue[last];
+    if filter == AckFilter::Off || !new.has(flags::ACK) || new.has(flags::SYN) {
+        return None;
+    }
+    let mut found: Option<usize> = None;
+    let mut before = 0;
+    for (i, old) in queue.iter().take(last).enumerate() {
+        if old.flow != new.flow || !old.has(flags::ACK) {
+            continue;
+        }
+        if let Some(f) = found
+            && old.flags & ECN != queue[f].flags & ECN
+        {
+            found = None;
+            before -= 1;
+        }
+        if !redundant(old, new) {
+            continue;
+        }
+        found = found.or(Some(i));
+        before += 1;
+        if before > 1 {
+            return found;
+        }
+    }
+    let adjacent = |f: &usize| f + 1 == last && queue[*f].flags & ECN == new.flags & ECN;
+    found.filter(|f| filter == AckFilter::Aggressive && adjacent(f))
+}

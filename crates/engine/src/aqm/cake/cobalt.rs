@@ -1,0 +1,229 @@
+//! Cobalt: CoDel and BLUE beside each other, one state for each queue.
+//!
+//! CoDel here is not that of RFC 8289. One clock serves both ends: above the
+//! target signals come at `drop_next`, interval/sqrt(count) apart; below it the
+//! same clock takes the count back. BLUE drops with a probability that grows
+//! with overflows and shrinks when the queue is found empty.
+
+use tailback_record::Cause;
+
+use crate::rng::Stream;
+
+/// BLUE: probability added by an overflow, in units of 2^-32 (1/256).
+const P_INC: u32 = 1 << 24;
+/// BLUE: probability taken off when the queue is empty, in units of 2^-32 (1/4096).
+const P_DEC: u32 = 1 << 20;
+
+/// 1/sqrt(count) in units of 2^-32 for counts below 16, where one Newton step
+/// is far off; 0 and 1 are as near to 1 as 32 digits come.
+const INVERSE_ROOTS: [u32; 16] = [
+    u32::MAX,
+    u32::MAX,
+    3_037_000_500,
+    2_479_700_525,
+    2_147_483_647,
+    1_920_767_767,
+    1_753_413_056,
+    1_623_345_051,
+    1_518_500_250,
+    1_431_655_765,
+    1_358_187_914,
+    1_294_981_364,
+    1_239_850_263,
+    1_191_209_601,
+    1_147_878_294,
+    1_108_955_788,
+];
+
+/// What a queue does when its sojourn time exceeds the target for the first
+/// time, or for the first time after a long silence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fresh {
+    /// As Linux: 1/sqrt(0) is still 0 and a late clock is set to now, so the
+    /// second packet over the target is marked.
+    Linux,
+    /// As CoDel means it: the first signal comes one interval later.
+    Interval,
+}
+
+/// Parameters of a tin.
+#[derive(Clone, Copy, Debug)]
+pub struct Params {
+    /// Acceptable sojourn time, and BLUE's shortest time between changes, ns.
+    pub target: i64,
+    /// Distance of the first signals, ns.
+    pub interval: i64,
+    /// Serialisation time of the largest packet, ns.
+    pub mtu_time: i64,
+    /// First signal of a queue.
+    pub fresh: Fresh,
+}
+
+/// State of one queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Cobalt {
+    /// Signals so far, less what has decayed.
+    pub(super) count: u32,
+    /// 1/sqrt(count) in units of 2^-32.
+    pub(super) rec_inv_sqrt: u32,
+    /// Next signal or next step of the decay, ns.
+    pub(super) drop_next: i64,
+    /// When BLUE's probability last changed, ns.
+    blue_timer: i64,
+    /// BLUE's drop probability in units of 2^-32.
+    p_drop: u32,
+    /// The sojourn time is above the target.
+    dropping: bool,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// It is CE-marked.
+    pub mark: bool,
+    /// It is to be dropped, if it is not the last of its queue.
+    pub drop: Option<Cause>,
+    /// Its sojourn time is above the target, as CoDel counts it.
+    pub over: bool,
+}
+
+impl Cobalt {
+    /// A queue that was never used.
+    pub fn new(fresh: Fresh) -> Cobalt {
+        Cobalt {
+            count: 0,
+            rec_inv_sqrt: match fresh {
+                Fresh::Linux => 0,
+                Fresh::Interval => u32::MAX,
+            },
+            drop_next: 0,
+            blue_timer: i64::MIN / 2,
+            p_drop: 0,
+            dropping: false,
+        }
+    }
+
+    pub(super) fn update_root(&mut self) {
+        if let Some(&root) = INVERSE_ROOTS.get(self.count as usize) {
+            self.rec_inv_sqrt = root;
+            return;
+        }
+        // One Newton step of x <- x/2 (3 - count x^2), in 32-bit fractions.
+        let x = u64::from(self.rec_inv_sqrt);
+        let square = (x * x) >> 32;
+        let rest = (3u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square));
+        self.rec_inv_sqrt = ((rest >> 2).wrapping_mul(x) >> 31) as u32;
+    }
+
+    /// A time one signal's distance after `time`. Linux scales the low 32 bits
+    /// of the interval (up to 4.29 s); so does this.
+    #[inline]
+    fn after(&self, time: i64, interval: i64) -> i64 {
+        let low = interval as u64 & u64::from(u32::MAX);
+        time + ((low * u64::from(self.rec_inv_sqrt)) >> 32) as i64
+    }
+
+    /// A packet of this queue was dropped because there is no room.
+    pub fn queue_full(&mut self, p: &Params, now: i64) {
+        if now - self.blue_timer > p.target {
+            self.p_drop = self.p_drop.saturating_add(P_INC);
+            self.blue_timer = now;
+        }
+        self.dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1);
+    }
+
+    /// The queue was served and found empty.
+    pub fn queue_empty(&mut self, p: &Params, now: i64) {
+        if self.p_drop > 0 && now - self.blue_timer > p.target {
+            self.p_drop = self.p_drop.saturating_sub(P_DEC);
+            self.blue_timer = now;
+        }
+        self.dropping = false;
+        if self.count > 0 && now >= self.drop_next {
+            self.count -= 1;
+            self.update_root();
+            self.drop_next = self.after(self.drop_next, p.interval);
+        }
+    }
+
+    /// Whether an empty queue still has something to forget.
+    #[inline]
+    pub fn remembers(&self, now: i64) -> bool {
+        self.p_drop > 0 || self.count > 0 || now < self.drop_next
+    }
+
+    /// Decides about the packet at the head: its sojourn time in ns, whether it
+    /// can be marked, and the queues that share the link where that counts
+    /// (`ingress`; else 0).
+    #[inline]
+    pub fn decide(
+        &mut self,
+        p: &Params,
+        now: i64,
+        sojourn: i64,
+        capable: bool,
+        bulk_flows: u32,
+        rng: &mut Stream,
+    ) -> Verdict {
+        let over = sojourn > p.target
+            && sojourn > p.mtu_time * i64::from(bulk_flows) * 2
+            && sojourn > p.mtu_time * 4;
+        // Whether the clock is behind is asked before it is set, and again
+        // only after a signal or a step of the decay.
+        let mut late = now > self.drop_next;
+        let mut due = self.count > 0 && now >= self.drop_next;
+        let mut verdict = Verdict {
+            mark: false,
+            drop: None,
+            over,
+        };
+        if over {
+            if !self.dropping {
+                self.dropping = true;
+                self.drop_next = self.after(now, p.interval);
+                late &= p.fresh == Fresh::Linux;
+            }
+            self.count = self.count.max(1);
+        } else {
+            self.dropping = false;
+        }
+        if due && self.dropping {
+            verdict.mark = capable;
+            if !capable {
+                verdict.drop = Some(Cause::Aqm);
+            }
+            self.count = self.count.saturating_add(1);
+            self.update_root();
+            self.drop_next = self.after(self.drop_next, p.interval);
+            late = now > self.drop_next;
+        } else {
+            while due {
+                self.count -= 1;
+                self.update_root();
+                self.drop_next = self.after(self.drop_next, p.interval);
+                late = now > self.drop_next;
+                due = self.count > 0 && now >= self.drop_next;
+            }
+        }
+        // Without regard to ECN: it is meant for what does not respond.
+        if self.p_drop > 0 && verdict.drop.is_none() && ((rng.bits() >> 32) as u32) < self.p_drop {
+            verdict.drop = Some(Cause::Blue);
+        }
+        if self.count == 0 {
+            self.drop_next = now + p.interval;
+        } else if late && verdict.drop.is_none() {
+            self.drop_next = now;
+        }
+        verdict
+    }
+
+    /// `count` and BLUE's probability, for a time series.
+    pub fn gauges(&self) -> [f64; 2] {
+        [
+            f64::from(self.count),
+            f64::from(self.p_drop) / 4_294_967_296.0,
+        ]
+    }
+}

@@ -1,0 +1,567 @@
+//! The queues of a tin: an 8-way set-associative hash over flows and hosts,
+//! and the lists of DRR++ that they wait in.
+//!
+//! A queue is sparse when it begins (served before the others), bulk once it
+//! has used up its quantum, and decaying while it is empty but its AQM still
+//! remembers something. Bulk queues are counted by host: what a queue gets in
+//! a round is divided by the bulk queues of the busier of its hosts.
+//!
+//! Linux visits every bulk queue in every round. With a thousand queues of one
+//! host that is a thousand visits for each packet, as each then gets a byte or
+//! two a round. Here a queue of a host with many bulk queues gets at once what
+//! it will have after the rounds in which it cannot send yet, and waits that
+//! many rounds.
+
+use std::collections::VecDeque;
+
+use super::cobalt::{Cobalt, Fresh, Params};
+use crate::packet::Packet;
+
+/// Queues of a tin.
+pub const QUEUES: usize = 1024;
+/// Queues that a flow may fall into.
+const WAYS: usize = 8;
+/// Most rounds that are dealt with at once.
+const ROUNDS: usize = 256;
+/// Bulk queues of a host above which they are.
+const MANY: u16 = 16;
+/// No queue: the end of a list.
+const NONE: u16 = u16::MAX;
+
+/// What is kept apart (tc's `flowblind`, `triple-isolate`, ...).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Isolation {
+    /// Every flow has its queue.
+    pub flows: bool,
+    /// Sources: queues of their own, or a share each if flows have queues.
+    pub sources: bool,
+    /// Destinations, likewise.
+    pub destinations: bool,
+}
+
+impl Isolation {
+    /// One queue for all.
+    pub const fn blind(self) -> bool {
+        !(self.flows || self.sources || self.destinations)
+    }
+
+    /// Bulk queues are counted by source.
+    const fn counts_sources(self) -> bool {
+        self.flows && self.sources
+    }
+
+    /// Bulk queues are counted by destination.
+    const fn counts_destinations(self) -> bool {
+        self.flows && self.destinations
+    }
+
+    /// What a packet is told apart by, out of the hashes of its flow and hosts.
+    pub const fn tag(self, flow: u32, source: u32, destination: u32) -> u32 {
+        if self.flows {
+            return flow;
+        }
+        (if self.sources { source } else { 0 }) ^ (if self.destinations { destination } else { 0 })
+    }
+}
+
+/// Hashes of a packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Keys {
+    /// What its queue is found by.
+    pub tag: u32,
+    /// Of its source.
+    pub source: u32,
+    /// Of its destination.
+    pub destination: u32,
+}
+
+/// Where a queue stands in DRR++.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Set {
+    /// Nowhere: empty and forgotten.
+    None,
+    /// Began a short time ago.
+    Sparse,
+    /// Found empty with its quantum used up: counted as sparse, but it waits
+    /// among the bulk ones.
+    SparseWait,
+    /// Has used up a quantum.
+    Bulk,
+    /// Empty, with state that has yet to decay.
+    Decaying,
+}
+
+/// A queue.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// What is queued, the oldest first.
+    pub packets: VecDeque<Packet>,
+    /// Its AQM.
+    pub cobalt: Cobalt,
+    /// Bytes it may still send in this round.
+    pub deficit: i32,
+    /// Where it stands.
+    pub set: Set,
+    next: u16,
+    prev: u16,
+    source: u16,
+    destination: u16,
+}
+
+/// A place for a source and, independent of it, one for a destination.
+#[derive(Clone, Copy, Debug, Default)]
+struct Host {
+    tag: [u32; 2],
+    bulk: [u16; 2],
+}
+
+/// Ends of a doubly linked list through [`Flow`].
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    first: u16,
+    last: u16,
+}
+
+/// The lists of a tin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    /// Sparse queues.
+    New,
+    /// Empty queues that remember.
+    Decaying,
+    /// Bulk queues of a round.
+    Old(u8),
+}
+
+impl List {
+    #[inline]
+    fn index(self) -> usize {
+        match self {
+            List::New => 0,
+            List::Decaying => 1,
+            List::Old(round) => 2 + usize::from(round),
+        }
+    }
+}
+
+/// Queues by state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Population {
+    /// Sparse, waiting ones included.
+    pub sparse: u16,
+    /// Bulk.
+    pub bulk: u16,
+    /// Decaying.
+    pub decaying: u16,
+}
+
+/// A tin's queues.
+#[derive(Debug)]
+pub struct Flows {
+    isolation: Isolation,
+    flows: Box<[Flow]>,
+    tags: Box<[u32]>,
+    /// Bytes of each queue, apart for the search of the longest.
+    backlogs: Box<[u32]>,
+    hosts: Box<[Host]>,
+    /// Sparse and decaying queues, then bulk ones by the round they wait for.
+    lists: Box<[Ends; 2 + ROUNDS]>,
+    /// The rounds that some bulk queue waits for.
+    waited_for: [u64; ROUNDS / 64],
+    /// How many those are.
+    waiting: u16,
+    /// The round of the bulk queues.
+    round: usize,
+    /// State of the generator that dithers.
+    dither: u64,
+    /// Queues by state.
+    pub population: Population,
+    /// Bytes of a round.
+    pub quantum: u32,
+}
+
+impl Flows {
+    /// Empty queues: one if nothing is told apart.
+    pub fn new(isolation: Isolation, fresh: Fresh, seed: u64) -> Flows {
+        let count = if isolation.blind() { 1 } else { QUEUES };
+        let flow = Flow {
+            packets: VecDeque::new(),
+            cobalt: Cobalt::new(fresh),
+            deficit: 0,
+            set: Set::None,
+            next: NONE,
+            prev: NONE,
+            source: 0,
+            destination: 0,
+        };
+        let none = Ends {
+            first: NONE,
+            last: NONE,
+        };
+        Flows {
+            isolation,
+            flows: vec![flow; count].into(),
+            tags: vec![0; count].into(),
+            backlogs: vec![0; count].into(),
+            hosts: vec![Host::default(); count].into(),
+            lists: Box::new([none; 2 + ROUNDS]),
+            waited_for: [0; ROUNDS / 64],
+            waiting: 0,
+            round: 0,
+            dither: seed,
+            population: Population::default(),
+            quantum: 1514,
+        }
+    }
+
+    /// A queue.
+    #[inline]
+    pub fn get(&mut self, index: usize) -> &mut Flow {
+        &mut self.flows[index]
+    }
+
+    /// A queue, to look at.
+    pub fn peek(&self, index: usize) -> &Flow {
+        &self.flows[index]
+    }
+
+    /// Finds the queue of a packet, or gives it one.
+    #[inline]
+    pub fn find(&mut self, keys: &Keys) -> usize {
+        if self.flows.len() == 1 {
+            return 0;
+        }
+        let home = keys.tag as usize % QUEUES;
+        if self.tags[home] == keys.tag && self.flows[home].set != Set::None {
+            return home;
+        }
+        self.find_in_set(home, keys)
+    }
+
+    /// The places of a set, from the home on.
+    fn ways(home: usize) -> impl Iterator<Item = usize> + Clone {
+        let base = home - home % WAYS;
+        (0..WAYS).map(move |i| base + (home + i) % WAYS)
+    }
+
+    fn find_in_set(&mut self, home: usize, keys: &Keys) -> usize {
+        // Its own queue, else an empty one, else with another flow in the home.
+        let own = Self::ways(home).find(|&i| self.tags[i] == keys.tag);
+        let (index, fresh) = match own {
+            Some(index) => (index, self.flows[index].set == Set::None),
+            None => {
+                let empty = Self::ways(home).find(|&i| self.flows[i].set == Set::None);
+                let index = empty.unwrap_or(home);
+                // Who shares a queue takes it over: its hosts are now the last packet's.
+                self.count_bulk(index, false);
+                (index, true)
+            }
+        };
+        self.tags[index] = keys.tag;
+        if fresh {
+            if self.isolation.counts_sources() {
+                self.flows[index].source = self.host(keys.source, 0);
+            }
+            if self.isolation.counts_destinations() {
+                self.flows[index].destination = self.host(keys.destination, 1);
+            }
+            self.count_bulk(index, true);
+        }
+        index
+    }
+
+    /// Finds the place of a host, side 0 for sources and 1 for destinations.
+    fn host(&mut self, tag: u32, side: usize) -> u16 {
+        let home = tag as usize % QUEUES;
+        let own = Self::ways(home).find(|&i| self.hosts[i].tag[side] == tag);
+        let index = own
+            .or_else(|| Self::ways(home).find(|&i| self.hosts[i].bulk[side] == 0))
+            .unwrap_or(home);
+        self.hosts[index].tag[side] = tag;
+        index as u16
+    }
+
+    /// If it is a bulk queue, it begins or ceases to count for its hosts.
+    fn count_bulk(&mut self, index: usize, begins: bool) {
+        if self.flows[index].set == Set::Bulk {
+            self.count_for_hosts(index, begins);
+        }
+    }
+
+    fn count_for_hosts(&mut self, index: usize, begins: bool) {
+        let flow = &self.flows[index];
+        let sides = [
+            (self.isolation.counts_sources(), flow.source),
+            (self.isolation.counts_destinations(), flow.destination),
+        ];
+        for (side, (counted, host)) in sides.into_iter().enumerate() {
+            if counted {
+                let bulk = &mut self.hosts[usize::from(host)].bulk[side];
+                *bulk = if begins {
+                    (*bulk + 1).min(QUEUES as u16)
+                } else {
+                    bulk.saturating_sub(1)
+                };
+            }
+        }
+    }
+
+    /// 16 random bits: dither alone, so a multiplication will do.
+    #[inline]
+    fn bits(&mut self) -> u32 {
+        self.dither = self
+            .dither
+            .wrapping_mul(0x5851_F42D_4C95_7F2D)
+            .wrapping_add(0x1405_7B7E_F767_814F);
+        (self.dither >> 48) as u32
+    }
+
+    /// Bulk queues of the busier of a queue's hosts.
+    #[inline]
+    fn load(&self, index: usize) -> u16 {
+        let flow = &self.flows[index];
+        let mut load = 1;
+        if self.isolation.counts_sources() {
+            load = load.max(self.hosts[usize::from(flow.source)].bulk[0]);
+        }
+        if self.isolation.counts_destinations() {
+            load = load.max(self.hosts[usize::from(flow.destination)].bulk[1]);
+        }
+        load
+    }
+
+    /// Bytes a queue gets in a round, in units of 2^-16.
+    #[inline]
+    fn share(&self, load: u16) -> u32 {
+        self.quantum * u32::from(u16::MAX / load)
+    }
+
+    /// What a queue begins with: dithered, so that nothing is lost to rounding.
+    #[inline]
+    fn first_share(&mut self, index: usize) -> i32 {
+        ((self.share(self.load(index)) + self.bits()) >> 16) as i32
+    }
+
+    /// Appends a packet; its queue takes its place in the round.
+    #[inline]
+    pub fn push(&mut self, index: usize, packet: Packet) {
+        self.backlogs[index] += u32::from(packet.len);
+        self.flows[index].packets.push_back(packet);
+        match self.flows[index].set {
+            Set::Sparse | Set::Bulk => {}
+            Set::SparseWait => {
+                self.population.sparse -= 1;
+                self.become_bulk(index);
+            }
+            set => {
+                if set == Set::Decaying {
+                    self.population.decaying -= 1;
+                    self.unlink(index, List::Decaying);
+                }
+                self.link(index, List::New);
+                self.population.sparse += 1;
+                self.flows[index].set = Set::Sparse;
+                self.flows[index].deficit = self.first_share(index);
+            }
+        }
+    }
+
+    /// Takes the oldest packet of a queue.
+    #[inline]
+    pub fn pop(&mut self, index: usize) -> Option<Packet> {
+        let packet = self.flows[index].packets.pop_front()?;
+        self.backlogs[index] -= u32::from(packet.len);
+        Some(packet)
+    }
+
+    /// Takes a packet out of the middle of a queue (ACK filter).
+    pub fn remove(&mut self, index: usize, position: usize) -> Option<Packet> {
+        let packet = self.flows[index].packets.remove(position)?;
+        self.backlogs[index] -= u32::from(packet.len);
+        Some(packet)
+    }
+
+    /// The longest queue in bytes, and how long.
+    pub fn longest(&self) -> (usize, u32) {
+        let mut longest = (0, 0);
+        for (i, &bytes) in self.backlogs.iter().enumerate() {
+            if bytes > longest.1 {
+                longest = (i, bytes);
+            }
+        }
+        longest
+    }
+
+    /// Whether a queue waits that may have packets.
+    #[inline]
+    pub fn active(&self) -> bool {
+        self.population.sparse + self.population.bulk > 0
+    }
+
+    /// The queue whose turn it is and may send: one decaying queue first if
+    /// `decaying`, then sparse, then bulk ones.
+    #[inline]
+    pub fn next(&mut self, mut decaying: bool) -> Option<(usize, List)> {
+        loop {
+            let list = self.first_list(decaying)?;
+            decaying = false;
+            let index = usize::from(self.lists[list.index()].first);
+            if self.flows[index].deficit > 0 {
+                return Some((index, list));
+            }
+            // Its round is over: to the end of the bulk queues.
+            if self.flows[index].set == Set::Sparse {
+                if self.flows[index].packets.is_empty() {
+                    self.flows[index].set = Set::SparseWait;
+                } else {
+                    self.population.sparse -= 1;
+                    self.become_bulk(index);
+                }
+            }
+            let rounds = self.refill(index);
+            // Alone, it is next in any round.
+            if self.waiting > 1 || matches!(list, List::New | List::Decaying) {
+                self.unlink(index, list);
+                self.wait(index, rounds);
+            }
+        }
+    }
+
+    /// The list that is served next.
+    #[inline]
+    fn first_list(&mut self, decaying: bool) -> Option<List> {
+        let filled = |flows: &Self, list: List| flows.lists[list.index()].first != NONE;
+        if decaying && filled(self, List::Decaying) {
+            return Some(List::Decaying);
+        }
+        if filled(self, List::New) {
+            return Some(List::New);
+        }
+        let round = List::Old(self.round as u8);
+        if filled(self, round) {
+            return Some(round);
+        }
+        if let Some(round) = self.next_round() {
+            self.round = round;
+            return Some(List::Old(round as u8));
+        }
+        filled(self, List::Decaying).then_some(List::Decaying)
+    }
+
+    /// The next round that a bulk queue waits for.
+    #[inline]
+    fn next_round(&self) -> Option<usize> {
+        const WORDS: usize = ROUNDS / 64;
+        let at = self.round / 64;
+        // The rest of this word, the other words, then its beginning.
+        let rest = self.waited_for[at] & (u64::MAX << (self.round % 64));
+        if rest != 0 {
+            return Some(at * 64 + rest.trailing_zeros() as usize);
+        }
+        (1..=WORDS).map(|i| (at + i) % WORDS).find_map(|i| {
+            let word = self.waited_for[i];
+            (word != 0).then(|| i * 64 + word.trailing_zeros() as usize)
+        })
+    }
+
+    /// Gives a queue its share of one round, or of as many as it has to wait
+    /// for in any case; returns how many.
+    #[inline]
+    fn refill(&mut self, index: usize) -> usize {
+        let load = self.load(index);
+        let share = self.share(load);
+        let bits = self.bits();
+        let flow = &mut self.flows[index];
+        let mut rounds = 1;
+        if load > MANY {
+            // No round brings more than this.
+            let most = (share >> 16) + 1;
+            let without = flow.deficit.unsigned_abs() / most;
+            rounds = (without as usize + 1).min(ROUNDS - 1);
+        }
+        let got = (u64::from(share) * rounds as u64 + u64::from(bits)) >> 16;
+        flow.deficit += got as i32;
+        rounds
+    }
+
+    /// Puts a queue at the end of those that wait so many rounds.
+    #[inline]
+    fn wait(&mut self, index: usize, rounds: usize) {
+        let round = (self.round + rounds) % ROUNDS;
+        self.waited_for[round / 64] |= 1 << (round % 64);
+        self.waiting += 1;
+        self.link(index, List::Old(round as u8));
+    }
+
+    fn become_bulk(&mut self, index: usize) {
+        self.population.bulk += 1;
+        self.flows[index].set = Set::Bulk;
+        self.count_for_hosts(index, true);
+    }
+
+    /// The queue at the head of `list` was served and found empty.
+    pub fn emptied(&mut self, index: usize, list: List, p: &Params, now: i64) {
+        let flow = &mut self.flows[index];
+        flow.cobalt.queue_empty(p, now);
+        let remembers = flow.cobalt.remembers(now);
+        match flow.set {
+            Set::Bulk => {
+                self.population.bulk -= 1;
+                self.count_for_hosts(index, false);
+            }
+            Set::Sparse | Set::SparseWait => self.population.sparse -= 1,
+            Set::Decaying => self.population.decaying -= 1,
+            Set::None => {}
+        }
+        if remembers {
+            self.population.decaying += 1;
+            self.flows[index].set = Set::Decaying;
+            self.unlink(index, list);
+            self.link(index, List::Decaying);
+        } else {
+            self.flows[index].set = Set::None;
+            self.unlink(index, list);
+        }
+    }
+
+    /// Bulk queues of each host of a side that has any.
+    #[cfg(test)]
+    pub fn host_loads(&self, side: usize) -> Vec<u16> {
+        let mut loads: Vec<u16> = self.hosts.iter().map(|h| h.bulk[side]).collect();
+        loads.retain(|n| *n > 0);
+        loads.sort_unstable();
+        loads
+    }
+
+    fn link(&mut self, index: usize, list: List) {
+        let ends = &mut self.lists[list.index()];
+        let last = std::mem::replace(&mut ends.last, index as u16);
+        if last == NONE {
+            ends.first = index as u16;
+        } else {
+            self.flows[usize::from(last)].next = index as u16;
+        }
+        let flow = &mut self.flows[index];
+        flow.prev = last;
+        flow.next = NONE;
+    }
+
+    fn unlink(&mut self, index: usize, list: List) {
+        let (prev, next) = (self.flows[index].prev, self.flows[index].next);
+        self.waiting -= u16::from(matches!(list, List::Old(_)));
+        if prev == NONE {
+            self.lists[list.index()].first = next;
+            if let (NONE, List::Old(round)) = (next, list) {
+                let round = usize::from(round);
+                self.waited_for[round / 64] &= !(1 << (round % 64));
+            }
+        } else {
+            self.flows[usize::from(prev)].next = next;
+        }
+        if next == NONE {
+            self.lists[list.index()].last = prev;
+        } else {
+            self.flows[usize::from(next)].prev = prev;
+        }
+    }
+}

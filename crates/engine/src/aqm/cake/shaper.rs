@@ -1,0 +1,126 @@
+//! Cake's shaper: a virtual clock without a burst, and the sizes it charges.
+//!
+//! Each packet moves the clock on by its duration at the rate; a packet may
+//! leave when the clock is not ahead of the time. What is sent late is not
+//! lost: the clock is set to now only when a packet comes into an empty queue.
+//! A second, failsafe clock moves 1.5 durations a packet and is not charged for
+//! what is dropped: when drops (`ingress`) hold the first clock far ahead, two
+//! thirds of the rate are still served.
+
+/// Ethernet header, bytes: what `overhead` leaves out of a frame.
+const ETHERNET: i32 = 14;
+
+/// Slowest rate that is shaped, byte/s.
+const MIN_RATE: u64 = 64;
+
+/// A rate as time per byte: `ns >> shift` of a nanosecond.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PerByte {
+    /// Time per byte in units of 2^-shift ns.
+    ns: u64,
+    /// Binary digits behind the point.
+    shift: u32,
+}
+
+impl PerByte {
+    /// Of a rate in byte/s, with as many of 34 binary digits as there is room for.
+    pub fn of(rate: u64) -> PerByte {
+        let mut ns = (1_000_000_000u64 << 34) / rate.max(MIN_RATE);
+        let mut shift = 34;
+        while ns >> 34 != 0 {
+            ns >>= 1;
+            shift -= 1;
+        }
+        PerByte { ns, shift }
+    }
+
+    /// Time for so many bytes, ns, rounded down.
+    #[inline]
+    pub fn time(self, bytes: u32) -> i64 {
+        ((u64::from(bytes) * self.ns) >> self.shift) as i64
+    }
+}
+
+/// How the link frames packets (tc's `noatm`, `atm`, `ptm`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// Bytes are bytes.
+    Plain,
+    /// Cells of 53 bytes that carry 48.
+    Atm,
+    /// One byte for each 64 or part of them.
+    Ptm,
+}
+
+/// What a frame is charged.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Bytes added to the IP packet; `None`: frames are taken as they are.
+    pub overhead: Option<i32>,
+    /// Bytes the link adds to each frame.
+    pub link: i32,
+    /// Least charged, bytes.
+    pub mpu: i32,
+    /// Cells or codewords.
+    pub framing: Framing,
+}
+
+impl Sizes {
+    /// Bytes charged for a frame.
+    #[inline]
+    pub fn charged(&self, frame: u16) -> u32 {
+        let own = self.overhead.map_or(0, |bytes| bytes - ETHERNET);
+        let len = (i32::from(frame) + own + self.link).max(self.mpu).max(0) as u32;
+        match self.framing {
+            Framing::Plain => len,
+            Framing::Atm => len.div_ceil(48) * 53,
+            Framing::Ptm => len + len.div_ceil(64),
+        }
+    }
+}
+
+/// The two clocks, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shaper {
+    per_byte: PerByte,
+    next: i64,
+    failsafe: i64,
+}
+
+impl Shaper {
+    /// Sets the rate; what was sent stays charged at the rate it was sent with.
+    pub fn set_rate(&mut self, per_byte: PerByte) {
+        self.per_byte = per_byte;
+    }
+
+    /// A packet comes into an empty queue: idle time is not saved up.
+    #[inline]
+    pub fn wake(&mut self, now: i64) {
+        if self.next < now {
+            self.next = now;
+            self.failsafe = now;
+        }
+    }
+
+    /// When the next packet may leave; not later than now if it may leave at once.
+    #[inline]
+    pub fn opens(&self) -> i64 {
+        self.next.min(self.failsafe)
+    }
+
+    /// Charges a packet, sent or dropped.
+    #[inline]
+    pub fn charge(&mut self, bytes: u32, dropped: bool) {
+        let duration = self.per_byte.time(bytes);
+        self.next += duration;
+        if !dropped {
+            self.failsafe += duration + (duration >> 1);
+        }
+    }
+
+    /// The link could not send until now: nothing is saved up.
+    pub fn resume(&mut self, now: i64) {
+        self.next = self.next.max(now);
+        self.failsafe = self.failsafe.max(now);
+    }
+}

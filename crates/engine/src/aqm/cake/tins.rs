@@ -1,0 +1,99 @@
+//! Tins: which DSCP goes where, and the share of the rate each tin may take
+//! before the others come first.
+
+/// The classes a packet may be put into (tc's `besteffort` and so on).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tins {
+    /// One tin for all.
+    BestEffort,
+    /// Eight by the first three bits of the DSCP.
+    Precedence,
+    /// Bulk, best effort, voice.
+    Diffserv3,
+    /// Bulk, best effort, video, voice.
+    Diffserv4,
+    /// Eight by what the codepoints mean.
+    Diffserv8,
+}
+
+/// Lower effort (RFC 8622).
+const LE: u8 = 1;
+/// The old TOS "maximise throughput" and "minimise delay".
+const TOS2: u8 = 2;
+const TOS4: u8 = 4;
+/// Expedited forwarding and voice admission.
+const EF: u8 = 46;
+const VA: u8 = 44;
+
+/// Class selector n.
+const fn cs(n: u8) -> u8 {
+    n << 3
+}
+
+/// Assured forwarding class n, its three drop precedences.
+const fn af(n: u8) -> [u8; 3] {
+    [n * 8 + 2, n * 8 + 4, n * 8 + 6]
+}
+
+impl Tins {
+    /// The tin of each DSCP.
+    pub fn index(self) -> [u8; 64] {
+        let mut index = [0; 64];
+        let mut put = |tin: u8, codes: &[u8]| {
+            for code in codes {
+                index[usize::from(*code)] = tin;
+            }
+        };
+        match self {
+            Tins::BestEffort => {}
+            Tins::Precedence => {
+                for code in 0..64 {
+                    put(code >> 3, &[code]);
+                }
+            }
+            Tins::Diffserv3 => {
+                put(1, &[LE, cs(1)]);
+                put(2, &[TOS4, VA, EF, cs(6), cs(7)]);
+            }
+            Tins::Diffserv4 => {
+                put(1, &[LE, cs(1)]);
+                put(2, &[TOS4, cs(2), cs(3)]);
+                for class in 2..=4 {
+                    put(2, &af(class));
+                }
+                put(3, &[cs(4), cs(5), VA, EF, cs(6), cs(7)]);
+            }
+            Tins::Diffserv8 => {
+                for code in 0..64 {
+                    put(2, &[code]);
+                }
+                put(0, &[LE]);
+                put(1, &[TOS2, cs(1)]);
+                put(1, &af(1));
+                put(3, &[cs(3)]);
+                put(3, &af(3));
+                put(3, &af(4));
+                put(4, &[TOS4]);
+                put(4, &af(2));
+                put(5, &[cs(2)]);
+                put(6, &[cs(4), cs(5), VA, EF]);
+                put(7, &[cs(6), cs(7)]);
+            }
+        }
+        index
+    }
+
+    /// The rate of each tin out of the whole, byte/s: above it a tin's packets
+    /// wait for those of tins below theirs.
+    pub fn rates(self, rate: u64) -> Vec<u64> {
+        match self {
+            Tins::BestEffort => vec![rate],
+            Tins::Diffserv3 => vec![rate, rate >> 4, rate >> 2],
+            Tins::Diffserv4 => vec![rate, rate >> 4, rate >> 1, rate >> 2],
+            Tins::Precedence | Tins::Diffserv8 => {
+                let of = |rate: &u64| Some((rate * 7) >> 3);
+                std::iter::successors(Some(rate), of).take(8).collect()
+            }
+        }
+    }
+}

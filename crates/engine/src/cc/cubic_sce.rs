@@ -1,0 +1,223 @@
+//! CUBIC-SCE: CUBIC that answers SCE marks, after the kernel tree
+//! github.com/chromi/sce (`tcp_cubic_sce.c`; not in the draft of 2019).
+//!
+//! Before the first epoch an ACK with ESCE ends slow start, with ssthresh at
+//! half of the window. Afterwards it draws the inflection point of the curve
+//! towards the present, by the share that the segments acknowledged are of the
+//! square root of the window, and counts those segments times that root against
+//! the window and W_max, a segment of each for every window of segments.
+//!
+//! Deviations: the curve goes on from its present value when its inflection
+//! point moves (there the level is computed with a wrong sign, and from a time
+//! that has been reset already); without `unit_quirk` segments, not bytes, are
+//! compared with the root; the window does not react to ESCE while it is being
+//! reduced; the rest of CUBIC is that of Linux 7.3.
+
+use super::cubic::{Cubic, jiffies, jiffies_of, rise, ticks};
+use super::sce::UNIT_QUIRK;
+use super::{Ack, Build, CaState, CongestionControl, CwndEvent, Echo, EcnNeed};
+use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
+use crate::tcp::conn::Conn;
+
+/// Scale of the factors.
+const SCALE: f64 = 1024.0;
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "cubic-sce",
+    doc: "CUBIC that levels its curve off and steps down by sqrt(cwnd) for a window of SCE marks.",
+    follows: "github.com/chromi/sce, tcp_cubic_sce.c",
+    options: &[
+        Opt {
+            name: "beta",
+            doc: "Factor of the window after a loss or ECN-Echo, rounded to 1/1024 as in Linux.",
+            kind: Kind::Float {
+                min: 0.01,
+                max: 0.99,
+            },
+            default: Some("0.7"),
+            tc: None,
+        },
+        Opt {
+            name: "beta_sce",
+            doc: "The same if an ACK carried ESCE no more ACKs ago than the window had segments.",
+            kind: Kind::Float {
+                min: 0.01,
+                max: 0.99,
+            },
+            default: Some("0.875"),
+            tc: None,
+        },
+        UNIT_QUIRK,
+    ],
+    kernel: Kernel::None,
+    finish: no_finish,
+    build: |options| {
+        let fixed = |name| libm::round(options.float(name) * SCALE) as u32;
+        let beta = fixed("beta");
+        Box::new(CubicSce {
+            cubic: Cubic::new(beta, beta),
+            beta,
+            beta_sce: fixed("beta_sce"),
+            unit_quirk: options.int("unit_quirk"),
+            root: 1,
+            recent_sce: 0,
+            prior_una: 0,
+        })
+    },
+};
+
+/// The congestion control.
+#[derive(Debug)]
+pub struct CubicSce {
+    /// What it is without SCE.
+    cubic: Cubic,
+    /// Factor after a loss or ECN-Echo, 1/1024.
+    beta: u32,
+    /// The same with recent SCE, 1/1024.
+    beta_sce: u32,
+    /// Option of that name, bytes; 0 is the MSS.
+    unit_quirk: i64,
+    /// The largest number whose square is below the window.
+    root: u32,
+    /// ACKs for which SCE counts as recent.
+    recent_sce: u32,
+    /// First unacknowledged segment at the last ACK.
+    prior_una: u64,
+}
+
+impl CubicSce {
+    /// Draws the inflection point of the curve towards now, by `share` of `root`.
+    fn level_off(&mut self, start: u64, now: u64, share: u64) {
+        let root = u64::from(self.root);
+        let left = root.saturating_sub(share);
+        let epoch = &mut self.cubic.epoch;
+        let t = ticks(now.saturating_sub(start));
+        if t < epoch.k {
+            // Still below it: the time that is left shrinks.
+            let rest = epoch.k - t;
+            let shorter = (rest * left).checked_div(root).unwrap_or(0);
+            epoch.start = Some(now);
+            epoch.k = shorter;
+            let lower = rise(rest) - rise(shorter);
+            epoch.origin = epoch.origin.saturating_sub(lower);
+        } else {
+            // Beyond it: the time that has passed since shrinks.
+            let since = t - epoch.k;
+            let later = if left > 0 {
+                since * share / root
+            } else {
+                since
+            };
+            epoch.start = Some((start + jiffies_of(epoch.k)).min(now));
+            epoch.k = later;
+            let higher = rise(since) - rise(since - later);
+            epoch.origin = epoch.origin.saturating_add(higher);
+        }
+    }
+
+    fn on_esce(&mut self, conn: &mut Conn, bytes: i64, unit: i64) {
+        if let Some(start) = self.cubic.epoch.start {
+            let share = match self.unit_quirk {
+                0 => bytes / unit,
+                _ => bytes,
+            };
+            self.level_off(start, jiffies(conn.now), share as u64);
+            let over = unit * i64::from(conn.cwnd);
+            let epoch = &mut self.cubic.epoch;
+            epoch.ack_cnt -= bytes * i64::from(self.root);
+            while epoch.ack_cnt <= -over {
+                if conn.cwnd <= 2 {
+                    epoch.ack_cnt %= over;
+                    break;
+                }
+                epoch.ack_cnt += over;
+                conn.cwnd -= 1;
+                if u64::from(self.root).pow(2) >= u64::from(conn.cwnd) {
+                    self.root -= 1;
+                }
+                epoch.origin = epoch.origin.saturating_sub(1);
+            }
+            self.recent_sce = conn.cwnd + 1;
+        }
+        conn.ssthresh = (conn.cwnd / 2).max(2);
+    }
+}
+
+impl CongestionControl for CubicSce {
+    fn init(&mut self, conn: &mut Conn) {
+        self.cubic.init(conn);
+        self.cubic.unit = match self.unit_quirk {
+            0 => i64::from(conn.mss),
+            unit => unit,
+        };
+        self.root = 1;
+        self.recent_sce = 0;
+        self.prior_una = conn.snd_una;
+    }
+
+    fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
+        // As there: also after a loss.
+        let beta = if self.recent_sce > 0 {
+            self.beta_sce
+        } else {
+            self.beta
+        };
+        let ssthresh = self.cubic.ssthresh(conn);
+        let reduced = u64::from(conn.cwnd) * u64::from(beta) / SCALE as u64;
+        if beta == self.beta {
+            ssthresh
+        } else {
+            (reduced as u32).max(2)
+        }
+    }
+
+    fn in_ack_event(&mut self, conn: &mut Conn, acked: u32, echo: Echo) {
+        self.cubic.in_ack_event(conn, acked, echo);
+        let unit = self.cubic.unit;
+        let bytes = match conn.snd_una - self.prior_una {
+            0 => unit,
+            segments => segments as i64 * i64::from(conn.mss),
+        };
+        self.prior_una = conn.snd_una;
+        let reducing = matches!(conn.ca_state, CaState::Cwr | CaState::Recovery);
+        if echo.esce && !reducing {
+            self.on_esce(conn, bytes, unit);
+        }
+        self.recent_sce = self.recent_sce.saturating_sub(1);
+    }
+
+    fn cong_avoid(&mut self, conn: &mut Conn, acked: u32) {
+        let limited = conn.is_cwnd_limited();
+        self.cubic.cong_avoid(conn, acked);
+        if limited && !conn.in_slow_start() {
+            let cwnd = u64::from(conn.cwnd);
+            while u64::from(self.root).pow(2) < cwnd {
+                self.root += 1;
+            }
+            while self.root > 0 && u64::from(self.root).pow(2) >= cwnd {
+                self.root -= 1;
+            }
+        }
+    }
+
+    fn pkts_acked(&mut self, conn: &mut Conn, ack: &Ack) {
+        self.cubic.pkts_acked(conn, ack);
+    }
+
+    fn cwnd_event(&mut self, conn: &mut Conn, event: CwndEvent) {
+        self.cubic.cwnd_event(conn, event);
+    }
+
+    fn set_state(&mut self, conn: &mut Conn, new: CaState) {
+        self.cubic.set_state(conn, new);
+        if new == CaState::Loss {
+            self.root = 1;
+            self.recent_sce = 0;
+        }
+    }
+
+    fn ecn_need(&self) -> EcnNeed {
+        EcnNeed::Sce
+    }
+}

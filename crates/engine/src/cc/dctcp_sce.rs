@@ -1,0 +1,44 @@
+//! DCTCP-SCE: DCTCP whose signal is SCE, as the kernel tree
+//! github.com/chromi/sce of June 2019 (`tcp_dctcp_sce.c`) has it.
+//!
+//! There is no alpha: every segment acknowledged with ESCE takes half a segment
+//! off the window. The rest, with the deviations, is in `sce.rs`.
+
+use super::Build;
+use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};
+use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "dctcp-sce",
+    doc: "Takes half a segment off the window for each SCE-marked one.",
+    follows: "github.com/chromi/sce of June 2019, tcp_dctcp_sce.c",
+    options: &[
+        Opt {
+            name: "response",
+            doc: "Segments taken off the window for each that is acknowledged with ESCE.",
+            kind: Kind::Float { min: 0.0, max: 4.0 },
+            default: Some("0.5"),
+            tc: None,
+        },
+        SSTHRESH,
+        BETA,
+        BETA_ECN,
+        BETA_SCE,
+        UNIT_QUIRK,
+        CWR_QUIRK,
+    ],
+    kernel: Kernel::None,
+    finish: no_finish,
+    build: |options| Box::new(Sce::new(options, Window)),
+};
+
+/// The response is in proportion to the window.
+#[derive(Debug)]
+struct Window;
+
+impl Response for Window {
+    fn of(&self, cwnd: u32) -> u64 {
+        u64::from(cwnd)
+    }
+}

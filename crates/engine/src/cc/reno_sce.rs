@@ -1,0 +1,64 @@
+//! Reno-SCE: Reno that answers SCE marks by the square root of its window, as
+//! the kernel tree github.com/chromi/sce of June 2019 (`tcp_reno_sce.c`) has it.
+//!
+//! A window of ACKs with ESCE takes as many segments off the window as its
+//! square root has. That root is not computed but follows the window a step at
+//! a time from 1, so that it is too small at the end of slow start: kept.
+//! The rest, with the deviations, is in `sce.rs`.
+
+use super::Build;
+use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};
+use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "reno-sce",
+    doc: "Reno that takes sqrt(cwnd) segments off for a window of SCE marks.",
+    follows: "github.com/chromi/sce of June 2019, tcp_reno_sce.c",
+    options: &[
+        Opt {
+            name: "response",
+            doc: "Part of the response to ESCE that applies: 1, or 0.5 in a neighbouring version of that tree.",
+            kind: Kind::Float { min: 0.0, max: 4.0 },
+            default: Some("1"),
+            tc: None,
+        },
+        SSTHRESH,
+        BETA,
+        BETA_ECN,
+        BETA_SCE,
+        UNIT_QUIRK,
+        CWR_QUIRK,
+    ],
+    kernel: Kernel::None,
+    finish: no_finish,
+    build: |options| Box::new(Sce::new(options, Root(1))),
+};
+
+/// Follows the square root of the window.
+#[derive(Debug)]
+struct Root(u64);
+
+impl Response for Root {
+    fn of(&self, _cwnd: u32) -> u64 {
+        self.0
+    }
+
+    fn grown(&mut self, cwnd: u32) {
+        if self.0 * self.0 < u64::from(cwnd) {
+            self.0 += 1;
+        }
+    }
+
+    fn shrunk(&mut self, cwnd: u32) {
+        if self.0 * self.0 >= u64::from(cwnd) {
+            self.0 -= 1;
+        }
+    }
+
+    fn reduced(&mut self, cwnd: u32) {
+        while self.0 > 1 && self.0 * self.0 >= u64::from(cwnd) {
+            self.0 -= 1;
+        }
+    }
+}

@@ -1,0 +1,541 @@
+//! What reno-sce and dctcp-sce share: a sender that answers SCE (Some
+//! Congestion Experienced, draft-morton-tsvwg-sce) by the kernel tree
+//! github.com/chromi/sce of June 2019, `tcp_reno_sce.c` and `tcp_dctcp_sce.c`.
+//!
+//! A counter takes the bytes of every ACK: upwards in congestion avoidance,
+//! downwards, times the response of the congestion control, where the ACK
+//! carries ESCE. Each time it passes a window of data, the window moves by a
+//! segment. ECN-Echo and losses reduce the window as well; an ACK with both
+//! echoes does not count as ESCE.
+//!
+//! What that tree does not mean to do is off by default:
+//! - Its counters count bytes and wrap at `rcv_mss` for each segment of the
+//!   window; a host that only sends never measures that, so it stays at 536,
+//!   and growth and response are 1448/536 of what they should be
+//!   (`unit_quirk`).
+//! - A congestion control answers the end of CWR and of Recovery with its
+//!   factor, where the stack has just brought the window to ssthresh, half of
+//!   it: both reductions apply (`cwr_quirk`). ACKs with ESCE in between lower
+//!   ssthresh further.
+//!
+//! Deviations: counters do not wrap at 2^31; bytes are counted as full
+//! segments; without `cwr_quirk` the window reacts neither to ESCE nor grows
+//! while it is being reduced.
+
+use super::{CaState, CongestionControl, CwndEvent, Echo, EcnNeed};
+use crate::registry::{Kind, Opt, Options};
+use crate::tcp::conn::Conn;
+
+/// Parts of a whole in which factors are counted.
+const WHOLE: u64 = 1_000_000;
+
+/// Unit of the counters.
+pub(super) const UNIT_QUIRK: Opt = Opt {
+    name: "unit_quirk",
+    doc: "Bytes for which the counters take a segment of the window while they count 1448 of an acknowledged one; 0: the MSS. The kernels of 2019 have 536 (see the draft's slow ramps).",
+    kind: Kind::Int {
+        min: 0,
+        max: 65_000,
+    },
+    default: Some("0"),
+    tc: None,
+};
+
+/// Which ssthresh ESCE and reductions set.
+pub(super) const SSTHRESH: Opt = Opt {
+    name: "ssthresh",
+    doc: "ssthresh after ESCE: half of the window before it (\"half-loss-cwnd\", the kernels of 2019), or that unless ssthresh is larger already (\"max\", later ones: then SCE does not end the first slow start).",
+    kind: Kind::Word(&["half-loss-cwnd", "max"]),
+    default: Some("half-loss-cwnd"),
+    tc: None,
+};
+
+/// Factor after a loss.
+pub(super) const BETA: Opt = Opt {
+    name: "beta",
+    doc: "Factor of the window after a loss.",
+    kind: Kind::Float {
+        min: 0.01,
+        max: 0.99,
+    },
+    default: Some("0.5"),
+    tc: None,
+};
+
+/// Factor after ECN-Echo.
+pub(super) const BETA_ECN: Opt = Opt {
+    name: "beta_ecn",
+    doc: "Factor of the window after ECN-Echo.",
+    kind: Kind::Float {
+        min: 0.01,
+        max: 0.99,
+    },
+    default: Some("0.75"),
+    tc: None,
+};
+
+/// Factor after ECN-Echo where SCE was about.
+pub(super) const BETA_SCE: Opt = Opt {
+    name: "beta_sce",
+    doc: "Factor of the window after ECN-Echo if an ACK carried ESCE no more ACKs ago than the window had segments.",
+    kind: Kind::Float {
+        min: 0.01,
+        max: 0.99,
+    },
+    default: Some("0.875"),
+    tc: None,
+};
+
+/// Two reductions where one is meant.
+pub(super) const CWR_QUIRK: Opt = Opt {
+    name: "cwr_quirk",
+    doc: "As the kernels of 2019: ECN-Echo and losses halve the window by PRR, and beta_ecn or beta_sce apply to what that leaves.",
+    kind: Kind::Bool,
+    default: Some("false"),
+    tc: None,
+};
+
+/// By what ESCE takes bytes off the counter, for each acknowledged.
+pub(super) trait Response: Send {
+    /// The multiplier of acknowledged bytes, before `response` scales it.
+    fn of(&self, cwnd: u32) -> u64;
+    /// The window has grown by one to this.
+    fn grown(&mut self, _cwnd: u32) {}
+    /// The window has shrunk by one to this.
+    fn shrunk(&mut self, _cwnd: u32) {}
+    /// The window was reduced to this at once.
+    fn reduced(&mut self, _cwnd: u32) {}
+}
+
+/// The congestion control.
+#[derive(Debug)]
+pub(super) struct Sce<R> {
+    /// How ESCE counts.
+    response: R,
+    /// Part of the response that applies, millionths.
+    gain: u64,
+    /// Option of that name; 0 is the MSS.
+    unit_quirk: u16,
+    /// ssthresh never falls by ESCE.
+    keep_larger: bool,
+    /// Factor after a loss, millionths.
+    beta: u64,
+    /// Factor after ECN-Echo, millionths.
+    beta_ecn: u64,
+    /// Factor after ECN-Echo with recent SCE, millionths.
+    beta_sce: u64,
+    /// Option of that name.
+    cwr_quirk: bool,
+    /// Bytes counted towards the next change of the window.
+    cnt: i64,
+    /// Window at the last ESCE or reduction, or the largest since, segments.
+    loss_cwnd: u32,
+    /// ACKs for which SCE counts as recent.
+    recent_sce: u32,
+    /// First unacknowledged segment at the last ACK.
+    prior_una: u64,
+}
+
+impl<R: Response> Sce<R> {
+    pub(super) fn new(options: &Options, response: R) -> Sce<R> {
+        let millionths = |name| libm::round(options.float(name) * WHOLE as f64) as u64;
+        Sce {
+            response,
+            gain: millionths("response"),
+            unit_quirk: options.int("unit_quirk") as u16,
+            keep_larger: options.word("ssthresh") == "max",
+            beta: millionths("beta"),
+            beta_ecn: millionths("beta_ecn"),
+            beta_sce: millionths("beta_sce"),
+            cwr_quirk: options.bool("cwr_quirk"),
+            cnt: 0,
+            loss_cwnd: 0,
+            recent_sce: 0,
+            prior_una: 0,
+        }
+    }
+
+    /// Bytes that count as a segment of the window.
+    fn unit(&self, conn: &Conn) -> i64 {
+        i64::from(match self.unit_quirk {
+            0 => conn.mss,
+            unit => unit,
+        })
+    }
+
+    /// ssthresh that goes with `loss_cwnd`.
+    fn half(&self, conn: &Conn) -> u32 {
+        let half = (self.loss_cwnd / 2).max(2);
+        if self.keep_larger {
+            half.max(conn.ssthresh)
+        } else {
+            half
+        }
+    }
+
+    /// `cwnd` less one segment at least, but not below two.
+    fn reduced(cwnd: u32, beta: u64) -> u32 {
+        let cut = (u64::from(cwnd) * (WHOLE - beta) / WHOLE).max(1) as u32;
+        cwnd.saturating_sub(cut).max(2)
+    }
+
+    /// Factor after ECN-Echo.
+    fn factor(&self) -> u64 {
+        if self.recent_sce > 0 {
+            self.beta_sce
+        } else {
+            self.beta_ecn
+        }
+    }
+
+    /// A reduction on top of the stack's (`cwr_quirk`).
+    fn reduce(&mut self, conn: &mut Conn, beta: u64) {
+        self.loss_cwnd = conn.cwnd;
+        self.cnt = 0;
+        conn.cwnd = Self::reduced(conn.cwnd, beta);
+        if self.keep_larger {
+            conn.ssthresh = (self.loss_cwnd / 2).max(2);
+        }
+        self.response.reduced(conn.cwnd);
+    }
+
+    /// Moves the window by a segment for each `over` bytes counted.
+    fn spend(&mut self, conn: &mut Conn, over: i64) {
+        while self.cnt <= -over {
+            if conn.cwnd <= 2 {
+                self.cnt %= over;
+                break;
+            }
+            self.cnt += over;
+            conn.cwnd -= 1;
+            self.response.shrunk(conn.cwnd);
+        }
+        while self.cnt >= over {
+            if conn.cwnd >= conn.cwnd_clamp {
+                self.cnt %= over;
+                break;
+            }
+            self.cnt -= over;
+            conn.cwnd += 1;
+            self.response.grown(conn.cwnd);
+        }
+    }
+}
+
+impl<R: Response> CongestionControl for Sce<R> {
+    fn init(&mut self, conn: &mut Conn) {
+        self.prior_una = conn.snd_una;
+    }
+
+    fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
+        if self.cwr_quirk && self.keep_larger {
+            return self.half(conn);
+        } else if self.cwr_quirk {
+            // After a timeout loss_cwnd may be of another time: no reduction raises.
+            return self.half(conn).min(conn.cwnd.max(2));
+        }
+        self.loss_cwnd = conn.cwnd;
+        let beta = if conn.reducing_on_ecn {
+            self.factor()
+        } else {
+            self.beta
+        };
+        Self::reduced(conn.cwnd, beta)
+    }
+
+    fn in_ack_event(&mut self, conn: &mut Conn, _acked: u32, echo: Echo) {
+        let unit = self.unit(conn);
+        // A duplicate counts as a segment, of the receiving half's idea of its size.
+        let bytes = match conn.snd_una - self.prior_una {
+            0 => unit,
+            segments => segments as i64 * i64::from(conn.mss),
+        };
+        self.prior_una = conn.snd_una;
+        let reducing = matches!(conn.ca_state, CaState::Cwr | CaState::Recovery);
+        // Of a window before anything changes.
+        let over = unit * i64::from(conn.cwnd);
+        if reducing && !self.cwr_quirk {
+            // PRR has the window.
+        } else if echo.esce && !echo.ece {
+            let response = u128::from(self.response.of(conn.cwnd)) * u128::from(self.gain);
+            let bytes = response * bytes as u128 / u128::from(WHOLE);
+            self.cnt -= bytes as i64;
+            self.loss_cwnd = conn.cwnd;
+            let half = self.half(conn);
+            conn.ssthresh = if reducing {
+                half.min(conn.ssthresh)
+            } else {
+                half
+            };
+            self.recent_sce = conn.cwnd + 1;
+        } else if !conn.in_slow_start() && conn.is_cwnd_limited() {
+            self.cnt += bytes;
+            self.loss_cwnd = self.loss_cwnd.max(conn.cwnd);
+        }
+        self.spend(conn, over);
+        self.recent_sce = self.recent_sce.saturating_sub(1);
+    }
+
+    fn cong_avoid(&mut self, conn: &mut Conn, acked: u32) {
+        // Congestion avoidance is the counter's.
+        if conn.is_cwnd_limited() && conn.in_slow_start() {
+            let left = conn.slow_start(acked);
+            self.cnt += i64::from(left) * self.unit(conn);
+        }
+    }
+
+    fn cwnd_event(&mut self, conn: &mut Conn, event: CwndEvent) {
+        match (event, self.cwr_quirk) {
+            (CwndEvent::CompleteCwr, true) => self.reduce(conn, self.factor()),
+            // The stack sets the window after this.
+            (CwndEvent::Loss, true) => self.reduce(conn, self.beta),
+            (CwndEvent::CompleteCwr | CwndEvent::Loss, false) => {
+                self.cnt = 0;
+                self.response.reduced(conn.cwnd);
+            }
+            (CwndEvent::TxStart, _) => {}
+        }
+    }
+
+    fn undo_cwnd(&mut self, conn: &mut Conn) -> u32 {
+        conn.cwnd.max(self.loss_cwnd)
+    }
+
+    fn ecn_need(&self) -> EcnNeed {
+        EcnNeed::Sce
+    }
+
+    fn gauges(&self, _conn: &Conn, out: &mut Vec<f64>) {
+        out.push(self.cnt as f64);
+    }
+
+    fn gauge_names(&self) -> &'static [&'static str] {
+        &["sce_count_bytes"]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::super::testing::{Host, options};
+    use super::super::{Build, dctcp_sce, reno_sce};
+    use super::*;
+    use crate::registry::{Entry, Value};
+    use crate::units::Time;
+
+    type Set = [(&'static str, Value)];
+
+    fn host(entry: &Entry<Build>, set: &Set, cwnd: u32, ssthresh: u32) -> Host {
+        let mut host = Host::new((entry.build)(&options(entry, set)), cwnd, Time::from_ms(20));
+        host.conn.ssthresh = ssthresh;
+        host
+    }
+
+    /// The counter, bytes.
+    fn count(host: &Host) -> i64 {
+        let mut out = Vec::new();
+        host.cc.gauges(&host.conn, &mut out);
+        out[0] as i64
+    }
+
+    /// ACK by ACK, by hand: (segments, ESCE) -> (count, cwnd, ssthresh).
+    fn play(host: &mut Host, acks: &[(u32, bool)]) -> Vec<(i64, u32, u32)> {
+        acks.iter()
+            .map(|&(segments, esce)| {
+                if esce {
+                    host.ack_esce(segments);
+                } else {
+                    host.ack(segments);
+                }
+                (count(host), host.conn.cwnd, host.conn.ssthresh)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_marked_segment_costs_dctcp_half_a_segment() {
+        // Units of the MSS: a window is 10 x 1448 = 14480. Two segments without
+        // ESCE add 2896; two with it take 2896 x 10/2 = 14480; four with it
+        // take twice a window: two segments.
+        let mut h = host(&dctcp_sce::ENTRY, &[], 10, 10);
+        let acks = [(2, false), (2, true), (1, true), (4, true), (2, false)];
+        assert_eq!(
+            play(&mut h, &acks),
+            [
+                (2_896, 10, 10),
+                (-11_584, 10, 5),
+                (-4_344, 9, 5),
+                // 4 x 1448 x 9/2 = 26064: -30408 is two windows of 13032.
+                (-4_344, 7, 4),
+                (-1_448, 7, 4),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_unit_of_2019_makes_all_of_it_larger() {
+        // Two segments of 1448 against a window of 10 x 536 = 5360; the
+        // response of two is 14480: 2.7 windows.
+        let set = [("unit_quirk", Value::Int(536))];
+        let mut h = host(&dctcp_sce::ENTRY, &set, 10, 10);
+        let acks = [(2, false), (2, false), (2, true), (0, false)];
+        assert_eq!(
+            play(&mut h, &acks),
+            [
+                (2_896, 10, 10),
+                (432, 11, 10),
+                // 2896 x 11/2 = 15928; 432 - 15928 + 2 x 5896.
+                (-3_704, 9, 5),
+                // A duplicate counts as a segment of 536.
+                (-3_168, 9, 5),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_marked_window_costs_reno_its_root() {
+        let mut h = host(&reno_sce::ENTRY, &[], 2, 2);
+        // Growth by a segment a round brings the root along: 1 below 3, 2 to
+        // 5 and so on, one late as it moves with the steps only.
+        for _ in 0..60 {
+            h.round();
+        }
+        let cwnd = h.conn.cwnd;
+        h.sce_round(cwnd);
+        let cost = cwnd - h.conn.cwnd;
+        // 8 windows of bytes, less what was counted towards the next increase.
+        assert_eq!((cwnd, cost), (62, 7));
+        // With half of the response, half of the cost.
+        let set = [("response", Value::Float(0.5))];
+        let mut h = host(&reno_sce::ENTRY, &set, 2, 2);
+        for _ in 0..60 {
+            h.round();
+        }
+        h.sce_round(62);
+        assert_eq!(h.conn.cwnd, 59);
+    }
+
+    /// The two ways to set ssthresh: one ends slow start, the other does not.
+    #[test]
+    fn slow_start_and_sce() {
+        for (word, ssthresh) in [
+            ("half-loss-cwnd", 10),
+            ("max", crate::cc::INFINITE_SSTHRESH),
+        ] {
+            let set = [("ssthresh", Value::Word(word))];
+            let mut h = host(&dctcp_sce::ENTRY, &set, 20, crate::cc::INFINITE_SSTHRESH);
+            h.ack_esce(1);
+            assert_eq!(h.conn.ssthresh, ssthresh, "{word}");
+        }
+        // What slow start leaves of an ACK counts towards congestion avoidance.
+        let mut h = host(&dctcp_sce::ENTRY, &[], 10, 11);
+        h.ack(3);
+        assert_eq!((h.conn.cwnd, count(&h)), (11, 2 * 1448));
+    }
+
+    /// 100 segments: CE leaves 75, or 87 (100 - 12.5, rounded down) once ESCE
+    /// has come; a loss 50.
+    #[test]
+    fn factors_of_marks_and_losses() {
+        let after = |set: &Set, act: fn(&mut Host)| {
+            let mut h = host(&dctcp_sce::ENTRY, set, 100, 100);
+            h.round();
+            act(&mut h);
+            h.ack(1);
+            (h.conn.cwnd, h.conn.ssthresh)
+        };
+        let recent: fn(&mut Host) = |h| {
+            h.ack_esce(1);
+            h.marked_round(1);
+        };
+        // A round has made it 101: 101 - 25, 101 - 12, 101 - 50.
+        assert_eq!(after(&[], |h| h.marked_round(1)), (76, 76));
+        assert_eq!(after(&[], recent), (89, 89));
+        assert_eq!(
+            after(&[], |h| {
+                h.lose();
+                h.round();
+            }),
+            (51, 51)
+        );
+        // Half of loss_cwnd first, 101/2, and then a quarter of those.
+        let quirk = [("cwr_quirk", Value::Bool(true))];
+        assert_eq!(after(&quirk, |h| h.marked_round(1)), (39, 50));
+        let later = [
+            ("cwr_quirk", Value::Bool(true)),
+            ("ssthresh", Value::Word("max")),
+        ];
+        // The later rule: ssthresh, 100, stands, then a quarter goes, and
+        // ssthresh becomes half.
+        assert_eq!(after(&later, |h| h.marked_round(1)), (75, 50));
+    }
+
+    /// recent_sce lasts for a window of ACKs, that with ECN-Echo included.
+    #[test]
+    fn recent_is_a_window_of_acks() {
+        let reduced = |acks: u32| {
+            let mut h = host(&dctcp_sce::ENTRY, &[], 20, 20);
+            h.ack_esce(1);
+            for _ in 0..acks {
+                h.ack(1);
+            }
+            h.ack_ece(1);
+            h.conn.ssthresh
+        };
+        // 20 - 20/8 and 20 - 20/4.
+        assert_eq!(reduced(18), 18);
+        assert_eq!(reduced(19), 15);
+    }
+
+    /// SCE on an ACK with ECN-Echo is not answered.
+    #[test]
+    fn ce_is_answered_first() {
+        let mut h = host(&dctcp_sce::ENTRY, &[], 20, 20);
+        h.ack(1);
+        let echo = Echo {
+            ece: true,
+            esce: true,
+        };
+        h.conn.snd_una += 2;
+        h.cc.in_ack_event(&mut h.conn, 2, echo);
+        assert_eq!((count(&h), h.conn.ssthresh), (3 * 1448, 20));
+    }
+
+    #[test]
+    fn never_below_two_segments() {
+        let mut h = host(&dctcp_sce::ENTRY, &[], 4, 4);
+        for _ in 0..30 {
+            h.ack_esce(2);
+        }
+        assert_eq!(h.conn.cwnd, 2);
+        // Nothing is owed for what could not be taken.
+        assert!(count(&h) > -2 * 1448);
+    }
+
+    /// Windows round by round: 20 segments, every fourth round so many marked.
+    #[test]
+    fn rounds() {
+        let quirk = ("unit_quirk", Value::Int(536));
+        let quirk = std::slice::from_ref(&quirk);
+        let mut hosts = [
+            host(&reno_sce::ENTRY, &[], 20, 20),
+            host(&reno_sce::ENTRY, quirk, 20, 20),
+            host(&dctcp_sce::ENTRY, &[], 20, 20),
+            host(&dctcp_sce::ENTRY, quirk, 20, 20),
+        ];
+        let mut table = String::from("round marks");
+        for name in ["reno-sce", "reno 536", "dctcp-sce", "dctcp 536"] {
+            write!(table, "{name:>12}").unwrap();
+        }
+        for round in 1..=40 {
+            let marks = if round % 4 == 0 { round } else { 0 };
+            write!(table, "\n{round:>5} {marks:>5}").unwrap();
+            for host in &mut hosts {
+                host.sce_round(marks);
+                write!(table, "{:>12}", host.conn.cwnd).unwrap();
+            }
+        }
+        insta::assert_snapshot!("windows_under_sce", table);
+    }
+}

@@ -1,0 +1,140 @@
+//! The receiver's part of SCE (Some Congestion Experienced): a packet that
+//! left with ECT(0) and comes with ECT(1) was marked by a queue, and the ESCE
+//! bit of ACKs (once NS) tells the sender.
+//!
+//! By default as the kernel tree github.com/chromi/sce (`tcp_input.c`): when
+//! marks begin or end while an ACK is being delayed, what came before is
+//! acknowledged first, on its own, so that every ACK speaks of packets of one
+//! kind, and the packet that brought the change at once. Some versions of that
+//! tree delay the latter (`SplitDelayed`): the first ACK leaves the timer
+//! alone but counts for the two segments that call for the next, so that two
+//! packets may wait for a third, or for the timer.
+//! `Dither` is the alternative of draft-grimes-tcpm-tcpsce, in a form of this
+//! program's own: ACKs come when they would without SCE, and ESCE is set on
+//! those that keep the segments acknowledged with it nearest to those marked.
+//!
+//! The echo of CE is not touched (draft-morton-tsvwg-sce section 4).
+
+use crate::cc::EcnNeed;
+use crate::plan::SceReceiver;
+
+/// How marks become ESCE.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SceEcho {
+    /// ECT(1) is ECT(0).
+    #[default]
+    Off,
+    /// ACKs are split where marks begin or end.
+    Split,
+    /// The same, and the first packet after that is no reason for an ACK.
+    SplitDelayed,
+    /// Marked segments are counted.
+    Dither,
+}
+
+impl SceEcho {
+    /// What a connection with ECN uses.
+    pub fn of(wanted: SceReceiver, need: EcnNeed) -> SceEcho {
+        match (wanted, need) {
+            (SceReceiver::Auto, EcnNeed::Sce) | (SceReceiver::Split, _) => SceEcho::Split,
+            (SceReceiver::SplitDelayed, _) => SceEcho::SplitDelayed,
+            (SceReceiver::Dither, _) => SceEcho::Dither,
+            (SceReceiver::Auto | SceReceiver::Off, _) => SceEcho::Off,
+        }
+    }
+}
+
+/// State of the echo.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sce {
+    /// How.
+    pub echo: SceEcho,
+    /// The last ECN-capable packet that was not CE was marked.
+    marked: bool,
+    /// The next ACK carries ESCE (`Split`).
+    pending: bool,
+    /// Marked segments less those acknowledged with ESCE (`Dither`).
+    owed: i64,
+    /// `rcv_nxt` after the last packet.
+    pub prior_rcv_nxt: u64,
+}
+
+impl Sce {
+    /// Whether a packet, marked or not, ends a run of the other kind that is
+    /// still to be acknowledged by itself; `delayed`: an ACK is being delayed.
+    pub fn splits(&self, marked: bool, delayed: bool) -> bool {
+        let splits = matches!(self.echo, SceEcho::Split | SceEcho::SplitDelayed);
+        splits && self.marked != marked && delayed
+    }
+
+    /// Notes an ECN-capable packet that is not CE.
+    pub fn note(&mut self, marked: bool) {
+        match self.echo {
+            SceEcho::Off => {}
+            SceEcho::Split | SceEcho::SplitDelayed => {
+                self.marked = marked;
+                self.pending = marked;
+            }
+            SceEcho::Dither => self.owed += i64::from(marked),
+        }
+    }
+
+    /// Whether an ACK that newly acknowledges so many segments carries ESCE.
+    pub fn on_ack(&mut self, segments: u64) -> bool {
+        match self.echo {
+            SceEcho::Off => false,
+            SceEcho::Split | SceEcho::SplitDelayed => std::mem::take(&mut self.pending),
+            SceEcho::Dither => {
+                let segments = segments.max(1) as i64;
+                let set = 2 * self.owed >= segments;
+                if set {
+                    self.owed -= segments;
+                }
+                set
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ESCE on each ACK of two segments when so many of them were marked.
+    fn dithered(marks: &[u32]) -> Vec<bool> {
+        let mut sce = Sce {
+            echo: SceEcho::Dither,
+            ..Sce::default()
+        };
+        marks
+            .iter()
+            .map(|&n| {
+                for i in 0..2 {
+                    sce.note(i < n);
+                }
+                sce.on_ack(2)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn dithering_keeps_the_share() {
+        // Half of the segments, one of each ACK: every other ACK says so.
+        assert_eq!(dithered(&[1, 1, 1, 1]), [true, false, true, false]);
+        assert_eq!(dithered(&[2, 2, 0, 0]), [true, true, false, false]);
+        assert_eq!(dithered(&[0, 0, 2, 0]), [false, false, true, false]);
+        // One in eight.
+        let one_in_eight = dithered(&[1, 0, 0, 0].repeat(25));
+        assert_eq!(one_in_eight.iter().filter(|e| **e).count(), 13);
+    }
+
+    #[test]
+    fn who_is_told() {
+        let of = |wanted, need| SceEcho::of(wanted, need);
+        assert_eq!(of(SceReceiver::Auto, EcnNeed::Sce), SceEcho::Split);
+        assert_eq!(of(SceReceiver::Auto, EcnNeed::Optional), SceEcho::Off);
+        assert_eq!(of(SceReceiver::Off, EcnNeed::Sce), SceEcho::Off);
+        assert_eq!(of(SceReceiver::Split, EcnNeed::Optional), SceEcho::Split);
+        assert_eq!(of(SceReceiver::Dither, EcnNeed::Sce), SceEcho::Dither);
+    }
+}

@@ -1,0 +1,108 @@
+"""Each table of the source as files: published, measured and their difference, a row for each rate
+and a column for each delay; the two flows of a pair stand in one cell, as in the source."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+
+from tailback.experiments.sce_2019.layout import NAMES, UNITS, TableId
+from tailback.experiments.sce_2019.points import Entry, Place
+
+#: What stands in the cells of a block.
+BLOCKS: Mapping[str, Callable[[Entry], float | None]] = {
+    "published": lambda entry: entry.cell.published,
+    "measured": lambda entry: entry.cell.measured,
+    "difference": lambda entry: entry.cell.error,
+}
+
+
+def by_table(entries: Sequence[Entry]) -> dict[TableId, list[Entry]]:
+    """The cells of each table."""
+    out: dict[TableId, list[Entry]] = {}
+    for entry in entries:
+        out.setdefault(entry.table, []).append(entry)
+    return out
+
+
+def digits(table: TableId) -> int:
+    """Digits behind the point, as the source has them."""
+    return 3 if table.quantity == "jain" else 2
+
+
+def files(entries: Sequence[Entry]) -> dict[str, str]:
+    """Files by name: each table as CSV and as Markdown, and every cell in one CSV."""
+    out = {}
+    for table, cells in by_table(entries).items():
+        out[f"tables/{table.part}.csv"] = _csv(table, cells)
+        out[f"tables/{table.part}.md"] = _markdown(table, cells)
+    out["all-cells.csv"] = _all(entries)
+    return out
+
+
+def _grid(
+    table: TableId, cells: Sequence[Entry], value: Callable[[Entry], float | None], *, signed: bool
+) -> tuple[list[float], list[list[str]]]:
+    """The delays, and a row for each rate: the rate and the cells as text."""
+    found: dict[Place, list[Entry]] = {}
+    for entry in cells:
+        found.setdefault(entry.place, []).append(entry)
+    delays = sorted({delay for _, delay in found})
+    rows = []
+    for rate in sorted({rate for rate, _ in found}):
+        row = [f"{rate:g}"]
+        for delay in delays:
+            numbers = [value(entry) for entry in found.get((rate, delay), [])]
+            plus = "+" if signed else ""
+            row.append(" / ".join(f"{n:{plus}.{digits(table)}f}" for n in numbers if n is not None))
+        rows.append(row)
+    return delays, rows
+
+
+def _csv(table: TableId, cells: Sequence[Entry]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    for name, value in BLOCKS.items():
+        delays, rows = _grid(table, cells, value, signed=name == "difference")
+        if name == "published":
+            writer.writerow(["what", "Mbit/s", *(f"{delay:g} ms" for delay in delays)])
+        for row in rows:
+            writer.writerow([name, *row])
+    return out.getvalue()
+
+
+def _markdown(table: TableId, cells: Sequence[Entry]) -> str:
+    unit = UNITS[table.quantity]
+    lines = [f"# {table.title}{f' ({unit})' if unit else ''}", ""]
+    if len(table.setup.ccs) == 2 and table.quantity != "jain":
+        first, second = (NAMES[cc] for cc in table.setup.ccs)
+        lines += [f"In each cell: {first} / {second}.", ""]
+    for name, value in BLOCKS.items():
+        delays, rows = _grid(table, cells, value, signed=name == "difference")
+        lines += [f"**{name.capitalize()}**", ""]
+        lines.append("| Mbit/s | " + " | ".join(f"{delay:g} ms" for delay in delays) + " |")
+        lines.append("|---:" * (len(delays) + 1) + "|")
+        lines += ["| " + " | ".join(text or "\u2014" for text in row) + " |" for row in rows]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _all(entries: Sequence[Entry]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        [
+            *("table", "kind", "quantity", "mode", "cc", "peer", "position", "rate_mbit"),
+            *("delay_ms", "published", "measured", "difference", "relative", "n", "ci95"),
+        ]
+    )
+    for entry in entries:
+        table, cell = entry.table, entry.cell
+        numbers = (cell.published, cell.measured, cell.error, entry.relative, cell.n, cell.ci95)
+        writer.writerow(
+            [table.number, table.setup.kind, table.quantity, table.setup.mode, entry.cc]
+            + [entry.peer, entry.position, entry.rate_mbit, entry.delay_ms]
+            + ["" if number is None else number for number in numbers]
+        )
+    return out.getvalue()
