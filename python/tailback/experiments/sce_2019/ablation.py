@@ -454,10 +454,10 @@ now: the second packet over the target is marked instead of one an interval late
 of its absence from a packet that carries one: an echo lasts until an unmarked packet comes
 (`sce_holds_ce`). The table of receivers has every published cell with DCTCP: the precise echo is
 ruled out, by its share beside others and by half more RTT where delays are short; an echo until CWR
-comes close, and is further off where both are not the same.
+comes closer, and is further off in shared queues and at low rates.
 
 **The slope of sce-single.** Its authors say that it keeps the slope of the ramp; their code halves
-it.
+it. The cells do not decide: kept, it is closer in the median, further off at the 90th percentile.
 
 **The second Cake, and the length of tests.** ACKs pass a Cake too. Tests last 30 to 300 s and
 nothing is left out, so that the start counts.
