@@ -605,6 +605,10 @@ fn refusals_name_their_place() {
             Box::new(|p| p.flows[0].tcp.sce_receiver = SceReceiver::Split),
         ),
         (
+            "flows[0].tcp.initial_ssthresh",
+            Box::new(|p| p.flows[0].tcp.initial_ssthresh = 10),
+        ),
+        (
             "flows[0].tcp.rcvbuf",
             Box::new(|p| p.flows[0].tcp.rcvbuf = ReceiveBuffer::Auto),
         ),
