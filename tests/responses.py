@@ -91,7 +91,8 @@ def run(which: Sequence[str], engine: str, out: Path) -> dict[Case, Observed]:
     for name, results in zip(which, batches, strict=True):
         for one in results:
             flow = one.summary["flows"][0]
-            found[name, str(flow["cc"])] = Observed(trace(one.series()), flow["causes"])
+            series = one.series().filter(pl.col("flow") == flow["name"])
+            found[name, str(flow["cc"])] = Observed(trace(series), flow["causes"])
     return found
 
 
@@ -254,7 +255,8 @@ Made by `python tests/responses.py --page` from the tables in
 written (`python tests/responses.py`), and the simulator of this version.
 
 Each scenario in [tests/response](../tests/response) has one flow, a link of
-1 or 4 Gbit/s on which no queue builds up, and a schedule: which data packets, counted
+1 or 4 Gbit/s on which no queue builds up (but for one, in which a burst makes a timeout
+needless), and a schedule: which data packets, counted
 on the link, retransmissions too, are marked or lost there. The kernel follows it
 by a queue discipline of its own (`tbsched`). Both engines record the sender's
 state after every ACK and every timer (`record.series = "acks"`); the table

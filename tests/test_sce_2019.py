@@ -22,7 +22,6 @@ from tailback.experiments.sce_2019.layout import Setup, TableId
 from tailback.figures import export
 from tailback.kernel.kit import Kit
 from tailback.names import unknown
-from tailback.report import Facts
 
 
 def number(quantity: str, mode: str, *ccs: str) -> int:
@@ -83,11 +82,12 @@ def test_published_values() -> None:
     assert known[25, 1, 50.0, 20.0] == 15.25
     assert known[25, 2, 50.0, 20.0] == 31.72
     assert known[6, 0, 5.0, 80.0] == 0.632
-    # Cake's rate times 1448/1514 is the most that can be had.
+    # Cake's rate times 1448/1514 is the most that can be had; two flows do not end together.
     for (table, position, rate, delay), value in known.items():
         if layout.TABLES[table].quantity == "throughput_mbit":
             other = known.get((table, 3 - position, rate, delay), 0.0)
-            assert value + other <= rate * 1448 / 1514 + 0.011
+            slack = 0.05 if other else 0.006
+            assert value + other <= rate * 1448 / 1514 + slack
 
 
 def test_the_noise_of_the_source() -> None:
@@ -95,7 +95,7 @@ def test_the_noise_of_the_source() -> None:
     own = truth.noise("throughput_mbit", "relative")
     assert own["cells"] == 120
     assert own["median"] == pytest.approx(0.034, abs=0.0005)
-    assert own["p90"] == pytest.approx(0.098, abs=0.0005)
+    assert own["p90"] == pytest.approx(0.0955, abs=0.0005)
     assert own["max"] == pytest.approx(0.25, abs=0.005)
     assert truth.noise("tcp_rtt_ms", "relative")["median"] == pytest.approx(0.009, abs=0.0005)
 
@@ -311,7 +311,12 @@ def tailback_write(report: Any, folder: Path) -> Path:
 
 def test_what_a_mechanism_does_is_told_of_the_cells_it_concerns() -> None:
     plan = ablation.plan(quick=False, seeds=1)
-    assert list(plan) == [ablation.BASELINE, *(tried.id for tried in ablation.TRIED)]
+    rows = [ablation.BASELINE, *(tried.id for tried in ablation.TRIED)]
+    remarks = [f"{r.id}/{name}" for r in ablation.REMARKS for name in (ablation.BASELINE, *r.tried)]
+    receivers = [f"receiver/{name}" for name in ablation.RECEIVERS]
+    assert list(plan) == [*rows, *receivers, *remarks]
+    # One flow, and three pairs in three modes.
+    assert len(plan["receiver/precise"]) == 10
     concerned = {batch.setup for batch in plan["no-unit-quirk"]}
     assert all(set(setup.ccs) & {"reno-sce", "dctcp-sce"} for setup in concerned)
     assert {batch.setup.mode for batch in plan["slope"]} == {"flowblind sce-single"}
@@ -319,15 +324,18 @@ def test_what_a_mechanism_does_is_told_of_the_cells_it_concerns() -> None:
     assert made["bottleneck"]["queue"]["sce_single_slope"] == "kept"
     made = next(b.job.scenario for b in plan["no-unit-quirk"] if b.setup.ccs == ("dctcp-sce",))
     assert made["flows"][0]["cc"]["unit_quirk"] == 0
-    assert Facts()
 
 
 # --- real runs -----------------------------------------------------------------------------------
 
 #: Cells with their largest relative errors: throughput and RTT.
 CELLS = {
-    ("", "cubic"): [(5.0, 20.0, 0.01, 0.02), (50.0, 10.0, 0.01, 0.04)],
-    ("", "reno"): [(10.0, 20.0, 0.02, 0.03)],
+    Setup("", ("cubic",)): [(5.0, 20.0, 0.01, 0.04), (50.0, 10.0, 0.01, 0.04)],
+    Setup("", ("reno",)): [(10.0, 20.0, 0.02, 0.03)],
+    Setup("", ("reno-sce",)): [(1.0, 20.0, 0.02, 0.03), (5.0, 0.0, 0.02, 0.06)],
+    Setup("", ("dctcp-sce",)): [(10.0, 10.0, 0.03, 0.03), (100.0, 20.0, 0.01, 0.03)],
+    # Holds CE over SCE marks: with the precise echo 9 ms.
+    Setup("", ("dctcp",)): [(50.0, 0.0, 0.01, 0.05)],
 }
 
 
@@ -338,14 +346,10 @@ def run(made: Sequence[pts.Batch], out: Path, **options: Any) -> list[pts.Entry]
 
 
 def test_cells_in_the_simulator(tmp_path: Path) -> None:
-    wanted = {
-        Setup(mode, ccs): [row[:2] for row in rows]
-        for (mode, *ccs_), rows in CELLS.items()
-        for ccs in [tuple(ccs_)]
-    }
+    wanted = {setup: [row[:2] for row in rows] for setup, rows in CELLS.items()}
     found = run(pts.plan(wanted, seeds=1), tmp_path)
     for entry in found:
-        rows = CELLS[entry.table.setup.mode, *entry.table.setup.ccs]
+        rows = CELLS[entry.table.setup]
         (limits,) = [row[2:] for row in rows if row[:2] == entry.place]
         allowed = limits[layout.QUANTITIES.index(entry.table.quantity)]
         assert entry.relative is not None

@@ -34,6 +34,7 @@ FLOW: tuple[tuple[str, Value], ...] = (
     ("drops", lambda f: f["drops"]),
     ("marks", lambda f: f["marks"]),
 )
+SCE: tuple[str, Value] = ("SCE", lambda of: of.get("sce_marks"))
 DONE: tuple[str, Value] = ("done s", lambda f: f.get("completion_s"))
 QUEUE: tuple[tuple[str, Value], ...] = (
     ("queue ms", lambda q: q["delay_ms"]["mean"]),
@@ -99,13 +100,16 @@ def _tables(
     completes = any(
         f["completion_s"] is not None for r in results.points for f in r.summary["flows"]
     )
-    quantities = (*FLOW, DONE) if completes else FLOW
+    # Of few scenarios, so that a column is there where somebody marks them.
+    sce = (SCE,) if any(r.summary["queue"]["sce_marks"] for r in results.points) else ()
+    quantities = (*FLOW, *sce, *((DONE,) if completes else ()))
+    of_link = (*LINK, *sce)
     with_jain = any(len(run.summary["flows"]) > 1 for run in results.points)
 
     titles = paths if layout.full_paths else short_names(paths, {"flow", "link", "cc", "aqm"})
     flows = _table([*titles, "flow", "cc"], quantities, layout)
     flows.title = results.title or None
-    links = _table([*titles, "link", "aqm"], LINK, layout)
+    links = _table([*titles, "link", "aqm"], of_link, layout)
     if layout.together:
         for name, _ in QUEUE:
             flows.add_column(name, justify="right", no_wrap=True)
@@ -133,7 +137,7 @@ def _tables(
                 cells.append(jain)
             rows["flows"].append(cells)
         for i, (name, queue) in enumerate(group[0].summary["queues"].items()):
-            values = [_over_seeds(group, v, partial(_link, name=name)) for _, v in LINK]
+            values = [_over_seeds(group, v, partial(_link, name=name)) for _, v in of_link]
             cells = [*_first(i, labels), name, queue["aqm"], *values]
             if i == 0 and with_jain:
                 cells.append(jain)

@@ -33,6 +33,8 @@ class Queue:
     """The congestion controls that meet in it."""
     quick: tuple[tuple[str, ...], ...] = ()
     """Those of them that `--quick` runs."""
+    hosts: tuple[int, ...] = ()
+    """How many flows each pair of hosts has, if not all have the same one."""
 
     @property
     def file(self) -> Path:
@@ -62,6 +64,7 @@ QUEUES = (
     Queue("fq_pie", False, FAIR, FAIR[:1]),
     Queue("fq_pie-ecn", True, FAIR, FAIR[1:2]),
     Queue("cake", True, FAIR, FAIR[1:2]),
+    Queue("cake-hosts", True, FAIR[1:2], hosts=(1, 7)),
 )
 
 QUICK: dict[str, object] = {"duration": "20s", 'sweep."path.rtt"': ["10ms", "40ms"]}
@@ -102,7 +105,11 @@ class Ran:
 
 def flows(queue: Queue, mix: Sequence[str]) -> list[dict[str, object]]:
     """The flows of a cell, as scenarios have them."""
-    return [{"cc": cc, "ecn": queue.ecn} for cc in mix]
+    made: list[dict[str, object]] = [{"cc": cc, "ecn": queue.ecn} for cc in mix]
+    pairs = [n for n, count in enumerate(queue.hosts) for _ in range(count)]
+    for flow, pair in zip(made, pairs, strict=bool(pairs)):
+        flow["hosts"] = [f"sender-{pair}", f"receiver-{pair}"]
+    return made
 
 
 def run(

@@ -215,6 +215,9 @@ impl Layout {
                     ("net/ipv4/tcp_ecn_fallback", "0"),
                     ("net/ipv4/tcp_timestamps", switch(stack.timestamps)),
                     ("net/ipv4/tcp_no_metrics_save", "1"),
+                    // A router hashes addresses and ports; here it sees the hash of
+                    // the socket, which must not change with a timeout either.
+                    ("net/core/txrehash", "0"),
                     // Windows of 32 MiB: up to half of a buffer is overhead.
                     ("net/ipv4/tcp_rmem", "4096 67108864 67108864"),
                     ("net/ipv4/tcp_wmem", "4096 1048576 67108864"),
@@ -406,17 +409,30 @@ impl Layout {
     /// Namespaces with one way out hand packets on below IP, from one device to
     /// the other: a fifth less work than routing them, and nothing of them is
     /// rewritten.
+    ///
+    /// What comes from a host goes on as a copy without its socket. Else TCP would
+    /// take a segment in a router's queue for one that has not left the host yet,
+    /// and would not send it again (`skb_still_in_host_queue`).
     fn hand_on(&mut self) {
+        let is_host = |n| {
+            let mut groups = self.groups.iter();
+            groups.any(|g| g.sender == n || g.receiver == n)
+        };
         for &namespace in &self.through {
             for veth in &self.veths {
-                for device in [&veth.a, &veth.b] {
+                for (device, other) in [(&veth.a, &veth.b), (&veth.b, &veth.a)] {
                     let name = &device.name;
                     if device.namespace == namespace && name != "out" {
+                        let how = if is_host(other.namespace) {
+                            "mirror dev out drop"
+                        } else {
+                            "redirect dev out"
+                        };
                         self.tc[namespace].extend([
                             format!("qdisc add dev {name} clsact"),
                             format!(
                                 "filter add dev {name} ingress protocol all u32 match u32 0 0 \
-                                 action mirred egress redirect dev out"
+                                 action mirred egress {how}"
                             ),
                         ]);
                     }

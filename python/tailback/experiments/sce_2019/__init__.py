@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tailback.errors import InputError
@@ -79,9 +80,16 @@ class Sce2019:
         tables = [t for t in wanted if t.setup in setups]
         entries = points.entries(tables, batches, results[: len(batches)])
         made = figures.ran(results, quick=quick, options=points.options_told())
-        extra = ablation.sections(tried, results[len(batches) :], made.facts) if tried else ()
         name = self.name if not parts else "-".join((self.name, *chosen))
-        index = write(figures.report(entries, made, name, extra), out / "reports" / name)
+        report = figures.report(entries, made, name)
+        if tried:
+            found = ablation.measured(tried, results[len(batches) :])
+            report = replace(
+                report,
+                sections=[*ablation.sections(found, made.facts), *report.sections],
+                files={**report.files, "sce-2019.md": ablation.page(found, made.facts)},
+            )
+        index = write(report, out / "reports" / name)
         return ReproduceResult(
             experiment=self.name,
             engine=engine,

@@ -75,8 +75,8 @@ def ran(results: Sequence[Results], *, quick: bool, options: Sequence[str]) -> R
     return Ran(facts, len(runs), quick, engine)
 
 
-def report(entries: Sequence[Entry], made: Ran, name: str, extra: Sequence[Section] = ()) -> Report:
-    """The report of a run; `extra` sections stand before the tables."""
+def report(entries: Sequence[Entry], made: Ran, name: str) -> Report:
+    """The report of a run."""
     lead = (
         "One and two flows through Cake, with and without SCE, against the tables of a test bed "
         "that needed more than fourteen hours for them."
@@ -89,7 +89,6 @@ def report(entries: Sequence[Entry], made: Ran, name: str, extra: Sequence[Secti
     sections += [s for s in _maps(entries, made.facts) if s.blocks]
     if entries:
         sections.append(Section("misses", "Cells beyond 25 %", _misses(entries, made.facts)))
-    sections += extra
     sections.append(Section("set-up", "Set-up", [_declared(made.facts)]))
     sections += [s for s in _tables(entries) if s.blocks]
     return Report(

@@ -6,8 +6,9 @@
 //! kernel hashes addresses and ports with a key it draws at boot, and takes the
 //! bucket by multiplication; here a flow's number and direction are mixed with a
 //! key from the queue's random stream, so that two flows share a bucket of n with
-//! probability 1/n, and which ones do depends on the seed. Linux gives a connection
-//! a new hash after a timeout, and it may change buckets; here it keeps its bucket.
+//! probability 1/n, and which ones do depends on the seed. A router's hash of a
+//! connection stays the same. Only in the sender's own host does Linux give it a new
+//! one after a timeout (`net.core.txrehash`, which the kernel engine turns off).
 
 use super::Backlog;
 use super::codel::Source;
