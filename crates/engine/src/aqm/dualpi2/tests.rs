@@ -205,7 +205,7 @@ fn timers() {
     };
     assert_eq!(at(&[]), (MS(16), MS(32)));
     let tupdate = ("tupdate", Value::Time(MS(15)));
-    assert_eq!(at(&[tupdate.clone()]), (MS(15), MS(30)));
+    assert_eq!(at(std::slice::from_ref(&tupdate)), (MS(15), MS(30)));
     // Four jiffies of 4 ms.
     let old = version("dualpi2-2019-02-21");
     assert_eq!(at(&[tupdate, old]), (MS(16), MS(32)));
@@ -566,7 +566,10 @@ fn max_rtt_tunes_as_tc_does() {
     };
     // 0.1 x 16.666 ms / (100 ms)^2 = 0.1667 Hz: 42/256; 0.3 / 100 ms = 3 Hz.
     let max = ("max_rtt", Value::Time(MS(100)));
-    assert_eq!(tuned(&[max.clone()]), [16_666.0, 16_666.0, 42.0, 768.0]);
+    assert_eq!(
+        tuned(std::slice::from_ref(&max)),
+        [16_666.0, 16_666.0, 42.0, 768.0]
+    );
     // tupdate is at most a third of the largest.
     let typical = ("typical_rtt", Value::Time(MS(50)));
     assert_eq!(
