@@ -298,11 +298,14 @@ def _execute(
                     done += 1
                     active.pop(run.run_id, None)
                     cost_done += run.cost
-                    try:
-                        future.result()
-                    except EnginePanic as panic:
+                    # Not raised here: an exception whose traceback holds this frame, and with it
+                    # the future, keeps the store's scratch folder until the garbage collector runs.
+                    error = future.exception()
+                    if isinstance(error, EnginePanic):
                         # One run's loss; whatever else fails stops the sweep.
-                        failures[run.run_id] = f"run {run.run_id} ({run.label}): {panic}"
+                        failures[run.run_id] = f"run {run.run_id} ({run.label}): {error}"
+                    elif error is not None:
+                        raise error
                 running = sum(r.cost * controls[r.run_id].fraction for r in list(active.values()))
                 bar.update(done, (cost_done + running) / total)
     finally:

@@ -43,6 +43,9 @@ pub mod flags {
     pub const DATAGRAM: u16 = 128;
     /// Its DSCP was cleared on the way.
     pub const WASHED: u16 = 1 << 12;
+    /// Of no meaning outside the queue that holds it: DualPI2 notes here on arrival
+    /// that its step threshold applies.
+    pub const NOTED: u16 = 1 << 15;
 }
 
 /// A SACK block: `len` segments from `offset` segments behind the cumulative

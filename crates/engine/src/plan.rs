@@ -424,6 +424,8 @@ pub struct TcpPlan {
     pub growth: Growth,
     /// Whether the receiver spends its quick ACKs at the start.
     pub quickack: bool,
+    /// Where the first slow start ends, segments; 0: at the first congestion.
+    pub initial_ssthresh: u32,
     /// What the receiver's buffer is, which decides for how long it
     /// acknowledges every segment.
     pub rcvbuf: ReceiveBuffer,
@@ -448,6 +450,7 @@ impl Default for TcpPlan {
             pacing: Pacing::Auto,
             growth: Growth::Segments,
             quickack: true,
+            initial_ssthresh: 0,
             rcvbuf: ReceiveBuffer::Fixed,
             sce_receiver: SceReceiver::Auto,
             pacing_ss_ratio: 200,

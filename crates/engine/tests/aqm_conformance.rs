@@ -19,6 +19,10 @@ const RATE: Rate = Rate(10_000_000);
 /// Disciplines that may let one flow's packets pass another's.
 const FLOW_QUEUES: &[&str] = &["fq_codel", "fq_pie", "cake", "dualpi2"];
 
+/// Disciplines that may let a flow's own packets pass each other if their ECN
+/// fields differ: order holds for each field apart.
+const CLASS_QUEUES: &[&str] = &["dualpi2"];
+
 /// One step of a random run.
 #[derive(Clone, Debug)]
 enum Op {
@@ -52,7 +56,13 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 
 /// A value an option allows; small ones are more likely, as they make queues act.
 fn random_value(opt: &Opt, rng: &mut Stream) -> Value {
-    random_value_of(opt.kind, rng)
+    match random_value_of(opt.kind, rng) {
+        // What sets the period of a timer: shorter ones only take longer to test.
+        Value::Time(t) if matches!(opt.name, "tupdate" | "max_rtt" | "typical_rtt") => {
+            Value::Time(t.max(Time::from_us(600)))
+        }
+        value => value,
+    }
 }
 
 fn random_value_of(kind: Kind, rng: &mut Stream) -> Value {
@@ -134,7 +144,8 @@ struct Bench {
     sink: Sink,
     now: Time,
     timer: Option<Time>,
-    /// Numbers of the packets of each flow that are inside, in order of arrival.
+    /// Numbers of the packets of each flow that are inside, in order of arrival;
+    /// for [`CLASS_QUEUES`] of each flow and ECN field.
     inside: Vec<VecDeque<(u64, Ecn)>>,
     arrived: u64,
     left: u64,
@@ -160,7 +171,7 @@ impl Bench {
             sink,
             now: Time::ZERO,
             timer,
-            inside: vec![VecDeque::new(); FLOWS as usize],
+            inside: vec![VecDeque::new(); 4 * FLOWS as usize],
             arrived: 0,
             left: 0,
             remarked: 0,
@@ -194,7 +205,12 @@ impl Bench {
         packet.seq = self.arrived;
         packet.stamp = self.now;
         self.arrived += 1;
-        self.inside[flow as usize].push_back((packet.seq, ecn));
+        let class = if CLASS_QUEUES.contains(&self.name) {
+            ecn as u32
+        } else {
+            0
+        };
+        self.inside[(flow + FLOWS * class) as usize].push_back((packet.seq, ecn));
         self.sink.arrive(&packet, self.now);
         self.queue.enqueue(packet, self.now, &mut self.sink);
         self.check();
@@ -221,7 +237,17 @@ impl Bench {
         self.sink.forward(&packet, self.now);
         self.left += 1;
         // Every packet of the flow before this one was dropped; the order holds.
-        let inside = &mut self.inside[packet.flow as usize];
+        let mut place = packet.flow as usize;
+        if CLASS_QUEUES.contains(&self.name) {
+            let holds = |i: &usize| {
+                let of = &self.inside[*i];
+                of.binary_search_by_key(&packet.seq, |(seq, _)| *seq)
+                    .is_ok()
+            };
+            let places = (0..4).map(|class| place + class * FLOWS as usize);
+            place = places.clone().find(holds).unwrap_or(place);
+        }
+        let inside = &mut self.inside[place];
         let before = loop {
             let (seq, ecn) = inside.pop_front().unwrap_or_else(|| {
                 panic!("{}: packet {} out of order or twice", self.name, packet.seq)

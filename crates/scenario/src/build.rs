@@ -321,6 +321,7 @@ fn stack(fields: &Fields<'_>, base: Option<&TcpPlan>) -> TcpPlan {
             ("delack", Some(Value::Bool(b))) => tcp.delack = b,
             ("timestamps", Some(Value::Bool(b))) => tcp.timestamps = b,
             ("quickack", Some(Value::Bool(b))) => tcp.quickack = b,
+            ("initial_ssthresh", Some(Value::Int(i))) => tcp.initial_ssthresh = i as u32,
             ("rcvbuf", Some(Value::Word(word))) => {
                 tcp.rcvbuf = match word {
                     "auto" => ReceiveBuffer::Auto,

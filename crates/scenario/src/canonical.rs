@@ -325,6 +325,7 @@ fn tcp_json(tcp: &TcpPlan) -> Json {
         pacing,
         growth,
         quickack,
+        initial_ssthresh,
         rcvbuf,
         sce_receiver,
         pacing_ss_ratio,
@@ -348,6 +349,7 @@ fn tcp_json(tcp: &TcpPlan) -> Json {
             Growth::Acks => "acks",
         },
         "quickack": quickack,
+        "initial_ssthresh": initial_ssthresh,
         "rcvbuf": match rcvbuf {
             ReceiveBuffer::Fixed => "fixed",
             ReceiveBuffer::Auto => "auto",

@@ -411,6 +411,12 @@ pub(crate) static TCP: TableDef = TableDef {
             "Whether the receiver acknowledges every segment at the start.",
         ),
         new_key(
+            "initial_ssthresh",
+            int(0, 1_000_000),
+            "0",
+            "Segments at which the first slow start ends, as Linux before 5.6 remembered it of the last connection to the same host; 0: at the first congestion.",
+        ),
+        new_key(
             "rcvbuf",
             word(&["fixed", "auto"]),
             "fixed",

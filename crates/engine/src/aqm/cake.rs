@@ -35,7 +35,7 @@ use crate::units::{Rate, Time};
 mod ack_filter;
 mod cobalt;
 mod flows;
-mod memory;
+pub(super) mod memory;
 mod shaper;
 #[cfg(test)]
 mod tests;

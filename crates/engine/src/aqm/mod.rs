@@ -10,10 +10,12 @@ use crate::units::{Rate, Time};
 
 pub mod cake;
 pub mod codel;
+pub mod dualpi2;
 pub mod fair;
 pub mod fifo;
 pub mod fq_codel;
 pub mod fq_pie;
+pub mod pi2;
 pub mod pie;
 pub mod red;
 pub mod sce;
@@ -122,6 +124,8 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &fq_pie::ENTRY,
     &step::ENTRY,
     &cake::ENTRY,
+    &dualpi2::ENTRY,
+    &pi2::ENTRY,
 ];
 
 /// Where every drop and mark goes, with its cause; it also keeps the backlog

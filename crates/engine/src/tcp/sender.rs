@@ -194,6 +194,10 @@ impl Sender {
         Sender {
             conn: Conn {
                 cwnd: plan.initial_cwnd,
+                ssthresh: match plan.initial_ssthresh {
+                    0 => crate::cc::INFINITE_SSTHRESH,
+                    known => known,
+                },
                 mss: plan.mss,
                 growth: plan.growth,
                 ..Conn::default()

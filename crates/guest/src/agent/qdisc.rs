@@ -142,8 +142,8 @@ fn marks(kind: &[u8], own: &[u8]) -> Option<u32> {
         b"red" => &[12],
         b"pie" => &[36],
         b"fq_pie" => &[16],
-        // ecn_mark and step_marks
-        b"dualpi2" => &[24, 28],
+        // ecn_mark, which step_marks (at 28) are a part of
+        b"dualpi2" => &[24],
         _ => return None,
     };
     places.iter().try_fold(0_u32, |sum, &at| {
@@ -187,6 +187,7 @@ mod tests {
         assert_eq!(marks(b"fq_codel", &own), Some(3 + 7));
         assert_eq!(marks(b"red", &own), Some(3));
         assert_eq!(marks(b"pie", &own), Some(9));
+        assert_eq!(marks(b"dualpi2", &own), Some(6));
         assert_eq!(marks(b"pfifo", &[]), Some(0));
         assert_eq!(
             marks(b"codel", &own[..32]),

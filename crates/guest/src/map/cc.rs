@@ -35,6 +35,13 @@ pub(super) fn control(
             "sce_receiver = \"auto\" or \"off\"",
         );
     }
+    if flow.tcp.initial_ssthresh != 0 {
+        no.add(
+            &format!("{path}.tcp.initial_ssthresh"),
+            "Linux no longer begins with an ssthresh that it remembers",
+            "initial_ssthresh = 0",
+        );
+    }
     if flow.tcp.rcvbuf == ReceiveBuffer::Auto {
         no.add(
             &format!("{path}.tcp.rcvbuf"),

@@ -134,6 +134,7 @@ pub(super) fn queue(
                 "pie" => tc.pie(),
                 "cake" => tc.cake(),
                 "fq_pie" => tc.fq_pie(),
+                "dualpi2" => tc.dualpi2(),
                 "red" => tc.red(link),
                 _ => tc.by_name(),
             }
@@ -344,6 +345,82 @@ impl Words<'_> {
         self.number("quantum");
         self.memory_limit();
         self.number("ecn_prob");
+    }
+
+    fn dualpi2(&mut self) {
+        const LINUX: &str = "linux-6.17";
+        if self.options.word("version") != LINUX {
+            let expected = format!("version = \"{LINUX}\"");
+            self.refuse("version", "the kernel's dualpi2 is its own", &expected);
+            return;
+        }
+        for (name, only) in [
+            ("scheduler", Value::Word("credit")),
+            ("arithmetic", Value::Word("div64")),
+            ("timer", Value::Word("hrtimer")),
+            ("step_rule", Value::Word("enqueue")),
+            ("reset_statistics", Value::Bool(false)),
+        ] {
+            if self.options.get(name).is_some_and(|v| *v != only) {
+                let message = format!("dualpi2 of Linux has no other {name}");
+                let expected = format!("{name} = {}", super::cc::quoted(&only));
+                self.refuse(name, &message, &expected);
+            }
+        }
+        if self.options.get("l_drop").is_some() {
+            let expected = "overload = \"drop\" or \"overflow\"";
+            self.refuse("l_drop", "dualpi2 of Linux has no l_drop", expected);
+        }
+        // Linux keeps both in 32 bits of nanoseconds.
+        for name in ["tupdate", "step_thresh"] {
+            if matches!(self.options.get(name), Some(Value::Time(t)) if t.ns() > u64::from(u32::MAX))
+            {
+                self.refuse(name, "Linux has 32 bits for it, in ns", "at most 4294ms");
+            }
+        }
+        if matches!(self.options.get("limit"), Some(Value::Packets(n)) if *n > u64::from(u32::MAX))
+        {
+            self.refuse("limit", "tc has 32 bits for it", "at most 4294967295p");
+        }
+        self.number("limit");
+        if let Some(Value::Bytes(bytes)) = self.options.get("memlimit") {
+            if bytes.0 > u64::from(u32::MAX) {
+                self.refuse("memlimit", "tc has 32 bits for it", "less than 4gb");
+            }
+            self.number("memlimit");
+        }
+        self.micros("target");
+        self.micros("tupdate");
+        for gain in ["alpha", "beta"] {
+            self.pair(gain, &self.options.float(gain).to_string());
+        }
+        self.number("coupling_factor");
+        match self.options.get("step_thresh") {
+            Some(Value::Packets(n)) => {
+                if *n > u64::from(u32::MAX) {
+                    self.refuse(
+                        "step_thresh",
+                        "tc has 32 bits for it",
+                        "at most 4294967295p",
+                    );
+                }
+                self.pair("step_thresh", &format!("{n}p"));
+            }
+            _ => self.micros("step_thresh"),
+        }
+        self.number("min_qlen_step");
+        self.flag("any_ect", "any_ect", "l4s_ect");
+        self.word(match self.options.get("overload") {
+            Some(Value::Word("overflow")) => "overflow",
+            _ => "drop_on_overload",
+        });
+        self.word(match self.options.word("drop") {
+            "enqueue" => "drop_enqueue",
+            _ => "drop_dequeue",
+        });
+        let protection = format!("{}%", self.options.int("classic_protection"));
+        self.pair("classic_protection", &protection);
+        self.flag("split_gso", "split_gso", "no_split_gso");
     }
 
     /// What pie and fq_pie share.

@@ -19,9 +19,11 @@ fn kit() -> Kit {
     let tcp = |name: &str| (name.to_owned(), Some(format!("/modules/tcp_{name}.ko")));
     let mut kit = Kit {
         ccs: ["cubic", "dctcp", "bbr"].map(tcp).into(),
-        qdiscs: ["codel", "pie", "red", "fq_codel", "fq_pie", "cake"]
-            .map(module)
-            .into(),
+        qdiscs: [
+            "codel", "pie", "red", "fq_codel", "fq_pie", "cake", "dualpi2",
+        ]
+        .map(module)
+        .into(),
         extra: BTreeMap::from([
             ("tbsched".to_owned(), vec!["/modules/tbsched.ko".to_owned()]),
             (
@@ -105,6 +107,27 @@ fn fair_queues_in_tcs_words() {
             vec![("quantum", Value::Int(300)), ("flows", Value::Int(64))],
             "fq_pie limit 10240 target 15000us tupdate 15000us alpha 2 beta 20 noecn nobytemode \
              no_dq_rate_estimator flows 64 quantum 300 memory_limit 33554432 ecn_prob 10",
+        ),
+        (
+            "dualpi2",
+            vec![("any_ect", Value::Bool(true))],
+            "dualpi2 limit 10000 target 15000us tupdate 16000us alpha 0.16015625 beta 3.19921875 \
+             coupling_factor 2 step_thresh 1000us min_qlen_step 0 any_ect drop_on_overload \
+             drop_dequeue classic_protection 10% split_gso",
+        ),
+        (
+            "dualpi2",
+            vec![
+                ("step_thresh", Value::Packets(5)),
+                ("memlimit", Value::Bytes(Bytes(1_000_000))),
+                ("overload", Value::Word("overflow")),
+                ("drop", Value::Word("enqueue")),
+                ("max_rtt", Value::Time(MS(60))),
+                ("split_gso", Value::Bool(false)),
+            ],
+            "dualpi2 limit 10000 memlimit 1000000 target 10000us tupdate 10000us alpha 0.27734375 \
+             beta 5 coupling_factor 2 step_thresh 5p min_qlen_step 0 l4s_ect overflow \
+             drop_enqueue classic_protection 10% no_split_gso",
         ),
     ] {
         let mut p = simple();
@@ -540,6 +563,28 @@ fn refusals_name_their_place() {
             Box::new(|p| p.links[0] = link(1_000_000, "pie", &[("alpha", Value::Int(0))])),
         ),
         (
+            "links[0].queue.version",
+            Box::new(|p| {
+                let version = Value::Word("dualpi2-2019-wrr-counter");
+                p.links[0] = link(1_000_000, "dualpi2", &[("version", version)]);
+            }),
+        ),
+        (
+            "links[0].queue.arithmetic",
+            Box::new(|p| {
+                let half = Value::Word("div127");
+                p.links[0] = link(1_000_000, "dualpi2", &[("arithmetic", half)]);
+            }),
+        ),
+        (
+            "links[0].queue.l_drop",
+            Box::new(|p| p.links[0] = link(1_000_000, "dualpi2", &[("l_drop", Value::Int(100))])),
+        ),
+        (
+            "links[0].queue.aqm",
+            Box::new(|p| p.links[0] = link(1_000_000, "pi2", &[])),
+        ),
+        (
             "links[0].queue.gentle",
             Box::new(|p| p.links[0] = red(&[("gentle", Value::Bool(true))])),
         ),
@@ -603,6 +648,10 @@ fn refusals_name_their_place() {
         (
             "flows[0].tcp.sce_receiver",
             Box::new(|p| p.flows[0].tcp.sce_receiver = SceReceiver::Split),
+        ),
+        (
+            "flows[0].tcp.initial_ssthresh",
+            Box::new(|p| p.flows[0].tcp.initial_ssthresh = 10),
         ),
         (
             "flows[0].tcp.rcvbuf",

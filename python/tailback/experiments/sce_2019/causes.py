@@ -30,6 +30,11 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "defaults of its kernels; decided by the RTTs at low rates",
     ),
     (
+        "slow start",
+        "ends at 10 segments, as with an ssthresh remembered of the last test",
+        "default of its kernels; the value is not in the source: inferred, one for all cells",
+    ),
+    (
         "ESCE",
         "ACKs are split where SCE marks begin or end, for every sender",
         "the receiver of its kernels; that what brings the change is not delayed, by the data",

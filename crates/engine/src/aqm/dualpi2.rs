@@ -1,0 +1,576 @@
+//! DualPI2: the dual-queue coupled AQM of L4S (RFC 9332), with every version of it.
+//!
+//! By default Linux 7.3.4 sch_dualpi2 (in Linux since 6.17), in its integer
+//! arithmetic: a PI controller updates p each `tupdate` from the larger of the two
+//! heads' sojourn times; classic packets are dropped, or marked if ECN-capable, with
+//! p squared (two rolls), scalable ones marked with k p or above the step threshold.
+//! Nothing is done below a backlog of two frames. Sums are cut to 32 bits as in the
+//! kernel, so that a change of p by more than 1 wraps.
+//!
+//! `version` presets what earlier ones did otherwise (see dualpi2/presets.rs):
+//! - `dualpi2-2019-02-21`: time-shifted FIFO, `l_drop` (0), gains in whole units per tick
+//!   of 64 ns (0.309 and 3.114 Hz of 0.3125 and 3.125), 20 ms and 32 ms, a timer
+//!   of 4 ms jiffies, rolls `<` instead of `<=`, the step tested with at least one more
+//!   packet left behind and in units of 1024 ns, no memory limit.
+//! - `dualpi2-2019-wrr-counter`: the same, with L first until it was served `wrr_ratio`
+//!   times since C was. The time shift stays in force beside it; the evaluations set it to 0.
+//! - `dualpi2-2019-wrr-percent`: the same, with the weights taken from
+//!   `classic_protection`. No source of it was at hand: that it counts while both queues wait is an assumption.
+//! - `dualpi2-2019-refactored`: Linux's of today, the gains divided by 127 (x 0.504),
+//!   the step for packets that find more than one in L, no memory limit.
+//!
+//! Known deviations: a packet already marked CE is not counted again by the step or
+//! the coupling (the kernel's counters do); no filters, so that L holds nothing but
+//! ECN-capable packets; packets are single segments, for which `split_gso` means
+//! nothing; the credit starts anew when the link finds both queues empty, which htb does
+//! not always ask; the first update comes one `tupdate` after the start.
+
+use std::cell::Cell;
+
+use tailback_record::Cause;
+
+use super::cake::memory::truesize;
+use super::fifo::{Limit, Packets};
+use super::{Backlog, Build, Dequeue, Queue, Sink};
+use crate::packet::{Ecn, Packet, flags};
+use crate::registry::{Entry, Kernel, Kind, Opt, Options, Value};
+use crate::rng::Stream;
+use crate::units::Time;
+
+pub(super) mod core;
+mod presets;
+mod scheduler;
+
+use self::core::{Arithmetic, ONE, Overload, Params, Vars, Verdict};
+use scheduler::{Class, Scheduler};
+
+const fn time(name: &'static str, doc: &'static str, min: Time) -> Opt {
+    Opt {
+        name,
+        doc,
+        kind: Kind::Time { min },
+        default: None,
+        tc: None,
+    }
+}
+
+/// Most packets.
+pub(super) const LIMIT: Opt = Opt {
+    name: "limit",
+    doc: "Most that may be queued, in packets of both queues; more is dropped at the tail.",
+    kind: Kind::Size {
+        packets: true,
+        bytes: false,
+    },
+    default: Some("10000p"),
+    tc: Some("limit PACKETS"),
+};
+
+/// Coupling.
+pub(super) const COUPLING: Opt = Opt {
+    name: "coupling_factor",
+    doc: "k: scalable packets are marked with k times the probability whose square classic ones meet.",
+    kind: Kind::Int { min: 1, max: 255 },
+    default: Some("2"),
+    tc: None,
+};
+
+/// Range of the gains, Hz: 256ths, what tc and Linux accept.
+pub(super) const GAIN: Kind = Kind::Float {
+    min: 1.0 / 256.0,
+    max: 8_388_607.0,
+};
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "dualpi2",
+    doc: "DualPI2: a low-latency queue for L4S beside a classic one, their marking and dropping coupled.",
+    follows: "Linux 7.3 sch_dualpi2 (RFC 9332)",
+    options: &[
+        LIMIT,
+        Opt {
+            name: "memlimit",
+            doc: "Most memory the queues may take, in bytes of Linux's buffers; if absent `limit` times twice the largest frame in Linux and no limit in the versions of 2019.",
+            kind: Kind::Size {
+                packets: false,
+                bytes: true,
+            },
+            default: None,
+            tc: Some("memlimit BYTES"),
+        },
+        time(
+            "target",
+            "Queueing delay it aims at; default 15ms, 20ms before the refactoring.",
+            Time::from_us(1),
+        ),
+        time(
+            "tupdate",
+            "Time between two updates of the probability; default 16ms, 32ms before the refactoring.",
+            Time::from_us(1),
+        ),
+        Opt {
+            name: "alpha",
+            doc: "Gain of the distance from the target, Hz, in 256ths; default 41/256, 80/256 before the refactoring.",
+            kind: GAIN,
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "beta",
+            doc: "Gain of the change of the delay, Hz, in 256ths; default 819/256, 800/256 before the refactoring.",
+            kind: GAIN,
+            default: None,
+            tc: None,
+        },
+        time(
+            "max_rtt",
+            "Largest round-trip time expected: sets target, tupdate, alpha and beta as tc does.",
+            Time::from_us(1),
+        ),
+        time(
+            "typical_rtt",
+            "Typical round-trip time, beside or instead of max_rtt (6 times as large).",
+            Time::from_us(1),
+        ),
+        Opt {
+            name: "step_thresh",
+            doc: "Packets of L are marked above this: a sojourn time, or a number of packets left behind.",
+            kind: Kind::TimeOrSize,
+            default: Some("1ms"),
+            tc: Some("step_thresh TIME or PACKETS"),
+        },
+        Opt {
+            name: "min_qlen_step",
+            doc: "The step threshold applies to packets that find at least so many in L when they arrive; default 0, 2 in dualpi2-2019-refactored.",
+            kind: Kind::Int {
+                min: 0,
+                max: u32::MAX as i64,
+            },
+            default: None,
+            tc: Some("min_qlen_step PACKETS"),
+        },
+        Opt {
+            name: "step_rule",
+            doc: "Where the smallest queue for the step is tested: on arrival (min_qlen_step), or, as before the refactoring, when a packet leaves, with another left behind; default by version.",
+            kind: Kind::Word(&["enqueue", "dequeue"]),
+            default: None,
+            tc: None,
+        },
+        COUPLING,
+        Opt {
+            name: "any_ect",
+            doc: "Whether ECT(0) goes to L too and is marked the scalable way (DCTCP).",
+            kind: Kind::Bool,
+            default: Some("false"),
+            tc: Some("any_ect or l4s_ect"),
+        },
+        Opt {
+            name: "overload",
+            doc: "What happens when k p passes 1: \"drop\" (with p squared, in both queues, ECN-capable or not; survivors in L are marked) or \"overflow\" (p stops at 1/k); default \"drop\" in Linux, and see l_drop.",
+            kind: Kind::Word(&["drop", "overflow"]),
+            default: None,
+            tc: Some("drop_on_overload or overflow"),
+        },
+        Opt {
+            name: "l_drop",
+            doc: "Instead of overload, before the refactoring (there 0 by default): above this many percent of k p every packet is treated as if it had no ECN; 0: never, p stops at 1/k.",
+            kind: Kind::Int { min: 0, max: 100 },
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "drop",
+            doc: "Where the decision by p is made.",
+            kind: Kind::Word(&["dequeue", "enqueue"]),
+            default: Some("dequeue"),
+            tc: Some("drop_dequeue or drop_enqueue"),
+        },
+        Opt {
+            name: "classic_protection",
+            doc: "Weight of C in the schedulers \"credit\" and \"wrr-percent\", percent.",
+            kind: Kind::Int { min: 0, max: 100 },
+            default: Some("10"),
+            tc: Some("classic_protection PERCENT"),
+        },
+        Opt {
+            name: "scheduler",
+            doc: "How the queues share the link: \"credit\" (by bytes, Linux), \"wrr-counter\", \"wrr-percent\" or \"ts-fifo\"; default by version.",
+            kind: Kind::Word(presets::SCHEDULERS),
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "wrr_ratio",
+            doc: "Packets of L for one of C in the scheduler \"wrr-counter\".",
+            kind: Kind::Int {
+                min: 0,
+                max: 1 << 20,
+            },
+            default: Some("16"),
+            tc: None,
+        },
+        Opt {
+            name: "tshift",
+            doc: "Lead of L in the schedulers \"ts-fifo\" and \"wrr-counter\".",
+            kind: Kind::Time { min: Time::ZERO },
+            default: Some("40ms"),
+            tc: None,
+        },
+        Opt {
+            name: "tspeed",
+            doc: "Delays in L count 2 to the power of this in the schedulers \"ts-fifo\" and \"wrr-counter\".",
+            kind: Kind::Int { min: 0, max: 32 },
+            default: Some("0"),
+            tc: None,
+        },
+        Opt {
+            name: "arithmetic",
+            doc: "Arithmetic of the gains: \"div64\" (Linux, 1 x), \"div127\" (0.504 x), \"ticks\" (whole units per 64 ns) or \"ns\" (whole units per ns); default by version.",
+            kind: Kind::Word(Arithmetic::WORDS),
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "timer",
+            doc: "What runs the updates: \"hrtimer\", or \"jiffies\" of 4 ms, rounded up; default by version.",
+            kind: Kind::Word(&["hrtimer", "jiffies"]),
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "reset_statistics",
+            doc: "Whether the counters among the gauges start anew whenever they are read.",
+            kind: Kind::Bool,
+            default: Some("false"),
+            tc: None,
+        },
+        Opt {
+            name: "split_gso",
+            doc: "Splits what offloads have joined; packets of the simulator are single segments whatever it says.",
+            kind: Kind::Bool,
+            default: Some("true"),
+            tc: Some("split_gso or no_split_gso"),
+        },
+        Opt {
+            name: "version",
+            doc: "Whose presets and details it follows.",
+            kind: Kind::Word(presets::VERSIONS),
+            default: Some("linux-6.17"),
+            tc: None,
+        },
+    ],
+    kernel: Kernel::Tc("dualpi2"),
+    finish: presets::finish,
+    build: |options, context| Box::new(DualPi2::new(options, context.mtu, context.rng)),
+};
+
+/// When a packet of L is marked whatever the probability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Above a sojourn time, compared as in Linux.
+    Sojourn(Time),
+    /// Above so many units of 1024 ns, as before the refactoring.
+    Kibi(u64),
+    /// With more packets than this left behind.
+    Packets(u64),
+}
+
+/// Parameters of the controller from the options that `dualpi2` and `pi2` share.
+fn controller(options: &Options, mtu: u32) -> Params {
+    let arithmetic = match options.get("arithmetic") {
+        Some(Value::Word(word)) => Arithmetic::of(word),
+        _ => Arithmetic::Div64,
+    };
+    let overload = match (options.get("l_drop"), options.get("overload")) {
+        (Some(Value::Int(0)), _) | (_, Some(Value::Word("overflow"))) => Overload::Overflow,
+        (Some(Value::Int(percent)), _) => Overload::NoEcn(percent.unsigned_abs() * (ONE / 100)),
+        _ => Overload::Drop,
+    };
+    Params {
+        target: options.time("target"),
+        tupdate: options.time("tupdate"),
+        alpha: arithmetic.gain(options.float("alpha")),
+        beta: arithmetic.gain(options.float("beta")),
+        arithmetic,
+        k: options.int("coupling_factor").unsigned_abs(),
+        overload,
+        edge: 1,
+        min_backlog: 2 * u64::from(mtu),
+    }
+}
+
+/// Parameters of `pi2`.
+pub(super) fn single(options: &Options, mtu: u32) -> Params {
+    controller(options, mtu)
+}
+
+/// Whether a packet is marked the scalable way.
+#[inline]
+pub(super) fn scalable(ecn: Ecn, any: bool) -> bool {
+    match ecn {
+        Ecn::Ect1 | Ecn::Ce => true,
+        Ecn::Ect0 => any,
+        Ecn::NotEct => false,
+    }
+}
+
+/// A jiffy of the test beds' kernels (HZ 250), ns.
+const JIFFY: u64 = 4_000_000;
+
+/// Counters for gauges; the kernel's `tc -s` shows the same.
+#[derive(Debug, Default)]
+struct Statistics {
+    packets_c: Cell<u64>,
+    packets_l: Cell<u64>,
+    max: Cell<u64>,
+    marks: Cell<u64>,
+    step_marks: Cell<u64>,
+}
+
+#[inline]
+fn count(counter: &Cell<u64>) {
+    counter.set(counter.get() + 1);
+}
+
+/// The discipline.
+#[derive(Debug)]
+pub struct DualPi2 {
+    l: Packets,
+    c: Packets,
+    limit: u64,
+    /// Bytes of Linux's memory, at most and now.
+    memlimit: u64,
+    memory: u64,
+    params: Params,
+    vars: Vars,
+    scheduler: Scheduler,
+    step: Step,
+    /// The threshold applies with at least so many packets in L on arrival.
+    min_step: u64,
+    /// Or with at least one left behind on departure.
+    step_at_dequeue: bool,
+    any_ect: bool,
+    /// The decision is made when a packet arrives.
+    early: bool,
+    reset_statistics: bool,
+    statistics: Statistics,
+    next_update: Time,
+    rng: Stream,
+}
+
+impl DualPi2 {
+    fn new(options: &Options, mtu: u32, rng: Stream) -> DualPi2 {
+        let version = options.word("version");
+        let linux = version == "linux-6.17";
+        let old = !linux && version != "dualpi2-2019-refactored";
+        let limit = match Limit::of(options.get("limit")) {
+            Limit::Packets(n) | Limit::Bytes(n) => n,
+        };
+        let mut params = controller(options, mtu);
+        params.edge = u64::from(!old);
+        if options.word("timer") == "jiffies" {
+            params.tupdate = Time(params.tupdate.ns().next_multiple_of(JIFFY));
+        }
+        let step_at_dequeue = options.word("step_rule") == "dequeue";
+        DualPi2 {
+            l: Packets::default(),
+            c: Packets::default(),
+            limit,
+            memlimit: match options.get("memlimit") {
+                Some(Value::Bytes(bytes)) => bytes.0,
+                _ if linux => limit
+                    .saturating_mul(2 * u64::from(mtu))
+                    .min(u64::from(u32::MAX)),
+                _ => u64::MAX,
+            },
+            memory: 0,
+            params,
+            vars: Vars::default(),
+            scheduler: Scheduler::of(options, mtu),
+            step: match options.get("step_thresh") {
+                Some(Value::Packets(n)) => Step::Packets(*n),
+                Some(Value::Time(time)) if old => Step::Kibi(time.ns() / 1_000),
+                Some(Value::Time(time)) => Step::Sojourn(*time),
+                _ => Step::Sojourn(Time::from_ms(1)),
+            },
+            min_step: options.int("min_qlen_step").unsigned_abs(),
+            step_at_dequeue,
+            any_ect: options.bool("any_ect"),
+            early: options.word("drop") == "enqueue",
+            reset_statistics: options.bool("reset_statistics"),
+            statistics: Statistics::default(),
+            next_update: Time::NEVER,
+            rng,
+        }
+    }
+
+    fn queued(&self) -> u64 {
+        self.l.len() + self.c.len()
+    }
+
+    /// Marks or drops by p; whether the packet is still there.
+    #[inline]
+    fn survives(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
+        let backlog = self.l.bytes() + self.c.bytes();
+        let scalable = scalable(packet.ecn, self.any_ect);
+        let capable = packet.ecn.is_capable();
+        let verdict = self
+            .vars
+            .verdict(&self.params, scalable, capable, backlog, &mut self.rng);
+        match verdict {
+            Verdict::Pass => true,
+            Verdict::Mark => {
+                if packet.ecn != Ecn::Ce {
+                    sink.mark(packet, Cause::Mark, now);
+                    count(&self.statistics.marks);
+                }
+                true
+            }
+            Verdict::Drop => {
+                sink.drop(packet, Cause::Aqm, now);
+                false
+            }
+            Verdict::Overload => {
+                sink.drop(packet, Cause::Overload, now);
+                false
+            }
+        }
+    }
+
+    /// The step threshold, for a packet that leaves L.
+    #[inline]
+    fn step(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
+        let applies = !self.step_at_dequeue && packet.has(flags::NOTED);
+        packet.flags &= !flags::NOTED;
+        let sojourn = now.since(packet.stamp);
+        let above = match self.step {
+            Step::Sojourn(time) => sojourn > time,
+            Step::Kibi(units) => sojourn.ns() >> 10 > units,
+            Step::Packets(n) => self.l.len() > n,
+        };
+        let enough = applies || self.step_at_dequeue && !self.l.is_empty();
+        if above && enough && packet.ecn != Ecn::Ce {
+            sink.mark(packet, Cause::StepMark, now);
+            count(&self.statistics.step_marks);
+        }
+    }
+
+    /// Sojourn times of the heads, L first; 0 when empty.
+    fn delays(&self, now: Time) -> (Time, Time) {
+        let of = |queue: &Packets| {
+            queue
+                .front()
+                .map_or(Time::ZERO, |head| now.since(head.stamp))
+        };
+        (of(&self.l), of(&self.c))
+    }
+}
+
+impl Queue for DualPi2 {
+    #[inline]
+    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
+        let memory = u64::from(truesize(&packet));
+        if self.queued() >= self.limit || self.memory + memory > self.memlimit {
+            sink.drop(&packet, Cause::Overflow, now);
+            return;
+        }
+        // The queue a packet belongs to is settled before it can be marked.
+        let to_l = scalable(packet.ecn, self.any_ect);
+        if self.early && !self.survives(&mut packet, now, sink) {
+            return;
+        }
+        self.memory += memory;
+        self.statistics
+            .max
+            .set(self.statistics.max.get().max(self.queued()));
+        if to_l {
+            if self.l.len() >= self.min_step {
+                packet.flags |= flags::NOTED;
+            }
+            count(&self.statistics.packets_l);
+            self.l.push(packet);
+        } else {
+            count(&self.statistics.packets_c);
+            self.c.push(packet);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
+        loop {
+            let head = |queue: &Packets| queue.front().map(|p| now.since(p.stamp));
+            let (l, c) = (head(&self.l), head(&self.c));
+            let Some(class) = self.scheduler.pick(l, c) else {
+                return Dequeue::Empty;
+            };
+            let (queue, contended) = match class {
+                Class::L => (&mut self.l, c.is_some()),
+                Class::C => (&mut self.c, l.is_some()),
+            };
+            let Some(mut packet) = queue.pop() else {
+                return Dequeue::Empty;
+            };
+            self.memory -= u64::from(truesize(&packet));
+            if !self.early && !self.survives(&mut packet, now, sink) {
+                continue;
+            }
+            if class == Class::L {
+                self.step(&mut packet, now, sink);
+            }
+            self.scheduler.sent(class, packet.len, contended);
+            return Dequeue::Packet(packet);
+        }
+    }
+
+    fn timer(&mut self, now: Time, _sink: &mut Sink) -> Option<Time> {
+        if self.next_update != Time::NEVER && now >= self.next_update {
+            let (l, c) = self.delays(now);
+            self.vars.update(&self.params, l.max(c));
+        }
+        if self.next_update == Time::NEVER || now >= self.next_update {
+            self.next_update = now + self.params.tupdate;
+        }
+        Some(self.next_update)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.queued(),
+            bytes: self.l.bytes() + self.c.bytes(),
+        }
+    }
+
+    fn gauges(&self, now: Time, out: &mut Vec<f64>) {
+        let (l, c) = self.delays(now);
+        let s = &self.statistics;
+        out.extend([
+            f64::from(self.vars.prob) / ONE as f64,
+            c.ns() as f64,
+            l.ns() as f64,
+            self.scheduler.gauge(),
+        ]);
+        for counter in [&s.packets_c, &s.packets_l, &s.max, &s.marks, &s.step_marks] {
+            out.push(counter.get() as f64);
+            if self.reset_statistics {
+                counter.set(0);
+            }
+        }
+    }
+
+    fn gauge_names(&self) -> &'static [&'static str] {
+        &[
+            "dualpi2_probability",
+            "dualpi2_delay_c_ns",
+            "dualpi2_delay_l_ns",
+            "dualpi2_credit",
+            "dualpi2_packets_c",
+            "dualpi2_packets_l",
+            "dualpi2_max_packets",
+            "dualpi2_marks",
+            "dualpi2_step_marks",
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! PI2 and its coupling, over any queue: the controller's arithmetic in each
+//! of its versions, and what becomes of one packet. Shared by `dualpi2` and `pi2`.
+
+use crate::rng::Stream;
+use crate::units::Time;
+
+/// Probability 1.
+pub const ONE: u64 = u32::MAX as u64;
+
+/// Integer arithmetic of the gains. The options are Hz, held in 256ths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// Linux 6.17: 64ths of a probability unit per ns, the sum divided by 64.
+    Div64,
+    /// The refactoring of 2019: the same, divided by 127 (gain x 0.504).
+    Div127,
+    /// The versions before: whole units per tick of 64 ns, as PIE.
+    Ticks,
+    /// Between them: whole units per ns (0.233 and 2.794 Hz of 0.3125 and 3.125).
+    Nanoseconds,
+}
+
+impl Arithmetic {
+    /// The words of the option.
+    pub const WORDS: &'static [&'static str] = &["div64", "div127", "ticks", "ns"];
+
+    /// By its word.
+    pub fn of(word: &str) -> Arithmetic {
+        match word {
+            "div127" => Arithmetic::Div127,
+            "ticks" => Arithmetic::Ticks,
+            "ns" => Arithmetic::Nanoseconds,
+            _ => Arithmetic::Div64,
+        }
+    }
+
+    /// The internal gain of an option in Hz.
+    pub fn gain(self, hz: f64) -> i64 {
+        // tc reads a float and cuts it to 256ths.
+        let param = u64::from((hz as f32 * 256.0) as u32);
+        let gain = match self {
+            Arithmetic::Div64 | Arithmetic::Div127 => ((param * ONE) >> 2) / 1_000_000_000,
+            Arithmetic::Ticks => (param * (ONE / 15_625_000)) >> 8,
+            Arithmetic::Nanoseconds => (param * (ONE / 1_000_000_000)) >> 8,
+        };
+        gain as i64
+    }
+
+    /// A time in the unit it is compared in.
+    #[inline]
+    fn time(self, time: Time) -> i64 {
+        match self {
+            Arithmetic::Ticks => (time.ns() >> 6) as i64,
+            _ => time.ns() as i64,
+        }
+    }
+
+    #[inline]
+    fn divisor(self) -> u64 {
+        match self {
+            Arithmetic::Div64 => 64,
+            Arithmetic::Div127 => 127,
+            Arithmetic::Ticks | Arithmetic::Nanoseconds => 1,
+        }
+    }
+}
+
+/// What happens when the coupled probability k p passes its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overload {
+    /// Above 1: scalable packets are dropped with p^2 and the survivors all
+    /// marked, classic ones dropped even if they are ECN-capable.
+    Drop,
+    /// p stops at 1/k, the rest is left to the tail drop.
+    Overflow,
+    /// Above this (1 is [`ONE`]): every packet is treated as if it had no ECN.
+    NoEcn(u64),
+}
+
+/// Parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// Delay aimed at.
+    pub target: Time,
+    /// Time between two updates.
+    pub tupdate: Time,
+    /// Gain of the distance from the target, internal units.
+    pub alpha: i64,
+    /// Gain of the change, internal units.
+    pub beta: i64,
+    /// Units.
+    pub arithmetic: Arithmetic,
+    /// Coupling factor k.
+    pub k: u64,
+    /// What happens above k p = 1.
+    pub overload: Overload,
+    /// A roll hits below the probability plus this: 1 (Linux 6.17 tests `<=`) or 0.
+    pub edge: u64,
+    /// Nothing is dropped or marked below this backlog, bytes (two frames).
+    pub min_backlog: u64,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing.
+    Pass,
+    /// It is marked.
+    Mark,
+    /// It is dropped, not being ECN-capable.
+    Drop,
+    /// It is dropped although ECN-capable, or as a scalable packet.
+    Overload,
+}
+
+/// The controller's state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Vars {
+    /// Base probability p, [`ONE`] is 1.
+    pub prob: u32,
+    /// Delay at the last update, in the arithmetic's unit.
+    pub last: i64,
+}
+
+impl Vars {
+    /// One update with the delay of now. Sums are cut to 32 bits where the
+    /// kernel cuts them: a change of more than 1 wraps.
+    pub fn update(&mut self, p: &Params, delay: Time) {
+        let unit = p.arithmetic;
+        let delay = unit.time(delay);
+        let delta = (delay - unit.time(p.target))
+            .wrapping_mul(p.alpha)
+            .wrapping_add((delay - self.last).wrapping_mul(p.beta));
+        self.last = delay;
+        let step = (delta.unsigned_abs() / unit.divisor()) as u32;
+        let before = self.prob;
+        self.prob = if delta > 0 {
+            let sum = before.wrapping_add(step);
+            if sum < before { u32::MAX } else { sum }
+        } else {
+            let rest = before.wrapping_sub(step);
+            if rest > before { 0 } else { rest }
+        };
+        if matches!(p.overload, Overload::Overflow) {
+            self.prob = u64::from(self.prob).min(ONE / p.k) as u32;
+        }
+    }
+
+    #[inline]
+    fn roll(self, p: &Params, prob: u64, rng: &mut Stream) -> bool {
+        rng.bits() >> 32 < prob + p.edge
+    }
+
+    /// Two rolls, the second only after a hit: p squared.
+    #[inline]
+    fn square(self, p: &Params, rng: &mut Stream) -> bool {
+        let prob = u64::from(self.prob);
+        self.roll(p, prob, rng) && self.roll(p, prob, rng)
+    }
+
+    /// What becomes of a packet while `backlog` bytes are queued.
+    #[inline]
+    pub fn verdict(
+        self,
+        p: &Params,
+        scalable: bool,
+        capable: bool,
+        backlog: u64,
+        rng: &mut Stream,
+    ) -> Verdict {
+        if backlog < p.min_backlog {
+            return Verdict::Pass;
+        }
+        let coupled = u64::from(self.prob) * p.k;
+        let overload = match p.overload {
+            Overload::Drop => coupled > ONE,
+            // p has been cut to 1/k.
+            Overload::Overflow => false,
+            Overload::NoEcn(most) => coupled > most,
+        };
+        match (scalable, overload) {
+            (true, false) if self.roll(p, coupled, rng) => Verdict::Mark,
+            (true, false) => Verdict::Pass,
+            (true, true) => {
+                if self.square(p, rng) {
+                    Verdict::Overload
+                } else if p.overload == Overload::Drop {
+                    Verdict::Mark
+                } else {
+                    Verdict::Pass
+                }
+            }
+            (false, _) => match self.square(p, rng) {
+                false => Verdict::Pass,
+                true if !capable => Verdict::Drop,
+                true if overload => Verdict::Overload,
+                true => Verdict::Mark,
+            },
+        }
+    }
+}

@@ -1,0 +1,688 @@
+//! The controller by hand, the coupling, the step, the schedulers' shares, overload
+//! in each of its forms, and what every version presets.
+
+use super::core::{Arithmetic, ONE, Overload, Params, Vars, Verdict};
+use super::*;
+use crate::aqm::QueueContext;
+use crate::registry::{Options, defaults, text};
+use crate::units::{Bytes, Rate};
+
+const MTU: u32 = 1514;
+
+type Set<'a> = &'a [(&'static str, Value)];
+
+fn given(set: Set) -> Options {
+    let mut options = defaults(ENTRY.options);
+    for (name, value) in set {
+        options.set(name, value.clone());
+    }
+    options
+}
+
+fn options(set: Set) -> Options {
+    let mut options = given(set);
+    (ENTRY.finish)(&mut options).unwrap();
+    options
+}
+
+fn refused(set: Set) -> &'static str {
+    (ENTRY.finish)(&mut given(set)).unwrap_err()[0].option
+}
+
+fn queue(set: Set) -> DualPi2 {
+    DualPi2::new(&options(set), MTU, Stream::new(1, "dualpi2", "test"))
+}
+
+fn version(name: &'static str) -> (&'static str, Value) {
+    ("version", Value::Word(name))
+}
+
+const MS: fn(u64) -> Time = Time::from_ms;
+
+/// A queue with p at a value, fed and asked by hand.
+struct Bench {
+    queue: DualPi2,
+    sink: Sink,
+    now: Time,
+}
+
+impl Bench {
+    fn new(set: Set, prob: f64) -> Bench {
+        let mut queue = queue(set);
+        queue.vars.prob = (prob * ONE as f64) as u32;
+        let sink = Sink::new(1, Time::ZERO);
+        let now = Time::ZERO;
+        Bench { queue, sink, now }
+    }
+
+    fn put(&mut self, ecn: Ecn, len: u16) {
+        let mut packet = Packet::new(0, len, ecn);
+        packet.stamp = self.now;
+        self.sink.arrive(&packet, self.now);
+        self.queue.enqueue(packet, self.now, &mut self.sink);
+    }
+
+    fn get(&mut self) -> Option<Packet> {
+        match self.queue.dequeue(self.now, &mut self.sink) {
+            Dequeue::Packet(packet) => {
+                self.sink.forward(&packet, self.now);
+                Some(packet)
+            }
+            _ => None,
+        }
+    }
+
+    fn count(&self, cause: Cause) -> u64 {
+        self.sink.counts.get(cause)
+    }
+}
+
+#[test]
+fn versions_preset_their_options() {
+    let names = [
+        "target",
+        "tupdate",
+        "alpha",
+        "beta",
+        "limit",
+        "arithmetic",
+        "timer",
+        "scheduler",
+        "step_rule",
+        "min_qlen_step",
+        "overload",
+        "l_drop",
+    ];
+    let table: Vec<String> = presets::VERSIONS
+        .iter()
+        .map(|name| {
+            let options = options(&[version(name)]);
+            let cells = names.map(|n| options.get(n).map_or("-".to_owned(), text));
+            format!("{name}: {}", cells.join(" "))
+        })
+        .collect();
+    assert_eq!(
+        table,
+        [
+            "linux-6.17: 15000000ns 16000000ns 0.16015625 3.19921875 10000p div64 hrtimer credit enqueue 0 drop -",
+            "dualpi2-2019-02-21: 20000000ns 32000000ns 0.3125 3.125 10000p ticks jiffies ts-fifo dequeue 0 - 0",
+            "dualpi2-2019-wrr-counter: 20000000ns 32000000ns 0.3125 3.125 10000p ticks jiffies wrr-counter dequeue 0 - 0",
+            "dualpi2-2019-wrr-percent: 20000000ns 32000000ns 0.3125 3.125 10000p ticks jiffies wrr-percent dequeue 0 - 0",
+            "dualpi2-2019-refactored: 15000000ns 16000000ns 0.16015625 3.19921875 10000p div127 hrtimer credit enqueue 2 drop -",
+        ]
+    );
+    // What is given stays.
+    let own = options(&[
+        version("dualpi2-2019-02-21"),
+        ("target", Value::Time(MS(15))),
+    ]);
+    assert_eq!(own.time("target"), MS(15));
+}
+
+#[test]
+fn gains_of_each_arithmetic() {
+    // Hz that the internal gain of nominal 0.3125 and 3.125 amounts to.
+    let hz = |unit: Arithmetic, nominal: f64| {
+        let gain = unit.gain(nominal) as f64 / ONE as f64;
+        match unit {
+            Arithmetic::Div64 => gain * 1e9 / 64.0,
+            Arithmetic::Div127 => gain * 1e9 / 127.0,
+            Arithmetic::Ticks => gain * 15_625_000.0,
+            Arithmetic::Nanoseconds => gain * 1e9,
+        }
+    };
+    let both = |unit, alpha, beta| {
+        let round = |hz: f64| (hz * 1000.0).round() / 1000.0;
+        (round(hz(unit, alpha)), round(hz(unit, beta)))
+    };
+    assert_eq!(both(Arithmetic::Ticks, 0.3125, 3.125), (0.309, 3.114));
+    assert_eq!(both(Arithmetic::Nanoseconds, 0.3125, 3.125), (0.233, 2.794));
+    let (alpha, beta) = (41.0 / 256.0, 819.0 / 256.0);
+    assert_eq!(both(Arithmetic::Div127, alpha, beta), (0.081, 1.611));
+    assert_eq!(both(Arithmetic::Div64, alpha, beta), (0.16, 3.198));
+    assert_eq!(Arithmetic::Div64.gain(alpha), 44);
+    assert_eq!(Arithmetic::Div64.gain(beta), 879);
+}
+
+fn params(set: Set) -> Params {
+    queue(set).params
+}
+
+#[test]
+fn the_controller_by_hand() {
+    let p = params(&[]);
+    let mut v = Vars::default();
+    // 20 ms after nothing: 44 x 5 ms + 879 x 20 ms, over 64.
+    v.update(&p, MS(20));
+    assert_eq!(
+        v.prob,
+        ((44 * 5_000_000 + 879 * 20_000_000_u64) / 64) as u32
+    );
+    // The same delay again: alpha alone.
+    let before = v.prob;
+    v.update(&p, MS(20));
+    assert_eq!(v.prob - before, 44 * 5_000_000 / 64);
+    // 12 ms: 44 x -3 ms + 879 x -8 ms.
+    let before = v.prob;
+    v.update(&p, MS(12));
+    assert_eq!(
+        before - v.prob,
+        (44 * 3_000_000 + 879 * 8_000_000_u64).div_euclid(64) as u32
+    );
+    // Down to 0 and not through it.
+    v.update(&p, Time::ZERO);
+    assert_eq!(v.prob, 0);
+    // Up to 1 and not through it.
+    v.prob = u32::MAX - 10;
+    v.update(&p, MS(20));
+    assert_eq!(v.prob, u32::MAX);
+    // A step of more than 1 is cut to 32 bits: 1 s of change is 3.2 x 2^32.
+    v = Vars::default();
+    v.update(&p, Time::from_secs(1));
+    let sum = 44 * 985_000_000_u64 + 879 * 1_000_000_000;
+    assert_eq!(u64::from(v.prob), (sum / 64) & ONE);
+
+    // Overflow: p stops at 1/k.
+    let p = params(&[("overload", Value::Word("overflow"))]);
+    v.prob = u32::MAX / 2;
+    v.last = 20_000_000;
+    v.update(&p, MS(20));
+    assert_eq!(v.prob, u32::MAX / 2);
+    // Ticks: 85 and 856 per 64 ns.
+    let p = params(&[version("dualpi2-2019-02-21")]);
+    v = Vars::default();
+    v.update(&p, MS(32));
+    assert_eq!(v.prob, 85 * 12 * 15_625 + 856 * 32 * 15_625);
+}
+
+#[test]
+fn timers() {
+    let at = |set: Set| {
+        let mut queue = queue(set);
+        let mut sink = Sink::new(1, Time::ZERO);
+        let first = queue.timer(Time::ZERO, &mut sink).unwrap();
+        (first, queue.timer(first, &mut sink).unwrap())
+    };
+    assert_eq!(at(&[]), (MS(16), MS(32)));
+    let tupdate = ("tupdate", Value::Time(MS(15)));
+    assert_eq!(at(std::slice::from_ref(&tupdate)), (MS(15), MS(30)));
+    // Four jiffies of 4 ms.
+    let old = version("dualpi2-2019-02-21");
+    assert_eq!(at(&[tupdate, old]), (MS(16), MS(32)));
+}
+
+#[test]
+fn the_delay_is_the_larger_of_the_heads() {
+    let mut b = Bench::new(&[], 0.0);
+    b.put(Ecn::Ect1, 1_000);
+    b.now = MS(3);
+    b.put(Ecn::NotEct, 1_000);
+    b.now = MS(16);
+    b.queue.timer(Time::ZERO, &mut b.sink);
+    b.queue.timer(MS(16), &mut b.sink);
+    assert_eq!(b.queue.vars.last, 16_000_000);
+    b.get();
+    b.queue.timer(MS(32), &mut b.sink);
+    assert_eq!(b.queue.vars.last, 29_000_000);
+}
+
+/// Shares of each verdict over `n` packets.
+fn shares(p: &Params, prob: f64, scalable: bool, capable: bool) -> [f64; 3] {
+    let v = Vars {
+        prob: (prob * ONE as f64) as u32,
+        last: 0,
+    };
+    let mut rng = Stream::new(7, "dualpi2", "shares");
+    let n = 100_000;
+    let mut counts = [0_u32; 3];
+    for _ in 0..n {
+        match v.verdict(p, scalable, capable, 50_000, &mut rng) {
+            Verdict::Pass => {}
+            Verdict::Mark => counts[0] += 1,
+            Verdict::Drop => counts[1] += 1,
+            Verdict::Overload => counts[2] += 1,
+        }
+    }
+    counts.map(|c| f64::from(c) / f64::from(n))
+}
+
+fn near(found: [f64; 3], expected: [f64; 3]) {
+    for (a, b) in found.iter().zip(expected) {
+        // Four standard deviations of a share of 100,000; exact at 0 and 1.
+        let tolerance = 4.0 * (b * (1.0 - b) / 100_000.0).sqrt();
+        assert!(
+            (a - b).abs() <= tolerance + 1e-12,
+            "{found:?}, {expected:?}"
+        );
+    }
+}
+
+#[test]
+fn classic_is_the_square_of_half_the_scalable_probability() {
+    let p = params(&[]);
+    for prob in [0.03, 0.1, 0.25, 0.4] {
+        near(shares(&p, prob, true, true), [2.0 * prob, 0.0, 0.0]);
+        near(shares(&p, prob, false, false), [0.0, prob * prob, 0.0]);
+        near(shares(&p, prob, false, true), [prob * prob, 0.0, 0.0]);
+    }
+    let p = params(&[("coupling_factor", Value::Int(4))]);
+    near(shares(&p, 0.1, true, true), [0.4, 0.0, 0.0]);
+}
+
+#[test]
+fn overload_in_each_of_its_forms() {
+    // k p = 1.4: p squared is 0.49.
+    let p = params(&[]);
+    near(shares(&p, 0.7, true, true), [0.51, 0.0, 0.49]);
+    near(shares(&p, 0.7, false, true), [0.0, 0.0, 0.49]);
+    near(shares(&p, 0.7, false, false), [0.0, 0.49, 0.0]);
+    // Without drops: all of L marked, C at 1/k squared.
+    for set in [
+        ("overload", Value::Word("overflow")),
+        ("l_drop", Value::Int(0)),
+    ] {
+        let p = params(&[set]);
+        assert_eq!(p.overload, Overload::Overflow);
+        near(shares(&p, 0.5, true, true), [1.0, 0.0, 0.0]);
+        near(shares(&p, 0.5, false, true), [0.25, 0.0, 0.0]);
+    }
+    // l_drop 60: from k p = 0.6 on nothing counts as ECN-capable, and none is marked.
+    let p = params(&[version("dualpi2-2019-02-21"), ("l_drop", Value::Int(60))]);
+    near(shares(&p, 0.299, true, true), [0.598, 0.0, 0.0]);
+    near(shares(&p, 0.301, true, true), [0.0, 0.0, 0.301 * 0.301]);
+    near(shares(&p, 0.301, false, true), [0.0, 0.0, 0.301 * 0.301]);
+    near(shares(&p, 0.301, false, false), [0.0, 0.301 * 0.301, 0.0]);
+}
+
+#[test]
+fn nothing_happens_below_two_frames() {
+    let p = params(&[]);
+    let v = Vars {
+        prob: u32::MAX,
+        last: 0,
+    };
+    let mut rng = Stream::new(1, "dualpi2", "test");
+    let at = |backlog, rng: &mut Stream| v.verdict(&p, true, true, backlog, rng);
+    assert_eq!(at(3_027, &mut rng), Verdict::Pass);
+    assert_ne!(at(3_028, &mut rng), Verdict::Pass);
+    // At the dequeue without the packet itself: the fourth of four is safe.
+    let mut b = Bench::new(&[], 1.0);
+    for _ in 0..3 {
+        b.put(Ecn::NotEct, 1_514);
+    }
+    assert!(b.get().is_some());
+    assert_eq!(
+        b.count(Cause::Aqm),
+        1,
+        "the first saw 3028 bytes, the second 1514"
+    );
+}
+
+#[test]
+fn step_by_time() {
+    // 1 ms exactly is not above it.
+    for (us, marked) in [(1_000, false), (1_001, true)] {
+        let mut b = Bench::new(&[], 0.0);
+        b.put(Ecn::Ect1, 1_000);
+        b.now = Time::from_us(us);
+        let ecn = b.get().unwrap().ecn;
+        assert_eq!(ecn == Ecn::Ce, marked, "{us} us");
+        assert_eq!(b.count(Cause::StepMark), u64::from(marked));
+        assert_eq!(b.count(Cause::Mark), 0);
+    }
+    // The versions before compare units of 1024 ns, with one more packet in L.
+    for (us, second, marked) in [
+        (1_025, true, false),
+        (1_026, true, true),
+        (9_000, false, false),
+    ] {
+        let mut b = Bench::new(&[version("dualpi2-2019-02-21")], 0.0);
+        b.put(Ecn::Ect1, 1_000);
+        if second {
+            b.put(Ecn::Ect1, 1_000);
+        }
+        b.now = Time::from_us(us);
+        assert_eq!(b.get().unwrap().ecn == Ecn::Ce, marked, "{us} us");
+    }
+    // ECT(0) stays in C, without step, unless any_ect.
+    for any in [false, true] {
+        let mut b = Bench::new(&[("any_ect", Value::Bool(any))], 0.0);
+        b.put(Ecn::Ect0, 1_000);
+        b.now = MS(10);
+        assert_eq!(b.get().unwrap().ecn == Ecn::Ce, any);
+    }
+    // A packet that came marked is not counted.
+    let mut b = Bench::new(&[], 0.0);
+    b.put(Ecn::Ce, 1_000);
+    b.now = MS(10);
+    assert_eq!(b.get().unwrap().ecn, Ecn::Ce);
+    assert_eq!(b.sink.counts.marks(), 0);
+}
+
+#[test]
+fn step_by_packets_and_the_smallest_queue() {
+    // Marked while more than two are left behind: three of six.
+    let marked = |set: Set| -> Vec<bool> {
+        let mut b = Bench::new(set, 0.0);
+        for _ in 0..6 {
+            b.put(Ecn::Ect1, 1_000);
+        }
+        b.now = MS(5);
+        std::iter::from_fn(|| b.get())
+            .map(|p| p.ecn == Ecn::Ce)
+            .collect()
+    };
+    let by_packets = ("step_thresh", Value::Packets(2));
+    assert_eq!(
+        marked(&[by_packets]),
+        [true, true, true, false, false, false]
+    );
+    // On arrival: the first two found less than two in L.
+    let two = ("min_qlen_step", Value::Int(2));
+    assert_eq!(marked(&[two]), [false, false, true, true, true, true]);
+    // On departure: the last leaves nothing behind.
+    let rule = ("step_rule", Value::Word("dequeue"));
+    assert_eq!(marked(&[rule]), [true, true, true, true, true, false]);
+}
+
+/// Bytes of C and L over `n` packets while both queues are always backlogged.
+fn served(set: Set, n: u32, len_l: u16, len_c: u16) -> (u64, u64) {
+    let mut b = Bench::new(set, 0.0);
+    let (mut c, mut l) = (0, 0);
+    for _ in 0..3 {
+        b.put(Ecn::NotEct, len_c);
+        b.put(Ecn::Ect1, len_l);
+    }
+    for _ in 0..n {
+        let packet = b.get().unwrap();
+        if packet.ecn == Ecn::NotEct {
+            c += u64::from(packet.len);
+            b.put(Ecn::NotEct, len_c);
+        } else {
+            l += u64::from(packet.len);
+            b.put(Ecn::Ect1, len_l);
+        }
+    }
+    (c, l)
+}
+
+#[test]
+fn shares_of_the_schedulers_are_exact() {
+    // Credit, 10 % by bytes: from -80 frames, 8 of L bring it to 0, 9 above, then
+    // one of C for nine of L.
+    assert_eq!(served(&[], 9 + 1_000, 1_000, 1_000).0, 99_000 + 1_000);
+    // Of bytes, not of packets: C in frames three times as long.
+    let (c, l) = served(&[], 30_000, 500, 1_500);
+    let share = c as f64 / (c + l) as f64;
+    assert!((share - 0.1).abs() < 0.0005, "{share}");
+    let (c, l) = served(
+        &[("classic_protection", Value::Int(30))],
+        10_000,
+        1_000,
+        1_000,
+    );
+    let share = c as f64 / (c + l) as f64;
+    assert!((share - 0.3).abs() < 0.01, "{share}");
+
+    // Counted: C once after N of L, with no time shift in the way.
+    let counter = |n| {
+        let set = [
+            version("dualpi2-2019-wrr-counter"),
+            ("wrr_ratio", Value::Int(n)),
+            ("tshift", Value::Time(Time::ZERO)),
+            ("scheduler", Value::Word("wrr-counter")),
+        ];
+        let mut b = Bench::new(&set, 0.0);
+        // C waits longer than L ever does.
+        for _ in 0..200 {
+            b.put(Ecn::NotEct, 1_000);
+        }
+        let mut c = 0;
+        for n in 0..1_100 {
+            b.now = Time::from_us(10 * (n + 1));
+            b.put(Ecn::Ect1, 1_000);
+            c += u64::from(b.get().unwrap().ecn == Ecn::NotEct);
+        }
+        c
+    };
+    // 1100 / 11 and 1100 / 16.
+    assert_eq!((counter(10), counter(15)), (100, 68));
+    // Percent: 9 to 1 and 5 to 1.
+    let percent = |x| {
+        let set = [
+            version("dualpi2-2019-wrr-percent"),
+            ("classic_protection", Value::Int(x)),
+        ];
+        served(&set, 6_000, 1_000, 1_000).0 / 1_000
+    };
+    assert_eq!((percent(10), percent(15)), (600, 1_000));
+    // No protection: C waits for ever.
+    assert_eq!(percent(0), 0);
+}
+
+#[test]
+fn time_shifted_fifo() {
+    let first = |delay_c: u64, delay_l: u64, speed: i64| {
+        let set = [version("dualpi2-2019-02-21"), ("tspeed", Value::Int(speed))];
+        let mut b = Bench::new(&set, 0.0);
+        let end = 100;
+        for (delay, ecn) in [(delay_c, Ecn::NotEct), (delay_l, Ecn::Ect1)] {
+            b.now = MS(end - delay);
+            b.put(ecn, 1_000);
+        }
+        b.now = MS(end);
+        b.get().unwrap().ecn
+    };
+    // 40 ms of lead; a tie goes to L.
+    assert_ne!(first(50, 10, 0), Ecn::NotEct);
+    assert_eq!(first(51, 10, 0), Ecn::NotEct);
+    // L's delay counts four times.
+    assert_ne!(first(80, 10, 2), Ecn::NotEct);
+    assert_eq!(first(81, 10, 2), Ecn::NotEct);
+}
+
+#[test]
+fn credit_moves_only_with_what_is_sent_against_another() {
+    let mut b = Bench::new(&[], 0.0);
+    let start = f64::from(MTU) * -80.0;
+    assert_eq!(b.queue.scheduler.gauge(), start);
+    b.put(Ecn::Ect1, 1_000);
+    b.get();
+    assert_eq!(b.queue.scheduler.gauge(), start, "C was empty");
+    b.put(Ecn::NotEct, 1_000);
+    b.put(Ecn::Ect1, 1_000);
+    b.get();
+    assert_eq!(b.queue.scheduler.gauge(), start + 10.0 * 1_000.0);
+    b.get();
+    assert_eq!(b.queue.scheduler.gauge(), start + 10_000.0, "L was empty");
+    assert!(b.get().is_none());
+    assert_eq!(b.queue.scheduler.gauge(), start, "both empty: anew");
+
+    // Dropped on the way out: no credit. p = 1: every one of C and L above two frames.
+    let mut b = Bench::new(&[], 1.0);
+    for _ in 0..4 {
+        b.put(Ecn::NotEct, 1_514);
+        b.put(Ecn::Ect1, 1_514);
+    }
+    let sent = b.get().unwrap();
+    assert_eq!(sent.ecn, Ecn::NotEct);
+    assert_eq!(b.count(Cause::Overload), 4);
+    assert_eq!(b.count(Cause::Aqm), 2);
+    assert_eq!(b.queue.scheduler.gauge(), start);
+}
+
+#[test]
+fn drops_where_it_is_told() {
+    // Six frames at p = 1: on arrival the third finds two frames, on departure the
+    // fourth from the end leaves three behind.
+    let arrive = |place| {
+        let mut b = Bench::new(&[("drop", Value::Word(place))], 1.0);
+        for _ in 0..6 {
+            b.put(Ecn::NotEct, 1_514);
+        }
+        (b.count(Cause::Aqm), b.queue.backlog().packets)
+    };
+    assert_eq!(arrive("enqueue"), (4, 2));
+    assert_eq!(arrive("dequeue"), (0, 6));
+}
+
+#[test]
+fn limits_by_packets_and_memory() {
+    let overflows = |set: Set| {
+        let mut b = Bench::new(set, 0.0);
+        for n in 0..10 {
+            let ecn = [Ecn::NotEct, Ecn::Ect1][n % 2];
+            let mut packet = Packet::new(0, 1_514, ecn);
+            packet.payload = 1_448;
+            b.sink.arrive(&packet, b.now);
+            b.queue.enqueue(packet, b.now, &mut b.sink);
+        }
+        let first = b.count(Cause::Overflow);
+        while b.get().is_some() {}
+        assert_eq!(b.queue.memory, 0);
+        first
+    };
+    assert_eq!(overflows(&[("limit", Value::Packets(4))]), 6);
+    // 2280 bytes of memory each: four fit into 9120, three below.
+    assert_eq!(overflows(&[("memlimit", Value::Bytes(Bytes(9_120)))]), 6);
+    assert_eq!(overflows(&[("memlimit", Value::Bytes(Bytes(9_119)))]), 7);
+    assert_eq!(queue(&[]).memlimit, 30_280_000);
+    assert_eq!(
+        queue(&[version("dualpi2-2019-refactored")]).memlimit,
+        u64::MAX
+    );
+}
+
+#[test]
+fn max_rtt_tunes_as_tc_does() {
+    let tuned = |set: Set| {
+        let o = options(set);
+        ["target", "tupdate"]
+            .map(|n| o.time(n).ns() / 1_000)
+            .map(|n| n as f64)
+            .into_iter()
+            .chain(["alpha", "beta"].map(|n| o.float(n) * 256.0))
+            .collect::<Vec<_>>()
+    };
+    // 0.1 x 16.666 ms / (100 ms)^2 = 0.1667 Hz: 42/256; 0.3 / 100 ms = 3 Hz.
+    let max = ("max_rtt", Value::Time(MS(100)));
+    assert_eq!(
+        tuned(std::slice::from_ref(&max)),
+        [16_666.0, 16_666.0, 42.0, 768.0]
+    );
+    // tupdate is at most a third of the largest.
+    let typical = ("typical_rtt", Value::Time(MS(50)));
+    assert_eq!(
+        tuned(&[max.clone(), typical]),
+        [50_000.0, 33_333.0, 85.0, 768.0]
+    );
+    // Alone: the largest is six times as long.
+    let typical = ("typical_rtt", Value::Time(MS(20)));
+    assert_eq!(tuned(&[typical]), [20_000.0, 20_000.0, 35.0, 640.0]);
+    let typical = ("typical_rtt", Value::Time(MS(101)));
+    assert_eq!(refused(&[max.clone(), typical]), "typical_rtt");
+    assert_eq!(refused(&[max, ("target", Value::Time(MS(1)))]), "target");
+    let slow = ("max_rtt", Value::Time(Time::from_secs(20)));
+    assert_eq!(refused(&[slow]), "max_rtt");
+}
+
+#[test]
+fn options_that_make_no_sense() {
+    let bytes = ("step_thresh", Value::Bytes(Bytes(1_000)));
+    assert_eq!(refused(&[bytes]), "step_thresh");
+    let both = [("l_drop", Value::Int(1)), ("overload", Value::Word("drop"))];
+    assert_eq!(refused(&both), "l_drop");
+}
+
+#[test]
+fn statistics_start_anew_where_asked() {
+    for reset in [false, true] {
+        let mut b = Bench::new(&[("reset_statistics", Value::Bool(reset))], 0.0);
+        let read = |b: &mut Bench| {
+            b.put(Ecn::Ect1, 1_000);
+            let mut gauges = Vec::new();
+            b.queue.gauges(b.now, &mut gauges);
+            gauges[5]
+        };
+        assert_eq!(
+            (read(&mut b), read(&mut b)),
+            if reset { (1.0, 1.0) } else { (1.0, 2.0) }
+        );
+    }
+}
+
+/// A load on L and C in multiples of 10 Mbit/s, 1000-byte packets for 40 s; over the
+/// last 20 s the mean sojourn times of L and C in ms, and the share of all dropped.
+fn load(entry: &Entry<Build>, opts: &Options, l: f64, c: f64) -> (f64, f64, f64, Sink) {
+    let rate = Rate(10_000_000);
+    let context = QueueContext {
+        rate,
+        mtu: MTU,
+        rng: Stream::new(1, "dualpi2", "queue"),
+    };
+    let mut queue = (entry.build)(opts, context);
+    let mut sink = Sink::new(1, Time::from_secs(20));
+    let slot = rate.time_for(1_000);
+    let mut timer = queue.timer(Time::ZERO, &mut sink).unwrap();
+    let (mut now, mut credit) = (Time::ZERO, [0.0, 0.0]);
+    let mut sums = [(0.0, 0_u32); 2];
+    while now < Time::from_secs(40) {
+        for (class, (load, ecn)) in [(l, Ecn::Ect1), (c, Ecn::NotEct)].into_iter().enumerate() {
+            credit[class] += load;
+            while credit[class] >= 1.0 {
+                credit[class] -= 1.0;
+                let mut packet = Packet::new(0, 1_000, ecn);
+                packet.stamp = now;
+                sink.arrive(&packet, now);
+                queue.enqueue(packet, now, &mut sink);
+            }
+        }
+        if let Dequeue::Packet(packet) = queue.dequeue(now, &mut sink) {
+            sink.forward(&packet, now);
+            if now >= Time::from_secs(20) {
+                let (sum, n) = &mut sums[usize::from(packet.ecn == Ecn::NotEct)];
+                *sum += now.since(packet.stamp).ns() as f64 / 1e6;
+                *n += 1;
+            }
+        }
+        now += slot;
+        while timer <= now {
+            timer = queue.timer(timer, &mut sink).unwrap();
+        }
+    }
+    let mean = |(sum, n): (f64, u32)| sum / f64::from(n.max(1));
+    let dropped = sink.counts.drops() as f64 / sink.flows[0].arrived as f64;
+    (mean(sums[0]), mean(sums[1]), dropped, sink)
+}
+
+#[test]
+fn the_target_moves_to_the_queue_that_is_overloaded() {
+    let o = options(&[]);
+    // C at 1.3 times the rate beside a light L: C at the target, L empty.
+    let (l, c, dropped, _) = load(&ENTRY, &o, 0.05, 1.3);
+    assert!((c - 15.0).abs() < 0.75, "C {c} ms");
+    assert!(l < 1.7, "L {l} ms");
+    assert!((dropped - 0.35 / 1.35).abs() < 0.01, "{dropped}");
+    // L at 1.5 times the rate: it has the target now, and C is the short queue.
+    let (l, c, dropped, sink) = load(&ENTRY, &o, 1.5, 0.05);
+    assert!((l - 15.0).abs() < 0.75, "L {l} ms");
+    assert!(c < 15.0, "C {c} ms");
+    assert!((dropped - 0.55 / 1.55).abs() < 0.01, "{dropped}");
+    assert!(sink.counts.get(Cause::Overload) > 0);
+}
+
+#[test]
+fn pi2_alone_holds_its_target() {
+    let entry = &crate::aqm::pi2::ENTRY;
+    let mut o = defaults(entry.options);
+    let (_, c, dropped, sink) = load(entry, &o, 0.0, 1.5);
+    assert!((c - 15.0).abs() < 0.75, "{c} ms");
+    assert!((dropped - 1.0 / 3.0).abs() < 0.005, "{dropped}");
+    assert_eq!(sink.counts.get(Cause::Overload), 0);
+    // Scalable packets of an overload are dropped with the square too.
+    o.set("scalable", Value::Word("ect1"));
+    let (l, _, dropped, sink) = load(entry, &o, 1.5, 0.0);
+    assert!((l - 15.0).abs() < 0.75, "{l} ms");
+    assert!((dropped - 1.0 / 3.0).abs() < 0.005, "{dropped}");
+    assert_eq!(sink.counts.get(Cause::Aqm), 0);
+}

@@ -1,0 +1,183 @@
+//! PI2: the controller of DualPI2 over one queue (De Schepper et al., CoNEXT 2016).
+//!
+//! Classic packets are dropped, or marked with `ecn`, with the square of p; with
+//! `scalable` those of scalable senders are marked with k p. The arithmetic is that of
+//! Linux's sch_dualpi2 (see dualpi2.rs), as are the defaults; the delay is the
+//! head's sojourn time. Linux has no PI2 alone. Above k p = 1 with scalable marking,
+//! ECN-capable packets are dropped with p squared too.
+//!
+//! No known deviations.
+
+use tailback_record::Cause;
+
+use super::dualpi2::core::{ONE, Params, Vars, Verdict};
+use super::dualpi2::{COUPLING, GAIN, LIMIT, scalable, single};
+use super::fifo::{Limit, Packets};
+use super::{Backlog, Build, Dequeue, Queue, Sink};
+use crate::packet::{Ecn, Packet};
+use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
+use crate::rng::Stream;
+use crate::units::Time;
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "pi2",
+    doc: "PI2: one queue, dropping with the square of a PI controller's probability.",
+    follows: "De Schepper et al. 2016, in the arithmetic of Linux 7.3 sch_dualpi2",
+    options: &[
+        Opt {
+            doc: "Most that may be queued, in packets; more is dropped at the tail.",
+            ..LIMIT
+        },
+        Opt {
+            name: "target",
+            doc: "Queueing delay it aims at.",
+            kind: Kind::Time {
+                min: Time::from_us(1),
+            },
+            default: Some("15ms"),
+            tc: None,
+        },
+        Opt {
+            name: "tupdate",
+            doc: "Time between two updates of the probability.",
+            kind: Kind::Time {
+                min: Time::from_us(1),
+            },
+            default: Some("16ms"),
+            tc: None,
+        },
+        Opt {
+            name: "alpha",
+            doc: "Gain of the distance from the target, Hz, in 256ths.",
+            kind: GAIN,
+            default: Some("0.16015625"),
+            tc: None,
+        },
+        Opt {
+            name: "beta",
+            doc: "Gain of the change of the delay, Hz, in 256ths.",
+            kind: GAIN,
+            default: Some("3.19921875"),
+            tc: None,
+        },
+        COUPLING,
+        Opt {
+            name: "ecn",
+            doc: "Whether ECN-capable packets are marked instead of dropped.",
+            kind: Kind::Bool,
+            default: Some("false"),
+            tc: None,
+        },
+        Opt {
+            name: "scalable",
+            doc: "Which packets are marked with k p: none, those of L4S (ECT(1)), or every ECN-capable one.",
+            kind: Kind::Word(&["none", "ect1", "any"]),
+            default: Some("none"),
+            tc: None,
+        },
+    ],
+    kernel: Kernel::None,
+    finish: no_finish,
+    build: |options, context| {
+        Box::new(Pi2 {
+            packets: Packets::default(),
+            limit: Limit::of(options.get("limit")),
+            params: Params {
+                // With nothing coupled there is no overload below p = 1.
+                k: match options.word("scalable") {
+                    "none" => 1,
+                    _ => options.int("coupling_factor").unsigned_abs(),
+                },
+                ..single(options, context.mtu)
+            },
+            vars: Vars::default(),
+            ecn: options.bool("ecn"),
+            scalable: match options.word("scalable") {
+                "ect1" => Some(false),
+                "any" => Some(true),
+                _ => None,
+            },
+            next_update: Time::NEVER,
+            rng: context.rng,
+        })
+    },
+};
+
+/// The discipline.
+#[derive(Debug)]
+pub struct Pi2 {
+    packets: Packets,
+    limit: Limit,
+    params: Params,
+    vars: Vars,
+    /// ECN-capable packets are marked.
+    ecn: bool,
+    /// Scalable marking, and whether of ECT(0) too.
+    scalable: Option<bool>,
+    next_update: Time,
+    rng: Stream,
+}
+
+impl Queue for Pi2 {
+    #[inline]
+    fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
+        if self.packets.has_room(self.limit, packet.len) {
+            self.packets.push(packet);
+        } else {
+            sink.drop(&packet, Cause::Overflow, now);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
+        while let Some(mut packet) = self.packets.pop() {
+            let scalable = self.scalable.is_some_and(|any| scalable(packet.ecn, any));
+            let capable = packet.ecn.is_capable() && (self.ecn || scalable);
+            let backlog = self.packets.bytes();
+            match self
+                .vars
+                .verdict(&self.params, scalable, capable, backlog, &mut self.rng)
+            {
+                Verdict::Mark if packet.ecn != Ecn::Ce => {
+                    sink.mark(&mut packet, Cause::Mark, now);
+                }
+                Verdict::Pass | Verdict::Mark => {}
+                Verdict::Drop => {
+                    sink.drop(&packet, Cause::Aqm, now);
+                    continue;
+                }
+                Verdict::Overload => {
+                    sink.drop(&packet, Cause::Overload, now);
+                    continue;
+                }
+            }
+            return Dequeue::Packet(packet);
+        }
+        Dequeue::Empty
+    }
+
+    fn timer(&mut self, now: Time, _sink: &mut Sink) -> Option<Time> {
+        if self.next_update == Time::NEVER {
+            self.next_update = now + self.params.tupdate;
+        } else if now >= self.next_update {
+            let head = self.packets.front();
+            let delay = head.map_or(Time::ZERO, |head| now.since(head.stamp));
+            self.vars.update(&self.params, delay);
+            self.next_update = now + self.params.tupdate;
+        }
+        Some(self.next_update)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.packets.backlog()
+    }
+
+    fn gauges(&self, _now: Time, out: &mut Vec<f64>) {
+        out.push(f64::from(self.vars.prob) / ONE as f64);
+    }
+
+    fn gauge_names(&self) -> &'static [&'static str] {
+        &["pi2_probability"]
+    }
+}
