@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tailback.cli.options import jobs_option, json_option, set_option
+from tailback.cli.options import json_option, set_option
 
 if TYPE_CHECKING:
     from tailback.kernel.kit import Kit
@@ -42,7 +42,12 @@ def kernel() -> None:
     metavar="[NAME=]DIR",
     help="Build a qdisc or congestion control from its sources for the kit. Can be repeated.",
 )
-@jobs_option
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Compilers at once [default: all cores]",
+)
 @json_option
 def build(
     origin: Path | None,

@@ -101,7 +101,8 @@ def _tables(
         f["completion_s"] is not None for r in results.points for f in r.summary["flows"]
     )
     # Of few scenarios, so that a column is there where somebody marks them.
-    sce = (SCE,) if any(r.summary["queue"]["sce_marks"] for r in results.points) else ()
+    queues = (q for r in results.points for q in r.summary["queues"].values())
+    sce = (SCE,) if any(q["sce_marks"] for q in queues) else ()
     quantities = (*FLOW, *sce, *((DONE,) if completes else ()))
     of_link = (*LINK, *sce)
     with_jain = any(len(run.summary["flows"]) > 1 for run in results.points)

@@ -13,8 +13,6 @@
 //! wrap after 73 minutes); a packet that CoDel has just marked is not counted
 //! a second time by `ce_threshold`. `sce` is not in Linux; see sce.rs.
 
-use tailback_record::Cause;
-
 use super::fifo::{Limit, Packets};
 use super::sce::{self, Marker};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
@@ -131,11 +129,7 @@ impl Codel {
 impl Queue for Codel {
     #[inline]
     fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
-        if self.packets.has_room(self.limit, packet.len) {
-            self.packets.push(packet);
-        } else {
-            sink.drop(&packet, Cause::Overflow, now);
-        }
+        self.packets.push_or_drop(packet, self.limit, now, sink);
     }
 
     #[inline]

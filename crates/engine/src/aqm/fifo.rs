@@ -116,6 +116,16 @@ impl Packets {
             Limit::Bytes(n) => self.bytes + u64::from(len) <= n,
         }
     }
+
+    /// Takes a packet at the tail, or drops it there if the limit is reached.
+    #[inline]
+    pub fn push_or_drop(&mut self, packet: Packet, limit: Limit, now: Time, sink: &mut Sink) {
+        if self.has_room(limit, packet.len) {
+            self.push(packet);
+        } else {
+            sink.drop(&packet, Cause::Overflow, now);
+        }
+    }
 }
 
 /// The discipline.
@@ -138,11 +148,7 @@ impl Fifo {
 impl Queue for Fifo {
     #[inline]
     fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
-        if self.packets.has_room(self.limit, packet.len) {
-            self.packets.push(packet);
-        } else {
-            sink.drop(&packet, Cause::Overflow, now);
-        }
+        self.packets.push_or_drop(packet, self.limit, now, sink);
     }
 
     #[inline]

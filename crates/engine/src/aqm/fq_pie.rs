@@ -38,15 +38,7 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: Some("limit PACKETS"),
         },
         fair::FLOWS,
-        Opt {
-            name: "target",
-            doc: "Queueing delay it aims at.",
-            kind: Kind::Time {
-                min: Time::from_us(1),
-            },
-            default: Some("15ms"),
-            tc: None,
-        },
+        pie::TARGET,
         Opt {
             name: "tupdate",
             doc: "Time between two updates of the probabilities. Linux counts it in jiffies.",

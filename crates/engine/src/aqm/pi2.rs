@@ -13,6 +13,7 @@ use tailback_record::Cause;
 use super::dualpi2::core::{ONE, Params, Vars, Verdict};
 use super::dualpi2::{COUPLING, GAIN, LIMIT, scalable, single};
 use super::fifo::{Limit, Packets};
+use super::pie;
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::{Ecn, Packet};
 use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
@@ -29,15 +30,7 @@ pub const ENTRY: Entry<Build> = Entry {
             doc: "Most that may be queued, in packets; more is dropped at the tail.",
             ..LIMIT
         },
-        Opt {
-            name: "target",
-            doc: "Queueing delay it aims at.",
-            kind: Kind::Time {
-                min: Time::from_us(1),
-            },
-            default: Some("15ms"),
-            tc: None,
-        },
+        pie::TARGET,
         Opt {
             name: "tupdate",
             doc: "Time between two updates of the probability.",
@@ -122,11 +115,7 @@ pub struct Pi2 {
 impl Queue for Pi2 {
     #[inline]
     fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
-        if self.packets.has_room(self.limit, packet.len) {
-            self.packets.push(packet);
-        } else {
-            sink.drop(&packet, Cause::Overflow, now);
-        }
+        self.packets.push_or_drop(packet, self.limit, now, sink);
     }
 
     #[inline]

@@ -130,6 +130,17 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
+/// Delay aimed at, of the disciplines that know one default only.
+pub const TARGET: Opt = Opt {
+    name: "target",
+    doc: "Queueing delay it aims at.",
+    kind: Kind::Time {
+        min: Time::from_us(1),
+    },
+    default: Some("15ms"),
+    tc: None,
+};
+
 /// Gain of the distance.
 pub const ALPHA: Opt = Opt {
     name: "alpha",

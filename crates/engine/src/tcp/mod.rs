@@ -11,7 +11,6 @@
 //! | [`receiver`] | acknowledgement, SACK, ECN echo |
 //! | [`sce`] | the receiver's echo of SCE |
 //! | [`rtt`], [`ranges`] | estimator, sets of segments |
-//! | `timer` | when timers fire |
 //!
 //! Known deviations from Linux (what the kernel's packetdrill scripts say of
 //! this code stands in docs/packetdrill.md):

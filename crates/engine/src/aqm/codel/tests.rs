@@ -1,5 +1,7 @@
 //! CoDel's control law, its re-entry, and what it leaves alone.
 
+use tailback_record::Cause;
+
 use super::*;
 use crate::packet::Ecn;
 use crate::registry::Value;
