@@ -21,6 +21,13 @@ const SYN_LINEAR_TIMEOUTS: u32 = 4;
 /// Data segments of a connection that are not paced (`fq`'s initial quantum, in segments).
 const UNPACED: u64 = 10;
 
+/// How long a SYN that was sent again so often waits for its answer. The first
+/// timeouts do not double (Linux `tcp_syn_linear_timeouts`, since 6.5).
+pub fn syn_timeout(retransmits: u32) -> Time {
+    let doublings = retransmits.saturating_sub(SYN_LINEAR_TIMEOUTS);
+    Time(INITIAL_RTO.ns() << doublings.min(7)).min(MAX_RTO)
+}
+
 /// Which timer the one deadline of a sender stands for (Linux `icsk_pending`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimerKind {
@@ -321,10 +328,7 @@ impl Sender {
         syn.flags = flags::SYN;
         syn.sent = now;
         port.send(syn);
-        // The first timeouts of a SYN do not double (Linux `tcp_syn_linear_timeouts`, since 6.5).
-        let doublings = self.syn_retransmits.saturating_sub(SYN_LINEAR_TIMEOUTS);
-        let timeout = Time(INITIAL_RTO.ns() << doublings.min(7)).min(MAX_RTO);
-        self.set_timer(TimerKind::Retransmit, timeout);
+        self.set_timer(TimerKind::Retransmit, syn_timeout(self.syn_retransmits));
     }
 
     /// The SYN-ACK has arrived.
