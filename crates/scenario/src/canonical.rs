@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, Pacing, Plan, RatePlan, ReceiveBuffer, SceReceiver,
-    SeriesMode, TcpPlan, TrafficPlan,
+    Algorithm, ConnectionsPlan, FlowPlan, Growth, LinkMode, Pacing, Plan, RatePlan, ReceiveBuffer,
+    SceReceiver, SeriesMode, TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::{Kind, Opt, Options, Value};
 
@@ -271,6 +271,7 @@ fn same_source(a: &TrafficPlan, b: &TrafficPlan) -> bool {
         stop,
         rtt,
         route,
+        connections,
         hosts,
         dscp,
     } = a;
@@ -278,6 +279,7 @@ fn same_source(a: &TrafficPlan, b: &TrafficPlan) -> bool {
         && (hosts, *dscp) == (&b.hosts, b.dscp)
         && *options == b.options
         && *route == b.route
+        && *connections == b.connections
 }
 
 fn object(json: Json) -> Map<String, Json> {
@@ -374,6 +376,22 @@ fn source_json(source: &TrafficPlan) -> Map<String, Json> {
         "rtt": source.rtt.0,
         "route": source.route,
     }));
+    if let Some(connections) = &source.connections {
+        let ConnectionsPlan {
+            cc,
+            module,
+            ecn,
+            back,
+            tcp,
+            // One of its options.
+            limit: _,
+        } = connections.as_ref();
+        let module = module.as_deref();
+        map.insert("cc".to_owned(), algorithm(Registry::Cc, cc, module));
+        map.insert("ecn".to_owned(), json!(ecn));
+        map.insert("back".to_owned(), json!(back));
+        map.insert("tcp".to_owned(), tcp_json(tcp));
+    }
     hosts_json(&mut map, source.hosts.as_ref(), source.dscp);
     map
 }

@@ -108,6 +108,7 @@ def _tables(
     with_jain = any(len(run.summary["flows"]) > 1 for run in results.points)
 
     titles = paths if layout.full_paths else short_names(paths, {"flow", "link", "cc", "aqm"})
+    requests, more = _requests(groups, paths, titles, layout)
     flows = _table([*titles, "flow", "cc"], quantities, layout)
     flows.title = results.title or None
     links = _table([*titles, "link", "aqm"], of_link, layout)
@@ -145,9 +146,57 @@ def _tables(
             rows["links"].append(cells)
 
     hidden = _fill(flows, rows["flows"], layout)
+    hidden += more
     if layout.together:
-        return [flows], hidden
-    return [flows, links], hidden + _fill(links, rows["links"], layout)
+        return [flows, *requests], hidden
+    return [flows, links, *requests], hidden + _fill(links, rows["links"], layout)
+
+
+def _requests(
+    groups: Sequence[Sequence[Run]], paths: Sequence[str], titles: Sequence[str], layout: Layout
+) -> tuple[list[Table], int]:
+    """A table of the sources that have requests: how long they took, by size."""
+    sources = [
+        (group, i, part)
+        for group in groups
+        for i, part in enumerate(group[0].summary["traffic"])
+        if "completions" in part
+    ]
+    bounds = sorted(
+        {bin_["upto_bytes"] for _, _, part in sources for bin_ in part["completions"]["bins"]}
+    )
+    if not bounds:
+        return [], 0
+    quantities: list[tuple[str, Value]] = [
+        ("requests", lambda part: part["completions"]["started"]),
+        ("done", lambda part: part["completions"]["completed"]),
+        *((f"{_size(upto)} ms", partial(_mean_ms, upto=upto)) for upto in bounds),
+    ]
+    table = _table([*titles, "source"], quantities, layout)
+    table.title = "mean completion time of requests by size, up to"
+    rows = []
+    for group, i, part in sources:
+        values = [_over_seeds(group, value, partial(_source, index=i)) for _, value in quantities]
+        labels = [group[0].labels.get(path, "") for path in paths]
+        rows.append([*_first(i, labels), part["name"], *values])
+    return [table], _fill(table, rows, layout)
+
+
+def _source(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = summary["traffic"][index]
+    return found
+
+
+def _mean_ms(part: Mapping[str, Any], upto: int) -> float | None:
+    for bin_ in part["completions"]["bins"]:
+        if bin_["upto_bytes"] == upto:
+            mean = bin_["completion_s"]["mean"]
+            return None if mean is None else 1e3 * mean
+    return None
+
+
+def _size(in_bytes: int) -> str:
+    return f"{in_bytes // 1_000_000} MB" if in_bytes >= 1_000_000 else f"{in_bytes // 1_000} kB"
 
 
 def _table(names: Iterable[str], quantities: Iterable[tuple[str, Value]], layout: Layout) -> Table:

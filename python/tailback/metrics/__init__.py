@@ -14,6 +14,7 @@ from tailback.metrics import (
     jain,
     occupancy,
     ratio,
+    requests,
     rtt,
     throughput,
     utilisation,
@@ -22,7 +23,18 @@ from tailback.metrics.base import Metric, On
 from tailback.metrics.groups import group_of, is_of
 from tailback.metrics.statistics import Estimate, estimate
 
-_MODULES = (throughput, rtt, delay, utilisation, occupancy, jain, ratio, completion, events)
+_MODULES = (
+    throughput,
+    rtt,
+    delay,
+    utilisation,
+    occupancy,
+    jain,
+    ratio,
+    completion,
+    events,
+    requests,
+)
 
 METRICS: tuple[Metric, ...] = tuple(metric for module in _MODULES for metric in module.METRICS)
 

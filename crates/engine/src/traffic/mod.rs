@@ -41,5 +41,10 @@ pub trait Source: Send {
 /// The constructor of a source: its options and its random stream.
 pub type Build = fn(&Options, Stream) -> Box<dyn Source>;
 
+/// Whether sources of this kind open TCP connections; the others send datagrams.
+pub fn connects(kind: &str) -> bool {
+    kind == web::ENTRY.name
+}
+
 /// Every traffic source: one line each.
 pub const ENTRIES: &[&Entry<Build>] = &[&cbr::ENTRY, &on_off::ENTRY, &web::ENTRY];

@@ -158,7 +158,7 @@ fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
             &mut no,
         );
         let kernel = find(traffic::ENTRIES, source.kind).map(|e| e.kernel);
-        if kernel != Some(Kernel::Agent) {
+        if kernel != Some(Kernel::Agent) || source.connections.is_some() {
             no.never(
                 &format!("{path}.kind"),
                 format!("{} is not played in the kernel", source.kind),

@@ -46,6 +46,7 @@ fn cbr(name: &str) -> TrafficPlan {
         stop: None,
         rtt: MS(20),
         route: vec![0],
+        connections: None,
         hosts: None,
         dscp: 0,
     }
