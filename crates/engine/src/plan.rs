@@ -159,6 +159,23 @@ impl Plan {
         own.chain(places).collect()
     }
 
+    /// What a connection of a source would have alone: the nominal rate of the
+    /// slowest link of its route, and the round-trip time with the delays of links.
+    pub fn alone(&self, source: &TrafficPlan) -> (Rate, Time) {
+        let links = |route: &[u32]| -> Vec<&LinkPlan> {
+            let known = route
+                .iter()
+                .filter_map(|link| self.links.get(*link as usize));
+            known.collect()
+        };
+        let (there, connections) = (links(&source.route), source.connections.as_ref());
+        let back = connections.map_or_else(Vec::new, |c| links(&c.back));
+        let rates = there.iter().map(|link| link.rate.nominal());
+        let delays = there.iter().chain(&back).map(|link| link.delay);
+        let rate = rates.min().unwrap_or_default();
+        (rate, delays.fold(source.rtt, |sum, delay| sum + delay))
+    }
+
     /// Hosts by number and DSCP, for each number in a packet ([`Plan::owners`]): hosts of
     /// the same name have one number, those without a name one for each pair.
     pub fn flow_info(&self) -> Vec<FlowInfo> {

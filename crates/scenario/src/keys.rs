@@ -578,8 +578,17 @@ pub(crate) static TRAFFIC: TableDef = TableDef {
             "1",
             "How many; several are named NAME/1, NAME/2, ...",
         ),
-        key("start", ANY_TIME, "0s", "First packet not before."),
-        optional("stop", ANY_TIME, "No packet from then on."),
+        key(
+            "start",
+            ANY_TIME,
+            "0s",
+            "First packet (of web: request) not before.",
+        ),
+        optional(
+            "stop",
+            ANY_TIME,
+            "No packet (of web: no request) from then on.",
+        ),
         optional(
             "rtt",
             POSITIVE_TIME,

@@ -165,9 +165,10 @@ impl Web {
 
     /// Adds to the outcome of a source what its connections did.
     pub fn finish(&mut self, source: usize, plan: &Plan, links: &[Link], out: &mut TrafficOutcome) {
-        let Some(connections) = &plan.traffic[source].connections else {
+        let traffic = &plan.traffic[source];
+        if traffic.connections.is_none() {
             return;
-        };
+        }
         out.sent_packets = self.stats(source as u32).map(|s| s.packets).sum();
         for (place, number) in self.places.iter().zip(self.first as usize..) {
             if place.source as usize == source {
@@ -179,16 +180,12 @@ impl Web {
         let Some(pool) = &mut self.pools[source] else {
             return;
         };
-        let traffic = &plan.traffic[source];
-        let rates = traffic.route.iter();
-        let rates = rates.map(|link| plan.links[*link as usize].rate.nominal().0);
-        let round = traffic.route.iter().chain(&connections.back);
-        let delays = round.map(|link| plan.links[*link as usize].delay.ns());
+        let (rate, rtt) = plan.alone(traffic);
         out.completions = Some(Completions {
             started: pool.started,
             refused: pool.refused,
-            rate_bit: rates.min().unwrap_or_default(),
-            rtt_ns: traffic.rtt.ns() + delays.sum::<u64>(),
+            rate_bit: rate.0,
+            rtt_ns: rtt.ns(),
             most_bytes: traffic.options.bytes("max"),
             done: std::mem::take(&mut pool.done),
         });

@@ -52,14 +52,17 @@ pub struct Lost {
 pub struct Events {
     ids: Vec<Option<SeriesId>>,
     names: Vec<String>,
+    /// The flow or source of each number in packets.
+    owners: Vec<usize>,
 }
 
 impl Events {
     /// For flows and sources of these names.
-    pub fn new(names: Vec<String>) -> Events {
+    pub fn new(names: Vec<String>, owners: Vec<usize>) -> Events {
         Events {
             ids: vec![None; names.len() * Cause::COUNT],
             names,
+            owners,
         }
     }
 
@@ -73,6 +76,7 @@ impl Events {
         at_ns: u64,
         backlog: u64,
     ) {
+        let flow = self.owners[flow];
         let id = *self.ids[flow * Cause::COUNT + cause as usize].get_or_insert_with(|| {
             let kind = if cause.is_drop() { "drop" } else { "mark" };
             let quantity = format!("{kind}.{}", cause.name());
