@@ -675,7 +675,12 @@ fn connections_of_a_source() {
     let tcp = web("tcp = { initial_cwnd = 2 }").0.connections.unwrap().tcp;
     assert_eq!(tcp.initial_cwnd, 2);
 
-    let both = text.replace("[bottleneck]", "[bottleneck]\nboth_directions = true");
+    let twin = "[[flows]]";
+    let both = text.replacen(
+        twin,
+        &format!("bottleneck.both_directions = true\n{twin}"),
+        1,
+    );
     let plan = load_ok(&format!("{both}reverse = true\n")).points[0]
         .plan
         .clone();
