@@ -165,6 +165,9 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
         KeyKind::Text => "a text in quotes".to_owned(),
         KeyKind::Hosts => "the names of two hosts, [\"a\", \"b\"]".to_owned(),
         KeyKind::Name => "a name of letters, digits, \"_\", \"-\" and \"+\"".to_owned(),
+        KeyKind::Class => {
+            "a name of 1 to 32 letters, digits, \"_\", \"-\" and \"+\"".to_owned()
+        }
         KeyKind::Rate => {
             "a rate such as \"100Mbit\", { steps = [[\"0s\", \"50Mbit\"], ...] } or { trace = \"file\" }"
                 .to_owned()
@@ -456,6 +459,17 @@ impl<'a> Reader<'a> {
             self.problem(problem.expected("1 to 64 letters, digits, \"_\", \"-\" and \"+\""));
         }
         good
+    }
+
+    /// Whether this can be the name of a class: a shorter name, since names of
+    /// series and columns contain it.
+    pub fn check_class(&mut self, name: &str, span: Span) -> bool {
+        if name.chars().count() > 32 {
+            let problem = format!("the class \"{}\" has a name too long", shorten(name));
+            self.problem(Problem::new(span, problem).expected(expectation(KeyKind::Class)));
+            return false;
+        }
+        self.check_name(name, span)
     }
 
     /// Finds an entry of a registry by name.

@@ -48,6 +48,7 @@ fn cbr(name: &str) -> TrafficPlan {
         route: vec![0],
         hosts: None,
         dscp: 0,
+        class: None,
     }
 }
 
