@@ -57,7 +57,7 @@ impl Stat {
 /// without any. [`Histogram::percentile`] has the same rank.
 pub fn nearest_rank(sorted: &[f64], p: f64) -> Option<f64> {
     let n = sorted.len();
-    let rank = ((p / 100.0 * n as f64).ceil() as usize).clamp(1, n.max(1));
+    let rank = ((p * n as f64 / 100.0).ceil() as usize).clamp(1, n.max(1));
     sorted.get(rank - 1).copied()
 }
 

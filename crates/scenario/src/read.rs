@@ -188,6 +188,12 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
     }
 }
 
+/// Whether a text can be a name, of at most so many characters.
+fn is_name(text: &str, most: usize) -> bool {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+');
+    !text.is_empty() && text.chars().count() <= most && text.chars().all(fits)
+}
+
 fn plain_expectation(kind: Kind) -> String {
     match kind {
         Kind::Bool => "true or false".to_owned(),
@@ -452,8 +458,7 @@ impl<'a> Reader<'a> {
 
     /// Checks the name of a link, flow or source.
     pub fn check_name(&mut self, name: &str, span: Span) -> bool {
-        let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+');
-        let good = !name.is_empty() && name.chars().count() <= 64 && name.chars().all(fits);
+        let good = is_name(name, 64);
         if !good {
             let problem = Problem::new(span, format!("\"{}\" cannot be a name", shorten(name)));
             self.problem(problem.expected("1 to 64 letters, digits, \"_\", \"-\" and \"+\""));
@@ -461,15 +466,14 @@ impl<'a> Reader<'a> {
         good
     }
 
-    /// Whether this can be the name of a class: a shorter name, since names of
-    /// series and columns contain it.
+    /// The same for a class: a shorter name, since those of series contain it.
     pub fn check_class(&mut self, name: &str, span: Span) -> bool {
-        if name.chars().count() > 32 {
-            let problem = format!("the class \"{}\" has a name too long", shorten(name));
+        let good = is_name(name, 32);
+        if !good {
+            let problem = format!("\"{}\" cannot be the name of a class", shorten(name));
             self.problem(Problem::new(span, problem).expected(expectation(KeyKind::Class)));
-            return false;
         }
-        self.check_name(name, span)
+        good
     }
 
     /// Finds an entry of a registry by name.

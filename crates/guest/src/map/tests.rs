@@ -748,6 +748,10 @@ fn refusals_name_their_place() {
             Box::new(|p| (p.record.captures, p.record.packets) = (false, true)),
         ),
         (
+            "record.statistics",
+            Box::new(|p| (p.record.captures, p.record.statistics) = (false, Time::from_secs(1))),
+        ),
+        (
             "traffic[0].kind",
             Box::new(|p| {
                 p.traffic.push(TrafficPlan {
