@@ -191,9 +191,9 @@ def test_a_table_of_classes(tailback: Tailback, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('class = "C"', 'class = ""', '"" cannot be a name'),
-        ('class = "C"', 'class = "a/b"', '"a/b" cannot be a name'),
-        ('class = "C"', f'class = "{"x" * 33}"', "too long"),
+        ('class = "C"', 'class = ""', '"" cannot be the name of a class'),
+        ('class = "C"', 'class = "a/b"', '"a/b" cannot be the name of a class'),
+        ('class = "C"', f'class = "{"x" * 33}"', "cannot be the name of a class"),
         ('statistics = "500ms"', 'statistics = "4001ms"', "from 1ms to the measured time, 4s"),
         ('statistics = "500ms"', 'statistics = "10us"', "from 1ms to the measured time, 4s"),
     ],
