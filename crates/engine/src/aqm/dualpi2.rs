@@ -202,12 +202,12 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "wrr_ratio",
-            doc: "Packets of L for one of C in the scheduler \"wrr-counter\".",
+            doc: "Packets of L for one of C in the scheduler \"wrr-counter\"; default 16.",
             kind: Kind::Int {
                 min: 0,
                 max: 1 << 20,
             },
-            default: Some("16"),
+            default: None,
             tc: None,
         },
         Opt {
@@ -219,9 +219,9 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "tspeed",
-            doc: "Delays in L count 2 to the power of this in the schedulers \"ts-fifo\" and \"wrr-counter\".",
+            doc: "Delays in L count 2 to the power of this in the schedulers \"ts-fifo\" and \"wrr-counter\"; default 0.",
             kind: Kind::Int { min: 0, max: 32 },
-            default: Some("0"),
+            default: None,
             tc: None,
         },
         Opt {

@@ -60,16 +60,26 @@ impl Scheduling {
 /// tc's multiple of the typical round-trip time that is taken for the largest.
 const TYPICAL_TO_MAX: u64 = 6;
 
+/// The scheduler of a version.
+fn scheduler(version: &str) -> &'static str {
+    match version {
+        "dualpi2-2019-02-21" => "ts-fifo",
+        "dualpi2-2019-wrr-counter" => "wrr-counter",
+        "dualpi2-2019-wrr-percent" => "wrr-percent",
+        _ => "credit",
+    }
+}
+
 /// What a version has where a scenario says nothing.
 fn preset(version: &str) -> Vec<(&'static str, Value)> {
     let ms = |n| Value::Time(Time::from_ms(n));
     let hz = |parts: f64| Value::Float(parts / 256.0);
-    let (scheduler, arithmetic) = match version {
-        "dualpi2-2019-02-21" => ("ts-fifo", "ticks"),
-        "dualpi2-2019-wrr-counter" => ("wrr-counter", "ns"),
-        "dualpi2-2019-wrr-percent" => ("wrr-percent", "ns"),
-        "dualpi2-2019-refactored" => ("credit", "div127"),
-        _ => ("credit", "div64"),
+    let scheduler = scheduler(version);
+    let arithmetic = match (scheduler, version) {
+        ("ts-fifo", _) => "ticks",
+        ("wrr-counter" | "wrr-percent", _) => "ns",
+        (_, "dualpi2-2019-refactored") => "div127",
+        _ => "div64",
     };
     let early = scheduler != "credit";
     let linux = version == "linux-6.17";
@@ -119,6 +129,25 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
         let message = "l_drop and overload say the same thing: expected one of them";
         error("l_drop", message);
     }
+    let scheduler = match (options.get("scheduler"), options.get("version")) {
+        (Some(Value::Word(word)), _) => word,
+        (_, Some(Value::Word(version))) => scheduler(version),
+        _ => "",
+    };
+    for (option, of) in [
+        ("tshift", &["ts-fifo", "wrr-counter"][..]),
+        ("tspeed", &["ts-fifo", "wrr-counter"]),
+        ("wrr_ratio", &["wrr-counter"]),
+    ] {
+        if options.get(option).is_some() && !of.contains(&scheduler) {
+            let known: Vec<String> = of.iter().map(|word| format!("\"{word}\"")).collect();
+            let message = format!(
+                "the scheduler \"{scheduler}\" has no use for it: expected it with {}",
+                known.join(" or ")
+            );
+            error(option, &message);
+        }
+    }
     if let Err(found) = tune(options) {
         errors.extend(found);
     }
@@ -142,8 +171,15 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
         };
         options.set("min_qlen_step", Value::Int(packets));
     }
-    if options.get("tshift").is_none() && options.word("scheduler") == "ts-fifo" {
+    let scheduler = options.word("scheduler");
+    if options.get("tshift").is_none() && scheduler == "ts-fifo" {
         options.set("tshift", Value::Time(Time::from_ms(40)));
+    }
+    if options.get("tspeed").is_none() && matches!(scheduler, "ts-fifo" | "wrr-counter") {
+        options.set("tspeed", Value::Int(0));
+    }
+    if options.get("wrr_ratio").is_none() && scheduler == "wrr-counter" {
+        options.set("wrr_ratio", Value::Int(16));
     }
     Ok(())
 }

@@ -90,7 +90,10 @@ impl Scheduler {
                     Some(Value::Time(shift)) => Some(*shift),
                     _ => None,
                 },
-                speed: options.int("tspeed") as u32,
+                speed: match options.get("tspeed") {
+                    Some(Value::Int(speed)) => *speed as u32,
+                    _ => 0,
+                },
                 served: 0,
             },
         }
