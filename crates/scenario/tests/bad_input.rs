@@ -375,6 +375,80 @@ cc = { beta = 0.5 }
     );
 }
 
+/// A scenario with a DualPI2 or PI2 of these options.
+fn dual(aqm: &str, options: &str) -> String {
+    format!(
+        "duration = \"5s\"\n[bottleneck]\nrate = \"10Mbit\"\n[bottleneck.queue]\naqm = \"{aqm}\"\n{options}\n[path]\nrtt = \"10ms\"\n[[flows]]\ncc = \"cubic\"\n"
+    )
+}
+
+#[test]
+fn dualpi2_that_cannot_be() {
+    check(
+        &dual(
+            "dualpi2",
+            "coupling_factor = 0\ntarget = \"0ms\"\nclassic_protection = 101\nalpha = 0\nbeta = 8388608\ntupdate = \"0s\"",
+        ),
+        r#"
+        f.toml:6:19: wrong value 0 for "coupling_factor"; expected a whole number from 1 to 255
+        f.toml:7:10: wrong value "0ms" for "target"; expected a time of at least 1us
+        f.toml:8:22: wrong value 101 for "classic_protection"; expected a whole number from 0 to 100
+        f.toml:9:9: wrong value 0 for "alpha"; expected a number from 0.00390625 to 8388607
+        f.toml:10:8: wrong value 8388608 for "beta"; expected a number from 0.00390625 to 8388607
+        f.toml:11:11: wrong value "0s" for "tupdate"; expected a time of at least 1us
+        "#,
+    );
+    check(
+        &dual(
+            "dualpi2",
+            "coupling_factr = 2\nversion = \"linux-6.71\"\noverload = \"overflw\"\nlimit = \"0p\"\nmin_qlen_step = -1\nl_drop = 101",
+        ),
+        r#"
+        f.toml:6:1: dualpi2 has no option "coupling_factr"; expected one of {options of dualpi2}; did you mean "coupling_factor"?
+        f.toml:7:11: wrong value "linux-6.71" for "version"; expected one of linux-6.17, dualpi2-2019-02-21, dualpi2-2019-wrr-counter, dualpi2-2019-wrr-percent, dualpi2-2019-refactored; did you mean "linux-6.17"?
+        f.toml:8:12: wrong value "overflw" for "overload"; expected one of drop, overflow; did you mean "overflow"?
+        f.toml:9:9: wrong value "0p" for "limit"; expected a size greater than 0
+        f.toml:10:17: wrong value -1 for "min_qlen_step"; expected a whole number from 0 to 4294967295
+        f.toml:11:10: wrong value 101 for "l_drop"; expected a whole number from 0 to 100
+        "#,
+    );
+    check(
+        &dual("pi2", "target = \"0s\"\ncoupling_factor = 0\nalpha = -1"),
+        r#"
+        f.toml:6:10: wrong value "0s" for "target"; expected a time of at least 1us
+        f.toml:7:19: wrong value 0 for "coupling_factor"; expected a whole number from 1 to 255
+        f.toml:8:9: wrong value -1 for "alpha"; expected a number from 0.00390625 to 8388607
+        "#,
+    );
+}
+
+#[test]
+fn dualpi2_whose_options_exclude_one_another() {
+    check(
+        &dual(
+            "dualpi2",
+            "step_thresh = \"1kb\"\nl_drop = 0\noverload = \"drop\"\ntshift = \"40ms\"\nwrr_ratio = 10\nmax_rtt = \"100ms\"\ntarget = \"10ms\"",
+        ),
+        r#"
+        f.toml:6:15: "step_thresh" of dualpi2: the threshold is a sojourn time or a number of packets: expected "1ms" or "5p", for example
+        f.toml:7:10: "l_drop" of dualpi2: l_drop and overload say the same thing: expected one of them
+        f.toml:9:10: "tshift" of dualpi2: the scheduler "credit" has no use for it: expected it with "ts-fifo" or "wrr-counter"
+        f.toml:10:13: "wrr_ratio" of dualpi2: the scheduler "credit" has no use for it: expected it with "wrr-counter"
+        f.toml:12:10: "target" of dualpi2: max_rtt and typical_rtt derive it: expected either them or this
+        "#,
+    );
+    check(
+        &dual(
+            "dualpi2",
+            "version = \"dualpi2-2019-02-21\"\nwrr_ratio = 10\nmax_rtt = \"10ms\"\ntypical_rtt = \"20ms\"",
+        ),
+        r#"
+        f.toml:7:13: "wrr_ratio" of dualpi2: the scheduler "ts-fifo" has no use for it: expected it with "wrr-counter"
+        f.toml:9:15: "typical_rtt" of dualpi2: the typical round-trip time is above the largest: expected at most 10000us
+        "#,
+    );
+}
+
 #[test]
 fn options_that_make_no_sense_together() {
     let place = |queue: &str| {
