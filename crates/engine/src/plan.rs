@@ -67,6 +67,8 @@ pub struct Hosts {
 pub struct HostStack {
     /// Whether ECN is negotiated.
     pub ecn: bool,
+    /// Whether that is Accurate ECN on demand of the scenario, and when its option is sent.
+    pub accecn: Option<AccEcnOption>,
     /// Whether the timestamp option is in use.
     pub timestamps: bool,
     /// Initial window, segments.
@@ -92,6 +94,8 @@ impl Plan {
             back: flow.back.clone(),
             stack: Some(HostStack {
                 ecn: flow.ecn,
+                accecn: (flow.ecn && flow.tcp.ecn_feedback == EcnFeedback::AccEcn)
+                    .then_some(flow.tcp.accecn_option),
                 timestamps: flow.tcp.timestamps,
                 initial_cwnd: flow.tcp.initial_cwnd,
                 min_rto: flow.tcp.min_rto,
@@ -404,7 +408,7 @@ pub enum EcnFeedback {
 }
 
 /// When a receiver with Accurate ECN sends its option (Linux `tcp_ecn_option`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AccEcnOption {
     /// Never.
     Off,
