@@ -35,6 +35,7 @@ fn web(name: &str, cc: &str, rtt: Time, set: &[(&'static str, Value)]) -> Traffi
         options,
         hosts: None,
         dscp: 0,
+        class: None,
     }
 }
 

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::Statistics;
-use crate::{Series, SeriesId};
+use crate::{Series, SeriesId, Stat};
 
 /// A connection that has brought everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,10 +59,10 @@ pub struct CompletionBin {
     /// Connections.
     pub n: u64,
     /// From the client's connect to its last byte, s.
-    pub completion_s: Statistics,
+    pub completion_s: Stat,
     /// (size / link rate + 2 RTT) / completion, at most 1: a shaper lets a packet go at the
     /// start of its slot, so that a single one may take less than that.
-    pub normalised: Statistics,
+    pub normalised: Stat,
 }
 
 impl Completions {
@@ -87,7 +86,7 @@ impl Completions {
             times.push(one.took_ns as f64 / 1e9);
             shares.push(self.normalised(one));
         }
-        let bins = bounds.iter().zip(&mut values);
+        let bins = bounds.iter().zip(values);
         CompletionSummary {
             started: self.started,
             completed: self.done.len() as u64,
@@ -96,8 +95,8 @@ impl Completions {
                 .map(|(upto_bytes, (times, shares))| CompletionBin {
                     upto_bytes: *upto_bytes,
                     n: times.len() as u64,
-                    completion_s: Statistics::of(times),
-                    normalised: Statistics::of(shares),
+                    completion_s: Stat::of(times),
+                    normalised: Stat::of(shares),
                 })
                 .collect(),
         }

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 
 use tailback_engine::cc::{self, EcnNeed};
 use tailback_engine::plan::{
-    Algorithm, ConnectionsPlan, FlowPlan, Growth, LinkMode, LinkPlan, Pacing, Plan, RatePlan,
-    ReceiveBuffer, RecordPlan, SceReceiver, SeriesMode, TcpPlan, TrafficPlan,
+    AccEcnOption, Algorithm, ConnectionsPlan, EcnFeedback, FlowPlan, Growth, LinkMode, LinkPlan,
+    Pacing, Plan, RatePlan, ReceiveBuffer, RecordPlan, SceReceiver, SeriesMode, TcpPlan,
+    TrafficPlan,
 };
 use tailback_engine::registry::{self, Entry, Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
@@ -22,6 +23,9 @@ use crate::tree::{Node, Span, Table, Toml, unique_names};
 
 /// The most flows and sources of one run.
 pub(crate) const MAX_FLOWS: u64 = 1_000_000;
+
+/// The shortest distance of the samples for statistics.
+const SHORTEST_SAMPLE: Time = Time::from_ms(1);
 
 /// A packet counts the links behind it in 8 bits.
 const MAX_ROUTE: usize = 250;
@@ -126,6 +130,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Places) {
     }
     let names = names(flow_nodes, traffic_nodes);
     check_names(reader, flow_nodes, traffic_nodes, &names);
+    let mut classes = HashMap::new();
     let mut context = Context {
         links: &links,
         rtt,
@@ -139,6 +144,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Places) {
         &mut context,
         &mut budget,
         &mut places.flows,
+        &mut classes,
     );
     let traffic = traffic(
         reader,
@@ -147,6 +153,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Places) {
         &context,
         &mut budget,
         &mut places.traffic,
+        &mut classes,
     );
 
     let host_jitter = top.time("host_jitter").unwrap_or_default();
@@ -159,7 +166,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Places) {
         start_jitter: top.time("start_jitter").unwrap_or(rtt),
         host_jitter,
         offloads,
-        record: record(reader, &top),
+        record: record(reader, &top, duration.map(|end| end.since(warmup))),
         links: links.plans,
         flows,
         traffic,
@@ -352,6 +359,21 @@ fn stack(fields: &Fields<'_>, base: Option<&TcpPlan>) -> TcpPlan {
                     _ => SceReceiver::Auto,
                 }
             }
+            ("ecn_feedback", Some(Value::Word(word))) => {
+                tcp.ecn_feedback = match word {
+                    "accecn" => EcnFeedback::AccEcn,
+                    "rfc3168" => EcnFeedback::Rfc3168,
+                    "none" => EcnFeedback::None,
+                    _ => EcnFeedback::Auto,
+                }
+            }
+            ("accecn_option", Some(Value::Word(word))) => {
+                tcp.accecn_option = match word {
+                    "off" => AccEcnOption::Off,
+                    "minimum" => AccEcnOption::Minimum,
+                    _ => AccEcnOption::Full,
+                }
+            }
             (name, Some(_)) => unreachable!("[tcp] {name} is read as the kind its key declares"),
         }
     }
@@ -525,6 +547,7 @@ fn flows(
     context: &mut Context<'_>,
     budget: &mut Budget,
     origin: &mut Vec<u32>,
+    classes: &mut Classes,
 ) -> Vec<FlowPlan> {
     let mut flows = Vec::new();
     for (index, (node, name)) in nodes.iter().zip(names).enumerate() {
@@ -541,11 +564,14 @@ fn flows(
         let (route, back) = way(reader, &fields, route, context.links);
         let tcp = stack_of(reader, &fields, context.tcp, bdp);
         let Some(choice) = cc else { continue };
-        let given = (fields.bool("ecn"), fields.span_of("ecn"));
-        let ecn = ecn_of(reader, &choice, given);
+        let ecn = fields
+            .item("ecn")
+            .map(|item| (fields.bool("ecn"), item.node.span));
+        let ecn = ecn_of(reader, &choice, &tcp, ecn, &fields);
         let bytes: Option<Bytes> = fields.bytes("bytes");
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
         let (hosts, dscp) = hosts(reader, &fields);
+        let class = class(reader, &fields, &route, context.links, classes);
         origin.extend((0..count).map(|_| index as u32));
         flows.extend(numbered(name, count).map(|name| FlowPlan {
             name,
@@ -561,6 +587,7 @@ fn flows(
             tcp: tcp.clone(),
             hosts: hosts.clone(),
             dscp,
+            class: class.clone(),
         }));
     }
     flows
@@ -577,22 +604,42 @@ fn stack_of(reader: &mut Reader<'_>, fields: &Fields<'_>, base: &TcpPlan, bdp: B
     tcp
 }
 
-/// Whether ECN is negotiated: as given (at this place), or as the congestion control needs it.
-fn ecn_of(reader: &mut Reader<'_>, choice: &Choice, given: (Option<bool>, Span)) -> bool {
+/// Whether ECN is negotiated: as `given` with its place, or as the congestion control needs it.
+fn ecn_of(
+    reader: &mut Reader<'_>,
+    choice: &Choice,
+    tcp: &TcpPlan,
+    given: Option<(Option<bool>, Span)>,
+    fields: &Fields<'_>,
+) -> bool {
     let need = || {
         let (name, options) = choice.algorithm.known().filter(|_| choice.right)?;
         Some((registry::find(cc::ENTRIES, name)?.build)(options).ecn_need())
     };
     let need = need().unwrap_or(EcnNeed::Optional);
-    let ecn = given.0.unwrap_or(need != EcnNeed::Optional);
+    let (ecn, at) = given.unwrap_or((None, fields.span));
+    let ecn = ecn.unwrap_or(need != EcnNeed::Optional);
     if need == EcnNeed::Sce && !ecn {
         let name = choice.algorithm.name();
         reader.problem(
             Problem::new(
-                given.1,
+                at,
                 format!("{name} answers SCE marks, which only packets with ECN can bear"),
             )
             .expected("ecn = true, or no ecn key"),
+        );
+    }
+    // ESCE has become a bit of the counter of Accurate ECN.
+    let accurate = need == EcnNeed::Accurate || tcp.ecn_feedback == EcnFeedback::AccEcn;
+    let sce =
+        need == EcnNeed::Sce || !matches!(tcp.sce_receiver, SceReceiver::Auto | SceReceiver::Off);
+    if ecn && accurate && sce {
+        reader.problem(
+            Problem::new(
+                fields.span_of("cc"),
+                "Accurate ECN has no bit left to echo SCE marks",
+            )
+            .expected("a flow with one of both: ecn_feedback = \"accecn\", or SCE"),
         );
     }
     ecn
@@ -611,17 +658,18 @@ fn connections(
         .item("cc")
         .and_then(|item| reader.choice(Registry::Cc, "cc", &item.node, bdp));
     let choice = choice.unwrap_or_else(|| default_choice(&cc::cubic::ENTRY));
+    let tcp = stack_of(reader, fields, base, bdp);
     let given = match options.get("ecn") {
         Some(Value::Bool(ecn)) => Some(*ecn),
         _ => None,
     };
-    let ecn = table.item("ecn").map_or(fields.span, |item| item.node.span);
+    let ecn = table.item("ecn").map(|item| (given, item.node.span));
     ConnectionsPlan {
-        ecn: ecn_of(reader, &choice, (given, ecn)),
+        ecn: ecn_of(reader, &choice, &tcp, ecn, fields),
         cc: choice.algorithm,
         module: choice.module,
         back,
-        tcp: stack_of(reader, fields, base, bdp),
+        tcp,
         limit: options.int("limit") as u32,
     }
 }
@@ -633,6 +681,7 @@ fn traffic(
     context: &Context<'_>,
     budget: &mut Budget,
     origin: &mut Vec<u32>,
+    classes: &mut Classes,
 ) -> Vec<TrafficPlan> {
     let own: Vec<&str> = keys::TRAFFIC.keys.iter().map(|key| key.name).collect();
     let mut sources = Vec::new();
@@ -676,6 +725,7 @@ fn traffic(
         }
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
         let (hosts, dscp) = hosts(reader, &fields);
+        let class = class(reader, &fields, &route, context.links, classes);
         origin.extend((0..count).map(|_| index as u32));
         sources.extend(numbered(name, count).map(|name| TrafficPlan {
             name,
@@ -688,9 +738,44 @@ fn traffic(
             connections: connections.clone(),
             hosts: hosts.clone(),
             dscp,
+            class: class.clone(),
         }));
     }
     sources
+}
+
+/// The classes so far, with the link of their members.
+type Classes = HashMap<String, u32>;
+
+/// The class of a flow or source that takes this way.
+fn class(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    route: &[u32],
+    links: &Links,
+    classes: &mut Classes,
+) -> Option<String> {
+    let item = fields.item("class")?;
+    let name = reader.string(item, KeyKind::Class)?.to_owned();
+    if !reader.check_class(&name, item.node.span) {
+        return None;
+    }
+    // Without a link the route is wrong, which is said already.
+    let link = *route.first()?;
+    let first = *classes.entry(name.clone()).or_insert(link);
+    if first != link {
+        let of = |link: u32| links.plans.get(link as usize).map_or("", |l| &l.name);
+        let problem = format!(
+            "class \"{name}\" has members that begin at link \"{}\", and this one at \"{}\"",
+            of(first),
+            of(link)
+        );
+        reader.problem(
+            Problem::new(item.node.span, problem)
+                .expected("one first link for all members of a class, or another class"),
+        );
+    }
+    Some(name)
 }
 
 /// The hosts of a flow or source, and its DSCP.
@@ -883,7 +968,7 @@ fn check_host_jitter(
     }
 }
 
-fn record(reader: &mut Reader<'_>, top: &Fields<'_>) -> RecordPlan {
+fn record(reader: &mut Reader<'_>, top: &Fields<'_>, measured: Option<Time>) -> RecordPlan {
     let fields = table(reader, top, "record", &keys::RECORD);
     let series = match fields.item("series") {
         None => SeriesMode::Interval,
@@ -900,11 +985,27 @@ fn record(reader: &mut Reader<'_>, top: &Fields<'_>) -> RecordPlan {
             }
         },
     };
+    let statistics = fields.time("statistics").unwrap_or_default();
+    let most = measured.filter(|time| *time > Time::ZERO);
+    if let Some(item) = fields.item("statistics")
+        && statistics > Time::ZERO
+        && (statistics < SHORTEST_SAMPLE || most.is_some_and(|most| statistics > most))
+    {
+        let most = most.map_or("the measured time".to_owned(), |most| {
+            format!("the measured time, {most}")
+        });
+        reader.wrong(
+            "statistics",
+            &item.node,
+            format!("0s, or a time from {SHORTEST_SAMPLE} to {most}"),
+        );
+    }
     RecordPlan {
         interval: fields.time("interval").unwrap_or_default(),
         series,
         events: fields.bool("events").unwrap_or_default(),
         packets: fields.bool("packets").unwrap_or_default(),
         captures: fields.bool("captures").unwrap_or(true),
+        statistics,
     }
 }

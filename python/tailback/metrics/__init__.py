@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tailback.errors import InputError
 from tailback.metrics import (
+    classes,
     completion,
     delay,
     events,
@@ -34,13 +35,14 @@ _MODULES = (
     completion,
     events,
     requests,
+    classes,
 )
 
 METRICS: tuple[Metric, ...] = tuple(metric for module in _MODULES for metric in module.METRICS)
 
 
 def find(name: str, on: On | None = None) -> Metric:
-    """The metric of this name (about a flow, a link or a run, if that is said)."""
+    """The metric of this name (about a flow, a link, a class or a run, if that is said)."""
     for metric in METRICS:
         if metric.name == name and on in (None, metric.on):
             return metric

@@ -1,7 +1,7 @@
 //! From a plan to a network at rest: pipes, links, end points and their first
 //! events.
 
-use tailback_record::Series;
+use tailback_record::{ClassRecorder, Series};
 
 use super::web::Web;
 use super::{End, Flow, FlowSeries, Ids, LinkSeries, Network, Path, Pipe, Unresponsive};
@@ -242,6 +242,13 @@ fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, names: &[&str], owners:
     if whole.record.packets {
         sink.record_packets(index);
     }
+    sink.record_classes(ClassRecorder::new(
+        whole.classes_at(index),
+        owners,
+        whole.warmup.ns(),
+        whole.duration.ns(),
+        whole.record.statistics.ns(),
+    ));
     let loss = Stream::new(whole.seed, &plan.name, "loss");
     Link::new(plan, (entry.build)(options, context), sink, loss)
 }
@@ -312,8 +319,9 @@ pub(super) fn build_ends(
     bytes: Option<u64>,
 ) -> (Sender, Receiver) {
     let need = control.ecn_need();
-    let mut receiver = Receiver::new(number, tcp, EcnEcho::of(ecn, need));
-    if ecn {
+    let echo = EcnEcho::of(ecn, tcp.ecn_feedback, need);
+    let mut receiver = Receiver::new(number, tcp, echo);
+    if ecn && !receiver.is_accurate() {
         receiver.echo_sce(SceEcho::of(tcp.sce_receiver, need));
     }
     (Sender::new(number, tcp, control, ecn, bytes), receiver)

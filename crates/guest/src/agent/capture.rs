@@ -85,7 +85,15 @@ impl Captures {
         let queues = job.links.iter().map(|link| {
             let events = job.record.events;
             let events = events.then(|| Events::new(names(), owners.clone()));
-            Queue::new(link, count, job.warmup_ns, job.duration_ns, events)
+            let statistics_ns = job.record.statistics_ns;
+            Queue::new(
+                link,
+                &owners,
+                job.warmup_ns,
+                job.duration_ns,
+                statistics_ns,
+                events,
+            )
         });
         let mut captures = Captures {
             links: Vec::new(),

@@ -683,7 +683,7 @@ impl<'a> Runner<'a> {
                     known.unwrap_or_default()
                 }
             };
-            let number = self.connections.len() + index;
+            let number = (self.connections.len() + index) as u32;
             for (place, _) in owners.iter().enumerate().filter(|(_, o)| **o == number) {
                 for queue in &self.captures.queues {
                     source.counts.merge(queue.counts_of(place));
@@ -697,6 +697,9 @@ impl<'a> Runner<'a> {
             }
             outcome.traffic.push(source);
         }
+        let queues = (0..).zip(&mut self.captures.queues).zip(&job.links);
+        let classes = queues.flat_map(|((i, queue), link)| queue.finish_classes(i, &link.rates));
+        outcome.set_classes(classes.collect());
         outcome.links = self
             .captures
             .queues
@@ -704,6 +707,9 @@ impl<'a> Runner<'a> {
             .map(|q| std::mem::take(&mut q.outcome))
             .collect();
         outcome.series = std::mem::take(&mut self.series);
+        if job.record.series {
+            outcome.record_samples();
+        }
         outcome.events = self.captures.captured;
         let environment = self.environment()?;
         Ok(GuestResult {
