@@ -11,6 +11,7 @@
 //! | [`receiver`] | acknowledgement, SACK, ECN echo |
 //! | [`sce`] | the receiver's echo of SCE |
 //! | [`rtt`], [`ranges`] | estimator, sets of segments |
+//! | [`rate`] | samples of the delivery rate |
 //!
 //! Known deviations from Linux (what the kernel's packetdrill scripts say of
 //! this code stands in docs/packetdrill.md):
@@ -35,6 +36,7 @@
 mod ack;
 pub mod conn;
 pub mod ranges;
+pub mod rate;
 pub mod receiver;
 mod recovery;
 pub mod rtt;
