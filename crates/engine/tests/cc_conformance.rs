@@ -204,8 +204,8 @@ fn a_model_of_the_path_ignores_a_single_mark() {
                 100,
                 Time::from_ms(20),
             );
-            for round in 0..30 {
-                host.marked_round(if round == 20 { marks } else { 0 });
+            for round in 0..5 {
+                host.marked_round(if round == 2 { marks } else { 0 });
             }
             (
                 host.cc.needs_rate_samples(),

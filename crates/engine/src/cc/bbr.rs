@@ -672,3 +672,144 @@ impl CongestionControl for Bbr {
         &["bw_mbit", "min_rtt_ms", "mode", "pacing_gain"]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Host, options};
+    use super::*;
+
+    fn bbr() -> Bbr {
+        Bbr::new(&options(&ENTRY, &[]))
+    }
+
+    /// A path of 100 Mbit/s and 40 ms: 345 segments.
+    fn known_path() -> (Bbr, Conn) {
+        let (mut cc, mut conn) = (bbr(), Conn::default());
+        conn.now = Time::from_secs(1);
+        conn.srtt = Time::from_ms(40);
+        conn.min_rtt = Time::from_ms(40);
+        cc.init(&mut conn);
+        cc.bw.update(10, 0, sampled(8633, 1_000_000));
+        cc.full_bw_reached = true;
+        cc.mode = Mode::ProbeBw;
+        (cc, conn)
+    }
+
+    #[test]
+    fn gains_of_each_mode() {
+        let mut cc = bbr();
+        let mut gains = |mode, cycle| {
+            (cc.mode, cc.cycle) = (mode, cycle);
+            cc.update_gains();
+            (cc.pacing_gain, cc.cwnd_gain)
+        };
+        assert_eq!(gains(Mode::Startup, 0), (739, 739));
+        assert_eq!(gains(Mode::Drain, 0), (88, 739));
+        let cycle: Vec<u32> = (0..8).map(|n| gains(Mode::ProbeBw, n).0).collect();
+        assert_eq!(cycle, [320, 192, 256, 256, 256, 256, 256, 256]);
+        assert_eq!(gains(Mode::ProbeBw, 3).1, 512);
+        assert_eq!(gains(Mode::ProbeRtt, 0), (256, 256));
+    }
+
+    #[test]
+    fn a_cycle_begins_anywhere_but_in_the_phase_that_drains() {
+        let (mut cc, conn) = known_path();
+        let mut seen = [0; 8];
+        for _ in 0..700 {
+            cc.enter_probe_bw(&conn);
+            seen[cc.cycle as usize] += 1;
+        }
+        assert_eq!(seen[1], 0);
+        assert!(seen.iter().filter(|&&n| n > 60).count() == 7, "{seen:?}");
+    }
+
+    #[test]
+    fn room_for_bursts_and_delayed_acks() {
+        let (mut cc, mut conn) = known_path();
+        conn.pacing_rate = 12_500_000;
+        // 12.2 kB leave in 1 ms: 8 segments, three times; then to the next even number.
+        cc.cycle = 3;
+        assert_eq!(cc.burst(&conn), 8);
+        assert_eq!(cc.inflight(&conn, UNIT), 346 + 24);
+        // A probe of a small path still adds something.
+        cc.cycle = 0;
+        assert_eq!(cc.inflight(&conn, UNIT), 346 + 24 + 2);
+        conn.pacing_rate = 100_000;
+        assert_eq!(cc.burst(&conn), 1);
+        cc.tso_segs = Some(44);
+        assert_eq!(cc.burst(&conn), 44);
+    }
+
+    #[test]
+    fn packets_are_conserved_in_the_first_round_of_recovery() {
+        let (mut cc, mut conn) = known_path();
+        conn.cwnd = 700;
+        conn.delivered = 5000;
+        let ack = Ack {
+            delivered: 2,
+            losses: 30,
+            ..Ack::default()
+        };
+        cc.set_cwnd(
+            &mut conn,
+            &Ack {
+                delivered: 1,
+                ..ack
+            },
+        );
+        let _ = cc.ssthresh(&mut conn);
+        let saved = cc.prior_cwnd;
+        conn.ca_state = CaState::Recovery;
+        conn.in_flight = 500;
+        cc.set_cwnd(&mut conn, &ack);
+        // What was delivered may be sent, however much was lost.
+        assert_eq!((conn.cwnd, cc.packet_conservation), (502, true));
+        // The next round: slow start towards the target, less what is lost.
+        cc.packet_conservation = false;
+        cc.set_cwnd(&mut conn, &Ack { losses: 0, ..ack });
+        assert_eq!(conn.cwnd, 504);
+        conn.ca_state = CaState::Open;
+        cc.set_cwnd(&mut conn, &Ack { losses: 0, ..ack });
+        assert_eq!(conn.cwnd, saved + 2);
+    }
+
+    #[test]
+    fn three_rounds_without_growth_end_startup() {
+        let mut cc = bbr();
+        let mut conn = Conn::default();
+        conn.rate.interval_us = 40_000;
+        let mut reached = Vec::new();
+        // Rates per round: growing, then no longer by a quarter.
+        for (round, rate) in [100, 200, 400, 480, 499, 400, 400].into_iter().enumerate() {
+            cc.bw.update(10, round as u32, rate);
+            cc.round_start = true;
+            cc.check_full_bw(&conn);
+            reached.push(cc.full_bw_reached);
+        }
+        assert_eq!(reached, [false, false, false, false, false, true, true]);
+        // Rounds in which there was nothing to send do not count.
+        let mut cc = bbr();
+        conn.rate.app_limited = true;
+        for _ in 0..10 {
+            cc.round_start = true;
+            cc.check_full_bw(&conn);
+        }
+        assert!(!cc.full_bw_reached);
+    }
+
+    #[test]
+    fn startup_doubles_each_round() {
+        let mut host = Host::new((ENTRY.build)(&options(&ENTRY, &[])), 10, Time::from_ms(40));
+        let mut windows = Vec::new();
+        for _ in 0..5 {
+            host.round();
+            windows.push(host.conn.cwnd);
+        }
+        assert_eq!(windows, [20, 40, 80, 160, 320]);
+        // 319 were in flight when the last ACK came, less than a round trip after
+        // it was sent: 2.885 times that, less 1 %.
+        let rate = 319.0 * 1448.0 / 0.04 * (739.0 / 256.0) * 0.99;
+        let off = host.conn.pacing_rate as f64 / rate;
+        assert!((0.999..1.001).contains(&off), "{off}");
+    }
+}

@@ -171,7 +171,8 @@ pub const ENTRY: Entry<Build> = Entry {
             "0.0625",
         ),
     ],
-    kernel: Kernel::None,
+    // No kernel's own: `module` has to name one that registers itself so.
+    kernel: Kernel::Module("bbr3"),
     finish: no_finish,
     build: |options| Box::new(Bbr3::new(options)),
 };
@@ -1169,5 +1170,154 @@ impl CongestionControl for Bbr3 {
             "pacing_gain",
             "phase",
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bbr_model::sampled;
+    use super::super::testing::options;
+    use super::*;
+
+    /// In PROBE_BW on a path of 100 Mbit/s and 40 ms: 346 segments, rounded up.
+    fn known_path() -> (Bbr3, Conn) {
+        let mut cc = Bbr3::new(&options(&ENTRY, &[]));
+        let mut conn = Conn {
+            now: Time::from_secs(1),
+            srtt: Time::from_ms(40),
+            min_rtt: Time::from_ms(40),
+            ..Conn::default()
+        };
+        cc.init(&mut conn);
+        cc.bw_hi = [sampled(8633, 1_000_000), 0];
+        cc.full_bw_reached = true;
+        cc.mode = Mode::ProbeBw;
+        cc.phase = Phase::Cruise;
+        conn.cwnd = 692;
+        (cc, conn)
+    }
+
+    #[test]
+    fn constants_are_linux() {
+        let cc = Bbr3::new(&options(&ENTRY, &[]));
+        assert_eq!(
+            (cc.startup_gain, cc.drain_gain, cc.down_gain),
+            (710, 88, 232)
+        );
+        assert_eq!((cc.loss_threshold, cc.loss_cut, cc.headroom), (5, 180, 38));
+        assert_eq!(
+            (cc.ecn_threshold, cc.ecn_factor, cc.ecn_alpha_gain),
+            (128, 85, 16)
+        );
+    }
+
+    #[test]
+    fn a_round_with_losses_cuts_the_lower_bounds_by_three_tenths() {
+        let (mut cc, mut conn) = known_path();
+        let bw = cc.max_bw();
+        conn.rate.interval_us = 40_000;
+        let ack = Ack {
+            delivered: 1,
+            losses: 1,
+            ..Ack::default()
+        };
+        cc.loss_round_start = true;
+        cc.sample = 1;
+        cc.update_congestion(&conn, &ack);
+        assert_eq!((cc.bw_lo, cc.inflight_lo), (bw * 180 / 256, 486));
+        assert_eq!(cc.bandwidth(), bw * 180 / 256);
+        // Not below what the round has delivered.
+        cc.inflight_latest = 400;
+        cc.bw_latest = bw / 2;
+        cc.update_congestion(&conn, &ack);
+        assert_eq!((cc.bw_lo, cc.inflight_lo), (bw / 2, 400));
+        // A round without losses leaves them; a probe forgets them.
+        cc.update_congestion(&conn, &Ack { losses: 0, ..ack });
+        assert_eq!(cc.inflight_lo, 400);
+        cc.start_refill(&conn, 0);
+        assert_eq!((cc.bandwidth(), cc.inflight_lo), (bw, NO_BOUND));
+        // Losses of a probe are the upper bound's.
+        cc.update_congestion(&conn, &ack);
+        assert_eq!(cc.inflight_lo, NO_BOUND);
+    }
+
+    #[test]
+    fn a_probe_that_loses_two_percent_sets_the_upper_bound() {
+        let (mut cc, mut conn) = known_path();
+        cc.phase = Phase::Up;
+        cc.probe_samples = true;
+        let lost = |n| LostSegment {
+            tx_in_flight: 500 + n,
+            lost: n,
+            app_limited: false,
+        };
+        for n in 1..=9 {
+            cc.on_lost(&mut conn, &lost(n));
+        }
+        // 9 of 509 are less than 5/256.
+        assert_eq!((cc.inflight_hi, cc.phase), (NO_BOUND, Phase::Up));
+        cc.on_lost(&mut conn, &lost(10));
+        // 509 were in flight before; the threshold is crossed within the next.
+        assert_eq!((cc.inflight_hi, cc.phase), (510, Phase::Down));
+        // Once per probe.
+        cc.on_lost(&mut conn, &lost(200));
+        assert_eq!(cc.inflight_hi, 510);
+        // 15 % are left to others, but while probing.
+        assert_eq!(cc.with_headroom(), 510 - 75);
+        cc.phase = Phase::Cruise;
+        cc.bound_cwnd(&mut conn);
+        assert_eq!(conn.cwnd, 435);
+        cc.phase = Phase::Refill;
+        conn.cwnd = 692;
+        cc.bound_cwnd(&mut conn);
+        assert_eq!(conn.cwnd, 510);
+    }
+
+    #[test]
+    fn the_upper_bound_grows_twice_as_fast_each_round() {
+        let (mut cc, mut conn) = known_path();
+        cc.inflight_hi = 400;
+        conn.cwnd = 400;
+        conn.cwnd_limited = true;
+        cc.start_refill(&conn, 0);
+        cc.start_up(&conn);
+        let mut bounds = Vec::new();
+        for _ in 0..5 {
+            for n in 0..400 {
+                cc.round_start = n == 399;
+                let ack = Ack {
+                    delivered: 1,
+                    ..Ack::default()
+                };
+                cc.raise_inflight_hi(&conn, &ack);
+                conn.cwnd = cc.inflight_hi;
+            }
+            bounds.push(cc.inflight_hi);
+        }
+        // 1, 2, 4, ... in a round: 400 ACKs by window/2^n each.
+        assert_eq!(bounds, [401, 403, 407, 415, 431]);
+    }
+
+    #[test]
+    fn marks_count_on_short_paths_that_ask_for_it() {
+        let (mut cc, mut conn) = known_path();
+        cc.ecn = true;
+        conn.delivered = 100;
+        cc.update_ecn_alpha(&conn);
+        assert!(!cc.ecn_eligible, "40 ms are not low latency");
+        cc.min_rtt = 1000;
+        cc.update_ecn_alpha(&conn);
+        // No marks: 15/16 of the initial 1.
+        assert_eq!((cc.ecn_eligible, cc.ecn_alpha), (true, 240));
+        conn.delivered = 200;
+        conn.delivered_ce = 50;
+        cc.update_ecn_alpha(&conn);
+        assert_eq!(cc.ecn_alpha, 240 * 240 / 256 + 16 * 128 / 256);
+        // A marked round: inflight_lo x (1 - alpha/3).
+        cc.ecn_alpha = 256;
+        cc.ecn_in_round = true;
+        cc.adapt_lower_bounds(&conn);
+        assert_eq!(cc.inflight_lo, 692 * (256 - 85) / 256);
+        assert!(cc.bandwidth() == cc.max_bw(), "marks leave the rate alone");
     }
 }
