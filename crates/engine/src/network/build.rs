@@ -263,7 +263,8 @@ fn build_flow(
     series: &mut Series,
 ) -> Flow {
     let (entry, options) = known(cc::ENTRIES, &flow.cc);
-    let control = (entry.build)(options);
+    let mut control = (entry.build)(options);
+    control.randomise(Stream::new(plan.seed, &flow.name, "cc"));
     let need = control.ecn_need();
     let feedback = flow.tcp.ecn_feedback;
     let mut receiver = Receiver::new(index, &flow.tcp, EcnEcho::of(flow.ecn, feedback, need));
