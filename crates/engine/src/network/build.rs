@@ -275,7 +275,8 @@ fn build_flow(
     series: &mut Series,
 ) -> Flow {
     let (entry, options) = known(cc::ENTRIES, &flow.cc);
-    let control = (entry.build)(options);
+    let mut control = (entry.build)(options);
+    control.randomise(Stream::new(plan.seed, &flow.name, "cc"));
     let gauges = control.gauge_names();
     let bytes = flow.bytes.map(|b| b.0);
     let (sender, receiver) = build_ends(index, &flow.tcp, control, flow.ecn, bytes);

@@ -29,6 +29,7 @@ use crate::link::Link;
 use crate::packet::{Packet, flags};
 use crate::plan::Plan;
 use crate::registry::Options;
+use crate::rng::Stream;
 use crate::tcp::Port;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::{Sender, SenderStats, syn_timeout};
@@ -76,6 +77,8 @@ struct Connection {
 struct Pool {
     build: cc::Build,
     options: Options,
+    /// Seeds of the connections' congestion controls.
+    seeds: Stream,
     /// Free places, the longest free first.
     free: VecDeque<u32>,
     /// Connections that are over: their memory is used again, and their
@@ -128,6 +131,7 @@ impl Web {
             Some(Pool {
                 build: entry.build,
                 options: options.clone(),
+                seeds: Stream::new(plan.seed, &source.name, "cc"),
                 free: own.map(|(_, index)| index).collect(),
                 spare: Vec::new(),
                 started: 0,
@@ -208,10 +212,12 @@ impl Network {
             return;
         };
         pool.started += u64::from(measured);
+        let mut control = (pool.build)(&pool.options);
+        control.randomise(Stream::new(pool.seeds.bits(), "connection", "cc"));
         let (sender, receiver) = build_ends(
             self.web.first + index,
             &connections.tcp,
-            (pool.build)(&pool.options),
+            control,
             connections.ecn,
             Some(bytes),
         );

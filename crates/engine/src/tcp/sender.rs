@@ -4,6 +4,7 @@ use tailback_record::Histogram;
 
 use super::accecn::{self, Answer, Sending};
 use super::conn::Conn;
+use super::rate::Rates;
 use super::recovery::REORDERING;
 use super::rtt::{INITIAL_RTO, MAX_RTO, Rtt};
 use super::scoreboard::Scoreboard;
@@ -58,6 +59,8 @@ pub struct Sender {
     /// Its congestion control.
     pub cc: Box<dyn CongestionControl>,
     pub(super) board: Scoreboard,
+    /// For a congestion control that measures the rate of delivery.
+    pub(super) rates: Option<Box<Rates>>,
     pub(super) rtt: Rtt,
     pub(super) undo: Undo,
     pub(super) prr: Prr,
@@ -109,7 +112,7 @@ pub struct Sender {
     /// When the first SYN was sent.
     syn_sent: Time,
     /// No packet before this (pacing).
-    pace_until: Time,
+    pub(super) pace_until: Time,
     /// Segments that may still leave with the last one, and when that was (Linux: in one
     /// TSO segment).
     burst: (u32, Time),
@@ -224,6 +227,7 @@ impl Sender {
                 ..Conn::default()
             },
             board: Scoreboard::default(),
+            rates: cc.needs_rate_samples().then(Box::default),
             rtt: Rtt::new(plan.min_rto),
             undo: Undo::default(),
             prr: Prr::default(),
@@ -429,10 +433,27 @@ impl Sender {
     /// The application hands over `bytes`.
     pub fn write(&mut self, bytes: u64, now: Time, port: &mut impl Port) {
         self.conn.now = now;
+        self.note_if_app_limited();
         if let Some(left) = &mut self.unsent {
             *left += bytes;
         }
         self.transmit(port);
+    }
+
+    /// A gap between what the application has written and what it will: what
+    /// is delivered until it has passed says nothing of the path (Linux
+    /// `tcp_rate_check_app_limited`).
+    fn note_if_app_limited(&mut self) {
+        let in_flight = self.board.in_flight();
+        if self.rates.is_some()
+            && self
+                .unsent
+                .is_some_and(|left| left < u64::from(self.plan.mss))
+            && in_flight < self.conn.cwnd
+            && self.board.lost_pending == 0
+        {
+            self.conn.app_limited = (self.conn.delivered + u64::from(in_flight)).max(1);
+        }
     }
 
     /// The receive window is now `segments` long.
@@ -590,6 +611,7 @@ impl Sender {
                 self.tlp_retrans = true;
                 let last = self.board.nxt - 1;
                 self.board.probed(last, self.conn.now);
+                self.note_sent(last, false);
                 self.emit_again(last, port);
             }
             self.tlp_high_seq = self.conn.snd_nxt;
@@ -632,7 +654,12 @@ impl Sender {
     fn restart_after_idle(&mut self) {
         let rto = self.rto();
         let idle = self.conn.now.since(self.conn.last_sent);
-        if self.idle_restart && self.conn.last_sent > Time::ZERO && idle > rto {
+        // Not one that owns the window (Linux `tcp_slow_start_after_idle_check`).
+        if self.idle_restart
+            && !self.cc.owns_window()
+            && self.conn.last_sent > Time::ZERO
+            && idle > rto
+        {
             self.conn.ssthresh = self.current_ssthresh();
             let restart = self.plan.initial_cwnd.min(self.conn.cwnd);
             let halvings = (idle.ns() / rto.ns().max(1)).min(31) as u32;
@@ -671,6 +698,7 @@ impl Sender {
         self.board.push(payload, now);
         self.conn.snd_nxt = self.board.nxt;
         self.conn.packets_out = self.board.packets_out();
+        self.note_sent(seq, first);
         let mut packet = self.data_packet(seq, payload);
         if self.ecn {
             packet.ecn = self.ect;
@@ -691,9 +719,26 @@ impl Sender {
     pub(super) fn retransmit(&mut self, seq: u64, port: &mut impl Port) {
         let now = self.conn.now;
         self.board.retransmitted(seq, now);
+        self.note_sent(seq, false);
         self.undo.retrans_stamp.get_or_insert(now);
         self.undo.retrans = Some(self.undo.retrans.unwrap_or(0) + 1);
         self.emit_again(seq, port);
+    }
+
+    /// Notes what a sample of the delivery rate will need of a segment sent now.
+    #[inline]
+    fn note_sent(&mut self, seq: u64, alone: bool) {
+        if let Some(rates) = &mut self.rates {
+            let board = &self.board;
+            rates.sent(
+                seq,
+                board.una,
+                alone,
+                board.in_flight(),
+                board.lost_marks,
+                &self.conn,
+            );
+        }
     }
 
     fn emit_again(&mut self, seq: u64, port: &mut impl Port) {
