@@ -642,6 +642,10 @@ impl CongestionControl for Bbr {
         conn.cwnd
     }
 
+    fn owns_window(&self) -> bool {
+        true
+    }
+
     fn needs_pacing(&self) -> bool {
         true
     }

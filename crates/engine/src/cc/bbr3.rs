@@ -1124,6 +1124,10 @@ impl CongestionControl for Bbr3 {
         }
     }
 
+    fn owns_window(&self) -> bool {
+        true
+    }
+
     fn needs_pacing(&self) -> bool {
         true
     }

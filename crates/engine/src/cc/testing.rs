@@ -187,6 +187,7 @@ impl Host {
             esce: echo.esce,
             rtt: Some(self.rtt),
             prior_in_flight: conn.in_flight,
+            ce: if ece { n } else { 0 },
             ..Ack::default()
         };
         conn.snd_una += u64::from(n);
@@ -206,8 +207,8 @@ impl Host {
             CaState::Open | CaState::Disorder => false,
         };
         if over {
-            let owned = conn.ca_state == CaState::Cwr && cc.owns_cwr();
-            if conn.ca_state != CaState::Loss && !owned && !cc.needs_rate_samples() {
+            let owned = (conn.ca_state == CaState::Cwr && cc.owns_cwr()) || cc.owns_window();
+            if conn.ca_state != CaState::Loss && !owned {
                 if conn.ssthresh < INFINITE_SSTHRESH {
                     conn.cwnd = conn.ssthresh;
                 }
@@ -233,9 +234,10 @@ impl Host {
             delivered_at: self.conn.now,
             ..RateSample::default()
         };
-        let controlled = self.cc.cong_control(&mut self.conn, &ack);
+        if self.cc.cong_control(&mut self.conn, &ack) {
+            return self.send();
+        }
         match self.conn.ca_state {
-            _ if controlled => {}
             CaState::Cwr if self.cc.owns_cwr() => self.cc.cwr_ack(&mut self.conn, &ack, n),
             CaState::Cwr | CaState::Recovery => self.prr(n),
             _ if n > 0 => self.cc.cong_avoid(&mut self.conn, n),
