@@ -123,9 +123,7 @@ pub trait CongestionControl: Send {
     }
 
     /// Whether it is a model of the path that is to be fed with samples of the
-    /// delivery rate (`conn.rate`) and losses one by one. It answers true in
-    /// `cong_control`, and the core leaves the window alone at the end of a
-    /// reduction and after an idle time, too.
+    /// delivery rate (`conn.rate`) and losses one by one.
     fn needs_rate_samples(&self) -> bool {
         false
     }
@@ -166,7 +164,8 @@ pub trait CongestionControl: Send {
     }
 
     /// Whether it has `cong_control`: then the core leaves the window alone at
-    /// the end of Recovery, too, and when RACK's timer finds losses.
+    /// the end of Recovery, too, when RACK's timer finds losses, and after an
+    /// idle time.
     fn owns_window(&self) -> bool {
         false
     }

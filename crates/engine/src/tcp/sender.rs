@@ -791,7 +791,7 @@ impl Sender {
         let gap = rate.time_for(u64::from(payload));
         if self.burst.0 > 0 && self.burst.1 == now {
             self.burst.0 -= 1;
-            self.pace_until = self.pace_until + gap;
+            self.pace_until += gap;
             return;
         }
         let late = now.since(self.pace_until).min(Time(gap.ns() / 2));
