@@ -452,10 +452,11 @@ fn the_coupling_of_dualpi2() {
         let (c, drops) = share(&outcome.flows[each..], Cause::Aqm);
         assert_eq!(outcome.links[0].counts.get(Cause::StepMark), 0);
         assert_eq!(outcome.links[0].counts.get(Cause::Overload), 0);
+        let base = l / k as f64;
         within(
             &format!("k {k}, {each} + {each} flows, {rtt} ms, {drops} drops"),
             c,
-            (l / k as f64).powi(2),
+            base * base,
             f64::max(0.06, 1.96 / drops.sqrt()),
         );
     };
