@@ -202,9 +202,9 @@ zzz = 1
         f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "warmup"?
         f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "bottleneck"?
         f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service, schedule; did you mean "queue"?
-        f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, tcp; did you mean "start"?
-        f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack, initial_ssthresh, rcvbuf, sce_receiver, pacing_ss_ratio, pacing_ca_ratio; did you mean "initial_cwnd"?
-        f.toml:14:1: unknown key "zzz" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack, initial_ssthresh, rcvbuf, sce_receiver, pacing_ss_ratio, pacing_ca_ratio
+        f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, class, tcp; did you mean "start"?
+        f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack, initial_ssthresh, rcvbuf, sce_receiver, ecn_feedback, accecn_option, pacing_ss_ratio, pacing_ca_ratio; did you mean "initial_cwnd"?
+        f.toml:14:1: unknown key "zzz" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack, initial_ssthresh, rcvbuf, sce_receiver, ecn_feedback, accecn_option, pacing_ss_ratio, pacing_ca_ratio
         "#,
     );
 }
@@ -342,7 +342,7 @@ packetsize = 5
         f.toml:4:40: red has no option "limt"; expected one of {options of red}; did you mean "limit"?
         f.toml:6:23: reno has no option "bta"; expected one of {options of reno}; did you mean "beta"?
         f.toml:8:8: unknown kind of traffic "cbrr"; expected one of {kinds}; did you mean "cbr"?
-        f.toml:11:1: cbr has no option "packetsize"; expected one of kind, name, count, start, stop, rtt, route, reverse, hosts, dscp, {options of cbr}; did you mean "packet_size"?
+        f.toml:11:1: cbr has no option "packetsize"; expected one of kind, name, count, start, stop, rtt, route, reverse, hosts, dscp, class, {options of cbr}; did you mean "packet_size"?
         "#,
     );
     check(
@@ -865,7 +865,7 @@ fn set_on_the_command_line() {
         --set flows.foo.rtt=3ms:1:7: there is no "foo" in flows; expected one of cubic, reno
         --set path.rtt=[1:1:12: unclosed array; expected `]`
         --set a..b=3:1:3: "a..b" is not a path; expected keys with dots between them, such as "bottleneck.rate" or "flows[0].rtt"
-        --set flows.reno.strt=1s:1:12: unknown key "strt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, tcp; did you mean "start"?
+        --set flows.reno.strt=1s:1:12: unknown key "strt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, class, tcp; did you mean "start"?
         --set bottleneck.queue.limit=64kb:1:24: wrong value "64kb" for "limit"; expected a number of packets such as "1000p"
         "#
         .replace("RATE", RATE),
@@ -1149,5 +1149,57 @@ fn schedules() {
     with(
         &format!("{{ marks = [{}] }}", many.join(",")),
         "f.toml:4:22: 100001 packet numbers in \"marks\"; expected at most 100000",
+    );
+}
+
+#[test]
+fn classes() {
+    let text = r#"duration = "60s"
+warmup = "58s"
+[links.a]
+rate = "10Mbit"
+[links.b]
+rate = "10Mbit"
+[record]
+statistics = "3s"
+[[flows]]
+cc = "cubic"
+route = ["a"]
+class = ""
+[[flows]]
+cc = "reno"
+route = ["b", "a"]
+class = "L"
+[[flows]]
+cc = "dctcp"
+route = ["a"]
+class = 7
+[[traffic]]
+kind = "cbr"
+route = ["a", "b"]
+class = "L"
+[[traffic]]
+kind = "cbr"
+route = ["a"]
+class = "a class of more than 32 characters"
+[[traffic]]
+kind = "cbr"
+route = ["b"]
+class = "of/b"
+"#;
+    check(
+        text,
+        r#"
+        f.toml:8:14: wrong value "3s" for "statistics"; expected 0s, or a time from 1ms to the measured time, 2s
+        f.toml:12:9: "" cannot be the name of a class; expected a name of 1 to 32 letters, digits, "_", "-" and "+"
+        f.toml:20:9: wrong value 7 for "class"; expected a name of 1 to 32 letters, digits, "_", "-" and "+"
+        f.toml:24:9: class "L" has members that begin at link "b", and this one at "a"; expected one first link for all members of a class, or another class
+        f.toml:28:9: "a class of more than 32 characters" cannot be the name of a class; expected a name of 1 to 32 letters, digits, "_", "-" and "+"
+        f.toml:32:9: "of/b" cannot be the name of a class; expected a name of 1 to 32 letters, digits, "_", "-" and "+"
+        "#,
+    );
+    check_base(
+        "[record]\nstatistics = \"999us\"\n",
+        r#"f.toml:12:14: wrong value "999us" for "statistics"; expected 0s, or a time from 1ms to the measured time, 60s"#,
     );
 }
