@@ -29,7 +29,7 @@ class Place:
     """What is swept there, in base units."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BatteryComparison(Comparison):
     """Versions side by side over a battery; a point's parameters begin with part and case."""
 
@@ -172,10 +172,11 @@ def _read(
         for path in part.files:
             table = tables[path]
             absent = everyone - _names(table)
-            common = dict(base)
+            common: dict[str, object] = {}
             for preset in presets:
                 if not preset.only or part.name in preset.only or part.group in preset.only:
                     common.update(preset.sets)
+            common.update(base)
             sweep = _sweep(battery, path.stem, table, presets, quick)
             if sweep is not None:
                 common["sweep"] = sweep
