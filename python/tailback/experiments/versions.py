@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tailback import toml
-from tailback.errors import InputError
+from tailback.errors import InputError, RunsFailed
 from tailback.experiments import ReproduceResult
 
 SEEDS = 10
@@ -104,4 +104,6 @@ class Versions:
             for cell in made.cells
             for variant, value in cell.values.items()
         ]
+        if made.failures:
+            raise RunsFailed(made.failures, [column.results for column in made.variants])
         return ReproduceResult(self.name, engine, index.parent, cells, [])

@@ -129,7 +129,7 @@ def curves(
     def layers(row: str, column: str, at: _Place) -> list[Spec]:
         own = [c for c in lines if c.row == row and c.column == column]
         values = [{"series": c.series, "x": x, "y": y} for c in own for x, y in c.points]
-        x_axis = _x_axis(look, at, {"tickCount": 6, "labelAngle": 0})
+        x_axis = _x_axis(look, at, {"tickCount": 5, "labelAngle": 0, "labelFlush": True})
         x_scale = {"domain": list(x_domain), "nice": False, "zero": False}
         return [
             {
@@ -178,6 +178,8 @@ def _panels(
     return Drawn(
         {
             "$schema": _SCHEMA,
+            # Titles of axes reach beyond what Vega measures.
+            "padding": {"left": 5, "top": 5, "right": 5, "bottom": 18},
             "vconcat": lines,
             "spacing": 10,
             "resolve": {"scale": {"color": "shared", "y": "independent"}},

@@ -18,7 +18,7 @@ from tailback.report import Facts, Figure
 
 L, C, GREEN, PINK, SKY, AMBER = CATEGORIES[:6]
 CLASSES = {"L": L, "C": C}
-OTHERS = 3
+OTHERS = 4
 """Versions beside the baseline in one figure; more make another."""
 
 RANKED = "Thin lines from P1 to P99, thick ones from P25 to P75, points at the mean"
@@ -212,7 +212,7 @@ class Panels:
         self.points = gathered.of(part)
         self.row, self.x, self.xs, self.x_title = _AXES[axes]
         self.prefix, self.title, self.facts = prefix, title, facts
-        self.height = {"equal": 110, "mixed": 170, "overload": 170}[axes]
+        self.height = {"equal": 110, "mixed": 135, "overload": 135}[axes]
 
     def _figure(
         self,
@@ -424,7 +424,7 @@ def combinations(gathered: Gathered, facts: Facts) -> list[Figure]:
             known = {item.x for item in items}
             return spread(
                 items,
-                Look("", "flows L-C", rule=1.0, height=190),
+                Look("", "flows L-C", rule=1.0, height=140),
                 rows=list(_NORMALISED),
                 columns=columns,
                 xs=[combo for combo in combos if combo in known],

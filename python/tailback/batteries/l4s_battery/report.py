@@ -106,7 +106,7 @@ def _judged(made: BatteryComparison) -> int:
 
 def _summary(made: BatteryComparison, facts: Facts) -> list[Text | Figure | Table]:
     blocks: list[Text | Figure | Table] = [Text("\n\n".join(_sentences(made)))]
-    blocks.append(_by_quantity(made, facts))
+    blocks += [_by_quantity(made, variant, facts) for variant in made.others]
     flagged = made.flagged()
     if flagged:
         blocks.append(_clearest(made, flagged, facts))
@@ -145,50 +145,45 @@ def _sentences(made: BatteryComparison) -> list[str]:
     return out
 
 
-def _by_quantity(made: BatteryComparison, facts: Facts) -> Table:
-    groups: dict[tuple[str, str, str, str], list[tuple[Cell, Judged]]] = {}
+def _by_quantity(made: BatteryComparison, variant: Variant, facts: Facts) -> Table:
+    """A row for each quantity of each class, a column for each part."""
+    groups: dict[tuple[str, str], dict[str, list[Judged]]] = {}
+    shown: set[tuple[str, str]] = set()
     for cell in made.cells:
-        for variant, d in cell.differences.items():
+        d = cell.differences.get(variant.name)
+        if d is not None:
+            key = (cell.quantity, cell.name)
+            groups.setdefault(key, {}).setdefault(str(cell.params["part"]), []).append(d)
             if not cell.nothing:
-                key = (str(cell.params["part"]), cell.quantity, cell.name, variant)
-                groups.setdefault(key, []).append((cell, d))
+                shown.add(key)
     rows: list[list[Value]] = []
-    for (part, quantity, name, variant), found in groups.items():
-        flagged = [(c, d) for c, d in found if d.flagged]
-        row: list[Value] = [part, quantity, name]
-        if len(made.others) > 1:
-            row.append(variant)
-        far = max(flagged, key=lambda item: abs(item[1].relative or 0), default=None)
-        count: Value = Mark(str(len(flagged)), "info") if flagged else 0
-        rows.append(
-            [
-                *row,
-                len(found),
-                count,
-                percent(median([d.relative for _, d in found if d.relative is not None])),
-                difference_text(far[1]) if far else None,
-                str(far[0].params["case"]) if far else "",
-            ]
-        )
+    for (quantity, name), by_part in groups.items():
+        if (quantity, name) not in shown:
+            continue
+        row: list[Value] = [quantity, name]
+        for part in made.parts:
+            found = by_part.get(part.name)
+            if not found:
+                row.append(None)
+                continue
+            flagged = sum(d.flagged for d in found)
+            middle = percent(median([d.relative for d in found if d.relative is not None]))
+            text = f"{flagged}/{len(found)}, {middle}"
+            row.append(Mark(text, "info") if flagged else text)
+        rows.append(row)
     columns = [
-        Column("part", align="left"),
         Column("quantity", align="left"),
         Column("of", align="left"),
-    ]
-    if len(made.others) > 1:
-        columns.append(Column("version", align="left"))
-    columns += [
-        Column("points"),
-        Column("beyond noise"),
-        Column("median"),
-        Column("largest beyond noise"),
-        Column("at", align="left"),
+        *(Column(part.name) for part in made.parts),
     ]
     caption = (
-        f"Differences to {made.baseline.name} in percent of it where it is not 0, with 95 % "
-        "intervals. Rows that are 0 everywhere are left out."
+        "Points where the difference is more than noise, of all points; behind it the median "
+        f"difference over all of them, in percent of {made.baseline.name}. On a grey ground: some "
+        "are. What is 0 everywhere is left out."
     )
-    return Table("by-quantity", "By part and quantity", columns, rows, caption, facts)
+    title = f"{variant.name} against {made.baseline.name}, by part"
+    number = made.others.index(variant) + 1
+    return Table(f"by-quantity-{number}", title, columns, rows, caption, facts)
 
 
 def _clearest(
@@ -238,7 +233,7 @@ def _clearest(
 
 
 def _versions(made: BatteryComparison, facts: Facts) -> list[Text | Figure | Table]:
-    columns = [Column(word, align="left") for word in ("version", "what", "")]
+    columns = [Column(word, align="left") for word in ("version", "what", "value")]
     rows: list[list[Value]] = []
     for variant in made.variants:
         runs = list(variant.results)
