@@ -392,23 +392,25 @@ def test_a_report_has_its_figures_as_page_and_pdf(written: Path) -> None:
 
 def test_versions_share_axes_and_marks_stand_where_something_differs(written: Path) -> None:
     spec = json.loads((written / "figures" / "mixed-delay.vl.json").read_text(encoding="utf-8"))
-    for row in spec["vconcat"]:
+    wide = spec["columns"]
+    assert wide == 2
+    rows = [spec["concat"][i : i + wide] for i in range(0, len(spec["concat"]), wide)]
+    assert len(rows) == len(cases.L_RTTS)
+    for base, new in rows:
         domains = [
             layer["encoding"]["y"]["scale"]["domain"]
-            for panel in row["hconcat"]
+            for panel in (base, new)
             for layer in panel["layer"]
             if "scale" in layer["encoding"]["y"]
         ]
         assert all(domain == domains[0] for domain in domains)
-        base, new = row["hconcat"]
-        stars = [
+        stars = {
             value["series"]
-            for panel in (base, new)
-            for layer in panel["layer"]
+            for layer in new["layer"]
             if layer["mark"]["type"] == "text"
             for value in layer["data"]["values"]
-        ]
-        assert set(stars) == {"C"}
+        }
+        assert stars == {"C"}
         assert all(layer["mark"]["type"] != "text" for layer in base["layer"])
 
 

@@ -9,6 +9,7 @@ The specification is put together here and not by Altair, which takes seconds fo
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -18,6 +19,10 @@ from tailback.figures.theme import INK, MUTED, WIDTH
 MARGIN = 66
 """Room for the axis of the first column, pixels."""
 GAP = 12
+LETTER = 6.5
+"""Width of a letter of an axis, roughly."""
+HEADING = 8
+"""The same of a heading."""
 FLAG = "∗"
 """Stands over what is more than noise."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -86,6 +91,7 @@ class _Place:
     last: bool
     domain: tuple[float, float]
     y_title: Any
+    x_title: str | None
 
 
 def spread(
@@ -129,7 +135,7 @@ def curves(
     def layers(row: str, column: str, at: _Place) -> list[Spec]:
         own = [c for c in lines if c.row == row and c.column == column]
         values = [{"series": c.series, "x": x, "y": y} for c in own for x, y in c.points]
-        x_axis = _x_axis(look, at, {"tickCount": 5, "labelAngle": 0, "labelFlush": True})
+        x_axis = _x_axis(at, {"tickCount": 5, "labelAngle": 0, "labelFlush": True})
         x_scale = {"domain": list(x_domain), "nice": False, "zero": False}
         return [
             {
@@ -158,33 +164,48 @@ def _panels(
     layers: Panel,
     wide: int,
 ) -> Drawn:
-    lines = []
+    # A title that is wider than a panel stands once, under the middle one.
+    once = LETTER * len(look.x_title) > wide + GAP
+    panels = []
     for i, row in enumerate(rows):
-        panels = []
         for j, column in enumerate(columns):
             title = None
             if j == 0:
-                title = [row, look.y_title] if row else look.y_title
-            at = _Place(j == 0, i == len(rows) - 1, domains[row], title)
+                title = [row, look.y_title] if row and look.y_title else row or look.y_title
+            x_title = look.x_title if not once or j == (len(columns) - 1) // 2 else None
+            at = _Place(j == 0, i == len(rows) - 1, domains[row], title, x_title)
             panel: Spec = {
                 "width": wide,
                 "height": look.height,
                 "layer": layers(row, column, at),
             }
             if i == 0:
-                panel["title"] = {"text": column, "anchor": "middle", "limit": wide}
+                panel["title"] = {"text": _wrapped(column, wide), "anchor": "middle"}
             panels.append(panel)
-        lines.append({"hconcat": panels, "spacing": GAP})
     return Drawn(
         {
             "$schema": _SCHEMA,
             # Titles of axes reach beyond what Vega measures.
             "padding": {"left": 5, "top": 5, "right": 5, "bottom": 18},
-            "vconcat": lines,
-            "spacing": 10,
+            "concat": panels,
+            "columns": len(columns),
+            "align": "all",
+            "spacing": {"row": 10, "column": GAP},
             "resolve": {"scale": {"color": "shared", "y": "independent"}},
         }
     )
+
+
+def _wrapped(name: str, wide: int) -> list[str]:
+    """A heading in as many lines as its column needs."""
+    lines: list[str] = []
+    for word in re.findall(r"[^\s-]+-?|-", name):
+        joint = "" if lines and lines[-1].endswith("-") else " "
+        if lines and HEADING * len(lines[-1] + joint + word) <= wide:
+            lines[-1] += joint + word
+        else:
+            lines.append(word)
+    return lines or [name]
 
 
 def _stat_layers(
@@ -201,7 +222,7 @@ def _stat_layers(
             "field": "x",
             "type": "nominal",
             "scale": {"domain": list(xs), "paddingInner": 0.15, "paddingOuter": 0.1},
-            **_x_axis(look, at, {"labelAngle": -60 if rotated else 0, "grid": False}),
+            **_x_axis(at, {"labelAngle": -60 if rotated else 0, "grid": False}),
         },
         "xOffset": {
             "field": "series",
@@ -279,9 +300,9 @@ def _y(look: Look, at: _Place) -> Spec:
     return {"scale": scale, "axis": axis, "title": at.y_title}
 
 
-def _x_axis(look: Look, at: _Place, axis: Spec) -> Spec:
+def _x_axis(at: _Place, axis: Spec) -> Spec:
     shown = {"labels": at.last, "ticks": at.last}
-    return {"axis": {**axis, **shown}, "title": look.x_title if at.last else None}
+    return {"axis": {**axis, **shown}, "title": at.x_title if at.last else None}
 
 
 def _colour(colours: Mapping[str, str], symbol: str) -> Spec:

@@ -212,7 +212,7 @@ class Panels:
         self.points = gathered.of(part)
         self.row, self.x, self.xs, self.x_title = _AXES[axes]
         self.prefix, self.title, self.facts = prefix, title, facts
-        self.height = {"equal": 110, "mixed": 135, "overload": 135}[axes]
+        self.height = {"equal": 110, "mixed": 120, "overload": 120}[axes]
 
     def _figure(
         self,
