@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use tailback_record::{ClassFlow, ClassPlan};
+
 use crate::aqm::FlowInfo;
 use crate::registry::{Options, Value};
 use crate::rng::Stream;
@@ -36,6 +38,52 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The classes whose members have a link first on their way.
+    pub fn classes_at(&self, link: u32) -> Vec<ClassPlan> {
+        let flows = self.flows.iter().map(|f| (&f.class, &f.route));
+        let sources = self.traffic.iter().map(|s| (&s.class, &s.route));
+        let mut all: Vec<&str> = Vec::new();
+        let mut here: Vec<ClassPlan> = Vec::new();
+        for (index, (class, route)) in (0_u32..).zip(flows.chain(sources)) {
+            let Some(name) = class.as_deref() else {
+                continue;
+            };
+            let number = all.iter().position(|known| *known == name);
+            let number = number.unwrap_or_else(|| {
+                all.push(name);
+                all.len() - 1
+            }) as u32;
+            if route.first() != Some(&link) {
+                continue;
+            }
+            let place = here.iter().position(|class| class.number == number);
+            let place = place.unwrap_or_else(|| {
+                here.push(ClassPlan {
+                    name: name.to_owned(),
+                    number,
+                    ..ClassPlan::default()
+                });
+                here.len() - 1
+            });
+            match self.flows.get(index as usize) {
+                Some(flow) => here[place].flows.push(ClassFlow {
+                    flow: index,
+                    base_rtt_ns: self.base_rtt(flow).ns(),
+                }),
+                None => here[place].sources.push(index),
+            }
+        }
+        here
+    }
+
+    /// The round-trip time of a flow without queues and serialisation, the
+    /// delays of links included.
+    fn base_rtt(&self, flow: &FlowPlan) -> Time {
+        let links = flow.route.iter().chain(&flow.back);
+        let links = links.filter_map(|link| self.links.get(*link as usize));
+        links.fold(flow.rtt, |sum, link| sum + link.delay)
+    }
+
     /// When a component starts: as planned, plus the draw of its seed.
     pub fn start_of(&self, start: Time, name: &str) -> Time {
         let mut stream = Stream::new(self.seed, name, "start");
@@ -225,6 +273,9 @@ pub struct RecordPlan {
     /// packets, drops and marks by flow are taken from captures. Without
     /// meaning for the simulator.
     pub captures: bool,
+    /// Distance of the samples that statistics of classes and of links are
+    /// taken of, from the warm-up on; 0: none.
+    pub statistics: Time,
 }
 
 /// How series are taken.
@@ -350,6 +401,8 @@ pub struct FlowPlan {
     pub hosts: Option<[String; 2]>,
     /// Differentiated services codepoint of its packets, 0 to 63.
     pub dscp: u8,
+    /// The class of flows that it is counted with at the first link of its route.
+    pub class: Option<String>,
 }
 
 /// How the stack counts growth.
@@ -481,4 +534,6 @@ pub struct TrafficPlan {
     pub hosts: Option<[String; 2]>,
     /// Differentiated services codepoint of its packets, 0 to 63.
     pub dscp: u8,
+    /// The class of flows that it is counted with at the first link of its route.
+    pub class: Option<String>,
 }

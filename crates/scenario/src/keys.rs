@@ -29,6 +29,8 @@ pub(crate) enum KeyKind {
     Text,
     /// The name of a link, flow or source.
     Name,
+    /// The name of a class of flows.
+    Class,
     /// A constant rate, steps or a trace.
     Rate,
     /// An entry of a registry: its name, or a table with its name and options.
@@ -473,6 +475,12 @@ pub(crate) static RECORD: TableDef = TableDef {
             "true",
             "Whether the kernel engine captures packets at all, from which it takes the delay of each packet, and drops and marks by flow; without effect in the simulator.",
         ),
+        new_key(
+            "statistics",
+            ANY_TIME,
+            "0s",
+            "Distance of the samples, from the warm-up on, that statistics of classes are taken of (rate, window, utilisation, marks and drops), and of the utilisation of each link; from 1ms to the measured time, \"0s\": none.",
+        ),
     ],
 };
 
@@ -545,6 +553,14 @@ pub(crate) static FLOW: TableDef = TableDef {
             "0",
             "Differentiated services codepoint of all its packets, ACKs included.",
         ),
+        Key {
+            since: "0.2",
+            ..optional(
+                "class",
+                KeyKind::Class,
+                "A class of flows, by a name of one's own: its members are also counted together, at the first link of their route, which is the same for all; default: none.",
+            )
+        },
         optional(
             "tcp",
             KeyKind::Table(&TCP),
@@ -606,6 +622,14 @@ pub(crate) static TRAFFIC: TableDef = TableDef {
             "0",
             "Differentiated services codepoint of its packets.",
         ),
+        Key {
+            since: "0.2",
+            ..optional(
+                "class",
+                KeyKind::Class,
+                "A class of flows and sources, as of [[flows]]; default: none.",
+            )
+        },
     ],
 };
 

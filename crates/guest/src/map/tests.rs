@@ -48,6 +48,7 @@ fn cbr(name: &str) -> TrafficPlan {
         route: vec![0],
         hosts: None,
         dscp: 0,
+        class: None,
     }
 }
 
@@ -745,6 +746,10 @@ fn refusals_name_their_place() {
         (
             "record.packets",
             Box::new(|p| (p.record.captures, p.record.packets) = (false, true)),
+        ),
+        (
+            "record.statistics",
+            Box::new(|p| (p.record.captures, p.record.statistics) = (false, Time::from_secs(1))),
         ),
         (
             "traffic[0].kind",
