@@ -91,7 +91,7 @@ class _Place:
     last: bool
     domain: tuple[float, float]
     y_title: Any
-    x_title: str | None
+    x_title: list[str]
 
 
 def spread(
@@ -164,15 +164,13 @@ def _panels(
     layers: Panel,
     wide: int,
 ) -> Drawn:
-    # A title that is wider than a panel stands once, under the middle one.
-    once = LETTER * len(look.x_title) > wide + GAP
+    x_title = _wrapped(look.x_title, wide, LETTER)
     panels = []
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
             title = None
             if j == 0:
                 title = [row, look.y_title] if row and look.y_title else row or look.y_title
-            x_title = look.x_title if not once or j == (len(columns) - 1) // 2 else None
             at = _Place(j == 0, i == len(rows) - 1, domains[row], title, x_title)
             panel: Spec = {
                 "width": wide,
@@ -180,28 +178,28 @@ def _panels(
                 "layer": layers(row, column, at),
             }
             if i == 0:
-                panel["title"] = {"text": _wrapped(column, wide), "anchor": "middle"}
+                panel["title"] = {"text": _wrapped(column, wide, HEADING), "anchor": "middle"}
             panels.append(panel)
     return Drawn(
         {
             "$schema": _SCHEMA,
             # Titles of axes reach beyond what Vega measures.
-            "padding": {"left": 5, "top": 5, "right": 5, "bottom": 18},
+            "padding": {"left": 5, "top": 16, "right": 5, "bottom": 18},
             "concat": panels,
             "columns": len(columns),
-            "align": "all",
+            "align": {"row": "each", "column": "all"},
             "spacing": {"row": 10, "column": GAP},
             "resolve": {"scale": {"color": "shared", "y": "independent"}},
         }
     )
 
 
-def _wrapped(name: str, wide: int) -> list[str]:
-    """A heading in as many lines as its column needs."""
+def _wrapped(name: str, wide: int, letter: float) -> list[str]:
+    """A title in as many lines as its column needs."""
     lines: list[str] = []
     for word in re.findall(r"[^\s-]+-?|-", name):
         joint = "" if lines and lines[-1].endswith("-") else " "
-        if lines and HEADING * len(lines[-1] + joint + word) <= wide:
+        if lines and letter * len(lines[-1] + joint + word) <= wide:
             lines[-1] += joint + word
         else:
             lines.append(word)
