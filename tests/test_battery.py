@@ -236,7 +236,7 @@ def test_a_against_a_flags_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_a_changed_line_is_found(tmp_path: Path, change: str, expected: tuple[str, str]) -> None:
-    more = {"bottleneck.queue.step_thresh": "3p"} if "step" in change else {}
+    more: dict[str, Any] = {"bottleneck.queue.step_thresh": "3p"} if "step" in change else {}
     found = small(tmp_path, ["base", f"new:{change}"], **more)
     assert expected in quantities(found)
 

@@ -87,6 +87,7 @@ class L4sBattery:
         "class.utilisation.mean",
         "class.mark_share.mean",
         "class.drop_share.mean",
+        *(f"flow.normalised.{name}" for name in cases.SIZES.values()),
         "link.utilisation",
         "run.class_rate_ratio",
         "run.class_window_ratio",

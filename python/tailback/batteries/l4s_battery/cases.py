@@ -14,6 +14,17 @@ L_RTTS = (5.0, 100.0)
 """ms, mixed RTT."""
 UDP = (50.0, 70.0, 100.0, 140.0, 200.0)
 """Mbit/s, overload."""
+SIZES = {
+    1_000: "1kB",
+    3_000: "3kB",
+    9_000: "9kB",
+    27_000: "27kB",
+    81_000: "81kB",
+    243_000: "243kB",
+    729_000: "729kB",
+    1_000_000: "1MB",
+}
+"""Upper ends of the bins of short flows, bytes, and what the metrics call them."""
 
 
 @dataclass(frozen=True)

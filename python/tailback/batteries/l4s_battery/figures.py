@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 
+from tailback.batteries.l4s_battery import cases
 from tailback.batteries.l4s_battery.gather import Gathered, Point, View
 from tailback.batteries.l4s_battery.measures import (
     normalised_rate,
@@ -351,7 +352,14 @@ class Panels:
         )
         items = {
             column: [
-                Item(self.row(p), column, _size(upto), name.removesuffix("-web"), stat)
+                Item(
+                    self.row(p),
+                    column,
+                    _size(upto),
+                    name.removesuffix("-web"),
+                    stat,
+                    self.gathered.flagged(p, column, name, f"normalised.{cases.SIZES.get(upto)}"),
+                )
                 for p in points
                 for name, found in p.views[column].completions.items()
                 for upto, stat in found
