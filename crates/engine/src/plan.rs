@@ -115,6 +115,8 @@ pub struct Hosts {
 pub struct HostStack {
     /// Whether ECN is negotiated.
     pub ecn: bool,
+    /// Whether that is Accurate ECN on demand of the scenario, and when its option is sent.
+    pub accecn: Option<AccEcnOption>,
     /// Whether the timestamp option is in use.
     pub timestamps: bool,
     /// Initial window, segments.
@@ -140,6 +142,8 @@ impl Plan {
             back: flow.back.clone(),
             stack: Some(HostStack {
                 ecn: flow.ecn,
+                accecn: (flow.ecn && flow.tcp.ecn_feedback == EcnFeedback::AccEcn)
+                    .then_some(flow.tcp.accecn_option),
                 timestamps: flow.tcp.timestamps,
                 initial_cwnd: flow.tcp.initial_cwnd,
                 min_rto: flow.tcp.min_rto,
@@ -442,6 +446,31 @@ pub enum SceReceiver {
     Dither,
 }
 
+/// How the two ends of a flow with ECN tell one another of CE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnFeedback {
+    /// As the congestion control asks: Accurate ECN for those that need it,
+    /// an echo of each packet for DCTCP, else RFC 3168.
+    Auto,
+    /// Accurate ECN (RFC 9768), whatever the congestion control.
+    AccEcn,
+    /// The receiver knows RFC 3168 only.
+    Rfc3168,
+    /// The receiver knows nothing of ECN.
+    None,
+}
+
+/// When a receiver with Accurate ECN sends its option (Linux `tcp_ecn_option`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AccEcnOption {
+    /// Never.
+    Off,
+    /// After CE and changes of the ECN field, and three times in a round trip.
+    Minimum,
+    /// On every ACK, as there is room.
+    Full,
+}
+
 /// The receiver's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiveBuffer {
@@ -484,6 +513,10 @@ pub struct TcpPlan {
     pub rcvbuf: ReceiveBuffer,
     /// How the receiver tells of SCE marks.
     pub sce_receiver: SceReceiver,
+    /// How the ends tell one another of CE.
+    pub ecn_feedback: EcnFeedback,
+    /// When the AccECN option is sent, where Accurate ECN is spoken.
+    pub accecn_option: AccEcnOption,
     /// Pacing rate in slow start, percent of cwnd/srtt (Linux `tcp_pacing_ss_ratio`).
     pub pacing_ss_ratio: u32,
     /// The same in congestion avoidance (Linux `tcp_pacing_ca_ratio`).
@@ -506,6 +539,8 @@ impl Default for TcpPlan {
             initial_ssthresh: 0,
             rcvbuf: ReceiveBuffer::Fixed,
             sce_receiver: SceReceiver::Auto,
+            ecn_feedback: EcnFeedback::Auto,
+            accecn_option: AccEcnOption::Full,
             pacing_ss_ratio: 200,
             pacing_ca_ratio: 120,
         }

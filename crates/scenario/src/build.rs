@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use tailback_engine::aqm;
 use tailback_engine::cc::{self, EcnNeed};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, LinkPlan, Pacing, Plan, RatePlan, ReceiveBuffer,
-    RecordPlan, SceReceiver, SeriesMode, TcpPlan, TrafficPlan,
+    AccEcnOption, Algorithm, EcnFeedback, FlowPlan, Growth, LinkMode, LinkPlan, Pacing, Plan,
+    RatePlan, ReceiveBuffer, RecordPlan, SceReceiver, SeriesMode, TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::{self, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
@@ -359,6 +359,21 @@ fn stack(fields: &Fields<'_>, base: Option<&TcpPlan>) -> TcpPlan {
                     _ => SceReceiver::Auto,
                 }
             }
+            ("ecn_feedback", Some(Value::Word(word))) => {
+                tcp.ecn_feedback = match word {
+                    "accecn" => EcnFeedback::AccEcn,
+                    "rfc3168" => EcnFeedback::Rfc3168,
+                    "none" => EcnFeedback::None,
+                    _ => EcnFeedback::Auto,
+                }
+            }
+            ("accecn_option", Some(Value::Word(word))) => {
+                tcp.accecn_option = match word {
+                    "off" => AccEcnOption::Off,
+                    "minimum" => AccEcnOption::Minimum,
+                    _ => AccEcnOption::Full,
+                }
+            }
             (name, Some(_)) => unreachable!("[tcp] {name} is read as the kind its key declares"),
         }
     }
@@ -571,6 +586,19 @@ fn flows(
                     format!("{name} answers SCE marks, which only packets with ECN can bear"),
                 )
                 .expected("ecn = true, or no ecn key"),
+            );
+        }
+        // ESCE has become a bit of the counter of Accurate ECN.
+        let accurate = need == EcnNeed::Accurate || tcp.ecn_feedback == EcnFeedback::AccEcn;
+        let sce = need == EcnNeed::Sce
+            || !matches!(tcp.sce_receiver, SceReceiver::Auto | SceReceiver::Off);
+        if ecn && accurate && sce {
+            reader.problem(
+                Problem::new(
+                    fields.span_of("cc"),
+                    "Accurate ECN has no bit left to echo SCE marks",
+                )
+                .expected("a flow with one of both: ecn_feedback = \"accecn\", or SCE"),
             );
         }
         let bytes: Option<Bytes> = fields.bytes("bytes");

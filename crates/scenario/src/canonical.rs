@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, Pacing, Plan, RatePlan, ReceiveBuffer, SceReceiver,
-    SeriesMode, TcpPlan, TrafficPlan,
+    AccEcnOption, Algorithm, EcnFeedback, FlowPlan, Growth, LinkMode, Pacing, Plan, RatePlan,
+    ReceiveBuffer, SceReceiver, SeriesMode, TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::{Kind, Opt, Options, Value};
 use tailback_engine::units::Time;
@@ -348,6 +348,8 @@ fn tcp_json(tcp: &TcpPlan) -> Json {
         initial_ssthresh,
         rcvbuf,
         sce_receiver,
+        ecn_feedback,
+        accecn_option,
         pacing_ss_ratio,
         pacing_ca_ratio,
     } = tcp;
@@ -380,6 +382,17 @@ fn tcp_json(tcp: &TcpPlan) -> Json {
             SceReceiver::Split => "split",
             SceReceiver::SplitDelayed => "split-delayed",
             SceReceiver::Dither => "dither",
+        },
+        "ecn_feedback": match ecn_feedback {
+            EcnFeedback::Auto => "auto",
+            EcnFeedback::AccEcn => "accecn",
+            EcnFeedback::Rfc3168 => "rfc3168",
+            EcnFeedback::None => "none",
+        },
+        "accecn_option": match accecn_option {
+            AccEcnOption::Off => "off",
+            AccEcnOption::Minimum => "minimum",
+            AccEcnOption::Full => "full",
         },
         "pacing_ss_ratio": pacing_ss_ratio,
         "pacing_ca_ratio": pacing_ca_ratio,

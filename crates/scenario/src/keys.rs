@@ -431,6 +431,18 @@ pub(crate) static TCP: TableDef = TableDef {
             "How the receiver tells the sender of SCE marks (ECT(1) where ECT(0) was sent): by an ACK of its own for what came before a change and one at once for what brought it (\"split\"; \"split-delayed\": the latter is delayed, as in some versions of the SCE kernels), by setting ESCE on as many segments' ACKs as were marked (\"dither\"), or not at all; \"auto\": \"split\" if the congestion control is one of SCE, else \"off\".",
         ),
         new_key(
+            "ecn_feedback",
+            word(&["auto", "accecn", "rfc3168", "none"]),
+            "auto",
+            "How the receiver tells the sender of CE: by Accurate ECN (\"accecn\", RFC 9768), as RFC 3168 has it, or not at all, being without ECN (\"none\"); \"auto\": what the congestion control asks for, Accurate ECN for prague, an echo of each packet for DCTCP, else RFC 3168. What needs Accurate ECN and does not find it does without ECN.",
+        ),
+        new_key(
+            "accecn_option",
+            word(&["off", "minimum", "full"]),
+            "full",
+            "When the receiver sends the option of Accurate ECN, 4 to 12 bytes: never, after CE and three times in a round trip, or on every ACK: Linux tcp_ecn_option 0, 1 and 2.",
+        ),
+        new_key(
             "pacing_ss_ratio",
             int(1, 1_000),
             "200",

@@ -1,8 +1,8 @@
 //! What good scenarios become.
 
 use tailback_engine::plan::{
-    Algorithm, Growth, LinkMode, Pacing, Plan, RatePlan, ReceiveBuffer, SceReceiver, Schedule,
-    SeriesMode, TcpPlan,
+    AccEcnOption, Algorithm, EcnFeedback, Growth, LinkMode, Pacing, Plan, RatePlan, ReceiveBuffer,
+    SceReceiver, Schedule, SeriesMode, TcpPlan,
 };
 use tailback_engine::registry::{Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
@@ -306,6 +306,8 @@ reverse = true
             pacing: Pacing::Off,
             growth: Growth::Acks,
             quickack: false,
+            ecn_feedback: EcnFeedback::Auto,
+            accecn_option: AccEcnOption::Full,
             sce_receiver: SceReceiver::Dither,
             initial_ssthresh: 0,
             rcvbuf: ReceiveBuffer::Fixed,

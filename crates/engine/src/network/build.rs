@@ -263,10 +263,12 @@ fn build_flow(
     series: &mut Series,
 ) -> Flow {
     let (entry, options) = known(cc::ENTRIES, &flow.cc);
-    let control = (entry.build)(options);
+    let mut control = (entry.build)(options);
+    control.randomise(Stream::new(plan.seed, &flow.name, "cc"));
     let need = control.ecn_need();
-    let mut receiver = Receiver::new(index, &flow.tcp, EcnEcho::of(flow.ecn, need));
-    if flow.ecn {
+    let feedback = flow.tcp.ecn_feedback;
+    let mut receiver = Receiver::new(index, &flow.tcp, EcnEcho::of(flow.ecn, feedback, need));
+    if flow.ecn && !receiver.is_accurate() {
         receiver.echo_sce(SceEcho::of(flow.tcp.sce_receiver, need));
     }
     let gauges = control.gauge_names();

@@ -3,8 +3,8 @@
 use super::*;
 use common::{flow, link, plan};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, RatePlan, ReceiveBuffer, SceReceiver, Schedule,
-    TrafficPlan,
+    AccEcnOption, Algorithm, EcnFeedback, FlowPlan, Growth, LinkMode, RatePlan, ReceiveBuffer,
+    SceReceiver, Schedule, TrafficPlan,
 };
 use tailback_engine::registry::{Value, complete_defaults};
 use tailback_engine::units::{Bytes, Rate};
@@ -267,6 +267,18 @@ fn red_and_options_of_the_stack() {
         "red_and_options_of_the_stack",
         map(&plan, &kit()).unwrap().to_string()
     );
+}
+
+#[test]
+fn accurate_ecn_is_a_setting_of_both_hosts() {
+    let mut plan = simple();
+    plan.flows[0].ecn = true;
+    plan.flows[0].tcp.ecn_feedback = EcnFeedback::AccEcn;
+    plan.flows[0].tcp.accecn_option = AccEcnOption::Minimum;
+    let script = map(&plan, &kit()).unwrap().to_string();
+    let lines = |wanted: &str| script.lines().filter(|line| *line == wanted).count();
+    assert_eq!(lines("sysctl net/ipv4/tcp_ecn = 3"), 2);
+    assert_eq!(lines("sysctl net/ipv4/tcp_ecn_option = 1"), 2);
 }
 
 #[test]
@@ -649,6 +661,17 @@ fn refusals_name_their_place() {
         (
             "flows[0].tcp.sce_receiver",
             Box::new(|p| p.flows[0].tcp.sce_receiver = SceReceiver::Split),
+        ),
+        (
+            "flows[0].tcp.ecn_feedback",
+            Box::new(|p| {
+                p.flows[0].ecn = true;
+                p.flows[0].tcp.ecn_feedback = EcnFeedback::Rfc3168;
+            }),
+        ),
+        (
+            "flows[0].cc",
+            Box::new(|p| p.flows[0] = controlled("prague", &[])),
         ),
         (
             "flows[0].tcp.initial_ssthresh",
