@@ -30,9 +30,9 @@ SECONDS = 250.0
 QUICK_SECONDS = 50.0
 #: Frame and payload of iperf's UDP packets, bytes.
 UDP_FRAME, UDP_PAYLOAD = 1512, 1470
-#: Queues of the archives that are not DualPI2; what is not set here is tc's default. PIE's timer is
-#: of jiffies: with those of 4 ms its 15 ms become 4, and the timer wheel has one more: 20 ms. A jiffy
-#: of both engines is 1 ms, which makes 20 ms of 19.
+#: Queues of the archives that are not DualPI2; what is not set here is tc's default. PIE's timer
+#: counts jiffies: of those of 4 ms its 15 ms are 4, and the timer wheel has one more: 20 ms. A
+#: jiffy of both engines is 1 ms, which makes 20 ms of 19.
 QUEUES: Mapping[str, Mapping[str, Any]] = {
     "pie": {"aqm": "pie", "target": "15ms", "tupdate": "19ms", "ecn": True},
     "fq_codel": {"aqm": "fq_codel", "target": "5ms", "interval": "100ms", "ecn": True},

@@ -58,6 +58,7 @@ TRIED: tuple[Tried, ...] = (
         "no-hystart",
         "CUBIC leaves slow start at losses and marks only (`hystart = false`)",
         Variant(ccs={"cubic": {"hystart": False}}),
+        lambda run: run.rtt_nonecn > 0 or run.archive.ccs[0] == "cubic",
     ),
     Tried(
         "fq",

@@ -1,4 +1,4 @@
-"""How far off the cells are, what was hoped for, and the law that must hold in what was measured."""
+"""How far off the cells are, what was hoped for, and the law that must hold in what is measured."""
 
 from __future__ import annotations
 
