@@ -16,13 +16,23 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "link",
         "a shaper: a packet leaves at the start of its slot, and its delay ends there",
-        "inferred: htb lets a packet go when the one before has been paid for; see the readings",
+        "htb with a burst of 1514 bytes, as the authors' scripts have it: the queue is asked for a "
+        "packet when the one before has been paid for",
     ),
     (
         "DualPI2",
-        "target 15 ms, tupdate 16 ms, alpha 0.15625, beta 3.1953, step 1 ms, k 2, "
-        "drop_on_overload, classic_protection 10 %",
+        "target 15 ms, tupdate 16 ms, step 1 ms, k 2, drop_on_overload, classic_protection 10 %",
         "stated",
+    ),
+    (
+        "DualPI2's gains",
+        "41/256 and 819/256 Hz",
+        "the authors' module, which prints them cut to 40/256 and 818/256 (0.15625 and 3.1953)",
+    ),
+    (
+        "DualPI2's step",
+        "only for packets that find two more in L (`min_qlen_step = 2`)",
+        "the authors' module for 5.10",
     ),
     (
         "PIE",

@@ -100,9 +100,15 @@ TRIED: tuple[Tried, ...] = (
         _on("dualpi2"),
     ),
     Tried(
-        "two-packets",
-        "the step needs two packets in L (`min_qlen_step = 2`)",
-        Variant(queue={"dualpi2": {"min_qlen_step": 2}}),
+        "printed-gains",
+        "DualPI2's gains are those that tc prints (40/256 and 818/256)",
+        Variant(queue={"dualpi2": {"alpha": 0.15625, "beta": 3.1953125}}),
+        _on("dualpi2"),
+    ),
+    Tried(
+        "step-always",
+        "the step is for every packet of L, as in Linux 6.17 (`min_qlen_step = 0`)",
+        Variant(queue={"dualpi2": {"min_qlen_step": 0}}),
         _on("dualpi2"),
     ),
     Tried(
