@@ -337,7 +337,8 @@ def test_without_captures_what_is_not_known_is_null(tmp_path: Path, aqm: str) ->
 
 
 def test_what_comes_from_captures_is_refused_without(tailback: Tailback, scenario: Path) -> None:
-    for key, value in (("events", "true"), ("packets", "true"), ("series", "changes")):
+    keys = {"events": "true", "packets": "true", "series": "changes", "statistics": "1s"}
+    for key, value in keys.items():
         done = tailback(
             *("run", scenario, "--engine", "kernel", "--set", "record.captures=false"),
             *("--set", f"record.{key}={value}"),
@@ -362,6 +363,58 @@ def test_every_drop_and_mark_is_an_event(tmp_path: Path) -> None:
         rows = kinds.str.starts_with(f"{kind}.").sum()
         assert rows == summary["queue"][count] == sum(f[count] for f in summary["flows"])
         assert rows > 0
+
+
+# --- classes ----------------------------------------------------------------------------
+
+CLASSES = (
+    BASE
+    + """
+[record]
+statistics = "500ms"
+[[flows]]
+name  = "L"
+cc    = "dctcp"
+class = "L"
+count = 2
+[[flows]]
+name  = "C"
+cc    = "cubic"
+class = "C"
+[[traffic]]
+kind  = "cbr"
+rate  = "1Mbit"
+class = "U"
+"""
+)
+
+
+def test_classes_are_counted_alike(tmp_path: Path) -> None:
+    found = {}
+    for engine in ("kernel", "sim"):
+        summary, run = one(tmp_path, CLASSES, engine)
+        queue, classes = summary["queue"], summary["classes"]
+        assert [c["name"] for c in classes] == ["L", "C", "U"]
+        for total in ("packets", "bytes", "drops", "marks"):
+            assert sum(c[total] for c in classes) == queue[total] > 0, (engine, total)
+        delay = sum(c["packets"] * c["delay_ms"]["mean"] for c in classes) / queue["packets"]
+        assert delay == pytest.approx(queue["delay_ms"]["mean"], rel=1e-12)
+        # Four intervals are all of the measured time, so the samples have every byte.
+        used = [c["samples"]["utilisation"]["mean"] for c in classes]
+        assert sum(used) == pytest.approx(queue["utilisation"], rel=1e-12)
+        rate = classes[0]["samples"]["rate_mbit"]
+        assert rate["n"] == 8
+        assert rate["mean"] * 2 * 2 == pytest.approx(classes[0]["bytes"] * 8 / 1e6, rel=1e-12)
+        histogram = run.histogram("delay_ns.L")
+        assert histogram["count"].sum() == classes[0]["packets"]
+        found[engine] = (summary, run.series(), used)
+    (kernel, series, used), (sim, others, same) = found["kernel"], found["sim"]
+    assert columns(kernel) == columns(sim)
+    keys = ["flow", "link", "quantity"]
+    assert set(series.select(keys).unique().rows()) == set(others.select(keys).unique().rows())
+    # The source sends at the same times; together they fill the link in both.
+    assert used[2] == pytest.approx(same[2], rel=0.02)
+    assert sum(used) == pytest.approx(sum(same), rel=0.01)
 
 
 # --- the command ----------------------------------------------------------------------------

@@ -701,10 +701,18 @@ impl Network {
             });
         }
         let mut series = self.series;
-        for (link, plan) in self.links.iter_mut().zip(&self.plan.links) {
+        let mut classes = Vec::new();
+        for (i, (link, plan)) in (0..).zip(self.links.iter_mut().zip(&self.plan.links)) {
             let sink = &mut link.sink;
             sink.finish(end);
             series.append(sink.take_events());
+            let samples = sink.take_classes().and_then(|recorder| {
+                let capacity = |from, to| link.capacity_bytes(Time(from), Time(to));
+                let (here, samples) = recorder.finish(i, end.ns(), capacity);
+                classes.extend(here);
+                samples
+            });
+            let sink = &mut link.sink;
             outcome.links.push(LinkOutcome {
                 name: plan.name.clone(),
                 aqm: plan.queue.name().to_owned(),
@@ -716,9 +724,14 @@ impl Network {
                 backlog_max_bytes: sink.backlog_max,
                 capacity_bytes: link.capacity_bytes(warmup, end),
                 totals: None,
+                samples,
             });
         }
         outcome.series = series;
+        outcome.set_classes(classes);
+        if self.plan.record.series != SeriesMode::Off {
+            outcome.record_samples();
+        }
         outcome
     }
 }

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use tailback_record::{ClassFlow, ClassPlan};
+
 use crate::aqm::FlowInfo;
 use crate::registry::{Options, Value};
 use crate::rng::Stream;
@@ -36,6 +38,52 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The classes whose members have a link first on their way.
+    pub fn classes_at(&self, link: u32) -> Vec<ClassPlan> {
+        let flows = self.flows.iter().map(|f| (&f.class, &f.route));
+        let sources = self.traffic.iter().map(|s| (&s.class, &s.route));
+        let mut all: Vec<&str> = Vec::new();
+        let mut here: Vec<ClassPlan> = Vec::new();
+        for (index, (class, route)) in (0_u32..).zip(flows.chain(sources)) {
+            let Some(name) = class.as_deref() else {
+                continue;
+            };
+            let number = all.iter().position(|known| *known == name);
+            let number = number.unwrap_or_else(|| {
+                all.push(name);
+                all.len() - 1
+            }) as u32;
+            if route.first() != Some(&link) {
+                continue;
+            }
+            let place = here.iter().position(|class| class.number == number);
+            let place = place.unwrap_or_else(|| {
+                here.push(ClassPlan {
+                    name: name.to_owned(),
+                    number,
+                    ..ClassPlan::default()
+                });
+                here.len() - 1
+            });
+            match self.flows.get(index as usize) {
+                Some(flow) => here[place].flows.push(ClassFlow {
+                    flow: index,
+                    base_rtt_ns: self.base_rtt(flow).ns(),
+                }),
+                None => here[place].sources.push(index),
+            }
+        }
+        here
+    }
+
+    /// The round-trip time of a flow without queues and serialisation, the
+    /// delays of links included.
+    fn base_rtt(&self, flow: &FlowPlan) -> Time {
+        let links = flow.route.iter().chain(&flow.back);
+        let links = links.filter_map(|link| self.links.get(*link as usize));
+        links.fold(flow.rtt, |sum, link| sum + link.delay)
+    }
+
     /// When a component starts: as planned, plus the draw of its seed.
     pub fn start_of(&self, start: Time, name: &str) -> Time {
         let mut stream = Stream::new(self.seed, name, "start");
@@ -67,6 +115,8 @@ pub struct Hosts {
 pub struct HostStack {
     /// Whether ECN is negotiated.
     pub ecn: bool,
+    /// Whether that is Accurate ECN on demand of the scenario, and when its option is sent.
+    pub accecn: Option<AccEcnOption>,
     /// Whether the timestamp option is in use.
     pub timestamps: bool,
     /// Initial window, segments.
@@ -92,6 +142,8 @@ impl Plan {
             back: flow.back.clone(),
             stack: Some(HostStack {
                 ecn: flow.ecn,
+                accecn: (flow.ecn && flow.tcp.ecn_feedback == EcnFeedback::AccEcn)
+                    .then_some(flow.tcp.accecn_option),
                 timestamps: flow.tcp.timestamps,
                 initial_cwnd: flow.tcp.initial_cwnd,
                 min_rto: flow.tcp.min_rto,
@@ -225,6 +277,9 @@ pub struct RecordPlan {
     /// packets, drops and marks by flow are taken from captures. Without
     /// meaning for the simulator.
     pub captures: bool,
+    /// Distance of the samples that statistics of classes and of links are
+    /// taken of, from the warm-up on; 0: none.
+    pub statistics: Time,
 }
 
 /// How series are taken.
@@ -350,6 +405,8 @@ pub struct FlowPlan {
     pub hosts: Option<[String; 2]>,
     /// Differentiated services codepoint of its packets, 0 to 63.
     pub dscp: u8,
+    /// The class of flows that it is counted with at the first link of its route.
+    pub class: Option<String>,
 }
 
 /// How the stack counts growth.
@@ -387,6 +444,31 @@ pub enum SceReceiver {
     /// ACKs come as ever, and as many segments are acknowledged with ESCE as
     /// were marked.
     Dither,
+}
+
+/// How the two ends of a flow with ECN tell one another of CE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnFeedback {
+    /// As the congestion control asks: Accurate ECN for those that need it,
+    /// an echo of each packet for DCTCP, else RFC 3168.
+    Auto,
+    /// Accurate ECN (RFC 9768), whatever the congestion control.
+    AccEcn,
+    /// The receiver knows RFC 3168 only.
+    Rfc3168,
+    /// The receiver knows nothing of ECN.
+    None,
+}
+
+/// When a receiver with Accurate ECN sends its option (Linux `tcp_ecn_option`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AccEcnOption {
+    /// Never.
+    Off,
+    /// After CE and changes of the ECN field, and three times in a round trip.
+    Minimum,
+    /// On every ACK, as there is room.
+    Full,
 }
 
 /// The receiver's buffer.
@@ -431,6 +513,10 @@ pub struct TcpPlan {
     pub rcvbuf: ReceiveBuffer,
     /// How the receiver tells of SCE marks.
     pub sce_receiver: SceReceiver,
+    /// How the ends tell one another of CE.
+    pub ecn_feedback: EcnFeedback,
+    /// When the AccECN option is sent, where Accurate ECN is spoken.
+    pub accecn_option: AccEcnOption,
     /// Pacing rate in slow start, percent of cwnd/srtt (Linux `tcp_pacing_ss_ratio`).
     pub pacing_ss_ratio: u32,
     /// The same in congestion avoidance (Linux `tcp_pacing_ca_ratio`).
@@ -453,6 +539,8 @@ impl Default for TcpPlan {
             initial_ssthresh: 0,
             rcvbuf: ReceiveBuffer::Fixed,
             sce_receiver: SceReceiver::Auto,
+            ecn_feedback: EcnFeedback::Auto,
+            accecn_option: AccEcnOption::Full,
             pacing_ss_ratio: 200,
             pacing_ca_ratio: 120,
         }
@@ -481,4 +569,6 @@ pub struct TrafficPlan {
     pub hosts: Option<[String; 2]>,
     /// Differentiated services codepoint of its packets, 0 to 63.
     pub dscp: u8,
+    /// The class of flows that it is counted with at the first link of its route.
+    pub class: Option<String>,
 }

@@ -7,6 +7,7 @@
 use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
+use tailback_record::ClassPlan;
 
 /// Version of this format; host and agent come from the same build.
 pub const FORMAT: u32 = 1;
@@ -59,6 +60,8 @@ pub struct Record {
     pub acks: bool,
     /// Whether every drop and mark becomes an event.
     pub events: bool,
+    /// Distance of the samples for statistics, ns; 0: none.
+    pub statistics_ns: u64,
     /// Whether packets are captured before and behind the queues.
     pub captures: bool,
     /// Whether the captured packets are written to `packets.pcapng`.
@@ -242,6 +245,8 @@ pub struct Link {
     /// Where the schedule's packets are captured as they come in: its own
     /// namespace before that of the queue.
     pub schedule_namespace: Option<usize>,
+    /// Classes of flows whose members have this link first on their way.
+    pub classes: Vec<ClassPlan>,
 }
 
 /// What a queue may hold.

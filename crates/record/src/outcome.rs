@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Counts, Histogram, Series};
+use crate::{ClassOutcome, Counts, Histogram, LinkSamples, Series};
 
 /// Everything one run measured.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -19,6 +19,8 @@ pub struct Outcome {
     pub links: Vec<LinkOutcome>,
     /// One for each traffic source.
     pub traffic: Vec<TrafficOutcome>,
+    /// One for each class of flows, in the order of the scenario.
+    pub classes: Vec<ClassOutcome>,
     /// Samples and events.
     pub series: Series,
     /// Data packets that TCP senders sent over the whole run, for speed figures.
@@ -99,6 +101,8 @@ pub struct LinkOutcome {
     pub backlog_max_bytes: u64,
     /// What the queue itself has counted, where packets were not watched.
     pub totals: Option<Totals>,
+    /// Samples over time, if any were taken.
+    pub samples: Option<LinkSamples>,
 }
 
 /// What a queue counts, whatever the cause and the flow.

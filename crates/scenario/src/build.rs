@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use tailback_engine::aqm;
 use tailback_engine::cc::{self, EcnNeed};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, LinkPlan, Pacing, Plan, RatePlan, ReceiveBuffer,
-    RecordPlan, SceReceiver, SeriesMode, TcpPlan, TrafficPlan,
+    AccEcnOption, Algorithm, EcnFeedback, FlowPlan, Growth, LinkMode, LinkPlan, Pacing, Plan,
+    RatePlan, ReceiveBuffer, RecordPlan, SceReceiver, SeriesMode, TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::{self, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
@@ -22,6 +22,9 @@ use crate::tree::{Node, Span, Table, Toml, unique_names};
 
 /// The most flows and sources of one run.
 pub(crate) const MAX_FLOWS: u64 = 1_000_000;
+
+/// The shortest distance of the samples for statistics.
+const SHORTEST_SAMPLE: Time = Time::from_ms(1);
 
 /// A packet counts the links behind it in 8 bits.
 const MAX_ROUTE: usize = 250;
@@ -126,6 +129,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Places) {
     }
     let names = names(flow_nodes, traffic_nodes);
     check_names(reader, flow_nodes, traffic_nodes, &names);
+    let mut classes = HashMap::new();
     let mut context = Context {
         links: &links,
         rtt,
@@ -139,6 +143,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Places) {
         &mut context,
         &mut budget,
         &mut places.flows,
+        &mut classes,
     );
     let traffic = traffic(
         reader,
@@ -147,6 +152,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Places) {
         &context,
         &mut budget,
         &mut places.traffic,
+        &mut classes,
     );
 
     let host_jitter = top.time("host_jitter").unwrap_or_default();
@@ -159,7 +165,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Places) {
         start_jitter: top.time("start_jitter").unwrap_or(rtt),
         host_jitter,
         offloads,
-        record: record(reader, &top),
+        record: record(reader, &top, duration.map(|end| end.since(warmup))),
         links: links.plans,
         flows,
         traffic,
@@ -353,6 +359,21 @@ fn stack(fields: &Fields<'_>, base: Option<&TcpPlan>) -> TcpPlan {
                     _ => SceReceiver::Auto,
                 }
             }
+            ("ecn_feedback", Some(Value::Word(word))) => {
+                tcp.ecn_feedback = match word {
+                    "accecn" => EcnFeedback::AccEcn,
+                    "rfc3168" => EcnFeedback::Rfc3168,
+                    "none" => EcnFeedback::None,
+                    _ => EcnFeedback::Auto,
+                }
+            }
+            ("accecn_option", Some(Value::Word(word))) => {
+                tcp.accecn_option = match word {
+                    "off" => AccEcnOption::Off,
+                    "minimum" => AccEcnOption::Minimum,
+                    _ => AccEcnOption::Full,
+                }
+            }
             (name, Some(_)) => unreachable!("[tcp] {name} is read as the kind its key declares"),
         }
     }
@@ -526,6 +547,7 @@ fn flows(
     context: &mut Context<'_>,
     budget: &mut Budget,
     origin: &mut Vec<u32>,
+    classes: &mut Classes,
 ) -> Vec<FlowPlan> {
     let mut flows = Vec::new();
     for (index, (node, name)) in nodes.iter().zip(names).enumerate() {
@@ -566,9 +588,23 @@ fn flows(
                 .expected("ecn = true, or no ecn key"),
             );
         }
+        // ESCE has become a bit of the counter of Accurate ECN.
+        let accurate = need == EcnNeed::Accurate || tcp.ecn_feedback == EcnFeedback::AccEcn;
+        let sce = need == EcnNeed::Sce
+            || !matches!(tcp.sce_receiver, SceReceiver::Auto | SceReceiver::Off);
+        if ecn && accurate && sce {
+            reader.problem(
+                Problem::new(
+                    fields.span_of("cc"),
+                    "Accurate ECN has no bit left to echo SCE marks",
+                )
+                .expected("a flow with one of both: ecn_feedback = \"accecn\", or SCE"),
+            );
+        }
         let bytes: Option<Bytes> = fields.bytes("bytes");
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
         let (hosts, dscp) = hosts(reader, &fields);
+        let class = class(reader, &fields, &route, context.links, classes);
         origin.extend((0..count).map(|_| index as u32));
         flows.extend(numbered(name, count).map(|name| FlowPlan {
             name,
@@ -584,6 +620,7 @@ fn flows(
             tcp: tcp.clone(),
             hosts: hosts.clone(),
             dscp,
+            class: class.clone(),
         }));
     }
     flows
@@ -596,6 +633,7 @@ fn traffic(
     context: &Context<'_>,
     budget: &mut Budget,
     origin: &mut Vec<u32>,
+    classes: &mut Classes,
 ) -> Vec<TrafficPlan> {
     let own: Vec<&str> = keys::TRAFFIC.keys.iter().map(|key| key.name).collect();
     let mut sources = Vec::new();
@@ -619,6 +657,7 @@ fn traffic(
         let options = options.unwrap_or_default();
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
         let (hosts, dscp) = hosts(reader, &fields);
+        let class = class(reader, &fields, &route, context.links, classes);
         origin.extend((0..count).map(|_| index as u32));
         sources.extend(numbered(name, count).map(|name| TrafficPlan {
             name,
@@ -630,9 +669,44 @@ fn traffic(
             route: route.clone(),
             hosts: hosts.clone(),
             dscp,
+            class: class.clone(),
         }));
     }
     sources
+}
+
+/// The classes so far, with the link of their members.
+type Classes = HashMap<String, u32>;
+
+/// The class of a flow or source that takes this way.
+fn class(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    route: &[u32],
+    links: &Links,
+    classes: &mut Classes,
+) -> Option<String> {
+    let item = fields.item("class")?;
+    let name = reader.string(item, KeyKind::Class)?.to_owned();
+    if !reader.check_class(&name, item.node.span) {
+        return None;
+    }
+    // Without a link the route is wrong, which is said already.
+    let link = *route.first()?;
+    let first = *classes.entry(name.clone()).or_insert(link);
+    if first != link {
+        let of = |link: u32| links.plans.get(link as usize).map_or("", |l| &l.name);
+        let problem = format!(
+            "class \"{name}\" has members that begin at link \"{}\", and this one at \"{}\"",
+            of(first),
+            of(link)
+        );
+        reader.problem(
+            Problem::new(item.node.span, problem)
+                .expected("one first link for all members of a class, or another class"),
+        );
+    }
+    Some(name)
 }
 
 /// The hosts of a flow or source, and its DSCP.
@@ -825,7 +899,7 @@ fn check_host_jitter(
     }
 }
 
-fn record(reader: &mut Reader<'_>, top: &Fields<'_>) -> RecordPlan {
+fn record(reader: &mut Reader<'_>, top: &Fields<'_>, measured: Option<Time>) -> RecordPlan {
     let fields = table(reader, top, "record", &keys::RECORD);
     let series = match fields.item("series") {
         None => SeriesMode::Interval,
@@ -842,11 +916,27 @@ fn record(reader: &mut Reader<'_>, top: &Fields<'_>) -> RecordPlan {
             }
         },
     };
+    let statistics = fields.time("statistics").unwrap_or_default();
+    let most = measured.filter(|time| *time > Time::ZERO);
+    if let Some(item) = fields.item("statistics")
+        && statistics > Time::ZERO
+        && (statistics < SHORTEST_SAMPLE || most.is_some_and(|most| statistics > most))
+    {
+        let most = most.map_or("the measured time".to_owned(), |most| {
+            format!("the measured time, {most}")
+        });
+        reader.wrong(
+            "statistics",
+            &item.node,
+            format!("0s, or a time from {SHORTEST_SAMPLE} to {most}"),
+        );
+    }
     RecordPlan {
         interval: fields.time("interval").unwrap_or_default(),
         series,
         events: fields.bool("events").unwrap_or_default(),
         packets: fields.bool("packets").unwrap_or_default(),
         captures: fields.bool("captures").unwrap_or(true),
+        statistics,
     }
 }

@@ -1,6 +1,7 @@
 //! How much memory a run needs, before it is begun.
 
 use tailback_engine::plan::{Plan, RatePlan, SeriesMode};
+use tailback_engine::units::Time;
 
 use crate::Scenario;
 use crate::diagnostic::{Diagnostic, Problem};
@@ -20,6 +21,12 @@ const LINK: u64 = 88 << 10;
 const SEGMENT: u64 = 384;
 /// A row of a series: key, time and value, and the growth of its columns.
 const ROW: u64 = 40;
+/// A class of flows: a histogram of delays of ten blocks.
+const CLASS: u64 = 84 << 10;
+/// A sample for statistics of a class, of a link, of a flow.
+const CLASS_SAMPLE: u64 = 48;
+const LINK_SAMPLE: u64 = 24;
+const FLOW_SAMPLE: u64 = 40;
 /// The program itself.
 const BASE: u64 = 16 << 20;
 
@@ -67,6 +74,16 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
             rows.min(tailback_record::series::MAX_ROWS as u64)
                 .saturating_mul(ROW),
         );
+    }
+    let classes: Vec<_> = (0..links as u32).map(|i| plan.classes_at(i)).collect();
+    let classes = classes.iter().flatten();
+    let members: u64 = classes.clone().map(|class| class.flows.len() as u64).sum();
+    let classes = classes.count() as u64;
+    bytes = bytes.saturating_add(classes.saturating_mul(CLASS));
+    if plan.record.statistics > Time::ZERO {
+        let intervals = plan.duration.since(plan.warmup).0 / plan.record.statistics.0;
+        let each = classes * CLASS_SAMPLE + links * LINK_SAMPLE + members * FLOW_SAMPLE;
+        bytes = bytes.saturating_add(intervals.saturating_mul(each));
     }
     let traces: u64 = plan
         .links

@@ -71,6 +71,7 @@ fn key_schema(key: &Key) -> Json {
             "uniqueItems": true,
         }),
         KeyKind::Name => json!({ "type": "string", "minLength": 1, "maxLength": 64 }),
+        KeyKind::Class => json!({ "type": "string", "minLength": 1, "maxLength": 32 }),
         KeyKind::Rate => rate(),
         KeyKind::Entry(registry) => entry(registry),
         KeyKind::Word(registry) => names(registry),

@@ -47,6 +47,20 @@ LINK: tuple[tuple[str, Value], ...] = (
     ("marks", lambda q: q["marks"]),
 )
 
+CLASS: tuple[tuple[str, Value], ...] = (
+    ("flow Mbit/s", lambda c: c["samples"]["rate_mbit"]["mean"] if c["samples"] else None),
+    ("queue ms", lambda c: c["delay_ms"]["mean"]),
+    ("p99", lambda c: c["delay_ms"]["p99"]),
+    ("drops %", lambda c: _share(c["drops"], c["packets"], c["drops"])),
+    ("marks %", lambda c: _share(c["marks"], c["packets"])),
+)
+
+
+def _share(part: int | None, *whole: int | None) -> float | None:
+    """Percent of all that is counted."""
+    total = sum(n for n in whole if n is not None)
+    return 100 * part / total if part is not None and total else None
+
 
 class Layout(NamedTuple):
     """How wide the tables become."""
@@ -95,7 +109,8 @@ def show(results: Results) -> None:
 def _tables(
     results: Results, groups: Sequence[Sequence[Run]], layout: Layout
 ) -> tuple[list[Table], int]:
-    """The table of flows, that of links unless they are together, and how many rows are not in."""
+    """The table of flows, that of links unless they are together, that of classes if there are any,
+    and how many rows are not in."""
     paths = list(dict.fromkeys(path for run in results.points for path in run.params))
     completes = any(
         f["completion_s"] is not None for r in results.points for f in r.summary["flows"]
@@ -118,7 +133,7 @@ def _tables(
         last = flows if layout.together else links
         last.add_column("Jain", justify="right", no_wrap=True)
 
-    rows: dict[str, list[list[str]]] = {"flows": [], "links": []}
+    rows: dict[str, list[list[str]]] = {"flows": [], "links": [], "classes": []}
     for group in groups:
         labels = [group[0].labels.get(path, "") for path in paths]
         jain = _over_seeds(group, lambda s: s["jain"], lambda s: s)
@@ -143,11 +158,17 @@ def _tables(
             if i == 0 and with_jain:
                 cells.append(jain)
             rows["links"].append(cells)
+        for i, part in enumerate(group[0].summary.get("classes", ())):
+            values = [_over_seeds(group, v, partial(_class, name=part["name"])) for _, v in CLASS]
+            rows["classes"].append([*_first(i, labels), part["name"], part["link"], *values])
 
-    hidden = _fill(flows, rows["flows"], layout)
-    if layout.together:
-        return [flows], hidden
-    return [flows, links], hidden + _fill(links, rows["links"], layout)
+    tables = [(flows, rows["flows"])]
+    if not layout.together:
+        tables.append((links, rows["links"]))
+    if rows["classes"]:
+        tables.append((_table([*titles, "class", "link"], CLASS, layout), rows["classes"]))
+    hidden = sum(_fill(table, filled, layout) for table, filled in tables)
+    return [table for table, _ in tables], hidden
 
 
 def _table(names: Iterable[str], quantities: Iterable[tuple[str, Value]], layout: Layout) -> Table:
@@ -182,6 +203,10 @@ def _sender(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
 
 def _link(summary: Mapping[str, Any], name: str) -> Any:
     return summary["queues"][name]
+
+
+def _class(summary: Mapping[str, Any], name: str) -> Any:
+    return next((part for part in summary["classes"] if part["name"] == name), None)
 
 
 def _first(index: int, labels: list[str]) -> list[str]:

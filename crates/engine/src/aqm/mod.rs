@@ -1,6 +1,6 @@
 //! Queue disciplines: the trait, and one file for each.
 
-use tailback_record::{Cause, Counts, FlowCounts, Histogram, Series, SeriesId};
+use tailback_record::{Cause, ClassRecorder, Counts, FlowCounts, Histogram, Series, SeriesId};
 
 use crate::capture::{PacketEvent, Seen};
 use crate::packet::{Ecn, Packet};
@@ -151,7 +151,14 @@ pub struct Sink {
     service: Option<(u16, Time, Time)>,
     warmup: Time,
     events: Option<EventRows>,
-    capture: Option<Box<Capture>>,
+    taps: Option<Box<Taps>>,
+}
+
+/// What few runs ask for, behind one test per packet.
+#[derive(Default)]
+struct Taps {
+    capture: Option<Capture>,
+    classes: Option<ClassRecorder>,
 }
 
 /// Every packet at this link since the records were last taken.
@@ -169,6 +176,36 @@ impl Capture {
             seen,
             packet: *packet,
         });
+    }
+}
+
+impl Taps {
+    #[inline(never)]
+    fn forward(&mut self, packet: &Packet, now: Time) {
+        if let Some(capture) = &mut self.capture {
+            capture.add(packet, Seen::Left, now);
+        }
+        if let Some(classes) = &mut self.classes {
+            let delay_ns = now.since(packet.stamp).ns();
+            classes.forward(
+                packet.flow as usize,
+                u32::from(packet.len),
+                delay_ns,
+                now.ns(),
+            );
+        }
+    }
+
+    #[inline(never)]
+    fn count(&mut self, packet: &Packet, cause: Cause, now: Time) {
+        if let Some(capture) = &mut self.capture
+            && cause.is_drop()
+        {
+            capture.add(packet, Seen::Dropped(cause), now);
+        }
+        if let Some(classes) = &mut self.classes {
+            classes.count(packet.flow as usize, cause, now.ns());
+        }
     }
 }
 
@@ -196,7 +233,7 @@ impl Sink {
             service: None,
             warmup,
             events: None,
-            capture: None,
+            taps: None,
         }
     }
 
@@ -219,12 +256,28 @@ impl Sink {
     /// Records every packet, as one of this link.
     pub fn record_packets(&mut self, link: u32) {
         let packets = Vec::new();
-        self.capture = Some(Box::new(Capture { link, packets }));
+        self.taps().capture = Some(Capture { link, packets });
+    }
+
+    /// Counts by class of flow as well, if there is anything to count.
+    pub fn record_classes(&mut self, classes: Option<ClassRecorder>) {
+        if classes.is_some() {
+            self.taps().classes = classes;
+        }
+    }
+
+    /// Takes what was counted by class.
+    pub fn take_classes(&mut self) -> Option<ClassRecorder> {
+        self.taps.as_mut().and_then(|taps| taps.classes.take())
+    }
+
+    fn taps(&mut self) -> &mut Taps {
+        self.taps.get_or_insert_default()
     }
 
     /// Moves what was recorded of packets to the end of `out`.
     pub fn take_packets(&mut self, out: &mut Vec<PacketEvent>) {
-        if let Some(capture) = &mut self.capture {
+        if let Some(capture) = self.taps.as_mut().and_then(|taps| taps.capture.as_mut()) {
             out.append(&mut capture.packets);
         }
     }
@@ -264,10 +317,8 @@ impl Sink {
             let id = events.ids[packet.flow as usize][cause as usize];
             events.rows.push(id, now.ns(), self.backlog as f64);
         }
-        if let Some(capture) = &mut self.capture
-            && cause.is_drop()
-        {
-            capture.add(packet, Seen::Dropped(cause), now);
+        if let Some(taps) = &mut self.taps {
+            taps.count(packet, cause, now);
         }
     }
 
@@ -277,7 +328,9 @@ impl Sink {
         self.account(now);
         self.backlog += u64::from(packet.len);
         self.backlog_packets += 1;
-        if let Some(capture) = &mut self.capture {
+        if let Some(taps) = &mut self.taps
+            && let Some(capture) = &mut taps.capture
+        {
             capture.add(packet, Seen::Arrived, now);
         }
         if now >= self.warmup {
@@ -291,8 +344,8 @@ impl Sink {
     #[inline]
     pub fn forward(&mut self, packet: &Packet, now: Time) {
         self.leave(packet, now);
-        if let Some(capture) = &mut self.capture {
-            capture.add(packet, Seen::Left, now);
+        if let Some(taps) = &mut self.taps {
+            taps.forward(packet, now);
         }
         if now >= self.warmup {
             self.packets += 1;

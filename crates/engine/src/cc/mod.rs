@@ -53,6 +53,9 @@ pub struct Ack {
     pub rtt: Option<Time>,
     /// Segments in flight before it.
     pub prior_in_flight: u32,
+    /// Segments that it tells to have been marked: exact with Accurate ECN,
+    /// else all it delivered if it carries ECN-Echo.
+    pub ce: u32,
     /// Segments found lost on it.
     pub losses: u32,
 }
@@ -74,6 +77,10 @@ pub enum EcnNeed {
     /// Needs ECN on every packet, and an echo of each packet as DCTCP's
     /// receiver has it (RFC 8257 section 3.2), or a variant.
     Dctcp(CeEcho),
+    /// Needs ECT(1) on every packet and Accurate ECN (RFC 9768); where the
+    /// other end does not speak it, there is no ECN and
+    /// [`Conn::ecn_refused`] is set.
+    Accurate,
     /// Needs RFC 3168 and a receiver that echoes SCE.
     Sce,
 }
@@ -104,8 +111,8 @@ pub trait CongestionControl: Send {
     /// [`crate::plan::Growth`]).
     fn cong_avoid(&mut self, conn: &mut Conn, acked: u32);
 
-    /// Takes over all control of the window (BBR): return true, and neither
-    /// PRR nor `cong_avoid` runs.
+    /// Takes over all control of the window: return true for every ACK, and
+    /// neither PRR nor `cong_avoid` runs (and see `owns_window`).
     fn cong_control(&mut self, _conn: &mut Conn, _ack: &Ack) -> bool {
         false
     }
@@ -136,6 +143,12 @@ pub trait CongestionControl: Send {
     /// [`CongestionControl::cwr_begin`] and, for every ACK in CWR,
     /// [`CongestionControl::cwr_ack`].
     fn owns_cwr(&self) -> bool {
+        false
+    }
+
+    /// Whether it has `cong_control`: then the core leaves the window alone at
+    /// the end of Recovery, too, and when RACK's timer finds losses.
+    fn owns_window(&self) -> bool {
         false
     }
 
@@ -175,6 +188,7 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &cubic_sce::ENTRY,
     &dctcp::ENTRY,
     &dctcp_sce::ENTRY,
+    &prague::ENTRY,
     &reno::ENTRY,
     &reno_sce::ENTRY,
 ];
@@ -183,6 +197,7 @@ pub mod cubic;
 pub mod cubic_sce;
 pub mod dctcp;
 pub mod dctcp_sce;
+pub mod prague;
 pub mod reno;
 pub mod reno_sce;
 mod sce;

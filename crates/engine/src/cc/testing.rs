@@ -177,6 +177,7 @@ impl Host {
             esce: echo.esce,
             rtt: Some(self.rtt),
             prior_in_flight: conn.in_flight,
+            ce: if ece { n } else { 0 },
             ..Ack::default()
         };
         conn.snd_una += u64::from(n);
@@ -196,7 +197,7 @@ impl Host {
             CaState::Open | CaState::Disorder => false,
         };
         if over {
-            let owned = conn.ca_state == CaState::Cwr && cc.owns_cwr();
+            let owned = (conn.ca_state == CaState::Cwr && cc.owns_cwr()) || cc.owns_window();
             if conn.ca_state != CaState::Loss && !owned {
                 if conn.ssthresh < INFINITE_SSTHRESH {
                     conn.cwnd = conn.ssthresh;
@@ -213,6 +214,9 @@ impl Host {
             if self.cc.owns_cwr() {
                 self.cc.cwr_begin(&mut self.conn);
             }
+        }
+        if self.cc.cong_control(&mut self.conn, &ack) {
+            return self.send();
         }
         match self.conn.ca_state {
             CaState::Cwr if self.cc.owns_cwr() => self.cc.cwr_ack(&mut self.conn, &ack, n),

@@ -1,7 +1,7 @@
 //! From a plan to a network at rest: pipes, links, end points and their first
 //! events.
 
-use tailback_record::Series;
+use tailback_record::{ClassRecorder, Series};
 
 use super::{End, Flow, FlowSeries, Ids, LinkSeries, Network, Path, Pipe, Unresponsive};
 use crate::aqm::{self, QueueContext, Sink};
@@ -230,6 +230,13 @@ fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, names: &[&str]) -> Link
     if whole.record.packets {
         sink.record_packets(index);
     }
+    sink.record_classes(ClassRecorder::new(
+        whole.classes_at(index),
+        names.len(),
+        whole.warmup.ns(),
+        whole.duration.ns(),
+        whole.record.statistics.ns(),
+    ));
     let loss = Stream::new(whole.seed, &plan.name, "loss");
     Link::new(plan, (entry.build)(options, context), sink, loss)
 }
@@ -258,8 +265,9 @@ fn build_flow(
     let (entry, options) = known(cc::ENTRIES, &flow.cc);
     let control = (entry.build)(options);
     let need = control.ecn_need();
-    let mut receiver = Receiver::new(index, &flow.tcp, EcnEcho::of(flow.ecn, need));
-    if flow.ecn {
+    let feedback = flow.tcp.ecn_feedback;
+    let mut receiver = Receiver::new(index, &flow.tcp, EcnEcho::of(flow.ecn, feedback, need));
+    if flow.ecn && !receiver.is_accurate() {
         receiver.echo_sce(SceEcho::of(flow.tcp.sce_receiver, need));
     }
     let gauges = control.gauge_names();

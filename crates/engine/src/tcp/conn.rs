@@ -30,7 +30,8 @@ pub struct Conn {
     pub snd_nxt: u64,
     /// Segments delivered so far, retransmissions included.
     pub delivered: u64,
-    /// Segments delivered by ACKs that carried ECN-Echo.
+    /// Segments delivered by ACKs that carried ECN-Echo; with Accurate ECN:
+    /// marked segments that have arrived, as far as is known.
     pub delivered_ce: u64,
     /// Sent, neither acknowledged, sacked nor lost, plus retransmitted.
     pub in_flight: u32,
@@ -50,6 +51,10 @@ pub struct Conn {
     pub growth: Growth,
     /// Rate at which packets are paced, bytes/s; 0: not yet known.
     pub pacing_rate: u64,
+    /// Segments that may leave together where packets are paced (TSO autosizing).
+    pub pacing_burst: u32,
+    /// The congestion control needs a kind of ECN that the other end does not have: there is none.
+    pub ecn_refused: bool,
     /// Time of the last data transmission (Linux `lsndtime`).
     pub last_sent: Time,
 }
@@ -134,6 +139,8 @@ impl Default for Conn {
             mss: 1448,
             growth: Growth::Segments,
             pacing_rate: 0,
+            pacing_burst: 1,
+            ecn_refused: false,
             last_sent: Time::ZERO,
         }
     }

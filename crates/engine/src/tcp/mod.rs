@@ -9,6 +9,7 @@
 //! | `recovery` | congestion states, PRR, RACK, undo (`tcp_fastretrans_alert`) |
 //! | [`scoreboard`] | sent segments |
 //! | [`receiver`] | acknowledgement, SACK, ECN echo |
+//! | [`accecn`] | Accurate ECN: negotiation, counters, option |
 //! | [`sce`] | the receiver's echo of SCE |
 //! | [`rtt`], [`ranges`] | estimator, sets of segments |
 //!
@@ -32,6 +33,7 @@
 //! - Timestamps compare send times in ns, where Linux has ms: spurious retransmissions
 //!   within one ms are told apart here.
 
+pub mod accecn;
 mod ack;
 pub mod conn;
 pub mod ranges;

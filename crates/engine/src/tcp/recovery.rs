@@ -91,13 +91,14 @@ impl Sender {
         self.conn.prior_cwnd = self.conn.cwnd;
         self.prr = Default::default();
         self.ask_ssthresh(on_ecn);
-        self.queue_cwr = self.ecn;
+        // Accurate ECN has no CWR.
+        self.queue_cwr = self.ecn && self.accecn.is_none();
     }
 
     /// Linux `tcp_end_cwnd_reduction`.
     fn end_reduction(&mut self) {
         let cwr = self.conn.ca_state == CaState::Cwr;
-        let owned = cwr && self.cc.owns_cwr();
+        let owned = (cwr && self.cc.owns_cwr()) || self.cc.owns_window();
         let known = self.conn.ssthresh < INFINITE_SSTHRESH;
         if known && (cwr || self.undo.marker.is_some()) && !owned {
             self.conn.cwnd = self.conn.ssthresh;
@@ -169,7 +170,7 @@ impl Sender {
         self.set_ca_state(CaState::Loss);
         self.high_seq = self.conn.snd_nxt;
         self.tlp_high_seq = 0;
-        self.queue_cwr = self.ecn;
+        self.queue_cwr = self.ecn && self.accecn.is_none();
         // RFC 5682 section 3.1 step 1.
         self.frto = new_recovery || self.retransmits > 0;
         self.retransmits += 1;
@@ -254,7 +255,9 @@ impl Sender {
         if prior != self.board.in_flight() {
             if self.conn.ca_state != CaState::Recovery {
                 self.enter_recovery(false);
-                self.reduce_window(1, 0, false);
+                if !self.cc.owns_window() {
+                    self.reduce_window(1, 0, false);
+                }
             }
             self.retransmit_lost(port);
         }

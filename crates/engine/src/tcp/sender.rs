@@ -2,6 +2,7 @@
 
 use tailback_record::Histogram;
 
+use super::accecn::{self, Answer, Sending};
 use super::conn::Conn;
 use super::recovery::REORDERING;
 use super::rtt::{INITIAL_RTO, MAX_RTO, Rtt};
@@ -9,7 +10,7 @@ use super::scoreboard::Scoreboard;
 use super::{Port, SYN_EXTRA};
 use crate::cc::{CaState, CongestionControl, CwndEvent, EcnNeed};
 use crate::packet::{Ecn, Packet, flags};
-use crate::plan::{Pacing, TcpPlan};
+use crate::plan::{EcnFeedback, Pacing, TcpPlan};
 use crate::units::{Rate, Time};
 use crate::wheel;
 
@@ -75,8 +76,15 @@ pub struct Sender {
     pub(super) queue_cwr: bool,
     /// ECN was negotiated.
     pub(super) ecn: bool,
-    /// Retransmissions and pure ACKs are ECN-capable too (congestion controls that need ECN).
+    /// Retransmissions and pure ACKs are ECN-capable too (congestion controls that need ECN,
+    /// and Accurate ECN).
     pub(super) ecn_always: bool,
+    /// The ECN field of what is ECN-capable.
+    ect: Ecn,
+    /// The SYN asks for Accurate ECN.
+    ask_accecn: bool,
+    /// What is known by Accurate ECN, once that is negotiated.
+    pub(super) accecn: Option<Sending>,
     /// Statistics since the warm-up.
     pub stats: SenderStats,
     /// Largest `snd_nxt` at which the usage of the window was noted.
@@ -95,6 +103,9 @@ pub struct Sender {
     syn_sent: Time,
     /// No packet before this (pacing).
     pace_until: Time,
+    /// Segments that may still leave with the last one, and when that was (Linux: in one
+    /// TSO segment).
+    burst: (u32, Time),
     flow: u32,
     /// Options of the stack.
     pub(super) plan: TcpPlan,
@@ -191,6 +202,9 @@ impl Sender {
         ecn: bool,
         bytes: Option<u64>,
     ) -> Sender {
+        let need = cc.ecn_need();
+        let feedback = plan.ecn_feedback;
+        let ask_accecn = ecn && (need == EcnNeed::Accurate || feedback == EcnFeedback::AccEcn);
         Sender {
             conn: Conn {
                 cwnd: plan.initial_cwnd,
@@ -227,8 +241,14 @@ impl Sender {
             timer_set: Time::NEVER,
             timer_kind: TimerKind::None,
             queue_cwr: false,
-            ecn,
-            ecn_always: ecn && matches!(cc.ecn_need(), EcnNeed::Dctcp(_)),
+            ecn: ecn && (ask_accecn || feedback != EcnFeedback::None),
+            ecn_always: ecn && matches!(need, EcnNeed::Dctcp(_) | EcnNeed::Accurate),
+            ect: match need {
+                EcnNeed::Accurate => Ecn::Ect1,
+                _ => Ecn::Ect0,
+            },
+            ask_accecn,
+            accecn: None,
             stats: SenderStats::default(),
             cwnd_usage_seq: 0,
             unsent: bytes,
@@ -239,6 +259,7 @@ impl Sender {
             syn_retransmits: 0,
             syn_sent: Time::ZERO,
             pace_until: Time::ZERO,
+            burst: (0, Time::NEVER),
             flow,
             plan: plan.clone(),
             cc,
@@ -313,12 +334,15 @@ impl Sender {
         // RFC 3168 section 6.1.1 has SYN not ECN-capable; Linux makes an
         // exception for congestion controls that need ECN.
         let ecn = if self.ecn_always {
-            Ecn::Ect0
+            self.ect
         } else {
             Ecn::NotEct
         };
         let mut syn = Packet::new(self.flow, self.plan.header + SYN_EXTRA, ecn);
         syn.flags = flags::SYN;
+        if self.ask_accecn {
+            syn.flags |= accecn::REQUEST;
+        }
         syn.sent = now;
         port.send(syn);
         // The first timeouts of a SYN do not double (Linux `tcp_syn_linear_timeouts`, since 6.5).
@@ -335,6 +359,9 @@ impl Sender {
         }
         self.phase = Phase::Established;
         self.clear_timer();
+        if self.ask_accecn {
+            self.negotiated(accecn::answer(packet.flags));
+        }
         if self.syn_retransmits == 0 || self.plan.timestamps {
             self.take_rtt_sample(now - packet.sent, now - packet.sent);
         } else {
@@ -349,6 +376,25 @@ impl Sender {
         }
         self.init_transfer();
         self.transmit(port);
+    }
+
+    /// The other end has answered the request for Accurate ECN (Linux
+    /// `tcp_ecn_rcv_synack`); who needs it does not make do with RFC 3168.
+    fn negotiated(&mut self, answer: Answer) {
+        let needed = self.cc.ecn_need() == EcnNeed::Accurate;
+        match answer {
+            Answer::AccEcn { syn_ce } => {
+                self.accecn = Some(Sending::default());
+                self.ecn_always = true;
+                self.conn.delivered_ce = u64::from(syn_ce);
+            }
+            Answer::Rfc3168 if !needed => {}
+            Answer::Rfc3168 | Answer::None => {
+                self.ecn = false;
+                self.ecn_always = false;
+                self.conn.ecn_refused = needed;
+            }
+        }
     }
 
     /// Linux `tcp_init_transfer`.
@@ -563,7 +609,7 @@ impl Sender {
         while in_flight < self.conn.cwnd
             && !self.rwnd_limited()
             && self.unsent != Some(0)
-            && self.pace_until <= self.conn.now
+            && self.may_leave()
         {
             self.send_new(port);
             in_flight += 1;
@@ -623,7 +669,7 @@ impl Sender {
         self.conn.packets_out = self.board.packets_out();
         let mut packet = self.data_packet(seq, payload);
         if self.ecn {
-            packet.ecn = Ecn::Ect0;
+            packet.ecn = self.ect;
             if std::mem::take(&mut self.queue_cwr) {
                 packet.flags |= flags::CWR;
             }
@@ -651,7 +697,7 @@ impl Sender {
         packet.flags |= flags::RETRANSMIT;
         // RFC 3168 section 6.1.5: retransmissions are not ECN-capable.
         if self.ecn_always {
-            packet.ecn = Ecn::Ect0;
+            packet.ecn = self.ect;
         }
         self.stats.retransmits += 1;
         self.emit(packet, port);
@@ -669,11 +715,39 @@ impl Sender {
         self.conn.last_sent = self.conn.now;
         self.stats.packets += 1;
         // As fq, the first window goes out at once.
-        if self.is_paced() && self.conn.pacing_rate > 0 && self.conn.snd_nxt > UNPACED {
+        if self.cc.needs_pacing() {
+            self.pace(packet.payload);
+        } else if self.is_paced() && self.conn.pacing_rate > 0 && self.conn.snd_nxt > UNPACED {
             let gap = Rate(self.conn.pacing_rate.saturating_mul(8)).time_for(u64::from(packet.len));
             self.pace_until = self.conn.now.max(self.pace_until) + gap;
         }
         port.send(packet);
+    }
+
+    /// Whether pacing lets a packet go.
+    #[inline]
+    fn may_leave(&self) -> bool {
+        self.pace_until <= self.conn.now || self.burst.0 > 0 && self.burst.1 == self.conn.now
+    }
+
+    /// Linux `tcp_update_skb_after_send`: what counts is the payload, and who is
+    /// late makes up for it by at most half of the gap. Segments of a burst
+    /// leave together.
+    fn pace(&mut self, payload: u16) {
+        let now = self.conn.now;
+        if !self.is_paced() || self.conn.pacing_rate == 0 || self.board.nxt <= UNPACED {
+            return;
+        }
+        let rate = Rate(self.conn.pacing_rate.saturating_mul(8));
+        let gap = rate.time_for(u64::from(payload));
+        if self.burst.0 > 0 && self.burst.1 == now {
+            self.burst.0 -= 1;
+            self.pace_until = self.pace_until + gap;
+            return;
+        }
+        let late = now.since(self.pace_until).min(Time(gap.ns() / 2));
+        self.pace_until = now.max(self.pace_until) + (gap - late);
+        self.burst = (self.conn.pacing_burst.saturating_sub(1), now);
     }
 
     fn is_paced(&self) -> bool {
@@ -705,7 +779,7 @@ impl Sender {
     /// `tcp_xmit_retransmit_queue`).
     pub(super) fn retransmit_lost(&mut self, port: &mut impl Port) {
         let mut rearm = false;
-        while self.board.in_flight() < self.conn.cwnd && self.pace_until <= self.conn.now {
+        while self.board.in_flight() < self.conn.cwnd && self.may_leave() {
             let Some(seq) = self.board.next_to_retransmit() else {
                 break;
             };

@@ -81,7 +81,15 @@ impl Captures {
         let count = job.flows.len() + job.sources.len();
         let queues = job.links.iter().map(|link| {
             let events = job.record.events.then(|| Events::new(names()));
-            Queue::new(link, count, job.warmup_ns, job.duration_ns, events)
+            let statistics_ns = job.record.statistics_ns;
+            Queue::new(
+                link,
+                count,
+                job.warmup_ns,
+                job.duration_ns,
+                statistics_ns,
+                events,
+            )
         });
         let mut captures = Captures {
             links: Vec::new(),

@@ -633,6 +633,9 @@ impl<'a> Runner<'a> {
             }
             outcome.traffic.push(source);
         }
+        let queues = (0..).zip(&mut self.captures.queues).zip(&job.links);
+        let classes = queues.flat_map(|((i, queue), link)| queue.finish_classes(i, &link.rates));
+        outcome.set_classes(classes.collect());
         outcome.links = self
             .captures
             .queues
@@ -640,6 +643,9 @@ impl<'a> Runner<'a> {
             .map(|q| std::mem::take(&mut q.outcome))
             .collect();
         outcome.series = std::mem::take(&mut self.series);
+        if job.record.series {
+            outcome.record_samples();
+        }
         outcome.events = self.captures.captured;
         let environment = self.environment()?;
         Ok(GuestResult {

@@ -4,7 +4,9 @@
 //! plan must agree on them.
 
 use tailback_engine::cc;
-use tailback_engine::plan::{Algorithm, FlowPlan, Growth, ReceiveBuffer, SceReceiver, TcpPlan};
+use tailback_engine::plan::{
+    Algorithm, EcnFeedback, FlowPlan, Growth, ReceiveBuffer, SceReceiver, TcpPlan,
+};
 use tailback_engine::registry::{Kernel, Options, Value, complete_defaults, find, text};
 
 use super::modules::Modules;
@@ -33,6 +35,18 @@ pub(super) fn control(
             &format!("{path}.tcp.sce_receiver"),
             "Linux does not know of SCE",
             "sce_receiver = \"auto\" or \"off\"",
+        );
+    }
+    if flow.ecn
+        && matches!(
+            flow.tcp.ecn_feedback,
+            EcnFeedback::Rfc3168 | EcnFeedback::None
+        )
+    {
+        no.add(
+            &format!("{path}.tcp.ecn_feedback"),
+            "both hosts of the guest have the same ECN",
+            "ecn_feedback = \"auto\" or \"accecn\", or a flow with ecn = false",
         );
     }
     if flow.tcp.initial_ssthresh != 0 {

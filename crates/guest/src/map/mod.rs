@@ -188,8 +188,8 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
     let mut layout = Layout::of(plan, &queues);
     let setup = layout.setup();
     let schedule_of = |link: &LinkPlan| link.schedule.clone().unwrap_or_default();
-    let links = plan.links.iter().zip(queues).zip(&layout.links);
-    let links = links.map(|((link, queue), place)| Link {
+    let links = (0..).zip(&plan.links).zip(queues).zip(&layout.links);
+    let links = links.map(|(((index, link), queue), place)| Link {
         name: link.name.clone(),
         aqm: link.queue.name().to_owned(),
         in_order: queue.in_order(),
@@ -205,6 +205,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
         scheduled_marks: schedule_of(link).marks,
         scheduled_drops: schedule_of(link).drops,
         schedule_namespace: place.schedule,
+        classes: plan.classes_at(index),
     });
     let links = links.collect();
     let port = |index: usize| FIRST_PORT + index as u16;
@@ -267,6 +268,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             changes: plan.record.series == SeriesMode::Changes,
             acks: plan.record.series == SeriesMode::Acks,
             events: plan.record.events,
+            statistics_ns: plan.record.statistics.ns(),
             captures: plan.record.captures,
             packets: plan.record.packets,
         },
@@ -312,6 +314,7 @@ fn whole(plan: &Plan, no: &mut Refusals) {
         for (path, on) in [
             ("record.events", plan.record.events),
             ("record.packets", plan.record.packets),
+            ("record.statistics", plan.record.statistics > Time::ZERO),
             ("record.series", plan.record.series == SeriesMode::Changes),
         ] {
             if on {

@@ -3,8 +3,8 @@
 use super::*;
 use common::{flow, link, plan};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, RatePlan, ReceiveBuffer, SceReceiver, Schedule,
-    TrafficPlan,
+    AccEcnOption, Algorithm, EcnFeedback, FlowPlan, Growth, LinkMode, RatePlan, ReceiveBuffer,
+    SceReceiver, Schedule, TrafficPlan,
 };
 use tailback_engine::registry::{Value, complete_defaults};
 use tailback_engine::units::{Bytes, Rate};
@@ -48,6 +48,7 @@ fn cbr(name: &str) -> TrafficPlan {
         route: vec![0],
         hosts: None,
         dscp: 0,
+        class: None,
     }
 }
 
@@ -266,6 +267,18 @@ fn red_and_options_of_the_stack() {
         "red_and_options_of_the_stack",
         map(&plan, &kit()).unwrap().to_string()
     );
+}
+
+#[test]
+fn accurate_ecn_is_a_setting_of_both_hosts() {
+    let mut plan = simple();
+    plan.flows[0].ecn = true;
+    plan.flows[0].tcp.ecn_feedback = EcnFeedback::AccEcn;
+    plan.flows[0].tcp.accecn_option = AccEcnOption::Minimum;
+    let script = map(&plan, &kit()).unwrap().to_string();
+    let lines = |wanted: &str| script.lines().filter(|line| *line == wanted).count();
+    assert_eq!(lines("sysctl net/ipv4/tcp_ecn = 3"), 2);
+    assert_eq!(lines("sysctl net/ipv4/tcp_ecn_option = 1"), 2);
 }
 
 #[test]
@@ -650,6 +663,17 @@ fn refusals_name_their_place() {
             Box::new(|p| p.flows[0].tcp.sce_receiver = SceReceiver::Split),
         ),
         (
+            "flows[0].tcp.ecn_feedback",
+            Box::new(|p| {
+                p.flows[0].ecn = true;
+                p.flows[0].tcp.ecn_feedback = EcnFeedback::Rfc3168;
+            }),
+        ),
+        (
+            "flows[0].cc",
+            Box::new(|p| p.flows[0] = controlled("prague", &[])),
+        ),
+        (
             "flows[0].tcp.initial_ssthresh",
             Box::new(|p| p.flows[0].tcp.initial_ssthresh = 10),
         ),
@@ -745,6 +769,10 @@ fn refusals_name_their_place() {
         (
             "record.packets",
             Box::new(|p| (p.record.captures, p.record.packets) = (false, true)),
+        ),
+        (
+            "record.statistics",
+            Box::new(|p| (p.record.captures, p.record.statistics) = (false, Time::from_secs(1))),
         ),
         (
             "traffic[0].kind",
