@@ -86,6 +86,23 @@ def test_udp_counts_its_payload() -> None:
     assert truth.udp_share(50) == 0
 
 
+def test_idle_flows_in_the_rates_of_the_source() -> None:
+    """One of five is idle where P1 is 0 and P25 is not; two where P25 is 0 and P75 5/3 the mean."""
+    known = layout.published()
+    for run in RUNS:
+        key = (OVERLOAD, f"{run.stem}_tcp")
+        if run.archive.name != OVERLOAD or run.flows != 5 or sum(run.udp) > 70:
+            continue
+        for side, active in zip(("ecn", "nonecn"), run.active, strict=True):
+            p1, p25, p75, mean = (
+                known[*key, f"rpf_{side}_{s}"] for s in ("p1", "p25", "p75", "mean")
+            )
+            assert p1 == 0
+            assert (p25 > 0) == (active == 4)
+            if active == 3:
+                assert p75 / mean == pytest.approx(5 / 3, rel=0.03)
+
+
 def test_the_law_in_the_source() -> None:
     """With ten flows and UDP p_C = (p_L/2)^2 within 6 % wherever L is not overloaded."""
     laws = {}
@@ -133,6 +150,8 @@ def test_what_a_case_sets() -> None:
     (source,) = udp["traffic"]
     assert (source["class"], source["ecn"], source["rate"]) == ("C-udp", "not-ect", "144000000bit")
     assert [flow["count"] for flow in udp["flows"]] == [1, 1]
+    five = points.made(one(OVERLOAD, "mix_1000d_u0s5_r_u140s5"), 250, points.AS_PUBLISHED)
+    assert [flow["count"] for flow in five["flows"]] == [3, 4]
 
 
 def test_one_set_of_options_for_every_row() -> None:
@@ -164,11 +183,12 @@ class Made:
     """A stored run with numbers by hand."""
 
     summary: dict[str, Any]
-    rows: list[tuple[int, str, float]] = field(default_factory=list)
+    rows: list[tuple[int, str | None, str, float]] = field(default_factory=list)
 
     def series(self) -> pl.DataFrame:
         """As of a run."""
-        return pl.DataFrame(self.rows, schema=["time_ns", "quantity", "value"], orient="row")
+        schema = {"time_ns": pl.Int64, "flow": pl.String, "quantity": pl.String}
+        return pl.DataFrame(self.rows, schema={**schema, "value": pl.Float64}, orient="row")
 
 
 def stat(mean: float) -> dict[str, float]:
@@ -181,6 +201,7 @@ def a_class(name: str, rate: float | None, used: float, delay: float) -> dict[st
     """A class of a summary."""
     return {
         "name": name,
+        "flows": 0 if rate is None else 4,
         "packets": 1000,
         "marks": 60,
         "drops": 0,
@@ -197,7 +218,10 @@ def a_class(name: str, rate: float | None, used: float, delay: float) -> dict[st
 def test_columns_of_a_row_with_both_flows() -> None:
     run = one(PC, "mix_1000_d5005_r5020")
     summary = {
-        "classes": [a_class("L", 24.0, 0.6, 0.3), a_class("C", 16.0, 0.4, 14.0)],
+        "classes": [
+            {**a_class("L", 24.0, 0.6, 0.3), "flows": 1},
+            {**a_class("C", 16.0, 0.4, 14.0), "flows": 1},
+        ],
         "queues": {"bottleneck": {"samples": {"utilisation": stat(0.999)}}},
     }
     (case,) = run.cases
@@ -222,11 +246,14 @@ def test_columns_of_the_rows_of_overload() -> None:
         a_class("C", 4.0, 0.2, 15.0),
         a_class("L-udp", None, 0.514, 0.2),
     ]
-    rows = []
+    rows: list[tuple[int, str | None, str, float]] = []
     for second, (l_share, c_share) in enumerate([(0.2, 0.1), (0.3, 0.2), (0.25, 0.3), (0.25, 0.2)]):
-        rows.append((second, "class.L.utilisation", l_share))
-        rows.append((second, "class.C.utilisation", c_share))
-        rows.append((second, "class.L-udp.utilisation", 0.5))
+        rows.append((second, None, "class.L.utilisation", l_share))
+        rows.append((second, None, "class.C.utilisation", c_share))
+        rows.append((second, None, "class.L-udp.utilisation", 0.5))
+        for number in range(1, 5):
+            rows.append((second, f"L/{number}", "rate_mbit", 5.0 + number))
+            rows.append((second, f"C/{number}", "rate_mbit", 4.0))
     made = Made({"classes": classes, "queues": {"bottleneck": {"samples": None}}}, rows)
     found = points.values(tcp, made)
     assert set(found) == set(tcp.columns)
@@ -235,6 +262,12 @@ def test_columns_of_the_rows_of_overload() -> None:
     assert [found["util_p1"], found["util_p25"]] == pytest.approx([30, 30])
     assert [found["util_p75"], found["util_p99"]] == pytest.approx([50, 55])
     assert found["util_stddev"] == pytest.approx(math.sqrt(350 / 3))
+    # Of five flows one is idle: 0, 6, 7, 8 and 9 Mbit/s in each second.
+    assert found["rpf_ecn_mean"] == pytest.approx(6 * 125_000)
+    assert [found[f"rpf_ecn_{p}"] for p in ("p1", "p25", "p75", "p99")] == pytest.approx(
+        [0, 6 * 125_000, 8 * 125_000, 9 * 125_000]
+    )
+    assert found["rate_ratio"] == pytest.approx(6 / (4 * 0.8))
     own = points.values(udp, made)
     assert set(own) == set(udp.columns)
     assert own["util_mean"] == pytest.approx(51.4)

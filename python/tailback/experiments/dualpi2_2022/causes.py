@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailback.experiments.dualpi2_2022.layout import MIXED, OVERLOAD
+from tailback.experiments.dualpi2_2022.layout import MIXED
 from tailback.experiments.dualpi2_2022.points import Entry
 from tailback.experiments.dualpi2_2022.truth import chance
 
@@ -54,6 +54,13 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "inferred: 50 and 70 Mbit/s use 51.43 and 72.00 % of the link",
     ),
     (
+        "flows in overload",
+        "of the five in each class 4 in L and 4 in C are active with UDP in L, 3 and 4 with UDP "
+        "in C; the rates of the others count as 0",
+        "inferred from the source's own rates per flow: P1 is 0 and P25 is not where one of five "
+        "is idle, P25 is 0 in L with UDP in C",
+    ),
+    (
         "start",
         "within one round-trip time of the longer path",
         "inferred",
@@ -89,10 +96,6 @@ def cause(entry: Entry) -> str:
     stem, _, statistic = entry.column.rpartition("_")
     if stem.startswith(("rpf", "win")) and statistic in ("p1", "stddev"):
         return "two of the source's 250 samples of rates are 0 or cut short"
-    if entry.run.archive.kind == OVERLOAD and entry.column.startswith(
-        ("rpf", "win", "rate", "wind")
-    ):
-        return "unexplained: some of the source's five flows have no packet in most seconds"
     if entry.run.archive.kind == MIXED and entry.run.archive.aqm == "pie":
         return "unexplained: windows at a PIE of 5.10"
     return "unexplained"

@@ -85,6 +85,10 @@ UDP_MBIT = (50, 70, 100, 140, 200)
 TCP_FLOWS = (5, 1)
 #: Base round-trip time in overload, ms.
 OVERLOAD_RTT = 10
+#: Of five flows so many have packets, in L and in C: with UDP in L, with UDP in C. The source's
+#: own rates per flow show it: where P1 is 0 and P25 is not, one flow of five is idle; in L with UDP
+#: in C P25 is 0 and P75 is 5/3 of the mean.
+ACTIVE: Mapping[str, tuple[int, int]] = {"L": (4, 4), "C": (3, 4)}
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,13 @@ class Run:
     flows: int = 1
     #: UDP in the class with ECN and in the other one, Mbit/s.
     udp: tuple[int, int] = (0, 0)
+
+    @property
+    def active(self) -> tuple[int, int]:
+        """TCP flows with packets, in the class with ECN and in the other one."""
+        if self.flows == TCP_FLOWS[0]:
+            return ACTIVE["L" if self.udp[0] else "C"]
+        return self.flows, self.flows
 
     @property
     def stem(self) -> str:

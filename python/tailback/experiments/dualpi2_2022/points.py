@@ -58,6 +58,10 @@ class Variant:
     udp_overhead: float = UDP_FRAME / UDP_PAYLOAD
     #: Flows of the classic class start this much later, s.
     later: float = 0.0
+    #: No flow of overload is idle.
+    all_active: bool = False
+    #: Added to every base round-trip time, ms.
+    longer: float = 0.0
 
 
 AS_PUBLISHED = Variant()
@@ -150,13 +154,15 @@ def made(run: Run, seconds: float, variant: Variant) -> dict[str, Any]:
         out["flows"][1]["start"] = f"{variant.later:g}s"
     if archive.kind == MIXED:
         out["path"]["rtt"] = f"{max(run.rtt_ecn, run.rtt_nonecn)}ms"
-        out["flows"][0]["rtt"] = f"{run.rtt_ecn}ms"
-        out["flows"][1]["rtt"] = f"{run.rtt_nonecn}ms"
+        out["flows"][0]["rtt"] = f"{run.rtt_ecn + variant.longer:g}ms"
+        out["flows"][1]["rtt"] = f"{run.rtt_nonecn + variant.longer:g}ms"
         if not run.rtt_nonecn:
             del out["flows"][1]
     else:
-        for flow in out["flows"]:
-            flow["count"] = run.flows
+        counts = (run.flows, run.flows) if variant.all_active else run.active
+        for flow, count in zip(out["flows"], counts, strict=True):
+            flow["count"] = count
+            flow["rtt"] = f"{run.rtt_ecn + variant.longer:g}ms"
         _udp(out["traffic"][0], run, variant)
     for path, value in variant.set.items():
         _set(out, path, value)
@@ -225,7 +231,8 @@ def values(case: Case, stored: Stored) -> dict[str, float | None]:
             continue
         entry = classes[name]
         rtt = case.run.rtt_ecn if side == "ecn" else case.run.rtt_nonecn
-        for quantity, found in _of_class(entry, rtt, udp=case.whose == "udp").items():
+        rate = _rate(case, entry, stored)
+        for quantity, found in _of_class(entry, rtt, rate).items():
             for statistic in STATISTICS:
                 out[f"{quantity}_{side}_{statistic}"] = found.get(statistic)
     for statistic, value in _utilisation(case, stored).items():
@@ -237,17 +244,10 @@ def values(case: Case, stored: Stored) -> dict[str, float | None]:
 
 
 def _of_class(
-    entry: Mapping[str, Any], rtt: float, *, udp: bool
+    entry: Mapping[str, Any], rtt: float, rate: Mapping[str, float | None]
 ) -> dict[str, Mapping[str, float | None]]:
     """The quantities of a class, in the units of the source."""
-    samples = entry["samples"]
-    # The rate of UDP is what its class gets of the link: the statistics of rates are of TCP flows.
-    rate = (
-        _scaled(samples["utilisation"], _capacity() / 8)
-        if udp
-        else _scaled(samples["rate_mbit"], _BYTES_PER_MBIT)
-    )
-    delay = entry["delay_ms"]
+    samples, delay = entry["samples"], entry["delay_ms"]
     # One factor for all samples: the mean queue delay of the run, not that of each second.
     seconds = None if delay["mean"] is None else (delay["mean"] + rtt) / 1000
     return {
@@ -257,6 +257,30 @@ def _of_class(
         "marks": _scaled(samples["mark_share"], _PERCENT),
         "drops": _scaled(samples["drop_share"], _PERCENT),
     }
+
+
+def _rate(case: Case, entry: Mapping[str, Any], stored: Stored) -> dict[str, float | None]:
+    """Rates per flow and second, byte/s, of idle flows too."""
+    samples = entry["samples"]
+    if case.whose == "udp":
+        # What its class gets of the link: the statistics of rates are of TCP flows.
+        return _scaled(samples["utilisation"], _capacity() / 8)
+    idle = case.run.flows - entry["flows"]
+    if not idle:
+        return _scaled(samples["rate_mbit"], _BYTES_PER_MBIT)
+    found = _rates(entry, stored)
+    zeros = [0.0] * (len(found) // entry["flows"] * idle)
+    return _scaled(statistics([*found, *zeros]), _BYTES_PER_MBIT)
+
+
+def _rates(entry: Mapping[str, Any], stored: Stored) -> list[float]:
+    """Rate of each flow of a class in each second, Mbit/s."""
+    import polars as pl
+
+    names = pl.col("flow").str.replace(r"/\d+$", "")
+    frame = stored.series().filter(pl.col("quantity") == "rate_mbit", names == entry["name"])
+    values: list[float] = frame["value"].to_list()
+    return values
 
 
 def _capacity() -> float:

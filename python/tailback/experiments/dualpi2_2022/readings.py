@@ -49,6 +49,17 @@ TRIED: tuple[Tried, ...] = (
         lambda run: run.archive.kind == OVERLOAD,
     ),
     Tried(
+        "all-active",
+        "all five flows of each class are active",
+        Variant(all_active=True),
+        lambda run: run.archive.kind == OVERLOAD,
+    ),
+    Tried(
+        "longer",
+        "the test bed itself adds 0.6 ms to every round-trip time",
+        Variant(longer=0.6),
+    ),
+    Tried(
         "later",
         "the classic flows start 1 s later",
         Variant(later=1.0),
