@@ -614,7 +614,10 @@ impl Sender {
             self.send_new(port);
             in_flight += 1;
         }
-        let limited = in_flight >= self.conn.cwnd;
+        // A burst that does not fit into the window waits for it to open (Linux
+        // `tcp_tso_should_defer`): the window is the limit.
+        let limited = in_flight >= self.conn.cwnd
+            || (self.may_leave() && in_flight + self.conn.pacing_burst > self.conn.cwnd);
         if self.conn.snd_nxt > before || limited {
             self.note_window_use(limited);
         }
@@ -735,7 +738,10 @@ impl Sender {
     /// leave together.
     fn pace(&mut self, payload: u16) {
         let now = self.conn.now;
-        if !self.is_paced() || self.conn.pacing_rate == 0 || self.board.nxt <= UNPACED {
+        if !self.is_paced() || self.conn.pacing_rate == 0 {
+            return;
+        }
+        if self.board.nxt <= UNPACED && !self.conn.pace_first {
             return;
         }
         let rate = Rate(self.conn.pacing_rate.saturating_mul(8));
