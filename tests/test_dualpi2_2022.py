@@ -136,7 +136,7 @@ def test_the_scenario_files_are_what_is_run(kind: str, run: Run) -> None:
 
 def test_what_a_case_sets() -> None:
     made = points.made(one("ecpie_res_mr", "mix_1000_d5100_r5020"), 250, points.AS_PUBLISHED)
-    assert (made["warmup"], made["duration"]) == ("8s", "258s")
+    assert (made["warmup"], made["duration"]) == ("48s", "298s")
     assert made["path"]["rtt"] == "100ms"
     assert [flow["rtt"] for flow in made["flows"]] == ["100ms", "20ms"]
     assert [(flow["cc"], flow["ecn"]) for flow in made["flows"]] == [

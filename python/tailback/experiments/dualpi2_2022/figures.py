@@ -65,7 +65,7 @@ def ran(runs: Sequence[Run], results: Sequence[Results], *, quick: bool, draw: b
         runs=len(stored),
         seeds=len({run.seed for run in stored}),
         duration=f"{lengths[0]:g} to {lengths[-1]:g} s simulated" if lengths else "",
-        warmup="4 s and 40 times the larger round-trip time",
+        warmup="44 s and 40 times the larger round-trip time",
         engine=f"{engine} {version}",
         deviations=deviations,
     )

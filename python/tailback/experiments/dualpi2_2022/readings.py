@@ -60,6 +60,11 @@ TRIED: tuple[Tried, ...] = (
         Variant(longer=0.6),
     ),
     Tried(
+        "no-lead",
+        "flows start when the source begins to count its time",
+        Variant(before=0.0),
+    ),
+    Tried(
         "later",
         "the classic flows start 1 s later",
         Variant(later=1.0),
