@@ -236,7 +236,8 @@ impl Receiving {
 
     /// A data packet has come: whether it is to be acknowledged at once, since the
     /// ECN field has changed (Linux `tcp_ecn_received_counters`).
-    #[inline]
+    // Out of line, as its other hooks: receivers without it pay a test, no more.
+    #[inline(never)]
     pub fn on_data(&mut self, ecn: Ecn, payload: u16) -> bool {
         let ce = ecn == Ecn::Ce;
         let required = match ecn {
@@ -267,7 +268,7 @@ impl Receiving {
     }
 
     /// Fills in an ACK that has `blocks` SACK blocks.
-    #[inline]
+    #[inline(never)]
     pub fn on_ack(&mut self, ack: &mut Packet, blocks: usize, now: Time, rtt: Time) {
         ack.flags |= flags_of(self.packets.wrapping_add(CEP_INIT));
         let due = match self.option {
@@ -337,6 +338,7 @@ pub(super) struct Sending {
 impl Sending {
     /// How many segments an ACK newly tells to have been marked; `counted` of
     /// them are known, and it delivers so many (Linux `__tcp_accecn_process`).
+    #[inline(never)]
     pub fn process(&mut self, ack: &Packet, delivered: u32, counted: u64, mss: u16) -> u32 {
         let bytes = delivered.saturating_mul(u32::from(mss));
         let before = self.bytes[0];

@@ -1,6 +1,7 @@
 //! The part of a sender that its congestion control sees and writes
 //! (what Linux keeps in `tcp_sock`).
 
+use super::rate::RateSample;
 use crate::cc::CaState;
 use crate::plan::Growth;
 use crate::units::Time;
@@ -59,6 +60,12 @@ pub struct Conn {
     pub ecn_refused: bool,
     /// Time of the last data transmission (Linux `lsndtime`).
     pub last_sent: Time,
+    /// Samples of the delivery rate are of no use until this many segments are
+    /// delivered: there was nothing to send; 0: they are.
+    pub app_limited: u64,
+    /// What the ACK tells of the delivery rate; only for a congestion control
+    /// that asks for it.
+    pub rate: RateSample,
 }
 
 impl Conn {
@@ -145,6 +152,8 @@ impl Default for Conn {
             pace_first: false,
             ecn_refused: false,
             last_sent: Time::ZERO,
+            app_limited: 0,
+            rate: RateSample::default(),
         }
     }
 }
