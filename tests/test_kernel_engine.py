@@ -256,6 +256,58 @@ def test_every_datagram_is_accounted_for(tmp_path: Path, ecn: str) -> None:
     assert kernel["queue"]["drops"] == mine["drops"] + kernel["flows"][0]["drops"]
 
 
+@pytest.mark.parametrize(
+    ("cc", "queue", "ecn"),
+    [
+        ("cubic", {"aqm": "fifo"}, False),
+        ("reno", {"aqm": "codel", "ecn": True}, True),
+        ("dctcp", {"aqm": "fq_codel"}, True),
+    ],
+)
+def test_requests_are_the_same_and_take_as_long(
+    tmp_path: Path, cc: str, queue: dict[str, object], ecn: bool
+) -> None:
+    text = BASE + (
+        f'[[traffic]]\nkind = "web"\ncc = "{cc}"\necn = {str(ecn).lower()}\n'
+        'arrival = "20ms"\nstop = "18s"\n'
+        f'[[flows]]\nname = "long"\ncc = "{cc}"\necn = {str(ecn).lower()}\n'
+    )
+    kernel, sim = both(
+        tmp_path,
+        text,
+        duration="20s",
+        warmup="0s",
+        bottleneck__queue=queue,
+        bottleneck__rate="40Mbit",
+        path__rtt="10ms",
+    )
+    [mine], [theirs] = kernel["traffic"], sim["traffic"]
+    requests, expected = mine["completions"], theirs["completions"]
+    assert requests["started"] == expected["started"] > 800
+    assert requests["completed"] == expected["completed"] == expected["started"]
+    assert requests["refused"] == 0
+    # The same sizes, and so the same packets but for what is sent again.
+    sizes = [bin_["n"] for bin_ in requests["bins"]]
+    assert sizes == [bin_["n"] for bin_ in expected["bins"]]
+    again = max(mine["drops"], theirs["drops"]) + 0.01 * theirs["sent_packets"]
+    assert mine["sent_packets"] == pytest.approx(theirs["sent_packets"], abs=again)
+    assert mine["throughput_mbit"] == pytest.approx(theirs["throughput_mbit"], rel=0.02)
+    assert (mine["marks"] > 0) == (theirs["marks"] > 0) == ecn
+    for ours, other in zip(requests["bins"], expected["bins"], strict=True):
+        # Enough for a median that a single one does not move.
+        if other["n"] >= 50:
+            median = other["completion_s"]["p50"]
+            assert ours["completion_s"]["p50"] == pytest.approx(median, rel=0.1)
+
+
+def test_periods_of_sending_are_the_same(tmp_path: Path) -> None:
+    text = BASE + '[[traffic]]\nkind = "on-off"\nrate = "5Mbit"\non = "100ms"\noff = "50ms"\n'
+    kernel, sim = both(tmp_path, text, warmup="0s")
+    [mine], [theirs] = kernel["traffic"], sim["traffic"]
+    assert mine["sent_packets"] == theirs["sent_packets"] > 500
+    assert mine["received_packets"] == pytest.approx(theirs["received_packets"], abs=2)
+
+
 def test_what_is_stopped_sends_no_more(tmp_path: Path) -> None:
     text = (
         BASE + '[[flows]]\ncc = "cubic"\nstop = "1500ms"\n[[flows]]\ncc = "cubic"\nstart = "2s"\n'

@@ -28,7 +28,7 @@ pub struct Plan {
     pub links: Vec<LinkPlan>,
     /// TCP flows, `count` expanded.
     pub flows: Vec<FlowPlan>,
-    /// Unresponsive traffic, `count` expanded.
+    /// Other traffic, `count` expanded.
     pub traffic: Vec<TrafficPlan>,
     /// Whether hosts leave segmentation to their interfaces (TSO, GSO, GRO).
     /// Of the kernel engine: the simulator sends every segment as a packet.
@@ -127,6 +127,24 @@ pub struct HostStack {
     pub delack: bool,
 }
 
+impl HostStack {
+    fn of(ecn: bool, tcp: &TcpPlan) -> HostStack {
+        HostStack {
+            ecn,
+            accecn: (ecn && tcp.ecn_feedback == EcnFeedback::AccEcn).then_some(tcp.accecn_option),
+            timestamps: tcp.timestamps,
+            initial_cwnd: tcp.initial_cwnd,
+            min_rto: tcp.min_rto,
+            delack: tcp.delack,
+        }
+    }
+}
+
+/// Frame bytes of a full segment.
+fn frame_of(tcp: &TcpPlan) -> u32 {
+    u32::from(tcp.mss) + u32::from(tcp.header)
+}
+
 impl Plan {
     /// The pairs of hosts, and the pair of each flow and then of each source.
     ///
@@ -140,28 +158,29 @@ impl Plan {
             rtt: flow.rtt,
             route: flow.route.clone(),
             back: flow.back.clone(),
-            stack: Some(HostStack {
-                ecn: flow.ecn,
-                accecn: (flow.ecn && flow.tcp.ecn_feedback == EcnFeedback::AccEcn)
-                    .then_some(flow.tcp.accecn_option),
-                timestamps: flow.tcp.timestamps,
-                initial_cwnd: flow.tcp.initial_cwnd,
-                min_rto: flow.tcp.min_rto,
-                delack: flow.tcp.delack,
-            }),
+            stack: Some(HostStack::of(flow.ecn, &flow.tcp)),
             alone: jittered.then_some(i),
-            mtu: (u32::from(flow.tcp.mss) + u32::from(flow.tcp.header)).saturating_sub(ETHERNET),
+            mtu: frame_of(&flow.tcp).saturating_sub(ETHERNET),
             names: flow.hosts.clone(),
         });
         let sources = self.traffic.iter().map(|source| Hosts {
             rtt: source.rtt,
             route: source.route.clone(),
-            back: Vec::new(),
-            stack: None,
+            back: source
+                .connections
+                .as_ref()
+                .map_or_else(Vec::new, |c| c.back.clone()),
+            stack: source
+                .connections
+                .as_ref()
+                .map(|c| HostStack::of(c.ecn, &c.tcp)),
             alone: None,
-            mtu: match source.options.get("packet_size") {
-                Some(Value::Int(n)) => u32::try_from(*n).unwrap_or(1514).saturating_sub(ETHERNET),
-                _ => 1500,
+            mtu: match (&source.connections, source.options.get("packet_size")) {
+                (Some(connections), _) => frame_of(&connections.tcp).saturating_sub(ETHERNET),
+                (None, Some(Value::Int(n))) => {
+                    u32::try_from(*n).unwrap_or(1514).saturating_sub(ETHERNET)
+                }
+                (None, _) => 1500,
             },
             names: source.hosts.clone(),
         });
@@ -178,7 +197,37 @@ impl Plan {
         (pairs, of)
     }
 
-    /// Hosts by number and DSCP of each flow and then of each source: hosts of
+    /// The flow or source that each number in a packet stands for: first flows
+    /// and sources, each its own, then every place for a connection of a source.
+    pub fn owners(&self) -> Vec<u32> {
+        let own = 0..(self.flows.len() + self.traffic.len()) as u32;
+        let places = self.traffic.iter().zip(self.flows.len() as u32..);
+        let places = places.flat_map(|(source, number)| {
+            let connections = source.connections.as_ref();
+            let limit = connections.map_or(0, |connections| connections.limit);
+            (0..limit).map(move |_| number)
+        });
+        own.chain(places).collect()
+    }
+
+    /// What a connection of a source would have alone: the nominal rate of the
+    /// slowest link of its route, and the round-trip time with the delays of links.
+    pub fn alone(&self, source: &TrafficPlan) -> (Rate, Time) {
+        let links = |route: &[u32]| -> Vec<&LinkPlan> {
+            let known = route
+                .iter()
+                .filter_map(|link| self.links.get(*link as usize));
+            known.collect()
+        };
+        let (there, connections) = (links(&source.route), source.connections.as_ref());
+        let back = connections.map_or_else(Vec::new, |c| links(&c.back));
+        let rates = there.iter().map(|link| link.rate.nominal());
+        let delays = there.iter().chain(&back).map(|link| link.delay);
+        let rate = rates.min().unwrap_or_default();
+        (rate, delays.fold(source.rtt, |sum, delay| sum + delay))
+    }
+
+    /// Hosts by number and DSCP, for each number in a packet ([`Plan::owners`]): hosts of
     /// the same name have one number, those without a name one for each pair.
     pub fn flow_info(&self) -> Vec<FlowInfo> {
         let (pairs, of) = self.hosts();
@@ -197,14 +246,17 @@ impl Plan {
             .collect();
         let dscp = self.flows.iter().map(|flow| flow.dscp);
         let dscp = dscp.chain(self.traffic.iter().map(|source| source.dscp));
-        of.iter()
+        let info: Vec<FlowInfo> = of
+            .iter()
             .zip(dscp)
             .map(|(pair, dscp)| FlowInfo {
                 source: ends[*pair][0],
                 destination: ends[*pair][1],
                 dscp,
             })
-            .collect()
+            .collect();
+        let owners = self.owners();
+        owners.iter().map(|owner| info[*owner as usize]).collect()
     }
 }
 
@@ -547,7 +599,7 @@ impl Default for TcpPlan {
     }
 }
 
-/// An unresponsive source.
+/// A source of traffic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrafficPlan {
     /// Name in results.
@@ -562,8 +614,10 @@ pub struct TrafficPlan {
     pub stop: Option<Time>,
     /// Base round-trip time: half of it lies before the first link.
     pub rtt: Time,
-    /// Links its packets pass.
+    /// Links its packets pass, or its data if it is TCP.
     pub route: Vec<u32>,
+    /// What its connections are like, if it is TCP; `None`: datagrams.
+    pub connections: Option<Box<ConnectionsPlan>>,
     /// Names of its hosts, the sender's and the receiver's of data; `None`: see
     /// [`Plan::hosts`].
     pub hosts: Option<[String; 2]>,
@@ -571,4 +625,21 @@ pub struct TrafficPlan {
     pub dscp: u8,
     /// The class of flows that it is counted with at the first link of its route.
     pub class: Option<String>,
+}
+
+/// The TCP connections of a source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnectionsPlan {
+    /// Congestion control of the servers.
+    pub cc: Algorithm,
+    /// A module of the kernel engine's kit that stands in for it.
+    pub module: Option<String>,
+    /// Whether ECN is negotiated.
+    pub ecn: bool,
+    /// Links that requests and ACKs pass.
+    pub back: Vec<u32>,
+    /// The stack.
+    pub tcp: TcpPlan,
+    /// Connections at a time.
+    pub limit: u32,
 }

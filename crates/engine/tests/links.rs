@@ -33,6 +33,7 @@ fn cbr(name: &str, rate: u64, size: i64) -> TrafficPlan {
         stop: None,
         rtt: Time::ZERO,
         route: vec![0],
+        connections: None,
         hosts: None,
         dscp: 0,
         class: None,

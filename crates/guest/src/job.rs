@@ -214,6 +214,43 @@ pub struct Source {
     /// Differentiated services codepoint of its packets.
     #[serde(default)]
     pub dscp: u8,
+    /// If it is not UDP but TCP: its connections.
+    #[serde(default)]
+    pub connections: Option<Connections>,
+}
+
+/// The TCP connections of a source. The server, at the end that sends, listens at
+/// the source's port; each client has a port of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Connections {
+    /// What a connection has in common with a flow; its port and size are those of
+    /// the connection.
+    pub flow: Flow,
+    /// The first port of clients.
+    pub first_port: u16,
+    /// Clients at a time, and ports for them.
+    pub limit: u16,
+    /// Rate of the slowest link of the route, bit/s.
+    pub rate_bit: u64,
+    /// Round-trip time without queues, ns.
+    pub rtt_ns: u64,
+    /// The largest size, bytes.
+    pub most_bytes: u64,
+}
+
+impl Job {
+    /// The flow or source of each port, from the first one: flows and sources have
+    /// one each, and then come those of clients.
+    pub fn owners(&self) -> Vec<u32> {
+        let flows = self.flows.len() as u32;
+        let own = 0..flows + self.sources.len() as u32;
+        let sources = self.sources.iter().zip(flows..);
+        let clients = sources.flat_map(|(source, number)| {
+            let limit = source.connections.as_ref().map_or(0, |c| c.limit);
+            (0..limit).map(move |_| number)
+        });
+        own.chain(clients).collect()
+    }
 }
 
 /// A link and its queue.

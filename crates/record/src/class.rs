@@ -147,12 +147,13 @@ impl Cuts {
 }
 
 impl ClassRecorder {
-    /// A recorder for a link with so many flows and sources, its classes, and
+    /// A recorder for a link with its classes, of packets with numbers of flows and sources and
+    /// of places for a source's connections: `owners` has the flow or source of each; and
     /// samples every `interval_ns` (0: none) between the two times; `None` if
     /// there is nothing to record.
     pub fn new(
         classes: Vec<ClassPlan>,
-        members: usize,
+        owners: &[u32],
         warmup_ns: u64,
         end_ns: u64,
         interval_ns: u64,
@@ -166,7 +167,7 @@ impl ClassRecorder {
             class: NONE,
             flow: NONE,
         };
-        let mut places = vec![nowhere; members];
+        let mut places = vec![nowhere; owners.len()];
         let mut flows = 0;
         for (class, plan) in (0..).zip(&classes) {
             for member in &plan.flows {
@@ -176,6 +177,9 @@ impl ClassRecorder {
             for source in &plan.sources {
                 places[*source as usize].class = class;
             }
+        }
+        for (number, owner) in owners.iter().enumerate() {
+            places[number] = places[*owner as usize];
         }
         let classes = classes.into_iter().map(|class| ClassOutcome {
             class,
@@ -436,7 +440,8 @@ mod tests {
                 sources: vec![4],
             },
         ];
-        ClassRecorder::new(classes, 5, S, 4 * S + S / 2, interval_ns).expect("classes")
+        ClassRecorder::new(classes, &[0, 1, 2, 3, 4], S, 4 * S + S / 2, interval_ns)
+            .expect("classes")
     }
 
     fn outcome(recorder: ClassRecorder) -> Outcome {
@@ -583,7 +588,7 @@ mod tests {
         assert_eq!(summary.classes[1].packets, Some(1));
         assert_eq!(summary.classes[1].samples, None);
         assert_eq!(summary.queues[0].samples, None);
-        assert!(ClassRecorder::new(Vec::new(), 3, S, 2 * S, 0).is_none());
+        assert!(ClassRecorder::new(Vec::new(), &[0, 1, 2], S, 2 * S, 0).is_none());
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 pub mod cause;
 pub mod class;
+pub mod completions;
 #[cfg(feature = "folder")]
 pub mod folder;
 #[cfg(feature = "pcapng")]
@@ -21,6 +22,7 @@ pub mod summary;
 
 pub use cause::{Cause, Counts, FlowCounts};
 pub use class::{ClassFlow, ClassOutcome, ClassPlan, ClassRecorder, LinkSamples};
+pub use completions::{Completion, Completions};
 pub use histogram::Histogram;
 pub use outcome::{FlowOutcome, LinkOutcome, Outcome, PacketCount, Totals, TrafficOutcome};
 pub use series::{Series, SeriesId};

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ClassOutcome, Counts, Histogram, LinkSamples, Series};
+use crate::{ClassOutcome, Completions, Counts, Histogram, LinkSamples, Series};
 
 /// Everything one run measured.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -114,7 +114,7 @@ pub struct Totals {
     pub marks: Option<u64>,
 }
 
-/// What one unresponsive source did.
+/// What one source of traffic did.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TrafficOutcome {
     /// Name of the source.
@@ -125,12 +125,14 @@ pub struct TrafficOutcome {
     pub from_ns: u64,
     /// End of its measurement, ns.
     pub to_ns: u64,
-    /// Packets sent.
+    /// Packets sent; of TCP, of data.
     pub sent_packets: u64,
-    /// Packets that arrived.
+    /// Packets that arrived; of TCP, of data.
     pub received_packets: u64,
-    /// Frame bytes that arrived.
+    /// Frame bytes that arrived; of TCP, of data.
     pub received_bytes: u64,
     /// Drops and marks of its packets at every link.
     pub counts: Counts,
+    /// Its requests, if it has any.
+    pub completions: Option<Completions>,
 }

@@ -8,9 +8,11 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use crate::class::Interval;
+use crate::completions::CompletionSummary;
 use crate::stat::{self, Stat};
 use crate::{
-    Cause, ClassOutcome, Counts, FlowOutcome, Histogram, LinkOutcome, Outcome, TrafficOutcome,
+    Cause, ClassOutcome, Completions, Counts, FlowOutcome, Histogram, LinkOutcome, Outcome,
+    TrafficOutcome,
 };
 
 /// Summary of one run.
@@ -31,7 +33,7 @@ pub struct Summary {
     /// Every link by name, in file order.
     #[serde(serialize_with = "by_name")]
     pub queues: Vec<QueueSummary>,
-    /// One for each unresponsive source.
+    /// One for each source of traffic.
     pub traffic: Vec<TrafficSummary>,
     /// One for each class of flows, in the order of the scenario.
     pub classes: Vec<ClassSummary>,
@@ -148,18 +150,18 @@ pub struct DelaySummary {
     pub max: Option<f64>,
 }
 
-/// Summary of one unresponsive source.
+/// Summary of one source of traffic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrafficSummary {
     /// Name of the source.
     pub name: String,
     /// Its kind.
     pub kind: String,
-    /// Frame bytes that arrived over its measured time, Mbit/s.
+    /// Frame bytes that arrived (of TCP, of data) over its measured time, Mbit/s.
     pub throughput_mbit: Option<f64>,
-    /// Packets sent.
+    /// Packets sent; of TCP, of data.
     pub sent_packets: u64,
-    /// Packets that arrived.
+    /// Packets that arrived; of TCP, of data.
     pub received_packets: u64,
     /// Drops of its packets at every link.
     pub drops: Option<u64>,
@@ -169,6 +171,9 @@ pub struct TrafficSummary {
     pub sce_marks: Option<u64>,
     /// Drops and marks by cause, those that happened.
     pub causes: Option<Causes>,
+    /// How long its requests took; only of sources that have any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completions: Option<CompletionSummary>,
 }
 
 /// Summary of one class of flows at the first link of their route.
@@ -377,6 +382,7 @@ impl TrafficSummary {
             marks: counts.map(|c| c.marks()),
             sce_marks: counts.map(|c| c.sce_marks()),
             causes: counts.map(Causes),
+            completions: source.completions.as_ref().map(Completions::summary),
         }
     }
 }

@@ -3,14 +3,15 @@
 
 use std::collections::HashMap;
 
-use tailback_engine::aqm;
 use tailback_engine::cc::{self, EcnNeed};
 use tailback_engine::plan::{
-    AccEcnOption, Algorithm, EcnFeedback, FlowPlan, Growth, LinkMode, LinkPlan, Pacing, Plan,
-    RatePlan, ReceiveBuffer, RecordPlan, SceReceiver, SeriesMode, TcpPlan, TrafficPlan,
+    AccEcnOption, Algorithm, ConnectionsPlan, EcnFeedback, FlowPlan, Growth, LinkMode, LinkPlan,
+    Pacing, Plan, RatePlan, ReceiveBuffer, RecordPlan, SceReceiver, SeriesMode, TcpPlan,
+    TrafficPlan,
 };
-use tailback_engine::registry::{self, Value};
+use tailback_engine::registry::{self, Entry, Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
+use tailback_engine::{aqm, traffic};
 
 use crate::EngineKind;
 use crate::diagnostic::{Problem, listed};
@@ -200,9 +201,8 @@ fn list<'n>(reader: &mut Reader<'_>, top: &Fields<'n>, name: &str) -> &'n [Node]
     }
 }
 
-/// The queue of a link that names none.
-fn default_queue() -> Choice {
-    let entry = &aqm::fifo::ENTRY;
+/// What stands where nothing is named.
+fn default_choice<B>(entry: &Entry<B>) -> Choice {
     Choice {
         algorithm: Algorithm::Known {
             name: entry.name,
@@ -267,7 +267,7 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
             None => None,
         };
         // So has one that is wrong: it keeps its name, so that routes find it.
-        let queue = queue.unwrap_or_else(default_queue);
+        let queue = queue.unwrap_or_else(|| default_choice(&aqm::fifo::ENTRY));
         let schedule = fields.item("schedule");
         let schedule = schedule.and_then(|item| reader.schedule(item));
         if fields.bool("both_directions") == Some(true) {
@@ -562,45 +562,12 @@ fn flows(
         let count = budget.take(reader, &fields);
         let (start, stop) = times(reader, &fields, context.duration);
         let (route, back) = way(reader, &fields, route, context.links);
-        let tcp = match fields.item("tcp") {
-            Some(item) => {
-                let inner = reader.fields(&item.node, &keys::TCP, "tcp", bdp);
-                let tcp = stack(&inner, Some(context.tcp));
-                check_window(reader, &inner, &tcp);
-                tcp
-            }
-            None => context.tcp.clone(),
-        };
+        let tcp = stack_of(reader, &fields, context.tcp, bdp);
         let Some(choice) = cc else { continue };
-        let need = || {
-            let (name, options) = choice.algorithm.known().filter(|_| choice.right)?;
-            Some((registry::find(cc::ENTRIES, name)?.build)(options).ecn_need())
-        };
-        let need = need().unwrap_or(EcnNeed::Optional);
-        let ecn = fields.bool("ecn").unwrap_or(need != EcnNeed::Optional);
-        if need == EcnNeed::Sce && !ecn {
-            let name = choice.algorithm.name();
-            reader.problem(
-                Problem::new(
-                    fields.span_of("ecn"),
-                    format!("{name} answers SCE marks, which only packets with ECN can bear"),
-                )
-                .expected("ecn = true, or no ecn key"),
-            );
-        }
-        // ESCE has become a bit of the counter of Accurate ECN.
-        let accurate = need == EcnNeed::Accurate || tcp.ecn_feedback == EcnFeedback::AccEcn;
-        let sce = need == EcnNeed::Sce
-            || !matches!(tcp.sce_receiver, SceReceiver::Auto | SceReceiver::Off);
-        if ecn && accurate && sce {
-            reader.problem(
-                Problem::new(
-                    fields.span_of("cc"),
-                    "Accurate ECN has no bit left to echo SCE marks",
-                )
-                .expected("a flow with one of both: ecn_feedback = \"accecn\", or SCE"),
-            );
-        }
+        let ecn = fields
+            .item("ecn")
+            .map(|item| (fields.bool("ecn"), item.node.span));
+        let ecn = ecn_of(reader, &choice, &tcp, ecn, &fields);
         let bytes: Option<Bytes> = fields.bytes("bytes");
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
         let (hosts, dscp) = hosts(reader, &fields);
@@ -626,6 +593,87 @@ fn flows(
     flows
 }
 
+/// The stack of a flow: that of all, but for its own keys.
+fn stack_of(reader: &mut Reader<'_>, fields: &Fields<'_>, base: &TcpPlan, bdp: Bdp) -> TcpPlan {
+    let Some(item) = fields.item("tcp") else {
+        return base.clone();
+    };
+    let inner = reader.fields(&item.node, &keys::TCP, "tcp", bdp);
+    let tcp = stack(&inner, Some(base));
+    check_window(reader, &inner, &tcp);
+    tcp
+}
+
+/// Whether ECN is negotiated: as `given` with its place, or as the congestion control needs it.
+fn ecn_of(
+    reader: &mut Reader<'_>,
+    choice: &Choice,
+    tcp: &TcpPlan,
+    given: Option<(Option<bool>, Span)>,
+    fields: &Fields<'_>,
+) -> bool {
+    let need = || {
+        let (name, options) = choice.algorithm.known().filter(|_| choice.right)?;
+        Some((registry::find(cc::ENTRIES, name)?.build)(options).ecn_need())
+    };
+    let need = need().unwrap_or(EcnNeed::Optional);
+    let (ecn, at) = given.unwrap_or((None, fields.span));
+    let ecn = ecn.unwrap_or(need != EcnNeed::Optional);
+    if need == EcnNeed::Sce && !ecn {
+        let name = choice.algorithm.name();
+        reader.problem(
+            Problem::new(
+                at,
+                format!("{name} answers SCE marks, which only packets with ECN can bear"),
+            )
+            .expected("ecn = true, or no ecn key"),
+        );
+    }
+    // ESCE has become a bit of the counter of Accurate ECN.
+    let accurate = need == EcnNeed::Accurate || tcp.ecn_feedback == EcnFeedback::AccEcn;
+    let sce =
+        need == EcnNeed::Sce || !matches!(tcp.sce_receiver, SceReceiver::Auto | SceReceiver::Off);
+    if ecn && accurate && sce {
+        reader.problem(
+            Problem::new(
+                fields.span_of("cc"),
+                "Accurate ECN has no bit left to echo SCE marks",
+            )
+            .expected("a flow with one of both: ecn_feedback = \"accecn\", or SCE"),
+        );
+    }
+    ecn
+}
+
+/// The connections of a source that has some; `options` are those of its kind.
+fn connections(
+    reader: &mut Reader<'_>,
+    (fields, table): (&Fields<'_>, &Table),
+    options: &Options,
+    back: Vec<u32>,
+    base: &TcpPlan,
+    bdp: Bdp,
+) -> ConnectionsPlan {
+    let choice = fields
+        .item("cc")
+        .and_then(|item| reader.choice(Registry::Cc, "cc", &item.node, bdp));
+    let choice = choice.unwrap_or_else(|| default_choice(&cc::cubic::ENTRY));
+    let tcp = stack_of(reader, fields, base, bdp);
+    let given = match options.get("ecn") {
+        Some(Value::Bool(ecn)) => Some(*ecn),
+        _ => None,
+    };
+    let ecn = table.item("ecn").map(|item| (given, item.node.span));
+    ConnectionsPlan {
+        ecn: ecn_of(reader, &choice, &tcp, ecn, fields),
+        cc: choice.algorithm,
+        module: choice.module,
+        back,
+        tcp,
+        limit: options.int("limit") as u32,
+    }
+}
+
 fn traffic(
     reader: &mut Reader<'_>,
     nodes: &[Node],
@@ -644,7 +692,7 @@ fn traffic(
         let fields = reader.fields(node, &keys::TRAFFIC, "[[traffic]]", bdp);
         let count = budget.take(reader, &fields);
         let (start, stop) = times(reader, &fields, context.duration);
-        let (route, _) = way(reader, &fields, route, context.links);
+        let (route, back) = way(reader, &fields, route, context.links);
         let chosen = fields.item("kind").and_then(|item| {
             let kind = reader.string(item, KeyKind::Word(Registry::Traffic))?;
             reader.entry(Registry::Traffic, kind, item.node.span)
@@ -655,6 +703,26 @@ fn traffic(
         let choice = reader.known(Registry::Traffic, entry, table, &own, node.span, bdp);
         let options = choice.algorithm.known().map(|known| known.1.clone());
         let options = options.unwrap_or_default();
+        let connections = traffic::connects(entry.name).then(|| {
+            let back = back.clone();
+            Box::new(connections(
+                reader,
+                (&fields, table),
+                &options,
+                back,
+                context.tcp,
+                bdp,
+            ))
+        });
+        if connections.is_none() {
+            for item in keys::OF_CONNECTIONS
+                .iter()
+                .filter_map(|key| fields.item(key))
+            {
+                let message = format!("\"{}\" is a key of web, not of {}", item.key, entry.name);
+                reader.problem(Problem::new(item.key_span, message));
+            }
+        }
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
         let (hosts, dscp) = hosts(reader, &fields);
         let class = class(reader, &fields, &route, context.links, classes);
@@ -667,6 +735,7 @@ fn traffic(
             stop,
             rtt,
             route: route.clone(),
+            connections: connections.clone(),
             hosts: hosts.clone(),
             dscp,
             class: class.clone(),

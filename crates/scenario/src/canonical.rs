@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 use tailback_engine::plan::{
-    AccEcnOption, Algorithm, EcnFeedback, FlowPlan, Growth, LinkMode, Pacing, Plan, RatePlan,
-    ReceiveBuffer, SceReceiver, SeriesMode, TcpPlan, TrafficPlan,
+    AccEcnOption, Algorithm, ConnectionsPlan, EcnFeedback, FlowPlan, Growth, LinkMode, Pacing,
+    Plan, RatePlan, ReceiveBuffer, SceReceiver, SeriesMode, TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::{Kind, Opt, Options, Value};
 use tailback_engine::units::Time;
@@ -277,6 +277,7 @@ fn same_source(a: &TrafficPlan, b: &TrafficPlan) -> bool {
         stop,
         rtt,
         route,
+        connections,
         hosts,
         dscp,
         class,
@@ -285,6 +286,7 @@ fn same_source(a: &TrafficPlan, b: &TrafficPlan) -> bool {
         && (hosts, *dscp, class) == (&b.hosts, b.dscp, &b.class)
         && *options == b.options
         && *route == b.route
+        && *connections == b.connections
 }
 
 fn object(json: Json) -> Map<String, Json> {
@@ -407,6 +409,22 @@ fn source_json(source: &TrafficPlan) -> Map<String, Json> {
         "rtt": source.rtt.0,
         "route": source.route,
     }));
+    if let Some(connections) = &source.connections {
+        let ConnectionsPlan {
+            cc,
+            module,
+            ecn,
+            back,
+            tcp,
+            // One of its options.
+            limit: _,
+        } = connections.as_ref();
+        let module = module.as_deref();
+        map.insert("cc".to_owned(), algorithm(Registry::Cc, cc, module));
+        map.insert("ecn".to_owned(), json!(ecn));
+        map.insert("back".to_owned(), json!(back));
+        map.insert("tcp".to_owned(), tcp_json(tcp));
+    }
     late_json(
         &mut map,
         source.hosts.as_ref(),

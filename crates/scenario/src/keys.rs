@@ -252,7 +252,11 @@ pub(crate) static ROOT: TableDef = TableDef {
         optional("tcp", KeyKind::Table(&TCP), "The TCP stack of all flows."),
         optional("record", KeyKind::Table(&RECORD), "What is recorded."),
         optional("flows", KeyKind::List(&FLOW), "TCP flows."),
-        optional("traffic", KeyKind::List(&TRAFFIC), "Unresponsive traffic."),
+        optional(
+            "traffic",
+            KeyKind::List(&TRAFFIC),
+            "Traffic besides flows: unresponsive UDP, or short TCP connections.",
+        ),
         optional(
             "sweep",
             KeyKind::Sweep,
@@ -583,7 +587,7 @@ pub(crate) static FLOW: TableDef = TableDef {
 
 pub(crate) static TRAFFIC: TableDef = TableDef {
     label: "[[traffic]]",
-    doc: "Unresponsive traffic; the options of its kind stand beside these keys.",
+    doc: "Traffic besides flows: unresponsive UDP, or short TCP connections; the options of its kind stand beside these keys.",
     flat: Some(Registry::Traffic),
     keys: &[
         required(
@@ -602,8 +606,17 @@ pub(crate) static TRAFFIC: TableDef = TableDef {
             "1",
             "How many; several are named NAME/1, NAME/2, ...",
         ),
-        key("start", ANY_TIME, "0s", "First packet not before."),
-        optional("stop", ANY_TIME, "No packet from then on."),
+        key(
+            "start",
+            ANY_TIME,
+            "0s",
+            "First packet (of web: request) not before.",
+        ),
+        optional(
+            "stop",
+            ANY_TIME,
+            "No packet (of web: no request) from then on.",
+        ),
         optional(
             "rtt",
             POSITIVE_TIME,
@@ -642,8 +655,35 @@ pub(crate) static TRAFFIC: TableDef = TableDef {
                 "A class of flows and sources, as of [[flows]]; default: none.",
             )
         },
+        Key {
+            since: "0.2",
+            ..optional(
+                "cc",
+                KeyKind::Entry(Registry::Cc),
+                "Of web: the congestion control of its servers, as of a flow; default: cubic.",
+            )
+        },
+        Key {
+            since: "0.2",
+            ..optional(
+                "tcp",
+                KeyKind::Table(&TCP),
+                "Of web: single keys of [tcp] for its connections.",
+            )
+        },
+        Key {
+            since: "0.2",
+            ..optional(
+                "back",
+                KeyKind::Route,
+                "Of web: links that its requests and ACKs pass; default: the NAME.back of the route's links, in reverse order.",
+            )
+        },
     ],
 };
+
+/// Keys of [`TRAFFIC`] that only sources of TCP connections have.
+pub(crate) const OF_CONNECTIONS: [&str; 3] = ["cc", "tcp", "back"];
 
 pub(crate) static ASSERT: TableDef = TableDef {
     label: "[[assert]]",

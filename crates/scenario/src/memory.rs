@@ -11,8 +11,12 @@ use crate::tree::Span;
 /// counters (4 KiB), and a histogram of round-trip times of four blocks of
 /// 8 KiB.
 const FLOW: u64 = 36 << 10;
-/// An unresponsive source.
+/// A source of traffic.
 const SOURCE: u64 = 2 << 10;
+/// A place for a connection of a source, and its counters at each link.
+const PLACE: u64 = 256;
+/// A request, as long as it is kept: when it was done, size and time taken.
+const REQUEST: u64 = 48;
 /// A link: queue, sink and a histogram of delays of ten blocks.
 const LINK: u64 = 88 << 10;
 /// A segment on its way: 64 bytes in a queue or pipe, as much for its
@@ -40,6 +44,19 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         .saturating_add(flows.saturating_mul(FLOW))
         .saturating_add(sources.saturating_mul(SOURCE))
         .saturating_add(links.saturating_mul(LINK));
+    for source in plan.traffic.iter().filter(|s| s.connections.is_some()) {
+        let places = u64::from(source.connections.as_ref().map_or(0, |c| c.limit));
+        // A third more than the mean, and as many rows.
+        let requests = plan.duration.0 / source.options.time("arrival").0.max(1) / 3 * 4;
+        let row = if plan.record.series == SeriesMode::Off {
+            0
+        } else {
+            2 * ROW
+        };
+        bytes = bytes
+            .saturating_add(places.saturating_mul(PLACE * (1 + links)))
+            .saturating_add(requests.saturating_mul(REQUEST + row));
+    }
 
     // Segments: what the path and a queue of as much again hold, but no more
     // than the receive windows, and an initial window for each flow.

@@ -323,6 +323,73 @@ fn zero_and_negative_rates() {
 }
 
 #[test]
+fn requests_and_periods() {
+    check(
+        r#"duration = "60s"
+[bottleneck]
+rate = "1Mbit"
+[[traffic]]
+kind = "web"
+alpha = 0
+arrival = "0s"
+limit = 0
+cc = "cubik"
+tcp = { mss = 14 }
+back = ["elsewhere"]
+[[traffic]]
+kind = "web"
+name = "large"
+alpha = -0.9
+min = "2mb"
+max = 5000
+ecn = "ect0"
+[[traffic]]
+kind = "web"
+name = "larger"
+min = "2mb"
+[[traffic]]
+kind = "web"
+name = "largest"
+max = "100gb"
+[[traffic]]
+kind = "web"
+name = "sce"
+cc = "reno-sce"
+ecn = false
+[[traffic]]
+kind = "cbr"
+cc = "reno"
+tcp = { mss = 1000 }
+[[traffic]]
+kind = "on-off"
+on = "0s"
+off = "-1s"
+on_distribution = "uniform"
+alpha = 2
+"#,
+        r#"
+        f.toml:6:9: wrong value 0 for "alpha"; expected a number from 0.01 to 100
+        f.toml:7:11: wrong value "0s" for "arrival"; expected a time of at least 100us
+        f.toml:8:9: wrong value 0 for "limit"; expected a whole number from 1 to 10000
+        f.toml:9:6: unknown congestion control "cubik"; expected one of {controls}; did you mean "cubic"?
+        f.toml:10:15: wrong value 14 for "mss"; expected a whole number from 64 to 65000
+        f.toml:11:9: there is no link named "elsewhere"; expected one of bottleneck
+        f.toml:15:9: wrong value -0.9 for "alpha"; expected a number from 0.01 to 100
+        f.toml:18:7: wrong value "ect0" for "ecn"; expected true or false
+        f.toml:22:7: "min" of web: 2097152 bytes are more than max, 1000000 bytes
+        f.toml:26:7: "max" of web: 107374182400 bytes are more than 10000000000
+        f.toml:31:7: reno-sce answers SCE marks, which only packets with ECN can bear; expected ecn = true, or no ecn key
+        f.toml:34:1: "cc" is a key of web, not of cbr
+        f.toml:35:1: "tcp" is a key of web, not of cbr
+        f.toml:38:6: wrong value "0s" for "on"; expected a time of at least 1us
+        f.toml:39:7: wrong value "-1s" for "off"; expected a time of at least 1us
+        f.toml:40:19: wrong value "uniform" for "on_distribution"; expected one of exponential, constant
+        f.toml:41:1: "alpha" is an option of web, not of on-off; expected one of kind, name, count, start, stop, rtt, route, reverse, hosts, dscp, class, cc, tcp, back, {options of on-off}
+        "#,
+    );
+}
+
+#[test]
 fn options_of_another() {
     check(
         r#"duration = "60s"
@@ -342,7 +409,7 @@ packetsize = 5
         f.toml:4:40: red has no option "limt"; expected one of {options of red}; did you mean "limit"?
         f.toml:6:23: reno has no option "bta"; expected one of {options of reno}; did you mean "beta"?
         f.toml:8:8: unknown kind of traffic "cbrr"; expected one of {kinds}; did you mean "cbr"?
-        f.toml:11:1: cbr has no option "packetsize"; expected one of kind, name, count, start, stop, rtt, route, reverse, hosts, dscp, class, {options of cbr}; did you mean "packet_size"?
+        f.toml:11:1: cbr has no option "packetsize"; expected one of kind, name, count, start, stop, rtt, route, reverse, hosts, dscp, class, cc, tcp, back, {options of cbr}; did you mean "packet_size"?
         "#,
     );
     check(

@@ -639,6 +639,57 @@ fn the_canonical_form() {
     );
 }
 
+#[test]
+fn connections_of_a_source() {
+    let text = format!("{SMALL}[[traffic]]\nkind = \"web\"\n");
+    let web = |rest: &str| {
+        let scenario = load_ok(&format!("{text}{rest}"));
+        let plan = &scenario.points[0].plan;
+        let source = plan.traffic[0].clone();
+        (source, scenario.points[0].run_id.clone())
+    };
+    let (plain, id) = web("");
+    let connections = plain.connections.unwrap();
+    assert_eq!(connections.cc.name(), "cubic");
+    assert!(!connections.ecn);
+    assert_eq!((connections.limit, connections.tcp.mss), (1000, 1448));
+    assert_eq!(plain.options.bytes("min"), 1_000);
+    assert_eq!(plain.options.bytes("max"), 1_000_000);
+    assert!(connections.back.is_empty());
+
+    // Written out it is the same run.
+    let same = "cc = { name = \"cubic\" }\necn = false\nlimit = 1000\ntcp = { mss = 1448 }\n";
+    assert_eq!(web(same).0.connections.unwrap(), connections);
+    let changes = [
+        "cc = \"dctcp\"",
+        "ecn = true",
+        "tcp = { initial_cwnd = 2 }",
+        "limit = 10",
+        "alpha = 1",
+        "arrival = \"100ms\"",
+        "max = \"10kb\"",
+    ];
+    for change in changes {
+        assert_ne!(web(change).1, id, "{change}");
+    }
+    let dctcp = web("cc = \"dctcp\"").0.connections.unwrap();
+    assert!(dctcp.ecn, "as the congestion control needs it");
+    let tcp = web("tcp = { initial_cwnd = 2 }").0.connections.unwrap().tcp;
+    assert_eq!(tcp.initial_cwnd, 2);
+
+    let twin = "[[flows]]";
+    let both = text.replacen(
+        twin,
+        &format!("bottleneck.both_directions = true\n{twin}"),
+        1,
+    );
+    let plan = load_ok(&format!("{both}reverse = true\n")).points[0]
+        .plan
+        .clone();
+    assert_eq!(plan.traffic[0].route, [1]);
+    assert_eq!(plan.traffic[0].connections.as_ref().unwrap().back, [0]);
+}
+
 /// Names of runs: equal for equal runs however they are written, different for
 /// anything that may change a result or what is recorded.
 #[test]

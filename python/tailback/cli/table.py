@@ -123,6 +123,7 @@ def _tables(
     with_jain = any(len(run.summary["flows"]) > 1 for run in results.points)
 
     titles = paths if layout.full_paths else short_names(paths, {"flow", "link", "cc", "aqm"})
+    requests, more = _requests(groups, paths, titles, layout)
     flows = _table([*titles, "flow", "cc"], quantities, layout)
     flows.title = results.title or None
     links = _table([*titles, "link", "aqm"], of_link, layout)
@@ -168,7 +169,54 @@ def _tables(
     if rows["classes"]:
         tables.append((_table([*titles, "class", "link"], CLASS, layout), rows["classes"]))
     hidden = sum(_fill(table, filled, layout) for table, filled in tables)
-    return [table for table, _ in tables], hidden
+    return [*(table for table, _ in tables), *requests], hidden + more
+
+
+def _requests(
+    groups: Sequence[Sequence[Run]], paths: Sequence[str], titles: Sequence[str], layout: Layout
+) -> tuple[list[Table], int]:
+    """A table of the sources that have requests: how long they took, by size."""
+    sources = [
+        (group, i, part)
+        for group in groups
+        for i, part in enumerate(group[0].summary["traffic"])
+        if "completions" in part
+    ]
+    bounds = sorted(
+        {bin_["upto_bytes"] for _, _, part in sources for bin_ in part["completions"]["bins"]}
+    )
+    if not bounds:
+        return [], 0
+    quantities: list[tuple[str, Value]] = [
+        ("requests", lambda part: part["completions"]["started"]),
+        ("done", lambda part: part["completions"]["completed"]),
+        *((f"{_size(upto)} ms", partial(_mean_ms, upto=upto)) for upto in bounds),
+    ]
+    table = _table([*titles, "source"], quantities, layout)
+    table.title = "mean completion time of requests by size, up to"
+    rows = []
+    for group, i, part in sources:
+        values = [_over_seeds(group, value, partial(_source, index=i)) for _, value in quantities]
+        labels = [group[0].labels.get(path, "") for path in paths]
+        rows.append([*_first(i, labels), part["name"], *values])
+    return [table], _fill(table, rows, layout)
+
+
+def _source(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = summary["traffic"][index]
+    return found
+
+
+def _mean_ms(part: Mapping[str, Any], upto: int) -> float | None:
+    for bin_ in part["completions"]["bins"]:
+        if bin_["upto_bytes"] == upto:
+            mean = bin_["completion_s"]["mean"]
+            return None if mean is None else 1e3 * mean
+    return None
+
+
+def _size(in_bytes: int) -> str:
+    return f"{in_bytes // 1_000_000} MB" if in_bytes >= 1_000_000 else f"{in_bytes // 1_000} kB"
 
 
 def _table(names: Iterable[str], quantities: Iterable[tuple[str, Value]], layout: Layout) -> Table:
@@ -239,7 +287,7 @@ def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
     table.add_column("quantity")
     for name in ("cells", "median error", "90 % below", "median rel.", "90 % below"):
         table.add_column(name, justify="right")
-    goals = any("goal" in row for row in result.summary)
+    goals = any("goal" in row or "within" in row for row in result.summary)
     if goals:
         table.add_column("goal", justify="right")
         table.add_column("")
@@ -265,11 +313,14 @@ def _over_seeds(
 
 
 def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.2g} %"
+    return "–" if value is None else f"{short(100 * value, 2)} %"
 
 
 def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
     """What a group's errors were to stay below, and whether they do."""
+    verdict = "holds" if row.get("holds") else "missed"
+    if "within" in row:
+        return f"{row['within']} of {row['cells']} {_limit(row.get('goal'))}".rstrip(), verdict
     goal = row.get("goal")
     if goal is None:
         return "", ""
@@ -282,7 +333,15 @@ def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
     )
     reached = found if goal["error"] == "capacity" else ""
     over = " of capacity" if reached else ""
-    return f"{reached}{over and ' for '}{wanted}{over}", "holds" if row["holds"] else "missed"
+    return f"{reached}{over and ' for '}{wanted}{over}", verdict
+
+
+def _limit(goal: Mapping[str, Any] | None) -> str:
+    """How far off each cell of a group may be."""
+    if goal is None:
+        return ""
+    limit = goal["limit"]
+    return f"within {_percent(limit) if goal['error'] == 'relative' else short(limit)}"
 
 
 def width_of(table: Table) -> int:

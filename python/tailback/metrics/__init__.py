@@ -15,6 +15,7 @@ from tailback.metrics import (
     jain,
     occupancy,
     ratio,
+    requests,
     rtt,
     throughput,
     utilisation,
@@ -33,6 +34,7 @@ _MODULES = (
     ratio,
     completion,
     events,
+    requests,
     classes,
 )
 

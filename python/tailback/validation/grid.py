@@ -28,7 +28,7 @@ class Queue:
     name: str
     """That of the file, without its ending."""
     ecn: bool | str
-    """Whether it marks; its flows then negotiate ECN. A name: those of this congestion control do."""
+    """Whether it marks; its flows then negotiate ECN, or only those of this congestion control."""
     mixes: tuple[tuple[str, ...], ...]
     """The congestion controls that meet in it."""
     quick: tuple[tuple[str, ...], ...] = ()
@@ -116,9 +116,7 @@ class Ran:
 
 def flows(queue: Queue, mix: Sequence[str]) -> list[dict[str, object]]:
     """The flows of a cell, as scenarios have them."""
-    made: list[dict[str, object]] = [
-        {"cc": cc, "ecn": queue.ecn in (True, cc)} for cc in mix
-    ]
+    made: list[dict[str, object]] = [{"cc": cc, "ecn": queue.ecn in (True, cc)} for cc in mix]
     pairs = [n for n, count in enumerate(queue.hosts) for _ in range(count)]
     for flow, pair in zip(made, pairs, strict=bool(pairs)):
         flow["hosts"] = [f"sender-{pair}", f"receiver-{pair}"]

@@ -152,6 +152,9 @@ pub struct Sink {
     warmup: Time,
     events: Option<EventRows>,
     taps: Option<Box<Taps>>,
+    /// Drops from the start of the run, by number in packets: where places of
+    /// connections are used again.
+    gone: Vec<u64>,
 }
 
 /// What few runs ask for, behind one test per packet.
@@ -234,7 +237,28 @@ impl Sink {
             warmup,
             events: None,
             taps: None,
+            gone: Vec::new(),
         }
+    }
+
+    /// Packets bear numbers of places for connections too, each of which belongs to a
+    /// source ([`crate::plan::Plan::owners`]). To be called after [`Sink::record_events`].
+    pub fn add_places(&mut self, owners: &[u32]) {
+        if owners.len() > self.flows.len() {
+            self.gone = vec![0; owners.len()];
+        }
+        if let Some(events) = &mut self.events {
+            let places = &owners[events.ids.len()..];
+            let ids = places.iter().map(|owner| events.ids[*owner as usize]);
+            let ids: Vec<_> = ids.collect();
+            events.ids.extend(ids);
+        }
+        self.flows.resize(owners.len(), FlowCounts::default());
+    }
+
+    /// Packets with this number that were dropped since the start of the run.
+    pub fn gone(&self, number: u32) -> u64 {
+        self.gone.get(number as usize).copied().unwrap_or_default()
     }
 
     /// Records every drop and mark as a row of the series file: quantity
@@ -312,6 +336,11 @@ impl Sink {
         if now >= self.warmup {
             self.counts.add(cause);
             self.flows[packet.flow as usize].counts.add(cause);
+        }
+        if cause.is_drop()
+            && let Some(gone) = self.gone.get_mut(packet.flow as usize)
+        {
+            *gone += 1;
         }
         if let Some(events) = &mut self.events {
             let id = events.ids[packet.flow as usize][cause as usize];

@@ -5,7 +5,9 @@
 //! states, PRR and loss recovery.
 
 use crate::registry::{Entry, Options};
+use crate::rng::Stream;
 use crate::tcp::conn::Conn;
+use crate::tcp::rate::LostSegment;
 use crate::units::Time;
 
 /// `TCP_INFINITE_SSTHRESH`.
@@ -35,6 +37,8 @@ pub enum CwndEvent {
     CompleteCwr,
     /// A retransmission timeout.
     Loss,
+    /// A tail loss probe has repaired a loss (Google's `CA_EVENT_TLP_RECOVERY`).
+    ProbeRepaired,
 }
 
 /// What an ACK brought.
@@ -113,9 +117,22 @@ pub trait CongestionControl: Send {
 
     /// Takes over all control of the window: return true for every ACK, and
     /// neither PRR nor `cong_avoid` runs (and see `owns_window`).
+    /// With [`CongestionControl::needs_rate_samples`], `conn.rate` is the ACK's sample.
     fn cong_control(&mut self, _conn: &mut Conn, _ack: &Ack) -> bool {
         false
     }
+
+    /// Whether it is a model of the path that is to be fed with samples of the
+    /// delivery rate (`conn.rate`) and losses one by one.
+    fn needs_rate_samples(&self) -> bool {
+        false
+    }
+
+    /// A segment was found lost (only with `needs_rate_samples`).
+    fn on_lost(&mut self, _conn: &mut Conn, _segment: &LostSegment) {}
+
+    /// Whatever it does at random is drawn from here. Before `init`.
+    fn randomise(&mut self, _stream: Stream) {}
 
     /// For each ACK, once it is counted in `conn.snd_una`, `delivered` and
     /// `delivered_ce` (Linux since 6.16), while `conn.in_flight` is still that
@@ -147,7 +164,8 @@ pub trait CongestionControl: Send {
     }
 
     /// Whether it has `cong_control`: then the core leaves the window alone at
-    /// the end of Recovery, too, and when RACK's timer finds losses.
+    /// the end of Recovery, too, when RACK's timer finds losses, and after an
+    /// idle time.
     fn owns_window(&self) -> bool {
         false
     }
@@ -184,6 +202,8 @@ pub type Build = fn(&Options) -> Box<dyn CongestionControl>;
 /// Every congestion control: one line each.
 #[rustfmt::skip]
 pub const ENTRIES: &[&Entry<Build>] = &[
+    &bbr::ENTRY,
+    &bbr3::ENTRY,
     &cubic::ENTRY,
     &cubic_sce::ENTRY,
     &dctcp::ENTRY,
@@ -193,6 +213,9 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &reno_sce::ENTRY,
 ];
 
+pub mod bbr;
+pub mod bbr3;
+mod bbr_model;
 pub mod cubic;
 pub mod cubic_sce;
 pub mod dctcp;

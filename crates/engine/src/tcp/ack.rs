@@ -162,6 +162,7 @@ impl Sender {
         if event.advanced || event.dsack {
             self.adapt_reordering_window(event.dsack && !event.dsack_of_probe);
         }
+        let probe_acked = self.tlp_high_seq != 0 && self.tlp_retrans && ack >= self.tlp_high_seq;
         if self.tlp_high_seq != 0 {
             self.process_tlp_ack(ack, &event);
         }
@@ -183,6 +184,11 @@ impl Sender {
 
         news.losses = (self.board.lost_marks - prior_lost) as u32;
         self.conn.in_flight = self.board.in_flight();
+        if let Some(rates) = &mut self.rates {
+            let lost = self.board.lost_marks;
+            rates.generate(covered.delivered, lost, self.pace_until, &mut self.conn);
+            self.conn.rate.probe_acked = probe_acked;
+        }
         self.control(&news, &event);
         self.update_pacing_rate();
         self.resend(resend, port);
@@ -207,6 +213,9 @@ impl Sender {
         let prior_highest = self.board.highest_sacked();
         let mut covered = Covered::default();
         self.take_sacks(packet, &mut covered, event);
+        if let Some(rates) = &mut self.rates {
+            rates.discard();
+        }
         self.conn.delivered += u64::from(covered.delivered);
         if event.ece {
             self.conn.delivered_ce += u64::from(covered.delivered);
@@ -298,6 +307,7 @@ impl Sender {
                 rack,
                 conn,
                 high_seq,
+                rates,
                 ..
             } = self;
             board.sack(start, start + u64::from(block.len), |seq, before| {
@@ -313,6 +323,9 @@ impl Sender {
                     covered.original_delivered |= seq < *high_seq;
                 }
                 rack.advance(seq, &before, conn);
+                if let Some(rates) = rates.as_mut() {
+                    rates.delivered(seq, before.sent);
+                }
             });
         }
     }
@@ -322,6 +335,9 @@ impl Sender {
     fn cover(&mut self, seq: u64, segment: &Segment, echo: Time, covered: &mut Covered) {
         let sacked = segment.flags & state::SACKED != 0;
         let again = segment.flags & state::EVER_RETRANS != 0;
+        if let Some(rates) = &mut self.rates {
+            rates.delivered(seq, segment.sent);
+        }
         if again {
             covered.retransmitted = true;
         } else if !sacked {

@@ -1,6 +1,7 @@
 //! The part of a sender that its congestion control sees and writes
 //! (what Linux keeps in `tcp_sock`).
 
+use super::rate::RateSample;
 use crate::cc::CaState;
 use crate::plan::Growth;
 use crate::units::Time;
@@ -53,10 +54,18 @@ pub struct Conn {
     pub pacing_rate: u64,
     /// Segments that may leave together where packets are paced (TSO autosizing).
     pub pacing_burst: u32,
+    /// The first segments of the connection are paced, too (`tcp_pace_iw` of the L4S team).
+    pub pace_first: bool,
     /// The congestion control needs a kind of ECN that the other end does not have: there is none.
     pub ecn_refused: bool,
     /// Time of the last data transmission (Linux `lsndtime`).
     pub last_sent: Time,
+    /// Samples of the delivery rate are of no use until this many segments are
+    /// delivered: there was nothing to send; 0: they are.
+    pub app_limited: u64,
+    /// What the ACK tells of the delivery rate; only for a congestion control
+    /// that asks for it.
+    pub rate: RateSample,
 }
 
 impl Conn {
@@ -140,8 +149,11 @@ impl Default for Conn {
             growth: Growth::Segments,
             pacing_rate: 0,
             pacing_burst: 1,
+            pace_first: false,
             ecn_refused: false,
             last_sent: Time::ZERO,
+            app_limited: 0,
+            rate: RateSample::default(),
         }
     }
 }

@@ -12,6 +12,7 @@
 //! | [`accecn`] | Accurate ECN: negotiation, counters, option |
 //! | [`sce`] | the receiver's echo of SCE |
 //! | [`rtt`], [`ranges`] | estimator, sets of segments |
+//! | [`rate`] | samples of the delivery rate |
 //!
 //! Known deviations from Linux (what the kernel's packetdrill scripts say of
 //! this code stands in docs/packetdrill.md):
@@ -37,6 +38,7 @@ pub mod accecn;
 mod ack;
 pub mod conn;
 pub mod ranges;
+pub mod rate;
 pub mod receiver;
 mod recovery;
 pub mod rtt;

@@ -29,6 +29,9 @@ const COMPRESS_DELAY: Time = Time::from_ms(1);
 /// a full segment that was not merged with others.
 const PAYLOAD_SHARE: u64 = 162;
 
+/// [`Packet::seq`] of a client's SYN.
+const ASKS: u64 = 1;
+
 /// How the receiver echoes CE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnEcho {
@@ -286,6 +289,23 @@ impl Receiver {
             self.ato = (self.ato + self.ato).min(self.rto());
             self.send_ack(self.rcv_nxt, port);
         }
+    }
+
+    /// The client's SYN, where it is not the sender that connects: the sender's own
+    /// SYN is then the answer to it. For sources whose connections come and go.
+    pub fn ask(&self, now: Time, port: &mut impl Port) {
+        let mut syn = self.ack_packet();
+        syn.len = self.header + SYN_EXTRA;
+        syn.flags |= flags::SYN;
+        syn.sent = now;
+        syn.seq = ASKS;
+        port.send(syn);
+    }
+
+    /// Whether a packet is one of [`Receiver::ask`]; the answer to a SYN acknowledges
+    /// no segment yet.
+    pub fn asks(packet: &Packet) -> bool {
+        packet.has(flags::SYN) && packet.has(flags::ACK) && packet.seq == ASKS
     }
 
     /// A SYN or data has arrived.

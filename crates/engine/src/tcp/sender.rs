@@ -4,6 +4,7 @@ use tailback_record::Histogram;
 
 use super::accecn::{self, Answer, Sending};
 use super::conn::Conn;
+use super::rate::Rates;
 use super::recovery::REORDERING;
 use super::rtt::{INITIAL_RTO, MAX_RTO, Rtt};
 use super::scoreboard::Scoreboard;
@@ -21,6 +22,13 @@ pub(super) const TIMEOUT_MIN: Time = Time::from_ms(2);
 const SYN_LINEAR_TIMEOUTS: u32 = 4;
 /// Data segments of a connection that are not paced (`fq`'s initial quantum, in segments).
 const UNPACED: u64 = 10;
+
+/// How long a SYN that was sent again so often waits for its answer. The first
+/// timeouts do not double (Linux `tcp_syn_linear_timeouts`, since 6.5).
+pub fn syn_timeout(retransmits: u32) -> Time {
+    let doublings = retransmits.saturating_sub(SYN_LINEAR_TIMEOUTS);
+    Time(INITIAL_RTO.ns() << doublings.min(7)).min(MAX_RTO)
+}
 
 /// Which timer the one deadline of a sender stands for (Linux `icsk_pending`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +59,8 @@ pub struct Sender {
     /// Its congestion control.
     pub cc: Box<dyn CongestionControl>,
     pub(super) board: Scoreboard,
+    /// For a congestion control that measures the rate of delivery.
+    pub(super) rates: Option<Box<Rates>>,
     pub(super) rtt: Rtt,
     pub(super) undo: Undo,
     pub(super) prr: Prr,
@@ -102,10 +112,12 @@ pub struct Sender {
     /// When the first SYN was sent.
     syn_sent: Time,
     /// No packet before this (pacing).
-    pace_until: Time,
+    pub(super) pace_until: Time,
     /// Segments that may still leave with the last one, and when that was (Linux: in one
     /// TSO segment).
     burst: (u32, Time),
+    /// The congestion control sets the rate of its packets itself.
+    own_pacing: bool,
     flow: u32,
     /// Options of the stack.
     pub(super) plan: TcpPlan,
@@ -217,6 +229,7 @@ impl Sender {
                 ..Conn::default()
             },
             board: Scoreboard::default(),
+            rates: cc.needs_rate_samples().then(Box::default),
             rtt: Rtt::new(plan.min_rto),
             undo: Undo::default(),
             prr: Prr::default(),
@@ -260,6 +273,7 @@ impl Sender {
             syn_sent: Time::ZERO,
             pace_until: Time::ZERO,
             burst: (0, Time::NEVER),
+            own_pacing: cc.needs_pacing(),
             flow,
             plan: plan.clone(),
             cc,
@@ -345,10 +359,7 @@ impl Sender {
         }
         syn.sent = now;
         port.send(syn);
-        // The first timeouts of a SYN do not double (Linux `tcp_syn_linear_timeouts`, since 6.5).
-        let doublings = self.syn_retransmits.saturating_sub(SYN_LINEAR_TIMEOUTS);
-        let timeout = Time(INITIAL_RTO.ns() << doublings.min(7)).min(MAX_RTO);
-        self.set_timer(TimerKind::Retransmit, timeout);
+        self.set_timer(TimerKind::Retransmit, syn_timeout(self.syn_retransmits));
     }
 
     /// The SYN-ACK has arrived.
@@ -425,10 +436,29 @@ impl Sender {
     /// The application hands over `bytes`.
     pub fn write(&mut self, bytes: u64, now: Time, port: &mut impl Port) {
         self.conn.now = now;
+        self.note_if_app_limited();
         if let Some(left) = &mut self.unsent {
             *left += bytes;
         }
         self.transmit(port);
+    }
+
+    /// A gap between what the application has written and what it will: what
+    /// is delivered until it has passed says nothing of the path (Linux
+    /// `tcp_rate_check_app_limited`).
+    fn note_if_app_limited(&mut self) {
+        if self.rates.is_none() {
+            return;
+        }
+        let in_flight = self.board.in_flight();
+        if self
+            .unsent
+            .is_some_and(|left| left < u64::from(self.plan.mss))
+            && in_flight < self.conn.cwnd
+            && self.board.lost_pending == 0
+        {
+            self.conn.app_limited = (self.conn.delivered + u64::from(in_flight)).max(1);
+        }
     }
 
     /// The receive window is now `segments` long.
@@ -586,6 +616,7 @@ impl Sender {
                 self.tlp_retrans = true;
                 let last = self.board.nxt - 1;
                 self.board.probed(last, self.conn.now);
+                self.note_sent(last, false);
                 self.emit_again(last, port);
             }
             self.tlp_high_seq = self.conn.snd_nxt;
@@ -614,7 +645,10 @@ impl Sender {
             self.send_new(port);
             in_flight += 1;
         }
-        let limited = in_flight >= self.conn.cwnd;
+        // A burst that does not fit into the window waits for it to open (Linux
+        // `tcp_tso_should_defer`): the window is the limit.
+        let limited = in_flight >= self.conn.cwnd
+            || (self.may_leave() && in_flight + self.conn.pacing_burst > self.conn.cwnd);
         if self.conn.snd_nxt > before || limited {
             self.note_window_use(limited);
         }
@@ -628,7 +662,12 @@ impl Sender {
     fn restart_after_idle(&mut self) {
         let rto = self.rto();
         let idle = self.conn.now.since(self.conn.last_sent);
-        if self.idle_restart && self.conn.last_sent > Time::ZERO && idle > rto {
+        // Not one that owns the window (Linux `tcp_slow_start_after_idle_check`).
+        if self.idle_restart
+            && !self.cc.owns_window()
+            && self.conn.last_sent > Time::ZERO
+            && idle > rto
+        {
             self.conn.ssthresh = self.current_ssthresh();
             let restart = self.plan.initial_cwnd.min(self.conn.cwnd);
             let halvings = (idle.ns() / rto.ns().max(1)).min(31) as u32;
@@ -667,6 +706,7 @@ impl Sender {
         self.board.push(payload, now);
         self.conn.snd_nxt = self.board.nxt;
         self.conn.packets_out = self.board.packets_out();
+        self.note_sent(seq, first);
         let mut packet = self.data_packet(seq, payload);
         if self.ecn {
             packet.ecn = self.ect;
@@ -687,9 +727,26 @@ impl Sender {
     pub(super) fn retransmit(&mut self, seq: u64, port: &mut impl Port) {
         let now = self.conn.now;
         self.board.retransmitted(seq, now);
+        self.note_sent(seq, false);
         self.undo.retrans_stamp.get_or_insert(now);
         self.undo.retrans = Some(self.undo.retrans.unwrap_or(0) + 1);
         self.emit_again(seq, port);
+    }
+
+    /// Notes what a sample of the delivery rate will need of a segment sent now.
+    #[inline]
+    fn note_sent(&mut self, seq: u64, alone: bool) {
+        if let Some(rates) = &mut self.rates {
+            let board = &self.board;
+            rates.sent(
+                seq,
+                board.una,
+                alone,
+                board.in_flight(),
+                board.lost_marks,
+                &self.conn,
+            );
+        }
     }
 
     fn emit_again(&mut self, seq: u64, port: &mut impl Port) {
@@ -715,7 +772,7 @@ impl Sender {
         self.conn.last_sent = self.conn.now;
         self.stats.packets += 1;
         // As fq, the first window goes out at once.
-        if self.cc.needs_pacing() {
+        if self.own_pacing {
             self.pace(packet.payload);
         } else if self.is_paced() && self.conn.pacing_rate > 0 && self.conn.snd_nxt > UNPACED {
             let gap = Rate(self.conn.pacing_rate.saturating_mul(8)).time_for(u64::from(packet.len));
@@ -733,16 +790,20 @@ impl Sender {
     /// Linux `tcp_update_skb_after_send`: what counts is the payload, and who is
     /// late makes up for it by at most half of the gap. Segments of a burst
     /// leave together.
+    #[inline(never)]
     fn pace(&mut self, payload: u16) {
         let now = self.conn.now;
-        if !self.is_paced() || self.conn.pacing_rate == 0 || self.board.nxt <= UNPACED {
+        if !self.is_paced() || self.conn.pacing_rate == 0 {
+            return;
+        }
+        if self.board.nxt <= UNPACED && !self.conn.pace_first {
             return;
         }
         let rate = Rate(self.conn.pacing_rate.saturating_mul(8));
         let gap = rate.time_for(u64::from(payload));
         if self.burst.0 > 0 && self.burst.1 == now {
             self.burst.0 -= 1;
-            self.pace_until = self.pace_until + gap;
+            self.pace_until += gap;
             return;
         }
         let late = now.since(self.pace_until).min(Time(gap.ns() / 2));
@@ -754,14 +815,14 @@ impl Sender {
         match self.plan.pacing {
             Pacing::Fq => true,
             Pacing::Off => false,
-            Pacing::Auto => self.cc.needs_pacing(),
+            Pacing::Auto => self.own_pacing,
         }
     }
 
     /// Linux `tcp_update_pacing_rate`: by default twice cwnd/srtt in early slow
     /// start, 1.2 times after that. A congestion control that needs pacing sets its own.
     pub(super) fn update_pacing_rate(&mut self) {
-        if !self.is_paced() || self.cc.needs_pacing() || self.conn.srtt == Time::ZERO {
+        if !self.is_paced() || self.own_pacing || self.conn.srtt == Time::ZERO {
             return;
         }
         let conn = &mut self.conn;

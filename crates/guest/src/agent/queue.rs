@@ -54,14 +54,17 @@ pub struct Lost {
 pub struct Events {
     ids: Vec<Option<SeriesId>>,
     names: Vec<String>,
+    /// The flow or source of each number in packets.
+    owners: Vec<u32>,
 }
 
 impl Events {
     /// For flows and sources of these names.
-    pub fn new(names: Vec<String>) -> Events {
+    pub fn new(names: Vec<String>, owners: Vec<u32>) -> Events {
         Events {
             ids: vec![None; names.len() * Cause::COUNT],
             names,
+            owners,
         }
     }
 
@@ -75,6 +78,7 @@ impl Events {
         at_ns: u64,
         backlog: u64,
     ) {
+        let flow = self.owners[flow] as usize;
         let id = *self.ids[flow * Cause::COUNT + cause as usize].get_or_insert_with(|| {
             let kind = if cause.is_drop() { "drop" } else { "mark" };
             let quantity = format!("{kind}.{}", cause.name());
@@ -120,10 +124,10 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// An empty queue of so many flows and sources.
+    /// An empty queue; `owners` has the flow or source of each number in packets.
     pub fn new(
         link: &Link,
-        flows: usize,
+        owners: &[u32],
         warmup_ns: u64,
         end_ns: u64,
         statistics_ns: u64,
@@ -136,7 +140,7 @@ impl Queue {
                 capacity_bytes: capacity_bytes(&link.rates, warmup_ns, end_ns),
                 ..LinkOutcome::default()
             },
-            flows: vec![FlowCounts::default(); flows],
+            flows: vec![FlowCounts::default(); owners.len()],
             strangers: 0,
             dropped: 0,
             lost: None,
@@ -145,7 +149,7 @@ impl Queue {
             limit: link.limit,
             drops_at: link.drops_at,
             in_order: link.in_order,
-            lanes: vec![VecDeque::new(); if link.in_order { 1 } else { 2 * flows }],
+            lanes: vec![VecDeque::new(); if link.in_order { 1 } else { 2 * owners.len() }],
             marked: 0,
             overflowed: false,
             bytes_in: 0,
@@ -155,7 +159,7 @@ impl Queue {
             events,
             classes: ClassRecorder::new(
                 link.classes.clone(),
-                flows,
+                owners,
                 warmup_ns,
                 end_ns,
                 statistics_ns,
@@ -414,7 +418,7 @@ mod tests {
                 },
             ],
         };
-        Queue::new(&link, 2, 100, 1_000, 300, None)
+        Queue::new(&link, &[0, 1], 100, 1_000, 300, None)
     }
 
     fn packet(time_ns: u64, lane: usize, key: u64, ecn: u8) -> Packet {

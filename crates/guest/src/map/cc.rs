@@ -104,6 +104,7 @@ pub(super) fn control(
                 "reno" => reno(&at, options, &defaults, no),
                 "cubic" => cubic(&at, options, &defaults, no),
                 "dctcp" => dctcp(&at, options, &defaults, no),
+                "bbr" | "bbr3" => bbr(&at, name, options, &defaults, no),
                 _ => plain(&at, options, &defaults, no),
             };
             (module.to_owned(), parameters.join(" "))
@@ -146,6 +147,18 @@ pub(super) fn quoted(value: &Value) -> String {
 
 fn plain(path: &str, options: &Options, defaults: &Options, no: &mut Refusals) -> Vec<String> {
     same(path, options, defaults, &[], "this congestion control", no);
+    Vec::new()
+}
+
+/// BBR's module has no parameters.
+fn bbr(
+    path: &str,
+    name: &str,
+    options: &Options,
+    defaults: &Options,
+    no: &mut Refusals,
+) -> Vec<String> {
+    same(path, options, defaults, &[], name, no);
     Vec::new()
 }
 

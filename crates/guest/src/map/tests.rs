@@ -46,6 +46,7 @@ fn cbr(name: &str) -> TrafficPlan {
         stop: None,
         rtt: MS(20),
         route: vec![0],
+        connections: None,
         hosts: None,
         dscp: 0,
         class: None,
@@ -819,6 +820,27 @@ fn no_module_for_a_schedule() {
         ..kit()
     };
     assert_eq!(judge(&plan, &bare)[0].path, "links[0].schedule");
+}
+
+/// Linux's bbr has no parameters; there is no bbr3 but as a module of the user's.
+#[test]
+fn bbr_is_linux_own_and_bbr3_a_module_of_ones_own() {
+    let mut plan = simple();
+    plan.flows[0] = controlled("bbr", &[]);
+    let job = map(&plan, &kit()).unwrap();
+    let module = job.modules.last().unwrap();
+    assert_eq!(job.flows[0].kernel_cc, "bbr");
+    assert_eq!(module.parameters, "");
+    plan.flows[0] = controlled("bbr", &[("probe_gain", Value::Float(1.5))]);
+    let refused = judge(&plan, &kit());
+    assert_eq!(refused[0].path, "flows[0].cc.probe_gain");
+    plan.flows[0] = controlled("bbr3", &[]);
+    let refused = judge(&plan, &kit());
+    assert_eq!(refused[0].path, "flows[0].cc");
+    assert_eq!(
+        refused[0].message,
+        "this kernel has no congestion control bbr3"
+    );
 }
 
 #[test]
