@@ -281,7 +281,7 @@ rtt = inf
         f.toml:16:12: wrong value "0s" for "interval"; expected a time of at least 1us
         f.toml:17:10: wrong value "all" for "series"; expected one of interval, changes, acks, off, or true or false
         f.toml:18:11: wrong value 1 for "packets"; expected true or false
-        f.toml:20:30: wrong value nan for "beta"; expected a number from 0.01 to 0.99
+        f.toml:20:30: wrong value nan for "beta"; expected a number from 0.001 to 0.999
         f.toml:21:9: wrong value "0b" for "bytes"; expected a size greater than 0
         f.toml:22:9: wrong value 0 for "count"; expected a whole number of at least 1
         f.toml:23:7: wrong value 1 for "ecn"; expected true or false
@@ -757,7 +757,7 @@ min = "1"
 min = inf
 "#,
         r#"
-        f.toml:12:10: unknown metric "utilization"; expected one of throughput_mbit, rtt_ms.mean, rtt_ms.p50, rtt_ms.p99, srtt_ms_mean, retransmits, timeouts, completion_s, drops, marks, sce_marks, delay_ms.mean, delay_ms.p1, delay_ms.p25, delay_ms.p50, delay_ms.p75, delay_ms.p99, delay_ms.max, packets, utilisation, occupancy_bytes_mean, jain, throughput_ratio; did you mean "utilisation"?
+        f.toml:12:10: unknown metric "utilization"; expected one of throughput_mbit, throughput_gain, rtt_ms.mean, rtt_ms.p50, rtt_ms.p99, srtt_ms_mean, retransmits, timeouts, completion_s, drops, marks, sce_marks, delay_ms.mean, delay_ms.p1, delay_ms.p25, delay_ms.p50, delay_ms.p75, delay_ms.p99, delay_ms.max, packets, utilisation, occupancy_bytes_mean, jain, throughput_ratio; did you mean "utilisation"?
         f.toml:16:8: "delay_ms.p99" is not measured on a flow
         f.toml:20:8: there is no flow named "cubicc"; did you mean "cubic"?
         f.toml:22:7: wrong value 3 for "max"; expected a number of at least min, 5
@@ -1148,7 +1148,7 @@ fn unusual_but_allowed() {
     assert_eq!(
         warnings,
         [
-            "f.toml:7:36: beta_ecn = 0.6 of cubic is below beta = 0.7: a mark costs more than a loss; expected beta_ecn of at least beta, as RFC 8511 has it"
+            "f.toml:7:35: beta_ecn = 0.6 of cubic is below beta = 0.7: a mark costs more than a loss; expected beta_ecn of at least beta, as RFC 8511 has it"
         ]
     );
     let usual = load(text.replace("0.6", "0.7").as_bytes(), "f.toml", &[], None);

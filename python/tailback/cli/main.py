@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -24,7 +25,7 @@ from tailback.cli.options import (
     seeds_option,
     set_option,
 )
-from tailback.errors import InputError, RunsFailed, TailbackError
+from tailback.errors import InputError, RunsFailed, ScenarioWarning, TailbackError
 
 if TYPE_CHECKING:
     from tailback.comparison import Comparison, Threshold
@@ -413,8 +414,20 @@ def _complain(message: str) -> None:
     click.echo(f"tailback: {message}", err=True)
 
 
+def _show_warning(message: Warning | str, category: type[Warning], *rest: Any) -> None:
+    """What a scenario warns of concerns the user, not the line of Python that found it."""
+    if issubclass(category, ScenarioWarning):
+        _complain(f"warning: {message}")
+    else:
+        _show_python_warning(message, category, *rest)
+
+
+_show_python_warning = warnings.showwarning
+
+
 def main() -> NoReturn:
     """Entry point of the command."""
+    warnings.showwarning = _show_warning
     try:
         status = cli(standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as shown:

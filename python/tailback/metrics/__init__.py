@@ -11,6 +11,7 @@ from tailback.metrics import (
     completion,
     delay,
     events,
+    gain,
     jain,
     occupancy,
     ratio,
@@ -22,7 +23,7 @@ from tailback.metrics.base import Metric, On
 from tailback.metrics.groups import group_of, is_of
 from tailback.metrics.statistics import Estimate, estimate
 
-_MODULES = (throughput, rtt, delay, utilisation, occupancy, jain, ratio, completion, events)
+_MODULES = (throughput, gain, rtt, delay, utilisation, occupancy, jain, ratio, completion, events)
 
 METRICS: tuple[Metric, ...] = tuple(metric for module in _MODULES for metric in module.METRICS)
 
