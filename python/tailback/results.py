@@ -30,7 +30,7 @@ class Run:
     run_id: str
     path: Path
     #: The run of the sweep over which gains are, by its id.
-    baseline: str | None = None
+    baseline: str | None = field(default=None, kw_only=True)
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Results:
             root=root,
             asserts=list(asserts),
             points=[
-                Run(p.params, p.labels, p.seed, p.run_id, path, p.baseline)
+                Run(p.params, p.labels, p.seed, p.run_id, path, baseline=p.baseline)
                 for p in index.points
                 if (path := store.run_path(root, p.run_id)).is_dir()
             ],

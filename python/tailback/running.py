@@ -203,8 +203,8 @@ def load(
         return _native.load(text, name, list(values), seeds, folder=folder, **options)
 
     loaded = chosen.load(read)
-    for text in loaded.warnings:
-        warnings.warn(text, ScenarioWarning, stacklevel=2)
+    for warning in loaded.warnings:
+        warnings.warn(warning, ScenarioWarning, stacklevel=2)
     return loaded
 
 

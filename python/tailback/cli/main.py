@@ -11,7 +11,7 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
@@ -414,12 +414,19 @@ def _complain(message: str) -> None:
     click.echo(f"tailback: {message}", err=True)
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *rest: Any) -> None:
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
     """What a scenario warns of concerns the user, not the line of Python that found it."""
     if issubclass(category, ScenarioWarning):
         _complain(f"warning: {message}")
     else:
-        _show_python_warning(message, category, *rest)
+        _show_python_warning(message, category, filename, lineno, file, line)
 
 
 _show_python_warning = warnings.showwarning

@@ -62,8 +62,9 @@ def _single(points: Sequence[single.Point]) -> list[Predicted]:
     out: list[Predicted] = []
     for p in points:
         s = p.setup
+        cc = s.cc if s.fast_convergence else f"{s.cc} without fast convergence"
         name = (
-            f"{part_title(s.part)}/{s.cc}/{s.queue}/{s.rate_mbit:g}Mbit/{p.rtt_ms:g}ms/"
+            f"{part_title(s.part)}/{cc}/{s.queue}/{s.rate_mbit:g}Mbit/{p.rtt_ms:g}ms/"
             f"beta {p.beta:g}"
         )
         predicted = None if p.doubt else p.predicted

@@ -38,7 +38,9 @@ class Point:
     reached: float
 
 
-def scenario(cc: str, queue: str, rtts: Sequence[float], betas: Sequence[float]) -> dict[str, object]:
+def scenario(
+    cc: str, queue: str, rtts: Sequence[float], betas: Sequence[float]
+) -> dict[str, object]:
     """Two flows of which the second enters."""
     made = layout.scenario("enter")
     made["bottleneck"]["queue"] = layout.options(queue, "sim")

@@ -71,6 +71,9 @@ def _job(cc: str, rtt_ms: float, seconds: float, marks: Sequence[int]) -> Job:
     made["path"]["rtt"] = layout.rtt_text(rtt_ms)
     made["bottleneck"]["schedule"] = {"marks": list(marks)}
     made["flows"][0]["cc"]["name"] = cc
+    if cc == "cubic":
+        # RFC 9438 equation 5 is that of the curve without it.
+        made["flows"][0]["cc"]["fast_convergence"] = False
     betas = [layout.STANDARD[cc], *(b for b in (0.7, 0.75, 0.8, 0.85, 0.9))]
     made["sweep"] = {"flows.flow.cc.beta_ecn": list(dict.fromkeys(betas))}
     return Job(made, {}, 1)

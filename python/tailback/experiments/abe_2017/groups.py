@@ -60,7 +60,7 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str, str], 
         made["bottleneck"]["queue"] = layout.options(queue, "sim")
         made["flows"][0]["cc"]["name"] = abe
         made["flows"][1]["cc"] = standard
-        betas = [b for b in (QUICK_BETAS if quick else BETAS)]
+        betas = list(QUICK_BETAS if quick else BETAS)
         if abe == standard == "reno" and not quick:
             betas = [0.5, *betas]
         rtts = RTTS[:3] if quick else RTTS

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tailback.experiments.abe_2017 import figures, layout, truth
 from tailback.experiments.abe_2017.cells import Measured
-from tailback.report import Report, Section, Table, Text, to_markdown
+from tailback.report import Column, Report, Section, Table, Text, to_markdown
 
 
 def page(found: Measured, verdicts: Sequence[truth.Verdict], made: figures.Ran) -> str:
@@ -27,30 +27,42 @@ def page(found: Measured, verdicts: Sequence[truth.Verdict], made: figures.Ran) 
             "writes this page beside its report, which has the figures."
         ),
         meta=[("source", figures.SOURCE), ("engine", made.engine), ("runs", str(made.runs))],
-        sections=[*sections, Section("set-up", "Set-up", [Text(_setup())])],
+        sections=[*sections, Section("set-up", "Set-up", [Text(_setup()), _queues()])],
     )
     return to_markdown(report)
 
 
-def _misses(verdict: truth.Verdict) -> Text:
+def _misses(verdict: truth.Verdict) -> Table:
     shown = list(verdict.misses[:12])
     more = len(verdict.misses) - len(shown)
-    lines = "\n".join(f"- {line}" for line in shown)
-    rest = f"\n- and {more} more" if more > 0 else ""
-    return Text(f"**{verdict.title}**: what does not hold.\n\n{lines}{rest}")
+    if more > 0:
+        shown.append(f"and {more} more")
+    return Table(
+        f"misses-{verdict.id.replace('.', '-')}",
+        f"{verdict.title}: what does not hold",
+        [Column("", align="left")],
+        [[line] for line in shown],
+    )
 
 
 def _setup() -> str:
-    queues = "\n".join(
-        f"- {queue.title}: `{' '.join(f'{k} = {v}' for k, v in queue.options.items())}`"
-        for queue in layout.QUEUES.values()
-    )
-    return f"""
-The poster gives rates, queues and round-trip times; how long it ran, its seeds and its stack it does
-not. Here the congestion controls are those of today's Linux (`reno`, `cubic`) with `beta_ecn`, its
-reductions from cwnd and by PRR (`abe = "linux"`); PIE of 2014 (`version = "linux-3.14"`: target
+    return """
+The poster gives rates, queues and round-trip times; how long it ran, its seeds and its stack it
+does not. Here the congestion controls are those of today's Linux (`reno`, `cubic`) with `beta_ecn`,
+its reductions from cwnd and by PRR (`abe = "linux"`); PIE of 2014 (`version = "linux-3.14"`: target
 20 ms, tupdate 30 ms, departure-rate estimator, three gain levels, plain Bernoulli) is the primary
-one, and today's the second. Queues:
-
-{queues}
+one, and today's the second.
 """
+
+
+def _queues() -> Table:
+    rows = [
+        [queue.title, " ".join(f"{k} = {_text(v)}" for k, v in queue.options.items())]
+        for queue in layout.QUEUES.values()
+    ]
+    columns = [Column("queue", align="left"), Column("options", align="left")]
+    return Table("queues", "Queues", columns, rows)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else f'"{value}"'

@@ -7,10 +7,13 @@ queue at the moment of the reduction over the bandwidth-delay product.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
-#: C of CUBIC, segments/s^3 (RFC 9438 section 5).
+#: C of CUBIC, segments/s^3, and its factor (RFC 9438 section 5).
 CUBIC_C = 0.4
+CUBIC_BETA = 0.7
 
 
 def aimd_utilisation(beta: float, x: float) -> float:
@@ -37,9 +40,69 @@ def cubic_utilisation(beta: float, x: float) -> float:
     if x <= 1:
         return x * (3 + beta) / 4
     # W reaches one BDP where s is:
-    full = ((1 - 1 / x) / (1 - beta)) ** (1 / 3)
+    full = math.cbrt((1 - 1 / x) / (1 - beta))
     below = x * ((1 - full) - (1 - beta) * (1 - full**4) / 4)
     return full + below
+
+
+@dataclass
+class _Work:
+    """What was carried, in bandwidth-delay products, and how long it took, in round-trip times."""
+
+    carried: float = 0.0
+    taken: float = 0.0
+
+    def at(self, x: float, rounds: float) -> None:
+        """`rounds` of the window's own round trips at a window of `x`."""
+        self.carried += x * rounds
+        self.taken += max(x, 1.0) * rounds
+
+
+def utilisation_by_cycles(
+    cc: str, beta: float, windows: Sequence[float], bdp: float, rtt_s: float, *, fast: bool = True
+) -> float:
+    """The same with cycles that differ: each from beta times a window (segments, as measured at the
+    reductions) up to the next one.
+
+    It has what Linux has beyond the formula: the round trip of the reduction, in which the window
+    is down and does not grow; ACKs for two segments, which lengthen a round trip by one; and for
+    CUBIC whole segments, fast convergence (if `fast`) and Reno's growth where it is ahead.
+    """
+    bdp += 1
+    work = _Work()
+    remembered = 0.0
+    for i, before in enumerate(windows):
+        after = windows[(i + 1) % len(windows)]
+        start = beta * before
+        origin = before
+        if fast and before < remembered:
+            origin = before * (1 + beta) / 2
+        remembered = origin
+        work.at(start / bdp, 1.0)
+        if cc == "reno":
+            window = start
+            while window < after:
+                work.at(window / bdp, 1.0)
+                window += 1.0
+        else:
+            _climb(work, start, origin, after, bdp, rtt_s)
+    return min(1.0, work.carried / work.taken) if work.taken else 1.0
+
+
+def _climb(
+    work: _Work, start: float, origin: float, after: float, bdp: float, rtt_s: float
+) -> None:
+    """CUBIC from `start` until it has reached `after`, round trip by round trip."""
+    k = math.cbrt(max(0.0, origin - start) / CUBIC_C)
+    alpha = 3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA)
+    t, friendly, window = 0.0, start, start
+    while window < after and t < 120:
+        work.at(window / bdp, 1.0)
+        t += rtt_s * max(1.0, window / bdp)
+        friendly += alpha
+        rise = CUBIC_C * abs(t + rtt_s - k) ** 3
+        curve = max(origin, start) + (-float(int(rise)) if t + rtt_s < k else rise)
+        window = min(max(window, curve, friendly), 1.5 * window)
 
 
 def reno_window(beta: float, p: float) -> float:

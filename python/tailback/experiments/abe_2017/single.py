@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,11 +22,21 @@ class Setup:
     cc: str
     queue: str
     rate_mbit: float
+    fast_convergence: bool = True
 
     @property
     def title(self) -> str:
         """In words."""
-        return f"{layout.NAMES[self.cc]} on {layout.QUEUES[self.queue].title}"
+        name = layout.NAMES[self.cc]
+        if not self.fast_convergence:
+            name += " without fast convergence"
+        return f"{name} on {layout.QUEUES[self.queue].title}"
+
+    @property
+    def id(self) -> str:
+        """Names figures and cells."""
+        plain = "" if self.fast_convergence else "-plain"
+        return f"{self.cc}{plain}-{self.queue}-{self.rate_mbit:g}"
 
 
 SETUPS = (
@@ -37,13 +48,16 @@ SETUPS = (
     Setup("experiment-4", "cubic", "codel", 10),
     Setup("experiment-4", "cubic", "pie", 10),
     Setup("experiment-4", "cubic", "pie-8033", 10),
+    # Not of the source: what the formula for CUBIC speaks of.
+    Setup("experiment-4", "cubic", "codel", 10, fast_convergence=False),
 )
 SEEDS = 3
 
-#: The formula counts segments: below this the window moves in steps that are too large for it.
-LEAST_WINDOW = 12.0
+#: The formula knows neither the round trip of a reduction nor ACKs for two segments: together they
+#: cost about two segments of window, on a path that holds fewer than this more than 2 points.
+LEAST_PATH = 100.0
 #: Standard deviation over mean of the windows at reductions up to which cycles count as equal.
-EQUAL_CYCLES = 0.1
+EQUAL_CYCLES = 0.05
 
 
 @dataclass(frozen=True)
@@ -64,6 +78,8 @@ class Point:
     x: float | None
     #: Standard deviation of that over its mean.
     spread: float | None
+    #: Utilisation by the formula, cycle by cycle.
+    by_cycles: float | None
     runs: Sequence[Run]
 
     @property
@@ -86,12 +102,15 @@ class Point:
         """Which assumption of the formula does not hold; empty if all do."""
         if self.x is None or self.spread is None:
             return "no reduction"
-        if self.x * self.bdp * self.beta < LEAST_WINDOW:
-            return "small windows"
+        if self.bdp < LEAST_PATH:
+            return "short path"
         if self.spread > EQUAL_CYCLES:
             return "unequal cycles"
-        if self.setup.cc == "cubic" and self._friendly:
-            return "Reno-friendly"
+        if self.setup.cc == "cubic" and (self.predicted or 1.0) < 1:
+            if self._friendly:
+                return "Reno-friendly"
+            if self.setup.fast_convergence:
+                return "fast convergence"
         return ""
 
     @property
@@ -99,7 +118,7 @@ class Point:
         """Whether Reno's growth is back at the window before CUBIC's curve is."""
         assert self.x is not None
         drop = (1 - self.beta) * self.x * self.bdp
-        curve = (drop / predict.CUBIC_C) ** (1 / 3)
+        curve = math.cbrt(drop / predict.CUBIC_C)
         standard = layout.STANDARD["cubic"]
         alpha = 3 * (1 - standard) / (1 + standard)
         return drop / alpha * self.rtt_ms / 1e3 < curve
@@ -112,7 +131,7 @@ def plan(
     wanted = set(parts)
     setups = [s for s in SETUPS if s.part in wanted]
     if quick:
-        setups = [s for s in setups if s.queue != "pie-8033"]
+        setups = [s for s in setups if s.queue != "pie-8033" and s.fast_convergence]
     if engine != "sim":
         # The PIE of 2014 is not in a kernel of today.
         setups = [s for s in setups if s.queue != "pie" or s.part == "experiment-1"]
@@ -125,6 +144,8 @@ def _scenario(setup: Setup, quick: bool, engine: str) -> dict[str, object]:
     made["bottleneck"]["rate"] = f"{setup.rate_mbit:g}Mbit"
     made["bottleneck"]["queue"] = layout.options(setup.queue, engine)
     made["flows"][0]["cc"]["name"] = setup.cc
+    if not setup.fast_convergence:
+        made["flows"][0]["cc"]["fast_convergence"] = False
     betas = (layout.QUICK_BETAS if quick or engine != "sim" else layout.BETAS)[setup.cc]
     made["sweep"]["flows.flow.cc.beta_ecn"] = list(betas)
     if quick:
@@ -152,12 +173,16 @@ def _point(setup: Setup, runs: Sequence[Run]) -> Point:
     flows = [run.summary["flows"][0] for run in runs]
     gains = [flow.get("throughput_gain") for flow in flows]
     windows = [w for run in runs for w in _windows(run, beta)]
-    x = spread = None
-    if len(windows) >= 2:
+    x = spread = by_cycles = None
+    if windows:
+        bdp = layout.bdp(setup.rate_mbit, rtt_ms)
         mean = sum(windows) / len(windows)
-        x = mean / layout.bdp(setup.rate_mbit, rtt_ms)
-        variance = sum((w - mean) ** 2 for w in windows) / (len(windows) - 1)
+        x = mean / bdp
+        variance = sum((w - mean) ** 2 for w in windows) / max(1, len(windows) - 1)
         spread = variance**0.5 / mean
+        by_cycles = predict.utilisation_by_cycles(
+            setup.cc, beta, windows, bdp, rtt_ms / 1e3, fast=setup.fast_convergence
+        )
     standard = beta == layout.STANDARD[setup.cc]
     return Point(
         setup=setup,
@@ -168,13 +193,12 @@ def _point(setup: Setup, runs: Sequence[Run]) -> Point:
         gain=estimate([] if standard else gains),
         delay_mean=estimate(queue["delay_ms"]["mean"] for queue in queues),
         delay={
-            name: median(
-                [q["delay_ms"][name] for q in queues if q["delay_ms"][name] is not None]
-            )
+            name: median([q["delay_ms"][name] for q in queues if q["delay_ms"][name] is not None])
             for name in ("p1", "p25", "p50", "p75", "p99")
         },
         x=x,
         spread=spread,
+        by_cycles=by_cycles,
         runs=runs,
     )
 
@@ -192,5 +216,5 @@ def _windows(run: Run, beta: float) -> list[float]:
         .rle()
         .struct.field("value")
     )
-    # ssthresh is rounded down; the first was set before the warm-up's end or just then.
+    # ssthresh is rounded down.
     return [(value + 0.5) / beta for value in found.to_list()]

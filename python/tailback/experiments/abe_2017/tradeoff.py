@@ -1,4 +1,4 @@
-"""What a factor gains and what it costs: alone, beside a flow without ABE, and to one that enters."""
+"""What a factor gains and what it costs: alone, beside a flow without ABE, to one that enters."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def front(points: Sequence[Point]) -> list[Point]:
-    """The points, marked where no other is at least as good in everything and better in something."""
+    """The points, marked where no other is as good in everything and better in something."""
 
     def beaten(point: Point) -> bool:
         return any(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,12 +65,12 @@ class Verdict:
 def verdicts(found: Found) -> list[Verdict]:
     """Every expectation of which something was run."""
     every = (
-        _utilisation(found.single),
+        *_utilisation(found.single),
         _equal(found.equal),
         *_poster(found.groups),
         _which(found.groups),
         _cubic_gains_less(found.single),
-        _delays(found.single),
+        *_delays(found.single),
         _steps(found.steps),
     )
     return [verdict for verdict in every if verdict is not None]
@@ -91,24 +91,53 @@ def gap(point: single.Point) -> float:
 
 def where(point: single.Point) -> str:
     """A point in words."""
-    return f"{point.setup.title}, {point.setup.rate_mbit:g} Mbit/s, {point.rtt_ms:g} ms, beta {point.beta:g}"
+    setup = point.setup
+    return f"{setup.title}, {setup.rate_mbit:g} Mbit/s, {point.rtt_ms:g} ms, beta {point.beta:g}"
 
 
-def _utilisation(points: Sequence[single.Point]) -> Verdict | None:
+def cycle_gap(point: single.Point) -> float:
+    """The same of the formula that is applied cycle by cycle."""
+    assert point.utilisation.mean is not None
+    assert point.by_cycles is not None
+    return min(1.0, point.utilisation.mean) - point.by_cycles
+
+
+def _utilisation(points: Sequence[single.Point]) -> list[Verdict]:
     clear = judged(points)
-    if not clear:
-        return None
-    gaps = [abs(gap(p)) for p in clear]
-    off = [p for p in clear if abs(gap(p)) > UTILISATION]
-    return Verdict(
-        "utilisation",
-        "Utilisation of one flow by the formula, where its assumptions hold",
+    known = [p for p in points if p.by_cycles is not None and p.utilisation.mean is not None]
+    return [
+        *_gaps(
+            "utilisation",
+            "Utilisation of one NewReno flow by the AIMD formula, where its assumptions hold",
+            [(p, gap(p)) for p in clear if p.setup.cc == "reno"],
+        ),
+        *_gaps(
+            "utilisation.cubic",
+            "Of one CUBIC flow by the mean of its curve, where its assumptions hold",
+            [(p, gap(p)) for p in clear if p.setup.cc == "cubic"],
+        ),
+        *_gaps(
+            "utilisation.cycles",
+            "Of any flow by the formula applied cycle by cycle",
+            [(p, cycle_gap(p)) for p in known],
+        ),
+    ]
+
+
+def _gaps(name: str, title: str, cells: Sequence[tuple[single.Point, float]]) -> Iterator[Verdict]:
+    if not cells:
+        return
+    sizes = [abs(g) for _, g in cells]
+    off = [(p, g) for p, g in cells if abs(g) > UTILISATION]
+    yield Verdict(
+        name,
+        title,
         f"within {100 * UTILISATION:g} points",
-        f"median {100 * (median(gaps) or 0):.2f}, at most {100 * max(gaps):.2f} points",
-        len(clear),
-        len(clear) - len(off),
+        f"median {100 * (median(sizes) or 0):.2f}, at most {100 * max(sizes):.2f} points",
+        len(cells),
+        len(cells) - len(off),
         not off,
-        [f"{where(p)}: {100 * gap(p):+.1f} points" for p in off],
+        [f"{where(p)}: {100 * g:+.1f} points" for p, g in off],
     )
 
 
@@ -197,7 +226,8 @@ def _which(points: Sequence[groups.Point]) -> Verdict | None:
         "which-baseline",
         "Who gives the poster's 1.25 at beta 0.7 and 2 at 0.85",
         "NewReno against NewReno, by the ratios at equal mark probability",
-        f"{layout.NAMES[abe]} with ABE against {layout.NAMES[standard]} (further end off by: {told})",
+        f"{layout.NAMES[abe]} with ABE against {layout.NAMES[standard]} (the further end "
+        f"is off by: {told})",
         len(far),
         1,
         (abe, standard) == ("reno", "reno"),
@@ -209,7 +239,9 @@ def gains(points: Sequence[single.Point]) -> list[tuple[float, str, single.Point
     known = {
         (p.setup.cc, p.setup.queue, p.rtt_ms): p
         for p in points
-        if p.setup.rate_mbit == 10 and p.beta == layout.RECOMMENDED[p.setup.cc]
+        if p.setup.rate_mbit == 10
+        and p.setup.fast_convergence
+        and p.beta == layout.RECOMMENDED[p.setup.cc]
     }
     return [
         (rtt, queue, p, known["reno", queue, rtt])
@@ -256,23 +288,24 @@ def delay_gaps(points: Sequence[single.Point]) -> list[tuple[single.Point, float
     return out
 
 
-def _delays(points: Sequence[single.Point]) -> Verdict | None:
+def _delays(points: Sequence[single.Point]) -> Iterator[Verdict]:
     # The factors that are proposed; what more does is in the tables.
-    cells = [(p, d) for p, d in delay_gaps(points) if p.beta <= layout.RECOMMENDED[p.setup.cc]]
-    if not cells:
-        return None
-    off = [(p, d) for p, d in cells if abs(d) > DELAY_MS]
-    sizes = [abs(d) for _, d in cells]
-    return Verdict(
-        "queue-delay",
-        "Median queue delay with ABE, up to the recommended factor, and without",
-        f"within {DELAY_MS:g} ms",
-        f"median {median(sizes) or 0:.2f}, at most {max(sizes):.2f} ms",
-        len(cells),
-        len(cells) - len(off),
-        not off,
-        [f"{where(p)}: {d:+.1f} ms" for p, d in off],
-    )
+    known = [(p, d) for p, d in delay_gaps(points) if p.beta <= layout.RECOMMENDED[p.setup.cc]]
+    for queue in dict.fromkeys(p.setup.queue for p, _ in known):
+        cells = [(p, d) for p, d in known if p.setup.queue == queue]
+        off = [(p, d) for p, d in cells if abs(d) > DELAY_MS]
+        sizes = [abs(d) for _, d in cells]
+        yield Verdict(
+            f"queue-delay.{queue}",
+            f"Median queue delay on {layout.QUEUES[queue].title} with ABE, up to the recommended "
+            "factor, and without",
+            f"within {DELAY_MS:g} ms",
+            f"median {median(sizes) or 0:.2f}, at most {max(sizes):.2f} ms",
+            len(cells),
+            len(cells) - len(off),
+            not off,
+            [f"{where(p)}: {d:+.1f} ms" for p, d in off],
+        )
 
 
 def _steps(steps: Sequence[short.Steps]) -> Verdict | None:
