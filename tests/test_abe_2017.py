@@ -134,7 +134,7 @@ def test_linux_has_experiments_one_to_four(tmp_path: Path) -> None:
         layout.kernel_only(("experiment-5",), True, "abe-2017")
     assert layout.kernel_only(tuple(layout.PARTS), False, "abe-2017") == layout.KERNEL_PARTS
     assert layout.options("pie", "kernel") == layout.options("pie-8033", "sim")
-    with pytest.raises(InputError, match="did you mean .experiment-7"):
+    with pytest.raises(InputError, match=r"did you mean .experiment-7"):
         get("abe-2017").run(
             ["experiment-8"],
             quick=True,
@@ -142,6 +142,7 @@ def test_linux_has_experiments_one_to_four(tmp_path: Path) -> None:
             jobs=1,
             out=tmp_path,
             progress=False,
+            engine="sim",
         )
 
 

@@ -198,7 +198,12 @@ def single_blocks(points: Sequence[single.Point], facts: Facts) -> list[Block]:
     out: list[Block] = []
     for setup in dict.fromkeys(p.setup for p in points):
         own = [p for p in points if p.setup == setup]
-        out += [_curves(setup, own, facts), _distribution(setup, own, facts), _gains(setup, own)]
+        drawn = [p for p in own if p.beta in layout.DRAWN[setup.cc]]
+        out += [
+            _curves(setup, drawn, facts),
+            _distribution(setup, drawn, facts),
+            _gains(setup, own),
+        ]
     return out
 
 
@@ -419,7 +424,8 @@ def formula_section(points: Sequence[single.Point], facts: Facts) -> Section:
 FORMULA = f"""
 A sawtooth from beta x to x, with x the window at a reduction over the bandwidth-delay product: for
 AIMD u = [(1 - beta\u00b2x\u00b2)/2 + (x\u00b2 - 1)/2] / [(1 - beta x) + (x\u00b2 - 1)/2], for
-CUBIC its curve, which gives (3 + beta)/4 for x = 1. x is measured: ssthresh over beta, after the warm-up.
+CUBIC its curve, which gives (3 + beta)/4 for x = 1. x is measured: ssthresh over beta, after the
+warm-up.
 
 It does not know of the round trip of the reduction, in which the window does not grow, and of ACKs
 for two segments. Together they cost about two segments of window: on paths that hold fewer than
@@ -709,11 +715,11 @@ def _reductions(steps: Sequence[short.Steps], facts: Facts) -> Table:
         Column("", align="left"),
         Column("RTT, ms"),
         Column("beta"),
-        Column("window over the path"),
+        Column("window over what is held"),
         Column("reductions"),
         Column("most"),
         Column("log_beta(0.5)"),
-        Column("runs up to twice the path, within"),
+        Column("runs up to twice that, within"),
     ]
     rows: list[list[Value]] = []
     for s in steps:
@@ -731,9 +737,9 @@ def _reductions(steps: Sequence[short.Steps], facts: Facts) -> Table:
             ]
         )
     caption = (
-        "Reductions from the end of slow start until the path alone holds the window. The bound "
-        "log_beta(0.5), rounded up, is that of a window of twice the path; where the queue lets "
-        "the window grow further before it marks, it does not apply."
+        "Reductions from the end of slow start until path and queue at its target hold the window. "
+        "The bound log_beta(0.5), rounded up, is that of a window of twice that; where the queue "
+        "lets the window grow further before it marks, it does not apply."
     )
     return Table("reductions", "Reductions after slow start", columns, rows, caption, facts)
 
@@ -792,7 +798,8 @@ def _choice_chart(cc: str, points: Sequence[Choice], facts: Facts) -> Figure:
     caption = (
         f"A line for each queue, from beta {layout.STANDARD[cc]:g} (gain 0) up; some factors stand "
         "beside their points. Filled: on the Pareto front of gain, loss, delay and convergence in "
-        "that queue; hollow: another factor is as good in all of them and better in one."
+        "that queue; hollow: another factor is as good in all of them and better in one. Less than "
+        "1 point of gain, 2 of loss, 1 ms and 1 s count for nothing."
     )
     return Figure(f"trade-off-{cc}", title, chart, caption, facts)
 

@@ -17,12 +17,14 @@ RATE_MBIT = 10.0
 RTT_MS = 80.0
 MSS = 1448
 #: Sizes, segments.
-SIZES = tuple(range(100, 601, 10))
-QUICK_SIZES = tuple(range(150, 451, 30))
+SIZES = tuple(range(100, 1301, 20))
+QUICK_SIZES = tuple(range(150, 1051, 100))
 CASES = (("reno", "pie"), ("reno", "codel"), ("cubic", "pie"))
 BETAS = {"reno": (0.5, 0.7, 0.8, 0.85, 0.9), "cubic": (0.7, 0.8, 0.85, 0.9)}
 #: Round-trip times at which the reductions after slow start are counted, ms.
 RTTS = (40, 80, 160)
+#: Delay that a queue aims at, ms.
+TARGETS_MS = {"pie": 20.0, "codel": 5.0}
 #: Such a flow is long enough to be in congestion avoidance at its end, segments.
 LONG = 2500
 
@@ -54,17 +56,18 @@ class Point:
 
 @dataclass(frozen=True)
 class Steps:
-    """Reductions from the end of slow start until the path alone holds the window."""
+    """Reductions from the end of slow start until the path and the queue at its target hold the
+    window."""
 
     cc: str
     queue: str
     rtt_ms: float
     beta: float
-    #: Window at the first reduction over what the path holds.
+    #: Window at the first reduction over what path and target hold.
     overshoot: Estimate
     steps: Estimate
     most: int
-    #: Runs whose window was at most twice what the path holds, and those of them within the bound.
+    #: Runs whose window was at most twice that, and those of them within the bound.
     bounded: int
     within: int
 
@@ -126,13 +129,13 @@ def measured(
 
 
 def _steps(cc: str, queue: str, rtt_ms: float, beta: float, runs: Sequence[Run]) -> Steps:
-    path = layout.bdp(RATE_MBIT, rtt_ms)
+    held = layout.bdp(RATE_MBIT, rtt_ms + TARGETS_MS[queue])
     counts, overshoots = [], []
     for run in runs:
         levels = reductions(run, beta)
         if levels:
-            overshoots.append(levels[0][0] / path)
-            counts.append(steps_down(levels, path))
+            overshoots.append(levels[0][0] / held)
+            counts.append(steps_down(levels, held))
     bounded = [n for n, over in zip(counts, overshoots, strict=True) if over <= 2]
     bound = predict.steps(beta)
     return Steps(
@@ -148,10 +151,10 @@ def _steps(cc: str, queue: str, rtt_ms: float, beta: float, runs: Sequence[Run])
     )
 
 
-def steps_down(levels: Sequence[tuple[float, float]], path: float) -> int:
-    """Reductions until ssthresh is no larger than the path; all of them if it never is."""
+def steps_down(levels: Sequence[tuple[float, float]], held: float) -> int:
+    """Reductions until ssthresh is no larger than what is held; all of them if it never is."""
     for i, (_, after) in enumerate(levels):
-        if after <= path:
+        if after <= held:
             return i + 1
     return len(levels)
 

@@ -21,6 +21,9 @@ BETAS = {
     "cubic": (0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
 }
 
+#: Differences of gain, loss, delay (ms) and time (s) that count for nothing.
+SAME = (0.01, 0.02, 1.0, 1.0)
+
 Key = tuple[str, str, str]
 
 
@@ -122,13 +125,16 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def front(points: Sequence[Point]) -> list[Point]:
-    """The points, marked where no other is as good in everything and better in something."""
+    """The points, marked where no other is as good in everything and better in something, both by
+    more than `SAME`."""
+
+    def better(other: Point, point: Point) -> bool:
+        gaps = [b - a for a, b in zip(other.costs, point.costs, strict=True)]
+        return all(gap >= -same for gap, same in zip(gaps, SAME, strict=True)) and any(
+            gap > same for gap, same in zip(gaps, SAME, strict=True)
+        )
 
     def beaten(point: Point) -> bool:
-        return any(
-            all(a <= b for a, b in zip(other.costs, point.costs, strict=True))
-            and other.costs != point.costs
-            for other in points
-        )
+        return any(better(other, point) for other in points)
 
     return [Point(**{**vars(point), "best": not beaten(point)}) for point in points]
