@@ -55,6 +55,7 @@ class Verdict:
             "p90_rel_error": None,
             "median_abs_error": None,
             "p90_abs_error": None,
+            "title": self.title,
             "expected": self.expected,
             "measured": self.measured,
             "held": self.held,
