@@ -395,4 +395,5 @@ def test_the_report_of_nothing_is_empty() -> None:
     assert cells(found) == []
     assert truth.verdicts(found) == []
     made = figures.Ran({}, 0, "sim", quick=False)
-    assert page.page(found, [], made).startswith("# ABE")
+    report = figures.report(found, [], [], made, "abe-2017")
+    assert page.page(report, []).startswith("# ABE")

@@ -96,7 +96,7 @@ class Abe2017:
         if engine != "sim" and chosen == KERNEL_PARTS:
             name = f"{self.name}-{engine}"
         report = figures.report(found, verdicts, numbers, made, name)
-        files = {"abe-2017.md": page.page(found, verdicts, made)}
+        files = {"abe-2017.md": page.page(report, verdicts)}
         report = figures.with_files(report, files)
         index = write(report, out / "reports" / name)
         summary: list[dict[str, Any]] = list(summarise([cell for cell, _ in numbers]))

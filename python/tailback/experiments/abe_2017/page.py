@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tailback.experiments.abe_2017 import figures, layout, truth
-from tailback.experiments.abe_2017.cells import Measured
+from tailback.experiments.abe_2017 import layout, truth
 from tailback.report import Column, Report, Section, Table, Text, to_markdown
 
 
-def page(found: Measured, verdicts: Sequence[truth.Verdict], made: figures.Ran) -> str:
+def page(whole: Report, verdicts: Sequence[truth.Verdict]) -> str:
     """What docs/abe-2017.md has: the tables of the report, without its figures."""
-    whole = figures.report(found, verdicts, [], made, "abe-2017")
     sections = []
     for section in whole.sections:
         blocks = [b for b in section.blocks if isinstance(b, Table | Text)]
@@ -26,7 +24,7 @@ def page(found: Measured, verdicts: Sequence[truth.Verdict], made: figures.Ran) 
             "`tailback reproduce abe-2017` runs the experiments of the ABE poster (2017) and "
             "writes this page beside its report, which has the figures."
         ),
-        meta=[("source", figures.SOURCE), ("engine", made.engine), ("runs", str(made.runs))],
+        meta=whole.meta,
         sections=[*sections, Section("set-up", "Set-up", [Text(_setup()), _queues()])],
     )
     return to_markdown(report)
