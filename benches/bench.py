@@ -31,6 +31,9 @@ GOALS: dict[str, tuple[float, float | None]] = {
     # 1.6 times the cost of CoDel in case a.
     "cake": (1.55, None),
     "cake-1000": (0.8, None),
+    # The flows of b, one of them without ECN; DualPI2 at 1.4 times the cost of CoDel.
+    "codel": (2.0, None),
+    "dualpi2": (1.43, None),
 }
 STARTUP_GOAL_S = 0.4
 

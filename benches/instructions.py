@@ -27,7 +27,11 @@ DURATIONS = {
     "e": "2s",
     "cake": "20s",
     "cake-1000": "2s",
+    "codel": "20s",
+    "dualpi2": "20s",
 }
+# At most so many times the instructions of another case: DualPI2 of CoDel for the same flows.
+TIMES = {"dualpi2": (1.4, "codel")}
 
 
 def build() -> Path:
@@ -71,6 +75,13 @@ def main() -> None:
             worse = True
             note = f"  {found[case] / known - 1:+.1%}: more than {ALLOWED - 1:.0%} over the record"
         print(f"{case:<10} {found[case]:>19} {known or '':>8}{note}", flush=True)
+    for case, (most, other) in TIMES.items():
+        times = found[case] / found[other]
+        note = ""
+        if times > most:
+            worse = True
+            note = f": more than {most}"
+        print(f"{case} needs {times:.2f} times what {other} needs{note}")
     if args.update:
         RECORD.write_text(json.dumps(found, indent=1) + "\n")
     if worse:

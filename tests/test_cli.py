@@ -254,6 +254,49 @@ def test_the_table_shows_every_link_and_other_traffic(tailback: Tailback, tmp_pa
     ]
 
 
+def test_the_table_shows_requests_by_size(tailback: Tailback, tmp_path: Path) -> None:
+    file = tmp_path / "web.toml"
+    link = '[bottleneck]\nrate = "40Mbit"\n[path]\nrtt = "10ms"\n'
+    web = '[[traffic]]\nkind = "web"\narrival = "20ms"\n'
+    file.write_text(f'duration = "20s"\n{link}{web}', encoding="utf-8")
+    done = tailback("run", file)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    header, row = lines[-2].split(), lines[-1].split()
+    assert header[:6] == ["source", "requests", "done", "1", "kB", "ms"]
+    assert row[0] == "web"
+    started, completed = int(row[1]), int(row[2])
+    # Poisson: 1000 with a deviation of 32.
+    assert 870 < started < 1130
+    assert started - 20 <= completed <= started
+    # Nothing else is on the link: two round-trip times for a segment or two, some more for more.
+    times = [float(cell) for cell in row[4:]]
+    assert times[0] == pytest.approx(20, abs=1)
+    assert times == sorted(times)
+
+    metrics = tailback("list", "metrics").stdout
+    assert "completion_s.81kB" in metrics
+    assert "normalised.1MB.p99" in metrics
+
+
+def test_a_sweep_with_requests_is_the_same_with_more_jobs(
+    tailback: Tailback, tmp_path: Path
+) -> None:
+    file = tmp_path / "web.toml"
+    link = '[bottleneck]\nrate = "10Mbit"\nqueue = { aqm = "codel", ecn = true }\n'
+    flow = '[[flows]]\ncc = "dctcp"\n'
+    web = '[[traffic]]\nkind = "web"\n[[traffic]]\nkind = "on-off"\n'
+    sweep = '[sweep]\n"traffic[0].arrival" = ["20ms", "100ms"]\nseeds = 3\n'
+    file.write_text(f'duration = "5s"\n{link}{flow}{web}{sweep}', encoding="utf-8")
+    outputs = [
+        tailback("run", file, "--json", "--jobs", jobs, "--out", tmp_path / jobs).stdout
+        for jobs in ("1", "4")
+    ]
+    assert outputs[0] == outputs[1]
+    points = json.loads(outputs[0])["points"]
+    assert len({str(point["traffic"]) for point in points}) == 6, "each seed has its own"
+
+
 def test_lists_name_what_scenarios_may_use(tailback: Tailback) -> None:
     assert "dctcp" in tailback("list", "cc").stdout
     assert "codel" in tailback("list", "aqm").stdout

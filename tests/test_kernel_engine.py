@@ -256,6 +256,58 @@ def test_every_datagram_is_accounted_for(tmp_path: Path, ecn: str) -> None:
     assert kernel["queue"]["drops"] == mine["drops"] + kernel["flows"][0]["drops"]
 
 
+@pytest.mark.parametrize(
+    ("cc", "queue", "ecn"),
+    [
+        ("cubic", {"aqm": "fifo"}, False),
+        ("reno", {"aqm": "codel", "ecn": True}, True),
+        ("dctcp", {"aqm": "fq_codel"}, True),
+    ],
+)
+def test_requests_are_the_same_and_take_as_long(
+    tmp_path: Path, cc: str, queue: dict[str, object], ecn: bool
+) -> None:
+    text = BASE + (
+        f'[[traffic]]\nkind = "web"\ncc = "{cc}"\necn = {str(ecn).lower()}\n'
+        'arrival = "20ms"\nstop = "18s"\n'
+        f'[[flows]]\nname = "long"\ncc = "{cc}"\necn = {str(ecn).lower()}\n'
+    )
+    kernel, sim = both(
+        tmp_path,
+        text,
+        duration="20s",
+        warmup="0s",
+        bottleneck__queue=queue,
+        bottleneck__rate="40Mbit",
+        path__rtt="10ms",
+    )
+    [mine], [theirs] = kernel["traffic"], sim["traffic"]
+    requests, expected = mine["completions"], theirs["completions"]
+    assert requests["started"] == expected["started"] > 800
+    assert requests["completed"] == expected["completed"] == expected["started"]
+    assert requests["refused"] == 0
+    # The same sizes, and so the same packets but for what is sent again.
+    sizes = [bin_["n"] for bin_ in requests["bins"]]
+    assert sizes == [bin_["n"] for bin_ in expected["bins"]]
+    again = max(mine["drops"], theirs["drops"]) + 0.01 * theirs["sent_packets"]
+    assert mine["sent_packets"] == pytest.approx(theirs["sent_packets"], abs=again)
+    assert mine["throughput_mbit"] == pytest.approx(theirs["throughput_mbit"], rel=0.02)
+    assert (mine["marks"] > 0) == (theirs["marks"] > 0) == ecn
+    for ours, other in zip(requests["bins"], expected["bins"], strict=True):
+        # Enough for a median that a single one does not move.
+        if other["n"] >= 50:
+            median = other["completion_s"]["p50"]
+            assert ours["completion_s"]["p50"] == pytest.approx(median, rel=0.1)
+
+
+def test_periods_of_sending_are_the_same(tmp_path: Path) -> None:
+    text = BASE + '[[traffic]]\nkind = "on-off"\nrate = "5Mbit"\non = "100ms"\noff = "50ms"\n'
+    kernel, sim = both(tmp_path, text, warmup="0s")
+    [mine], [theirs] = kernel["traffic"], sim["traffic"]
+    assert mine["sent_packets"] == theirs["sent_packets"] > 500
+    assert mine["received_packets"] == pytest.approx(theirs["received_packets"], abs=2)
+
+
 def test_what_is_stopped_sends_no_more(tmp_path: Path) -> None:
     text = (
         BASE + '[[flows]]\ncc = "cubic"\nstop = "1500ms"\n[[flows]]\ncc = "cubic"\nstart = "2s"\n'
@@ -337,7 +389,8 @@ def test_without_captures_what_is_not_known_is_null(tmp_path: Path, aqm: str) ->
 
 
 def test_what_comes_from_captures_is_refused_without(tailback: Tailback, scenario: Path) -> None:
-    for key, value in (("events", "true"), ("packets", "true"), ("series", "changes")):
+    keys = {"events": "true", "packets": "true", "series": "changes", "statistics": "1s"}
+    for key, value in keys.items():
         done = tailback(
             *("run", scenario, "--engine", "kernel", "--set", "record.captures=false"),
             *("--set", f"record.{key}={value}"),
@@ -362,6 +415,58 @@ def test_every_drop_and_mark_is_an_event(tmp_path: Path) -> None:
         rows = kinds.str.starts_with(f"{kind}.").sum()
         assert rows == summary["queue"][count] == sum(f[count] for f in summary["flows"])
         assert rows > 0
+
+
+# --- classes ----------------------------------------------------------------------------
+
+CLASSES = (
+    BASE
+    + """
+[record]
+statistics = "500ms"
+[[flows]]
+name  = "L"
+cc    = "dctcp"
+class = "L"
+count = 2
+[[flows]]
+name  = "C"
+cc    = "cubic"
+class = "C"
+[[traffic]]
+kind  = "cbr"
+rate  = "1Mbit"
+class = "U"
+"""
+)
+
+
+def test_classes_are_counted_alike(tmp_path: Path) -> None:
+    found = {}
+    for engine in ("kernel", "sim"):
+        summary, run = one(tmp_path, CLASSES, engine)
+        queue, classes = summary["queue"], summary["classes"]
+        assert [c["name"] for c in classes] == ["L", "C", "U"]
+        for total in ("packets", "bytes", "drops", "marks"):
+            assert sum(c[total] for c in classes) == queue[total] > 0, (engine, total)
+        delay = sum(c["packets"] * c["delay_ms"]["mean"] for c in classes) / queue["packets"]
+        assert delay == pytest.approx(queue["delay_ms"]["mean"], rel=1e-12)
+        # Four intervals are all of the measured time, so the samples have every byte.
+        used = [c["samples"]["utilisation"]["mean"] for c in classes]
+        assert sum(used) == pytest.approx(queue["utilisation"], rel=1e-12)
+        rate = classes[0]["samples"]["rate_mbit"]
+        assert rate["n"] == 8
+        assert rate["mean"] * 2 * 2 == pytest.approx(classes[0]["bytes"] * 8 / 1e6, rel=1e-12)
+        histogram = run.histogram("delay_ns.L")
+        assert histogram["count"].sum() == classes[0]["packets"]
+        found[engine] = (summary, run.series(), used)
+    (kernel, series, used), (sim, others, same) = found["kernel"], found["sim"]
+    assert columns(kernel) == columns(sim)
+    keys = ["flow", "link", "quantity"]
+    assert set(series.select(keys).unique().rows()) == set(others.select(keys).unique().rows())
+    # The source sends at the same times; together they fill the link in both.
+    assert used[2] == pytest.approx(same[2], rel=0.02)
+    assert sum(used) == pytest.approx(sum(same), rel=0.01)
 
 
 # --- the command ----------------------------------------------------------------------------

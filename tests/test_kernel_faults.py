@@ -51,6 +51,15 @@ def own_cache(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path
         own.mkdir()
         shutil.copy(Path(kernel_kit.manifest["source_tree"]) / "net/sched/sch_codel.c", own)
         named += [f"longer={longer}", f"mycodel={own}"]
+        # Linux's DualPI2, and the same with one line changed.
+        source = Path(kernel_kit.manifest["source_tree"]) / "net/sched/sch_dualpi2.c"
+        text = source.read_text(encoding="utf-8")
+        line = "qdisc_qlen(q->l_queue) >= q->min_qlen_step"
+        assert text.count(line) == 1
+        for name, here in (("today", line), ("changed", line.replace(">=", ">"))):
+            (cache / name).mkdir()
+            (cache / name / source.name).write_text(text.replace(line, here), encoding="utf-8")
+            named.append(f"{name}={cache / name}")
         kernel_build.build(extra=named, progress=False)
     return cache
 
@@ -493,3 +502,24 @@ def test_another_version_is_another_run(own_kit: Kit, tmp_path: Path) -> None:
     assert longest[0] == pytest.approx(10 * 1.21, rel=0.1)
     assert longest[1] == pytest.approx(30 * 1.21, rel=0.1)
     assert runs[0].run_id != runs[1].run_id
+
+
+@pytest.mark.usefixtures("own_kit")
+def test_a_changed_line_of_a_module_is_found_and_none_is_not(tmp_path: Path) -> None:
+    def flagged(base: str | None, other: str) -> tuple[int, set[str]]:
+        module = "bottleneck.queue.module"
+        found = tb.compare(
+            ROOT / "examples/dualpi2.toml",
+            {"a": {module: base} if base else {}, "b": {module: other}},
+            seeds=4,
+            engine="kernel",
+            out=tmp_path,
+        )
+        return len(found.cells), {f"{c.name} {c.quantity}" for c, _, _ in found.flagged()}
+
+    # The same source, and the kernel's own build of it: the same bytes.
+    cells, none = flagged(None, "today")
+    assert cells > 10
+    assert none == set()
+    # Alone in L a packet of DCTCP is no longer marked by the step, so it gets more.
+    assert "dctcp throughput_mbit" in flagged("today", "changed")[1]

@@ -120,9 +120,10 @@ def test_every_scenario_is_complete() -> None:
             loaded = running.load(
                 queue.file, running.texts({"flows": grid.flows(queue, mix)}), None
             )
-            # 2 rates, 3 round-trip times (1 where flows have queues of their own), 5 seeds.
-            fair = queue.name.startswith(("fq_", "cake"))
-            assert len(loaded.points) == (10 if fair else 30)
+            # 2 rates, 3 round-trip times (1 where flows have queues of their own, or where
+            # something else is looked at), 5 seeds.
+            one = ("fq_", "cake", "dualpi2-options", "dualpi2-udp")
+            assert len(loaded.points) == (10 if queue.name.startswith(one) else 30)
         assert set(queue.quick) <= set(queue.mixes)
 
 

@@ -1,8 +1,8 @@
 """Variants of a scenario, or stored sweeps, side by side: what differs, and by more than noise.
 
 Points are matched by their parameters. The first variant is the baseline; each other one has a
-difference to it in every quantity of every flow, source of traffic and link, with an interval, and
-false discoveries are controlled over all of them together.
+difference to it in every quantity of every flow, source of traffic, link and class of flows, with
+an interval, and false discoveries are controlled over all of them together.
 """
 
 from __future__ import annotations
@@ -52,8 +52,17 @@ METRICS = (
     "link.occupancy_bytes_mean",
     "link.drops",
     "link.marks",
+    "class.delay_ms.mean",
+    "class.delay_ms.p99",
+    "class.rate_mbit.mean",
+    "class.window_bytes.mean",
+    "class.utilisation.mean",
+    "class.mark_share.mean",
+    "class.drop_share.mean",
     "run.jain",
     "run.throughput_ratio",
+    "run.class_rate_ratio",
+    "run.class_window_ratio",
 )
 """What is compared unless something else is asked for."""
 
@@ -69,7 +78,7 @@ TEST_BED = (
 FLENT = "flent"
 """The engine of a column of data files of Flent."""
 
-Kind = Literal["flow", "traffic", "link", "run"]
+Kind = Literal["flow", "traffic", "link", "class", "run"]
 
 Params = tuple[tuple[str, float | str], ...]
 """A point: its parameters, ordered by path."""
@@ -134,14 +143,14 @@ class Judged(Difference):
 
 @dataclass(frozen=True)
 class Cell:
-    """One quantity of one flow, source of traffic, link or run at one point."""
+    """One quantity of one flow, source of traffic, link, class or run at one point."""
 
     params: dict[str, float | str]
     labels: dict[str, str]
     """The parameters as the scenario file has them."""
     kind: Kind
     name: str
-    """Of the flow or link, as the baseline calls it; empty for a run."""
+    """Of the flow, link or class, as the baseline calls it; empty for a run."""
     metric: Metric
     values: dict[str, Estimate]
     """By variant, over seeds."""
@@ -783,7 +792,7 @@ def _cells_of_point(
     # In the order of the sweep, if there is a run that has it.
     params = next((group[0].params for group in groups if group), params)
     labels = next((group[0].labels for group in groups if group), {})
-    kinds: tuple[Kind, ...] = ("flow", "traffic", "link", "run")
+    kinds: tuple[Kind, ...] = ("flow", "traffic", "link", "class", "run")
     for kind in kinds:
         on = "flow" if kind == "traffic" else kind
         for name, parts in _matched(kind, groups):
@@ -831,20 +840,21 @@ Part = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 def _matched(
     kind: Kind, groups: Sequence[Sequence[Run]]
 ) -> Iterator[tuple[str, list[Part | None]]]:
-    """The flows (traffic, links) of a point: a name, and for each variant what reads it.
+    """The flows (traffic, links, classes) of a point: a name, and for each variant what reads it.
 
     They are matched by name. Where names differ (a default name is that of the congestion control)
-    but not their number, they are matched in the order of the file.
+    but not their number, they are matched in the order of the file; not so classes.
     """
     if kind == "run":
         yield "", [lambda summary: summary for _ in groups]
         return
-    key = {"flow": "flows", "traffic": "traffic", "link": "queues"}[kind]
-    found = [_part_names(group[0].summary[key]) if group else [] for group in groups]
+    key = {"flow": "flows", "traffic": "traffic", "link": "queues", "class": "classes"}[kind]
+    # Runs of before there were classes have none.
+    found = [_part_names(group[0].summary.get(key, ())) if group else [] for group in groups]
     first = next((named for named in found if named), [])
     slots: dict[str, list[Part | None]] = {}
     for i, named in enumerate(found):
-        in_order = set(named) != set(first) and len(named) == len(first)
+        in_order = kind != "class" and set(named) != set(first) and len(named) == len(first)
         for at, name in enumerate(named):
             slot = slots.setdefault(first[at] if in_order else name, [None] * len(groups))
             slot[i] = _reader(key, at, name)
@@ -861,7 +871,9 @@ def _reader(key: str, at: int, name: str) -> Part:
 
 def _qualified(cell: Cell) -> str:
     """`flow.drops`: a quantity and what it is of, where there are several."""
-    several = len({m.on for m in metrics.METRICS if m.name == cell.quantity}) > 1
+    kinds = {m.on for m in metrics.METRICS if m.name == cell.quantity}
+    # A link's delay has its plain name, with classes beside it or without.
+    several = len(kinds) > 1 if cell.metric.on == "class" else len(kinds - {"class"}) > 1
     return f"{cell.metric.on}.{cell.quantity}" if several else cell.quantity
 
 

@@ -63,8 +63,8 @@ class Run:
     ) -> pl.DataFrame:
         """Buckets of a quantity: lower, width, count.
 
-        `delay_ns` belongs to a link (default: the first), `rtt_ns` to a flow
-        (default: the first).
+        `delay_ns` belongs to a link (default: the first), `delay_ns.CLASS` to the link of a class,
+        `rtt_ns` to a flow (default: the first).
         """
         import polars as pl
 
@@ -72,6 +72,10 @@ class Run:
         if flow is None and link is None:
             if quantity == "delay_ns":
                 link = next(iter(self.summary["queues"]), None)
+            elif quantity.startswith("delay_ns."):
+                name = quantity.removeprefix("delay_ns.")
+                classes = self.summary.get("classes", ())
+                link = next((c["link"] for c in classes if c["name"] == name), None)
             else:
                 flow = next((f["name"] for f in self.summary["flows"]), None)
         return frame.filter(
@@ -143,6 +147,10 @@ class Results:
     def queues(self) -> pl.DataFrame:
         """One row for each run and link: parameters, seed, run_id, and the link's summary."""
         return _frame(self, lambda summary: summary["queues"].values(), "link")
+
+    def classes(self) -> pl.DataFrame:
+        """One row for each run and class of flows: parameters, seed, run_id, its summary."""
+        return _frame(self, lambda summary: summary.get("classes", ()), "class")
 
     def series(self, run: Run | int) -> pl.DataFrame:
         """Samples and events of a run: time_ns, flow, link, quantity, value."""
@@ -248,7 +256,10 @@ def _flat(part: Mapping[str, Any]) -> dict[str, Any]:
         if key in ("name", "causes"):
             continue
         if isinstance(value, Mapping):
-            flat.update({f"{key}_{inner}": v for inner, v in value.items()})
+            flat.update({f"{key}_{inner}": v for inner, v in _flat(value).items()})
+        elif key == "samples" and value is None:
+            # None were asked for: no column.
+            continue
         else:
             flat[key] = value
     return flat

@@ -6,6 +6,7 @@
 //! holds one entry for each pipe, link and end point.
 
 mod build;
+mod web;
 
 use std::collections::VecDeque;
 
@@ -26,6 +27,7 @@ use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 use crate::traffic::{Source, Step};
 use crate::units::Time;
+use web::Web;
 
 /// A constant delay: what goes in comes out in order.
 struct Pipe {
@@ -86,6 +88,7 @@ enum End {
 }
 
 /// Where packets of a flow or source go.
+#[derive(Clone)]
 struct Path {
     route: Box<[u32]>,
     back: Box<[u32]>,
@@ -167,6 +170,7 @@ struct Ids {
     stops: u32,
     warmup: u32,
     sampler: u32,
+    // Places of connections come last.
 }
 
 /// Where every packet is (without warm-up: drops are counted from there).
@@ -194,6 +198,7 @@ pub struct Network {
     link_series: Vec<LinkSeries>,
     flows: Vec<Flow>,
     sources: Vec<Unresponsive>,
+    web: Web,
     paths: Vec<Path>,
     series: Series,
     scratch: Vec<f64>,
@@ -304,10 +309,12 @@ impl Network {
         } else if component == ids.warmup {
             self.calendar.cancel(component);
             self.end_warmup();
-        } else {
+        } else if component == ids.sampler {
             self.sample();
             self.calendar
                 .schedule(component, self.now + self.plan.record.interval);
+        } else {
+            self.run_place(component);
         }
     }
 
@@ -346,7 +353,7 @@ impl Network {
         self.ended += 1;
         let index = packet.flow as usize;
         if index >= self.flows.len() {
-            self.receive_datagram(&packet, index - self.flows.len());
+            self.deliver_traffic(&packet);
         } else if packet.has(flags::ACK) {
             self.deliver_ack(&packet, index);
         } else {
@@ -478,8 +485,8 @@ impl Network {
     fn run_source(&mut self, id: Component, index: u32) {
         let flow = self.flows.len() as u32 + index;
         let access = self.paths[flow as usize].access;
-        let stream = &mut self.sources[index as usize];
         loop {
+            let stream = &mut self.sources[index as usize];
             if stream.stop.is_some_and(|stop| self.now >= stop) {
                 return self.calendar.cancel(id);
             }
@@ -494,6 +501,7 @@ impl Network {
                     let pipe = &mut self.pipes[access as usize];
                     pipe.push(packet, self.now, access, &mut self.calendar);
                 }
+                Step::Connect { bytes } => self.connect(index, bytes),
                 Step::Wait(until) => return self.calendar.schedule(id, until),
                 Step::Done => return self.calendar.cancel(id),
             }
@@ -542,6 +550,7 @@ impl Network {
             self.data_packets_before_warmup += flow.sender.stats.packets;
             flow.sender.stats = Default::default();
         }
+        self.data_packets_before_warmup += self.web.end_warmup();
         for link in &mut self.links {
             link.sink.account(self.now);
         }
@@ -689,7 +698,7 @@ impl Network {
             });
         }
         for (i, (stream, plan)) in self.sources.iter().zip(&self.plan.traffic).enumerate() {
-            outcome.traffic.push(TrafficOutcome {
+            let mut source = TrafficOutcome {
                 name: plan.name.clone(),
                 kind: plan.kind.to_owned(),
                 from_ns: stream.start.max(warmup).ns(),
@@ -698,13 +707,34 @@ impl Network {
                 received_packets: stream.received_packets,
                 received_bytes: stream.received_bytes,
                 counts: counts_of(&self.links, self.flows.len() + i),
-            });
+                completions: None,
+            };
+            self.web.finish(i, &self.plan, &self.links, &mut source);
+            if source.completions.is_some() {
+                outcome.data_packets += source.sent_packets;
+            }
+            outcome.traffic.push(source);
         }
         let mut series = self.series;
-        for (link, plan) in self.links.iter_mut().zip(&self.plan.links) {
+        if self.plan.record.series != SeriesMode::Off {
+            for source in &outcome.traffic {
+                if let Some(completions) = &source.completions {
+                    completions.rows(&source.name, &mut series);
+                }
+            }
+        }
+        let mut classes = Vec::new();
+        for (i, (link, plan)) in (0..).zip(self.links.iter_mut().zip(&self.plan.links)) {
             let sink = &mut link.sink;
             sink.finish(end);
             series.append(sink.take_events());
+            let samples = sink.take_classes().and_then(|recorder| {
+                let capacity = |from, to| link.capacity_bytes(Time(from), Time(to));
+                let (here, samples) = recorder.finish(i, end.ns(), capacity);
+                classes.extend(here);
+                samples
+            });
+            let sink = &mut link.sink;
             outcome.links.push(LinkOutcome {
                 name: plan.name.clone(),
                 aqm: plan.queue.name().to_owned(),
@@ -716,9 +746,14 @@ impl Network {
                 backlog_max_bytes: sink.backlog_max,
                 capacity_bytes: link.capacity_bytes(warmup, end),
                 totals: None,
+                samples,
             });
         }
         outcome.series = series;
+        outcome.set_classes(classes);
+        if self.plan.record.series != SeriesMode::Off {
+            outcome.record_samples();
+        }
         outcome
     }
 }

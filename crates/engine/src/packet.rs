@@ -41,6 +41,13 @@ pub mod flags {
     pub const DSACK: u16 = 64;
     /// Unresponsive traffic, not TCP.
     pub const DATAGRAM: u16 = 128;
+    /// Bit 2 of Accurate ECN's ACE field, the former NS bit; with `CWR` and `ECE` as bits 1
+    /// and 0 (RFC 9768 section 3.2.2).
+    pub const AE: u16 = ESCE;
+    /// The ACE field.
+    pub const ACE: u16 = AE | CWR | ECE;
+    /// An ACK with the AccECN option, whose counters are in the last of [`super::Packet::sack`].
+    pub const ACCECN: u16 = 256;
     /// Its DSCP was cleared on the way.
     pub const WASHED: u16 = 1 << 12;
     /// Of no meaning outside the queue that holds it: DualPI2 notes here on arrival
@@ -70,7 +77,8 @@ pub struct Packet {
     pub seq: u64,
     /// Data: when it was sent (TSval). ACK: the echo of that (TSecr).
     pub sent: Time,
-    /// ACK: selective acknowledgements, the most recent first.
+    /// ACK: selective acknowledgements, the most recent first; with [`flags::ACCECN`] two of
+    /// them at most, and the third holds the counters of the AccECN option.
     pub sack: [Sack; 3],
     /// Index of the flow, or of the traffic source behind the flows.
     pub flow: u32,

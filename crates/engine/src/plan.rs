@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use tailback_record::{ClassFlow, ClassPlan};
+
 use crate::aqm::FlowInfo;
 use crate::registry::{Options, Value};
 use crate::rng::Stream;
@@ -26,7 +28,7 @@ pub struct Plan {
     pub links: Vec<LinkPlan>,
     /// TCP flows, `count` expanded.
     pub flows: Vec<FlowPlan>,
-    /// Unresponsive traffic, `count` expanded.
+    /// Other traffic, `count` expanded.
     pub traffic: Vec<TrafficPlan>,
     /// Whether hosts leave segmentation to their interfaces (TSO, GSO, GRO).
     /// Of the kernel engine: the simulator sends every segment as a packet.
@@ -36,6 +38,52 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The classes whose members have a link first on their way.
+    pub fn classes_at(&self, link: u32) -> Vec<ClassPlan> {
+        let flows = self.flows.iter().map(|f| (&f.class, &f.route));
+        let sources = self.traffic.iter().map(|s| (&s.class, &s.route));
+        let mut all: Vec<&str> = Vec::new();
+        let mut here: Vec<ClassPlan> = Vec::new();
+        for (index, (class, route)) in (0_u32..).zip(flows.chain(sources)) {
+            let Some(name) = class.as_deref() else {
+                continue;
+            };
+            let number = all.iter().position(|known| *known == name);
+            let number = number.unwrap_or_else(|| {
+                all.push(name);
+                all.len() - 1
+            }) as u32;
+            if route.first() != Some(&link) {
+                continue;
+            }
+            let place = here.iter().position(|class| class.number == number);
+            let place = place.unwrap_or_else(|| {
+                here.push(ClassPlan {
+                    name: name.to_owned(),
+                    number,
+                    ..ClassPlan::default()
+                });
+                here.len() - 1
+            });
+            match self.flows.get(index as usize) {
+                Some(flow) => here[place].flows.push(ClassFlow {
+                    flow: index,
+                    base_rtt_ns: self.base_rtt(flow).ns(),
+                }),
+                None => here[place].sources.push(index),
+            }
+        }
+        here
+    }
+
+    /// The round-trip time of a flow without queues and serialisation, the
+    /// delays of links included.
+    fn base_rtt(&self, flow: &FlowPlan) -> Time {
+        let links = flow.route.iter().chain(&flow.back);
+        let links = links.filter_map(|link| self.links.get(*link as usize));
+        links.fold(flow.rtt, |sum, link| sum + link.delay)
+    }
+
     /// When a component starts: as planned, plus the draw of its seed.
     pub fn start_of(&self, start: Time, name: &str) -> Time {
         let mut stream = Stream::new(self.seed, name, "start");
@@ -67,6 +115,8 @@ pub struct Hosts {
 pub struct HostStack {
     /// Whether ECN is negotiated.
     pub ecn: bool,
+    /// Whether that is Accurate ECN on demand of the scenario, and when its option is sent.
+    pub accecn: Option<AccEcnOption>,
     /// Whether the timestamp option is in use.
     pub timestamps: bool,
     /// Initial window, segments.
@@ -75,6 +125,24 @@ pub struct HostStack {
     pub min_rto: Time,
     /// Whether ACKs are delayed.
     pub delack: bool,
+}
+
+impl HostStack {
+    fn of(ecn: bool, tcp: &TcpPlan) -> HostStack {
+        HostStack {
+            ecn,
+            accecn: (ecn && tcp.ecn_feedback == EcnFeedback::AccEcn).then_some(tcp.accecn_option),
+            timestamps: tcp.timestamps,
+            initial_cwnd: tcp.initial_cwnd,
+            min_rto: tcp.min_rto,
+            delack: tcp.delack,
+        }
+    }
+}
+
+/// Frame bytes of a full segment.
+fn frame_of(tcp: &TcpPlan) -> u32 {
+    u32::from(tcp.mss) + u32::from(tcp.header)
 }
 
 impl Plan {
@@ -90,26 +158,29 @@ impl Plan {
             rtt: flow.rtt,
             route: flow.route.clone(),
             back: flow.back.clone(),
-            stack: Some(HostStack {
-                ecn: flow.ecn,
-                timestamps: flow.tcp.timestamps,
-                initial_cwnd: flow.tcp.initial_cwnd,
-                min_rto: flow.tcp.min_rto,
-                delack: flow.tcp.delack,
-            }),
+            stack: Some(HostStack::of(flow.ecn, &flow.tcp)),
             alone: jittered.then_some(i),
-            mtu: (u32::from(flow.tcp.mss) + u32::from(flow.tcp.header)).saturating_sub(ETHERNET),
+            mtu: frame_of(&flow.tcp).saturating_sub(ETHERNET),
             names: flow.hosts.clone(),
         });
         let sources = self.traffic.iter().map(|source| Hosts {
             rtt: source.rtt,
             route: source.route.clone(),
-            back: Vec::new(),
-            stack: None,
+            back: source
+                .connections
+                .as_ref()
+                .map_or_else(Vec::new, |c| c.back.clone()),
+            stack: source
+                .connections
+                .as_ref()
+                .map(|c| HostStack::of(c.ecn, &c.tcp)),
             alone: None,
-            mtu: match source.options.get("packet_size") {
-                Some(Value::Int(n)) => u32::try_from(*n).unwrap_or(1514).saturating_sub(ETHERNET),
-                _ => 1500,
+            mtu: match (&source.connections, source.options.get("packet_size")) {
+                (Some(connections), _) => frame_of(&connections.tcp).saturating_sub(ETHERNET),
+                (None, Some(Value::Int(n))) => {
+                    u32::try_from(*n).unwrap_or(1514).saturating_sub(ETHERNET)
+                }
+                (None, _) => 1500,
             },
             names: source.hosts.clone(),
         });
@@ -126,7 +197,37 @@ impl Plan {
         (pairs, of)
     }
 
-    /// Hosts by number and DSCP of each flow and then of each source: hosts of
+    /// The flow or source that each number in a packet stands for: first flows
+    /// and sources, each its own, then every place for a connection of a source.
+    pub fn owners(&self) -> Vec<u32> {
+        let own = 0..(self.flows.len() + self.traffic.len()) as u32;
+        let places = self.traffic.iter().zip(self.flows.len() as u32..);
+        let places = places.flat_map(|(source, number)| {
+            let connections = source.connections.as_ref();
+            let limit = connections.map_or(0, |connections| connections.limit);
+            (0..limit).map(move |_| number)
+        });
+        own.chain(places).collect()
+    }
+
+    /// What a connection of a source would have alone: the nominal rate of the
+    /// slowest link of its route, and the round-trip time with the delays of links.
+    pub fn alone(&self, source: &TrafficPlan) -> (Rate, Time) {
+        let links = |route: &[u32]| -> Vec<&LinkPlan> {
+            let known = route
+                .iter()
+                .filter_map(|link| self.links.get(*link as usize));
+            known.collect()
+        };
+        let (there, connections) = (links(&source.route), source.connections.as_ref());
+        let back = connections.map_or_else(Vec::new, |c| links(&c.back));
+        let rates = there.iter().map(|link| link.rate.nominal());
+        let delays = there.iter().chain(&back).map(|link| link.delay);
+        let rate = rates.min().unwrap_or_default();
+        (rate, delays.fold(source.rtt, |sum, delay| sum + delay))
+    }
+
+    /// Hosts by number and DSCP, for each number in a packet ([`Plan::owners`]): hosts of
     /// the same name have one number, those without a name one for each pair.
     pub fn flow_info(&self) -> Vec<FlowInfo> {
         let (pairs, of) = self.hosts();
@@ -145,14 +246,17 @@ impl Plan {
             .collect();
         let dscp = self.flows.iter().map(|flow| flow.dscp);
         let dscp = dscp.chain(self.traffic.iter().map(|source| source.dscp));
-        of.iter()
+        let info: Vec<FlowInfo> = of
+            .iter()
             .zip(dscp)
             .map(|(pair, dscp)| FlowInfo {
                 source: ends[*pair][0],
                 destination: ends[*pair][1],
                 dscp,
             })
-            .collect()
+            .collect();
+        let owners = self.owners();
+        owners.iter().map(|owner| info[*owner as usize]).collect()
     }
 }
 
@@ -225,6 +329,9 @@ pub struct RecordPlan {
     /// packets, drops and marks by flow are taken from captures. Without
     /// meaning for the simulator.
     pub captures: bool,
+    /// Distance of the samples that statistics of classes and of links are
+    /// taken of, from the warm-up on; 0: none.
+    pub statistics: Time,
 }
 
 /// How series are taken.
@@ -350,6 +457,8 @@ pub struct FlowPlan {
     pub hosts: Option<[String; 2]>,
     /// Differentiated services codepoint of its packets, 0 to 63.
     pub dscp: u8,
+    /// The class of flows that it is counted with at the first link of its route.
+    pub class: Option<String>,
 }
 
 /// How the stack counts growth.
@@ -387,6 +496,31 @@ pub enum SceReceiver {
     /// ACKs come as ever, and as many segments are acknowledged with ESCE as
     /// were marked.
     Dither,
+}
+
+/// How the two ends of a flow with ECN tell one another of CE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnFeedback {
+    /// As the congestion control asks: Accurate ECN for those that need it,
+    /// an echo of each packet for DCTCP, else RFC 3168.
+    Auto,
+    /// Accurate ECN (RFC 9768), whatever the congestion control.
+    AccEcn,
+    /// The receiver knows RFC 3168 only.
+    Rfc3168,
+    /// The receiver knows nothing of ECN.
+    None,
+}
+
+/// When a receiver with Accurate ECN sends its option (Linux `tcp_ecn_option`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AccEcnOption {
+    /// Never.
+    Off,
+    /// After CE and changes of the ECN field, and three times in a round trip.
+    Minimum,
+    /// On every ACK, as there is room.
+    Full,
 }
 
 /// The receiver's buffer.
@@ -431,6 +565,10 @@ pub struct TcpPlan {
     pub rcvbuf: ReceiveBuffer,
     /// How the receiver tells of SCE marks.
     pub sce_receiver: SceReceiver,
+    /// How the ends tell one another of CE.
+    pub ecn_feedback: EcnFeedback,
+    /// When the AccECN option is sent, where Accurate ECN is spoken.
+    pub accecn_option: AccEcnOption,
     /// Pacing rate in slow start, percent of cwnd/srtt (Linux `tcp_pacing_ss_ratio`).
     pub pacing_ss_ratio: u32,
     /// The same in congestion avoidance (Linux `tcp_pacing_ca_ratio`).
@@ -453,13 +591,15 @@ impl Default for TcpPlan {
             initial_ssthresh: 0,
             rcvbuf: ReceiveBuffer::Fixed,
             sce_receiver: SceReceiver::Auto,
+            ecn_feedback: EcnFeedback::Auto,
+            accecn_option: AccEcnOption::Full,
             pacing_ss_ratio: 200,
             pacing_ca_ratio: 120,
         }
     }
 }
 
-/// An unresponsive source.
+/// A source of traffic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrafficPlan {
     /// Name in results.
@@ -474,11 +614,32 @@ pub struct TrafficPlan {
     pub stop: Option<Time>,
     /// Base round-trip time: half of it lies before the first link.
     pub rtt: Time,
-    /// Links its packets pass.
+    /// Links its packets pass, or its data if it is TCP.
     pub route: Vec<u32>,
+    /// What its connections are like, if it is TCP; `None`: datagrams.
+    pub connections: Option<Box<ConnectionsPlan>>,
     /// Names of its hosts, the sender's and the receiver's of data; `None`: see
     /// [`Plan::hosts`].
     pub hosts: Option<[String; 2]>,
     /// Differentiated services codepoint of its packets, 0 to 63.
     pub dscp: u8,
+    /// The class of flows that it is counted with at the first link of its route.
+    pub class: Option<String>,
+}
+
+/// The TCP connections of a source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnectionsPlan {
+    /// Congestion control of the servers.
+    pub cc: Algorithm,
+    /// A module of the kernel engine's kit that stands in for it.
+    pub module: Option<String>,
+    /// Whether ECN is negotiated.
+    pub ecn: bool,
+    /// Links that requests and ACKs pass.
+    pub back: Vec<u32>,
+    /// The stack.
+    pub tcp: TcpPlan,
+    /// Connections at a time.
+    pub limit: u32,
 }

@@ -414,3 +414,54 @@ fn equal_flows_share_equally_and_runs_repeat() {
     assert_eq!(a.flows[0].delivered_bytes, b.flows[0].delivered_bytes);
     assert!(a.links[0].delay.buckets().eq(b.links[0].delay.buckets()));
 }
+
+/// RFC 9332 section 2.1: p_C = (p_L/k)^2 with real feedback, the step out of the way:
+/// shares of what is marked in L and dropped in C, within 6 % or what counting
+/// so few drops leaves open (95 %). With gains so small that p is steady: else the mean of
+/// its square is more than the square of its mean (at 50 ms by a third).
+#[test]
+fn the_coupling_of_dualpi2() {
+    let law = |k: i64, each: usize, rtt: u64| {
+        let set = [
+            ("any_ect", Value::Bool(true)),
+            ("step_thresh", Value::Time(Time::from_secs(4))),
+            ("coupling_factor", Value::Int(k)),
+            ("alpha", Value::Float(2.0 / 256.0)),
+            ("beta", Value::Float(26.0 / 256.0)),
+        ];
+        let flows = (0..2 * each)
+            .map(|i| {
+                let cc = if i < each { "dctcp" } else { "cubic" };
+                flow(&format!("f{i}"), cc, Time::from_ms(rtt), &[])
+            })
+            .collect();
+        let mut p = plan(
+            Time::from_secs(160),
+            vec![link(40_000_000, "dualpi2", &set)],
+            flows,
+        );
+        p.warmup = Time::from_secs(40);
+        p.start_jitter = Time::from_ms(rtt);
+        let outcome = run(Network::new(&p));
+        let share = |flows: &[tailback_record::FlowOutcome], cause| {
+            let hit: u64 = flows.iter().map(|f| f.counts.get(cause)).sum();
+            let all: u64 = flows.iter().map(|f| f.packets).sum();
+            (hit as f64 / all as f64, hit as f64)
+        };
+        let (l, _) = share(&outcome.flows[..each], Cause::Mark);
+        let (c, drops) = share(&outcome.flows[each..], Cause::Aqm);
+        assert_eq!(outcome.links[0].counts.get(Cause::StepMark), 0);
+        assert_eq!(outcome.links[0].counts.get(Cause::Overload), 0);
+        let base = l / k as f64;
+        within(
+            &format!("k {k}, {each} + {each} flows, {rtt} ms, {drops} drops"),
+            c,
+            base * base,
+            f64::max(0.06, 1.96 / drops.sqrt()),
+        );
+    };
+    law(2, 1, 10);
+    law(2, 5, 10);
+    law(2, 5, 50);
+    law(4, 5, 10);
+}

@@ -13,7 +13,8 @@ use tailback_engine::plan::*;
 use tailback_engine::registry::Value;
 use tailback_engine::traffic;
 use tailback_engine::units::{Bytes, Rate, Time};
-use tailback_record::Cause;
+use tailback_record::class::Interval;
+use tailback_record::{Cause, ClassOutcome, Histogram, Summary};
 
 /// A link so fast that it does not matter.
 const FAST: u64 = 100_000_000_000;
@@ -32,8 +33,10 @@ fn cbr(name: &str, rate: u64, size: i64) -> TrafficPlan {
         stop: None,
         rtt: Time::ZERO,
         route: vec![0],
+        connections: None,
         hosts: None,
         dscp: 0,
+        class: None,
     }
 }
 
@@ -619,4 +622,116 @@ fn exactly_the_scheduled_packets_are_marked_and_dropped() {
     for other in [outcome.flows[2].counts, outcome.traffic[0].counts] {
         assert_eq!(other.get(Cause::Scheduled) + other.marks(), 0);
     }
+}
+
+/// Two responsive flows and one that starts late, two sources and, at the same
+/// link, the ACKs of a flow the other way.
+fn in_classes(statistics: Time) -> Plan {
+    let of = |class: &str, flow: FlowPlan| FlowPlan {
+        class: Some(class.to_owned()),
+        ..flow
+    };
+    let tcp = |name: &str, cc: &str, ecn: bool| FlowPlan {
+        ecn,
+        ..flow(name, cc, Time::from_ms(10), &[])
+    };
+    let ecn = [("ecn", Value::Bool(true))];
+    let mut p = plan(
+        Time::from_ms(5_500),
+        vec![LinkPlan {
+            delay: Time::from_ms(3),
+            ..link(20_000_000, "codel", &ecn)
+        }],
+        vec![
+            of("C", tcp("classic", "cubic", false)),
+            of("L", tcp("ecn", "reno", true)),
+            FlowPlan {
+                start: Time::from_ms(2_500),
+                ..of("L", tcp("late", "reno", true))
+            },
+        ],
+    );
+    p.warmup = Time::from_ms(1_000);
+    p.record.statistics = statistics;
+    p.traffic = vec![
+        TrafficPlan {
+            class: Some("U".to_owned()),
+            ..cbr("u", 3_000_000, 700)
+        },
+        TrafficPlan {
+            class: Some("C".to_owned()),
+            ..cbr("c", 500_000, 300)
+        },
+    ];
+    p
+}
+
+#[test]
+fn classes_divide_what_the_queue_has() {
+    let outcome = run(Network::new(&in_classes(Time::from_ms(500))));
+    let (link, classes) = (&outcome.links[0], &outcome.classes);
+    let names: Vec<&str> = classes.iter().map(|c| c.class.name.as_str()).collect();
+    assert_eq!(names, ["C", "L", "U"]);
+    let sum = |of: fn(&ClassOutcome) -> u64| classes.iter().map(of).sum::<u64>();
+    assert_eq!(sum(|c| c.packets), link.packets);
+    assert_eq!(sum(|c| c.bytes), link.bytes);
+    assert_eq!(sum(|c| c.counts.drops()), link.counts.drops());
+    assert_eq!(sum(|c| c.counts.marks()), link.counts.marks());
+    assert!(link.counts.drops() > 0 && link.counts.marks() > 0);
+    let mut delay = Histogram::new();
+    classes.iter().for_each(|c| delay.merge(&c.delay));
+    assert!(delay.buckets().eq(link.delay.buckets()));
+    assert_eq!(
+        (delay.sum(), delay.max()),
+        (link.delay.sum(), link.delay.max())
+    );
+
+    // Nine intervals of 500 ms from 1 s on are all of the measured time.
+    let samples = link.samples.as_ref().expect("samples");
+    assert_eq!(samples.bytes.len(), 9);
+    assert_eq!(samples.bytes.iter().sum::<u64>(), link.bytes);
+    assert_eq!(samples.capacity_bytes, [1_250_000.0; 9]);
+    for class in classes {
+        let sum = |of: fn(&Interval) -> u64| class.intervals.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|i| i.packets), class.packets);
+        assert_eq!(sum(|i| i.bytes), class.bytes);
+        assert_eq!(sum(|i| i.drops), class.counts.drops());
+        assert_eq!(sum(|i| i.marks), class.counts.marks());
+        assert_eq!(u128::from(sum(|i| i.delay_ns)), class.delay.sum());
+    }
+    let ecn = &classes[1];
+    assert_eq!(ecn.flow_bytes.iter().flatten().sum::<u64>(), ecn.bytes);
+    // Half the RTT, the link's delay, the other half.
+    assert_eq!(ecn.class.flows[0].base_rtt_ns, 13_000_000);
+
+    let summary = Summary::new(&outcome, "", 1);
+    let ecn = summary.classes[1].samples.as_ref().expect("samples");
+    // Of the late flow the intervals from 2.5 s on.
+    assert_eq!((ecn.rate_mbit.n, ecn.window_bytes.n), (9 + 6, 9 + 6));
+    assert_eq!(
+        summary.classes[2]
+            .samples
+            .as_ref()
+            .expect("samples")
+            .rate_mbit
+            .n,
+        0
+    );
+}
+
+#[test]
+fn classes_change_nothing_else() {
+    let with = run(Network::new(&in_classes(Time::from_ms(500))));
+    let mut plain = in_classes(Time::ZERO);
+    plain.flows.iter_mut().for_each(|f| f.class = None);
+    plain.traffic.iter_mut().for_each(|t| t.class = None);
+    let plain = run(Network::new(&plain));
+    assert!(plain.classes.is_empty());
+    assert_eq!(with.events, plain.events);
+    let parts = |outcome: &tailback_record::Outcome| {
+        let mut summary = Summary::new(outcome, "", 1);
+        summary.queues[0].samples = None;
+        (summary.flows, summary.traffic, summary.queues)
+    };
+    assert_eq!(parts(&with), parts(&plain));
 }

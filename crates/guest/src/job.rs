@@ -7,6 +7,7 @@
 use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
+use tailback_record::ClassPlan;
 
 /// Version of this format; host and agent come from the same build.
 pub const FORMAT: u32 = 1;
@@ -59,6 +60,8 @@ pub struct Record {
     pub acks: bool,
     /// Whether every drop and mark becomes an event.
     pub events: bool,
+    /// Distance of the samples for statistics, ns; 0: none.
+    pub statistics_ns: u64,
     /// Whether packets are captured before and behind the queues.
     pub captures: bool,
     /// Whether the captured packets are written to `packets.pcapng`.
@@ -211,6 +214,43 @@ pub struct Source {
     /// Differentiated services codepoint of its packets.
     #[serde(default)]
     pub dscp: u8,
+    /// If it is not UDP but TCP: its connections.
+    #[serde(default)]
+    pub connections: Option<Connections>,
+}
+
+/// The TCP connections of a source. The server, at the end that sends, listens at
+/// the source's port; each client has a port of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Connections {
+    /// What a connection has in common with a flow; its port and size are those of
+    /// the connection.
+    pub flow: Flow,
+    /// The first port of clients.
+    pub first_port: u16,
+    /// Clients at a time, and ports for them.
+    pub limit: u16,
+    /// Rate of the slowest link of the route, bit/s.
+    pub rate_bit: u64,
+    /// Round-trip time without queues, ns.
+    pub rtt_ns: u64,
+    /// The largest size, bytes.
+    pub most_bytes: u64,
+}
+
+impl Job {
+    /// The flow or source of each port, from the first one: flows and sources have
+    /// one each, and then come those of clients.
+    pub fn owners(&self) -> Vec<u32> {
+        let flows = self.flows.len() as u32;
+        let own = 0..flows + self.sources.len() as u32;
+        let sources = self.sources.iter().zip(flows..);
+        let clients = sources.flat_map(|(source, number)| {
+            let limit = source.connections.as_ref().map_or(0, |c| c.limit);
+            (0..limit).map(move |_| number)
+        });
+        own.chain(clients).collect()
+    }
 }
 
 /// A link and its queue.
@@ -242,6 +282,8 @@ pub struct Link {
     /// Where the schedule's packets are captured as they come in: its own
     /// namespace before that of the queue.
     pub schedule_namespace: Option<usize>,
+    /// Classes of flows whose members have this link first on their way.
+    pub classes: Vec<ClassPlan>,
 }
 
 /// What a queue may hold.

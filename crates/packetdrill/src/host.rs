@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tailback_engine::cc::{self, EcnNeed};
 use tailback_engine::packet::{Ecn, Packet, Sack, flags};
-use tailback_engine::plan::{Pacing, TcpPlan};
+use tailback_engine::plan::{EcnFeedback, Pacing, TcpPlan};
 use tailback_engine::registry::{complete_defaults, find};
 use tailback_engine::tcp::Port;
 use tailback_engine::tcp::receiver::{EcnEcho, Receiver};
@@ -138,7 +138,11 @@ impl Host {
         edges.insert(1);
         Ok(Host {
             sender,
-            receiver: Receiver::new(0, &plan, EcnEcho::of(ecn, EcnNeed::Optional)),
+            receiver: Receiver::new(
+                0,
+                &plan,
+                EcnEcho::of(ecn, EcnFeedback::Auto, EcnNeed::Optional),
+            ),
             out: VecDeque::new(),
             begins: vec![1],
             edges: edges.into_iter().collect(),

@@ -3,7 +3,8 @@
 //! A simulated packet has a length and what TCP needs, but no bytes: addresses
 //! and headers are put in front of it here. A flow goes from 10.1.G.1 to
 //! 10.2.G.1, where G counts the distinct RTTs from 0, with port 5001 + its
-//! number at both ends; traffic sources are numbered behind the flows. What the
+//! number at both ends; traffic sources are numbered behind the flows, and behind
+//! them the places that sources have for connections. What the
 //! simulator has no value for is stated where it is filled in.
 
 use std::fs::File;
@@ -12,8 +13,9 @@ use std::path::PathBuf;
 
 use tailback_engine::capture::{PacketEvent, Seen};
 use tailback_engine::packet::{Packet, flags};
-use tailback_engine::plan::{FlowPlan, Plan};
-use tailback_engine::units::Time;
+use tailback_engine::plan::{FlowPlan, Plan, TcpPlan, TrafficPlan};
+use tailback_engine::tcp::receiver::Receiver;
+use tailback_engine::units::{Bytes, Time};
 use tailback_record::PacketCount;
 use tailback_record::folder::at;
 use tailback_record::frame::{self, Envelope, Host, Options, Segment};
@@ -108,8 +110,11 @@ struct Conversation {
 /// What a flow's TCP headers are made from.
 struct Tcp {
     mss: u16,
-    /// Payload of the flow, if it ends.
+    /// Payload of the flow, if it ends. Connections of a source bring now this and
+    /// now that: their last segment is taken for a full one in acknowledgements.
     bytes: Option<u64>,
+    /// The receiver connects: see [`Receiver::ask`].
+    accepts: bool,
     ecn: bool,
     timestamps: bool,
     /// The window field of a SYN and of all others, and its scale.
@@ -119,11 +124,25 @@ struct Tcp {
 }
 
 fn conversations(plan: &Plan) -> Vec<Conversation> {
-    let flows = plan.flows.iter().map(|f| (f.rtt, Some(Tcp::of(f))));
-    let sources = plan.traffic.iter().map(|t| (t.rtt, None));
+    let flow = |f: &FlowPlan| (f.rtt, Some(Tcp::of(&f.tcp, f.bytes, f.ecn)));
+    let source = |t: &TrafficPlan| {
+        let tcp = t.connections.as_ref();
+        let tcp = tcp.map(|c| Tcp::of(&c.tcp, None, c.ecn));
+        let tcp = tcp.map(|tcp| Tcp {
+            accepts: true,
+            ..tcp
+        });
+        (t.rtt, tcp)
+    };
+    let owners = plan.owners();
     let mut rtts: Vec<Time> = Vec::new();
-    flows
-        .chain(sources)
+    owners
+        .iter()
+        .map(|owner| *owner as usize)
+        .map(|owner| match plan.flows.get(owner) {
+            Some(of) => flow(of),
+            None => source(&plan.traffic[owner - plan.flows.len()]),
+        })
         .zip(0..)
         .map(|((rtt, tcp), number)| {
             let known = rtts.iter().position(|r| *r == rtt);
@@ -180,15 +199,16 @@ impl Conversation {
 }
 
 impl Tcp {
-    fn of(plan: &FlowPlan) -> Tcp {
-        let rwnd = plan.tcp.rwnd.0;
+    fn of(plan: &TcpPlan, bytes: Option<Bytes>, ecn: bool) -> Tcp {
+        let rwnd = plan.rwnd.0;
         let scale = (0..14).find(|s| rwnd >> s <= 0xFFFF).unwrap_or(14);
         let field = |window: u64| u16::try_from(window).unwrap_or(u16::MAX);
         Tcp {
-            mss: plan.tcp.mss,
-            bytes: plan.bytes.map(|b| b.0),
-            ecn: plan.ecn,
-            timestamps: plan.tcp.timestamps,
+            mss: plan.mss,
+            bytes: bytes.map(|b| b.0),
+            accepts: false,
+            ecn,
+            timestamps: plan.timestamps,
             syn_window: field(rwnd),
             window: field(rwnd >> scale),
             scale,
@@ -201,17 +221,23 @@ impl Tcp {
         let fixed = frame::ETHERNET + frame::IPV4 + frame::TCP;
         let room = usize::from(packet.len - packet.payload).saturating_sub(fixed);
         let mut options = Options::new(room);
-        let segment = if packet.has(flags::SYN) {
-            self.syn(packet, &mut options)
-        } else {
-            self.segment(packet, &mut options)
+        let (syn, back) = (packet.has(flags::SYN), packet.has(flags::ACK));
+        // Where the receiver connects, the sender's SYN is the answer to its own.
+        let reply = match (syn, self.accepts) {
+            (true, false) => Some(back),
+            (true, true) if !back => Some(true),
+            (true, true) if Receiver::asks(packet) => Some(false),
+            _ => None,
+        };
+        let segment = match reply {
+            Some(reply) => self.syn(packet, reply, &mut options),
+            None => self.segment(packet, &mut options),
         };
         let options = options.bytes();
         frame::tcp(envelope, &Segment { options, ..segment }, out);
     }
 
-    fn syn(&self, packet: &Packet, options: &mut Options) -> Segment<'static> {
-        let reply = packet.has(flags::ACK);
+    fn syn(&self, packet: &Packet, reply: bool, options: &mut Options) -> Segment<'static> {
         options.mss(self.announced_mss());
         if !(self.timestamps && self.put_timestamps(packet, true, options)) {
             options.sack_permitted();

@@ -240,10 +240,11 @@ pub fn follows(plan: &Plan) -> Vec<(String, String)> {
         .links
         .iter()
         .map(|l| one("aqm", aqm::ENTRIES, l.queue.name()));
-    let ccs = plan
-        .flows
-        .iter()
-        .map(|f| one("cc", cc::ENTRIES, f.cc.name()));
+    let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());
+    let controls = plan.flows.iter().map(|f| &f.cc);
+    let ccs = controls
+        .chain(connections.map(|c| &c.cc))
+        .map(|cc| one("cc", cc::ENTRIES, cc.name()));
     let sources = plan
         .traffic
         .iter()

@@ -405,6 +405,15 @@ fn write_histograms(
         };
         (owner, &link.delay)
     });
+    let classes = outcome.classes.iter().map(|class| {
+        let link = outcome.links.get(class.link as usize);
+        let owner = Owner {
+            flow: None,
+            link: link.map(|link| bytes(&link.name)),
+            quantity: bytes(&format!("delay_ns.{}", class.class.name)),
+        };
+        (owner, &class.delay)
+    });
     let flows = outcome.flows.iter().map(|flow| {
         let owner = Owner {
             flow: Some(bytes(&flow.name)),
@@ -413,7 +422,7 @@ fn write_histograms(
         };
         (owner, &flow.rtt)
     });
-    let owned: Vec<(Owner, &Histogram)> = links.chain(flows).collect();
+    let owned: Vec<(Owner, &Histogram)> = links.chain(classes).chain(flows).collect();
     let buckets: Vec<Bucket<'_>> = owned
         .iter()
         .flat_map(|(owner, histogram)| {

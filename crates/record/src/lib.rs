@@ -6,6 +6,8 @@
 //! Times are integer nanoseconds, sizes bytes, rates bit/s.
 
 pub mod cause;
+pub mod class;
+pub mod completions;
 #[cfg(feature = "folder")]
 pub mod folder;
 #[cfg(feature = "pcapng")]
@@ -15,10 +17,14 @@ pub mod outcome;
 #[cfg(feature = "pcapng")]
 pub mod pcapng;
 pub mod series;
+pub mod stat;
 pub mod summary;
 
 pub use cause::{Cause, Counts, FlowCounts};
+pub use class::{ClassFlow, ClassOutcome, ClassPlan, ClassRecorder, LinkSamples};
+pub use completions::{Completion, Completions};
 pub use histogram::Histogram;
 pub use outcome::{FlowOutcome, LinkOutcome, Outcome, PacketCount, Totals, TrafficOutcome};
 pub use series::{Series, SeriesId};
+pub use stat::Stat;
 pub use summary::Summary;

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Counts, Histogram, Series};
+use crate::{ClassOutcome, Completions, Counts, Histogram, LinkSamples, Series};
 
 /// Everything one run measured.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -19,6 +19,8 @@ pub struct Outcome {
     pub links: Vec<LinkOutcome>,
     /// One for each traffic source.
     pub traffic: Vec<TrafficOutcome>,
+    /// One for each class of flows, in the order of the scenario.
+    pub classes: Vec<ClassOutcome>,
     /// Samples and events.
     pub series: Series,
     /// Data packets that TCP senders sent over the whole run, for speed figures.
@@ -99,6 +101,8 @@ pub struct LinkOutcome {
     pub backlog_max_bytes: u64,
     /// What the queue itself has counted, where packets were not watched.
     pub totals: Option<Totals>,
+    /// Samples over time, if any were taken.
+    pub samples: Option<LinkSamples>,
 }
 
 /// What a queue counts, whatever the cause and the flow.
@@ -110,7 +114,7 @@ pub struct Totals {
     pub marks: Option<u64>,
 }
 
-/// What one unresponsive source did.
+/// What one source of traffic did.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TrafficOutcome {
     /// Name of the source.
@@ -121,12 +125,14 @@ pub struct TrafficOutcome {
     pub from_ns: u64,
     /// End of its measurement, ns.
     pub to_ns: u64,
-    /// Packets sent.
+    /// Packets sent; of TCP, of data.
     pub sent_packets: u64,
-    /// Packets that arrived.
+    /// Packets that arrived; of TCP, of data.
     pub received_packets: u64,
-    /// Frame bytes that arrived.
+    /// Frame bytes that arrived; of TCP, of data.
     pub received_bytes: u64,
     /// Drops and marks of its packets at every link.
     pub counts: Counts,
+    /// Its requests, if it has any.
+    pub completions: Option<Completions>,
 }

@@ -7,7 +7,13 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use crate::{Cause, Counts, FlowOutcome, Histogram, LinkOutcome, Outcome, TrafficOutcome};
+use crate::class::Interval;
+use crate::completions::CompletionSummary;
+use crate::stat::{self, Stat};
+use crate::{
+    Cause, ClassOutcome, Completions, Counts, FlowOutcome, Histogram, LinkOutcome, Outcome,
+    TrafficOutcome,
+};
 
 /// Summary of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -27,8 +33,10 @@ pub struct Summary {
     /// Every link by name, in file order.
     #[serde(serialize_with = "by_name")]
     pub queues: Vec<QueueSummary>,
-    /// One for each unresponsive source.
+    /// One for each source of traffic.
     pub traffic: Vec<TrafficSummary>,
+    /// One for each class of flows, in the order of the scenario.
+    pub classes: Vec<ClassSummary>,
     /// Jain's index of the flows' throughputs: 1 when they are equal.
     pub jain: Option<f64>,
 }
@@ -112,6 +120,15 @@ pub struct QueueSummary {
     pub occupancy_bytes_mean: Option<f64>,
     /// Largest backlog, bytes.
     pub occupancy_bytes_max: Option<u64>,
+    /// Statistics of samples; `None` if none were taken.
+    pub samples: Option<QueueSamples>,
+}
+
+/// Statistics of a link's samples, one for each interval after the warm-up.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct QueueSamples {
+    /// Frame bytes sent over rate x time.
+    pub utilisation: Stat,
 }
 
 /// Queue delay, ms.
@@ -133,18 +150,18 @@ pub struct DelaySummary {
     pub max: Option<f64>,
 }
 
-/// Summary of one unresponsive source.
+/// Summary of one source of traffic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrafficSummary {
     /// Name of the source.
     pub name: String,
     /// Its kind.
     pub kind: String,
-    /// Frame bytes that arrived over its measured time, Mbit/s.
+    /// Frame bytes that arrived (of TCP, of data) over its measured time, Mbit/s.
     pub throughput_mbit: Option<f64>,
-    /// Packets sent.
+    /// Packets sent; of TCP, of data.
     pub sent_packets: u64,
-    /// Packets that arrived.
+    /// Packets that arrived; of TCP, of data.
     pub received_packets: u64,
     /// Drops of its packets at every link.
     pub drops: Option<u64>,
@@ -154,6 +171,77 @@ pub struct TrafficSummary {
     pub sce_marks: Option<u64>,
     /// Drops and marks by cause, those that happened.
     pub causes: Option<Causes>,
+    /// How long its requests took; only of sources that have any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completions: Option<CompletionSummary>,
+}
+
+/// Summary of one class of flows at the first link of their route.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClassSummary {
+    /// Name of the class.
+    pub name: String,
+    /// Name of the link.
+    pub link: String,
+    /// TCP flows in the class.
+    pub flows: u64,
+    /// Unresponsive sources in the class.
+    pub sources: u64,
+    /// Packets forwarded.
+    pub packets: Option<u64>,
+    /// Frame bytes forwarded.
+    pub bytes: Option<u64>,
+    /// Drops of every cause.
+    pub drops: Option<u64>,
+    /// CE marks of every cause.
+    pub marks: Option<u64>,
+    /// SCE marks.
+    pub sce_marks: Option<u64>,
+    /// Drops and marks by cause, those that happened.
+    pub causes: Option<Causes>,
+    /// Enqueue to dequeue of forwarded packets, of all members together, ms.
+    pub delay_ms: ClassDelay,
+    /// Statistics of samples; `None` if none were taken.
+    pub samples: Option<SampleSummary>,
+}
+
+/// Queue delay of a class's packets, ms.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClassDelay {
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Standard deviation.
+    pub stddev: Option<f64>,
+    /// 1st percentile.
+    pub p1: Option<f64>,
+    /// 25th percentile.
+    pub p25: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 75th percentile.
+    pub p75: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+}
+
+/// Statistics of a class's samples over the intervals after the warm-up.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SampleSummary {
+    /// Frame rate of each TCP flow in each interval of its measured time, Mbit/s.
+    pub rate_mbit: Stat,
+    /// The same rate x (mean queue delay of the class in the interval + base
+    /// RTT of the flow), bytes.
+    pub window_bytes: Stat,
+    /// Frame bytes of the class over what the link could have carried.
+    pub utilisation: Stat,
+    /// Marks over packets forwarded, of intervals with packets.
+    pub mark_share: Stat,
+    /// Drops over packets forwarded and dropped, of intervals with any.
+    pub drop_share: Stat,
+    /// Mean queue delay of each interval with packets, ms.
+    pub delay_ms: Stat,
 }
 
 /// Counters by cause, written as an object of those that are not 0.
@@ -204,6 +292,11 @@ impl Summary {
                 .traffic
                 .iter()
                 .map(|source| TrafficSummary::new(source, watched))
+                .collect(),
+            classes: outcome
+                .classes
+                .iter()
+                .map(|class| ClassSummary::new(class, outcome))
                 .collect(),
         }
     }
@@ -265,6 +358,13 @@ impl QueueSummary {
             occupancy_bytes_mean: ratio(link.backlog_byte_ns as f64, measured_ns as f64)
                 .filter(|_| watched),
             occupancy_bytes_max: watched.then_some(link.backlog_max_bytes),
+            samples: link.samples.as_ref().filter(|_| watched).map(|samples| {
+                let bytes = samples.bytes.iter().enumerate();
+                let shares = bytes.filter_map(|(i, bytes)| samples.utilisation(i, *bytes));
+                QueueSamples {
+                    utilisation: Stat::of(shares.collect()),
+                }
+            }),
         }
     }
 }
@@ -282,6 +382,56 @@ impl TrafficSummary {
             marks: counts.map(|c| c.marks()),
             sce_marks: counts.map(|c| c.sce_marks()),
             causes: counts.map(Causes),
+            completions: source.completions.as_ref().map(Completions::summary),
+        }
+    }
+}
+
+impl ClassSummary {
+    fn new(class: &ClassOutcome, outcome: &Outcome) -> ClassSummary {
+        let watched = !outcome.unwatched;
+        let counts = watched.then_some(class.counts);
+        let link = outcome.links.get(class.link as usize);
+        let percentile = |p| percentile_ms(&class.delay, p);
+        ClassSummary {
+            name: class.class.name.clone(),
+            link: link.map(|link| link.name.clone()).unwrap_or_default(),
+            flows: class.class.flows.len() as u64,
+            sources: class.class.sources.len() as u64,
+            packets: watched.then_some(class.packets),
+            bytes: watched.then_some(class.bytes),
+            drops: counts.map(|c| c.drops()),
+            marks: counts.map(|c| c.marks()),
+            sce_marks: counts.map(|c| c.sce_marks()),
+            causes: counts.map(Causes),
+            delay_ms: ClassDelay {
+                mean: class.delay.mean().map(ms),
+                stddev: stat::stddev(&class.delay).map(ms),
+                p1: percentile(1.0),
+                p25: percentile(25.0),
+                p50: percentile(50.0),
+                p75: percentile(75.0),
+                p99: percentile(99.0),
+                max: class.delay.max().map(|ns| ms(ns as f64)),
+            },
+            samples: outcome.samples_of(class).map(|samples| {
+                let (rates, windows) = samples.rates_and_windows(class).into_iter().unzip();
+                let rates: Vec<f64> = rates;
+                let intervals = &class.intervals;
+                let used = intervals.iter().enumerate();
+                let used = used.filter_map(|(i, now)| samples.link.utilisation(i, now.bytes));
+                let each = |of: fn(&Interval) -> Option<f64>| {
+                    Stat::of(intervals.iter().filter_map(of).collect())
+                };
+                SampleSummary {
+                    rate_mbit: Stat::of(rates.iter().map(|rate| rate * 8.0 / 1e6).collect()),
+                    window_bytes: Stat::of(windows),
+                    utilisation: Stat::of(used.collect()),
+                    mark_share: each(Interval::mark_share),
+                    drop_share: each(Interval::drop_share),
+                    delay_ms: each(|now| now.mean_delay_ns().map(ms)),
+                }
+            }),
         }
     }
 }

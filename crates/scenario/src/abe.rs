@@ -24,19 +24,32 @@ pub(crate) fn factors(algorithm: &Algorithm) -> Option<(&'static str, f64, f64)>
     }
 }
 
-/// Whether a flow answers ECN-Echo otherwise than a loss.
+/// The congestion controls of a plan.
+fn controls(plan: &Plan) -> impl Iterator<Item = &Algorithm> {
+    let sources = plan.traffic.iter();
+    let sources = sources.filter_map(|source| Some(&source.connections.as_ref()?.cc));
+    plan.flows.iter().map(|flow| &flow.cc).chain(sources)
+}
+
+/// Whether one answers ECN-Echo otherwise than a loss.
 fn apart(plan: &Plan) -> bool {
-    plan.flows
-        .iter()
-        .filter_map(|flow| factors(&flow.cc))
+    controls(plan)
+        .filter_map(factors)
         .any(|(_, loss, marks)| loss != marks)
 }
 
-/// The plan with the standard backoff in every flow.
+/// The plan with the standard backoff everywhere.
 fn standard(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
-    for flow in &mut plan.flows {
-        if let Algorithm::Known { options, .. } = &mut flow.cc
+    let sources = plan.traffic.iter_mut();
+    let sources = sources.filter_map(|source| Some(&mut source.connections.as_mut()?.cc));
+    for cc in plan
+        .flows
+        .iter_mut()
+        .map(|flow| &mut flow.cc)
+        .chain(sources)
+    {
+        if let Algorithm::Known { options, .. } = cc
             && options.get("abe").is_some()
         {
             let abe = ["abe", "abe_frlossreduce", "beta_ecn"];

@@ -3,14 +3,15 @@
 
 use std::collections::HashMap;
 
-use tailback_engine::aqm;
 use tailback_engine::cc::{self, EcnNeed};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, LinkPlan, Pacing, Plan, RatePlan, ReceiveBuffer,
-    RecordPlan, SceReceiver, SeriesMode, TcpPlan, TrafficPlan,
+    AccEcnOption, Algorithm, ConnectionsPlan, EcnFeedback, FlowPlan, Growth, LinkMode, LinkPlan,
+    Pacing, Plan, RatePlan, ReceiveBuffer, RecordPlan, SceReceiver, SeriesMode, TcpPlan,
+    TrafficPlan,
 };
-use tailback_engine::registry::{self, Value};
+use tailback_engine::registry::{self, Entry, Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
+use tailback_engine::{aqm, traffic};
 
 use crate::EngineKind;
 use crate::abe;
@@ -23,6 +24,9 @@ use crate::tree::{Node, Span, Table, Toml, unique_names};
 
 /// The most flows and sources of one run.
 pub(crate) const MAX_FLOWS: u64 = 1_000_000;
+
+/// The shortest distance of the samples for statistics.
+const SHORTEST_SAMPLE: Time = Time::from_ms(1);
 
 /// A packet counts the links behind it in 8 bits.
 const MAX_ROUTE: usize = 250;
@@ -127,6 +131,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Places) {
     }
     let names = names(flow_nodes, traffic_nodes);
     check_names(reader, flow_nodes, traffic_nodes, &names);
+    let mut classes = HashMap::new();
     let mut context = Context {
         links: &links,
         rtt,
@@ -140,6 +145,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Places) {
         &mut context,
         &mut budget,
         &mut places.flows,
+        &mut classes,
     );
     let traffic = traffic(
         reader,
@@ -148,6 +154,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Places) {
         &context,
         &mut budget,
         &mut places.traffic,
+        &mut classes,
     );
 
     let host_jitter = top.time("host_jitter").unwrap_or_default();
@@ -160,7 +167,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Places) {
         start_jitter: top.time("start_jitter").unwrap_or(rtt),
         host_jitter,
         offloads,
-        record: record(reader, &top),
+        record: record(reader, &top, duration.map(|end| end.since(warmup))),
         links: links.plans,
         flows,
         traffic,
@@ -195,9 +202,8 @@ fn list<'n>(reader: &mut Reader<'_>, top: &Fields<'n>, name: &str) -> &'n [Node]
     }
 }
 
-/// The queue of a link that names none.
-fn default_queue() -> Choice {
-    let entry = &aqm::fifo::ENTRY;
+/// What stands where nothing is named.
+fn default_choice<B>(entry: &Entry<B>) -> Choice {
     Choice {
         algorithm: Algorithm::Known {
             name: entry.name,
@@ -262,7 +268,7 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
             None => None,
         };
         // So has one that is wrong: it keeps its name, so that routes find it.
-        let queue = queue.unwrap_or_else(default_queue);
+        let queue = queue.unwrap_or_else(|| default_choice(&aqm::fifo::ENTRY));
         let schedule = fields.item("schedule");
         let schedule = schedule.and_then(|item| reader.schedule(item));
         if fields.bool("both_directions") == Some(true) {
@@ -352,6 +358,21 @@ fn stack(fields: &Fields<'_>, base: Option<&TcpPlan>) -> TcpPlan {
                     "split-delayed" => SceReceiver::SplitDelayed,
                     "dither" => SceReceiver::Dither,
                     _ => SceReceiver::Auto,
+                }
+            }
+            ("ecn_feedback", Some(Value::Word(word))) => {
+                tcp.ecn_feedback = match word {
+                    "accecn" => EcnFeedback::AccEcn,
+                    "rfc3168" => EcnFeedback::Rfc3168,
+                    "none" => EcnFeedback::None,
+                    _ => EcnFeedback::Auto,
+                }
+            }
+            ("accecn_option", Some(Value::Word(word))) => {
+                tcp.accecn_option = match word {
+                    "off" => AccEcnOption::Off,
+                    "minimum" => AccEcnOption::Minimum,
+                    _ => AccEcnOption::Full,
                 }
             }
             (name, Some(_)) => unreachable!("[tcp] {name} is read as the kind its key declares"),
@@ -527,6 +548,7 @@ fn flows(
     context: &mut Context<'_>,
     budget: &mut Budget,
     origin: &mut Vec<u32>,
+    classes: &mut Classes,
 ) -> Vec<FlowPlan> {
     let mut flows = Vec::new();
     for (index, (node, name)) in nodes.iter().zip(names).enumerate() {
@@ -541,38 +563,16 @@ fn flows(
         let count = budget.take(reader, &fields);
         let (start, stop) = times(reader, &fields, context.duration);
         let (route, back) = way(reader, &fields, route, context.links);
-        let tcp = match fields.item("tcp") {
-            Some(item) => {
-                let inner = reader.fields(&item.node, &keys::TCP, "tcp", bdp);
-                let tcp = stack(&inner, Some(context.tcp));
-                check_window(reader, &inner, &tcp);
-                tcp
-            }
-            None => context.tcp.clone(),
-        };
+        let tcp = stack_of(reader, &fields, context.tcp, bdp);
         let Some(choice) = cc else { continue };
-        let need = || {
-            let (name, options) = choice.algorithm.known().filter(|_| choice.right)?;
-            Some((registry::find(cc::ENTRIES, name)?.build)(options).ecn_need())
-        };
-        let need = need().unwrap_or(EcnNeed::Optional);
-        let ecn = fields.bool("ecn").unwrap_or(need != EcnNeed::Optional);
-        if need == EcnNeed::Sce && !ecn {
-            let name = choice.algorithm.name();
-            reader.problem(
-                Problem::new(
-                    fields.span_of("ecn"),
-                    format!("{name} answers SCE marks, which only packets with ECN can bear"),
-                )
-                .expected("ecn = true, or no ecn key"),
-            );
-        }
-        if choice.right {
-            check_abe(reader, &fields, &choice.algorithm, ecn);
-        }
+        let ecn = fields
+            .item("ecn")
+            .map(|item| (fields.bool("ecn"), item.node.span));
+        let ecn = ecn_of(reader, &choice, &tcp, ecn, &fields);
         let bytes: Option<Bytes> = fields.bytes("bytes");
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
         let (hosts, dscp) = hosts(reader, &fields);
+        let class = class(reader, &fields, &route, context.links, classes);
         origin.extend((0..count).map(|_| index as u32));
         flows.extend(numbered(name, count).map(|name| FlowPlan {
             name,
@@ -588,20 +588,82 @@ fn flows(
             tcp: tcp.clone(),
             hosts: hosts.clone(),
             dscp,
+            class: class.clone(),
         }));
     }
     flows
 }
 
+/// The stack of a flow: that of all, but for its own keys.
+fn stack_of(reader: &mut Reader<'_>, fields: &Fields<'_>, base: &TcpPlan, bdp: Bdp) -> TcpPlan {
+    let Some(item) = fields.item("tcp") else {
+        return base.clone();
+    };
+    let inner = reader.fields(&item.node, &keys::TCP, "tcp", bdp);
+    let tcp = stack(&inner, Some(base));
+    check_window(reader, &inner, &tcp);
+    tcp
+}
+
+/// Whether ECN is negotiated: as `given` with its place, or as the congestion control needs it.
+fn ecn_of(
+    reader: &mut Reader<'_>,
+    choice: &Choice,
+    tcp: &TcpPlan,
+    given: Option<(Option<bool>, Span)>,
+    fields: &Fields<'_>,
+) -> bool {
+    let need = || {
+        let (name, options) = choice.algorithm.known().filter(|_| choice.right)?;
+        Some((registry::find(cc::ENTRIES, name)?.build)(options).ecn_need())
+    };
+    let need = need().unwrap_or(EcnNeed::Optional);
+    let (ecn, at) = given.unwrap_or((None, fields.span));
+    let ecn = ecn.unwrap_or(need != EcnNeed::Optional);
+    if need == EcnNeed::Sce && !ecn {
+        let name = choice.algorithm.name();
+        reader.problem(
+            Problem::new(
+                at,
+                format!("{name} answers SCE marks, which only packets with ECN can bear"),
+            )
+            .expected("ecn = true, or no ecn key"),
+        );
+    }
+    if choice.right {
+        check_abe(reader, fields, &choice.algorithm, ecn, at);
+    }
+    // ESCE has become a bit of the counter of Accurate ECN.
+    let accurate = need == EcnNeed::Accurate || tcp.ecn_feedback == EcnFeedback::AccEcn;
+    let sce =
+        need == EcnNeed::Sce || !matches!(tcp.sce_receiver, SceReceiver::Auto | SceReceiver::Off);
+    if ecn && accurate && sce {
+        reader.problem(
+            Problem::new(
+                fields.span_of("cc"),
+                "Accurate ECN has no bit left to echo SCE marks",
+            )
+            .expected("a flow with one of both: ecn_feedback = \"accecn\", or SCE"),
+        );
+    }
+    ecn
+}
+
 /// A factor for ECN-Echo (ABE, RFC 8511) needs ECN, and is meant to be the gentler one.
-fn check_abe(reader: &mut Reader<'_>, fields: &Fields<'_>, algorithm: &Algorithm, ecn: bool) {
+fn check_abe(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    algorithm: &Algorithm,
+    ecn: bool,
+    at: Span,
+) {
     let Some((name, loss, marks)) = abe::factors(algorithm) else {
         return;
     };
     if !ecn {
         reader.problem(
             Problem::new(
-                fields.span_of("ecn"),
+                at,
                 format!("beta_ecn of {name} answers CE marks, which a flow without ECN never gets"),
             )
             .expected("ecn = true, or no beta_ecn"),
@@ -621,6 +683,35 @@ fn check_abe(reader: &mut Reader<'_>, fields: &Fields<'_>, algorithm: &Algorithm
     }
 }
 
+/// The connections of a source that has some; `options` are those of its kind.
+fn connections(
+    reader: &mut Reader<'_>,
+    (fields, table): (&Fields<'_>, &Table),
+    options: &Options,
+    back: Vec<u32>,
+    base: &TcpPlan,
+    bdp: Bdp,
+) -> ConnectionsPlan {
+    let choice = fields
+        .item("cc")
+        .and_then(|item| reader.choice(Registry::Cc, "cc", &item.node, bdp));
+    let choice = choice.unwrap_or_else(|| default_choice(&cc::cubic::ENTRY));
+    let tcp = stack_of(reader, fields, base, bdp);
+    let given = match options.get("ecn") {
+        Some(Value::Bool(ecn)) => Some(*ecn),
+        _ => None,
+    };
+    let ecn = table.item("ecn").map(|item| (given, item.node.span));
+    ConnectionsPlan {
+        ecn: ecn_of(reader, &choice, &tcp, ecn, fields),
+        cc: choice.algorithm,
+        module: choice.module,
+        back,
+        tcp,
+        limit: options.int("limit") as u32,
+    }
+}
+
 fn traffic(
     reader: &mut Reader<'_>,
     nodes: &[Node],
@@ -628,6 +719,7 @@ fn traffic(
     context: &Context<'_>,
     budget: &mut Budget,
     origin: &mut Vec<u32>,
+    classes: &mut Classes,
 ) -> Vec<TrafficPlan> {
     let own: Vec<&str> = keys::TRAFFIC.keys.iter().map(|key| key.name).collect();
     let mut sources = Vec::new();
@@ -638,7 +730,7 @@ fn traffic(
         let fields = reader.fields(node, &keys::TRAFFIC, "[[traffic]]", bdp);
         let count = budget.take(reader, &fields);
         let (start, stop) = times(reader, &fields, context.duration);
-        let (route, _) = way(reader, &fields, route, context.links);
+        let (route, back) = way(reader, &fields, route, context.links);
         let chosen = fields.item("kind").and_then(|item| {
             let kind = reader.string(item, KeyKind::Word(Registry::Traffic))?;
             reader.entry(Registry::Traffic, kind, item.node.span)
@@ -649,8 +741,29 @@ fn traffic(
         let choice = reader.known(Registry::Traffic, entry, table, &own, node.span, bdp);
         let options = choice.algorithm.known().map(|known| known.1.clone());
         let options = options.unwrap_or_default();
+        let connections = traffic::connects(entry.name).then(|| {
+            let back = back.clone();
+            Box::new(connections(
+                reader,
+                (&fields, table),
+                &options,
+                back,
+                context.tcp,
+                bdp,
+            ))
+        });
+        if connections.is_none() {
+            for item in keys::OF_CONNECTIONS
+                .iter()
+                .filter_map(|key| fields.item(key))
+            {
+                let message = format!("\"{}\" is a key of web, not of {}", item.key, entry.name);
+                reader.problem(Problem::new(item.key_span, message));
+            }
+        }
         let rtt = fields.time("rtt").unwrap_or(context.rtt);
         let (hosts, dscp) = hosts(reader, &fields);
+        let class = class(reader, &fields, &route, context.links, classes);
         origin.extend((0..count).map(|_| index as u32));
         sources.extend(numbered(name, count).map(|name| TrafficPlan {
             name,
@@ -660,11 +773,47 @@ fn traffic(
             stop,
             rtt,
             route: route.clone(),
+            connections: connections.clone(),
             hosts: hosts.clone(),
             dscp,
+            class: class.clone(),
         }));
     }
     sources
+}
+
+/// The classes so far, with the link of their members.
+type Classes = HashMap<String, u32>;
+
+/// The class of a flow or source that takes this way.
+fn class(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    route: &[u32],
+    links: &Links,
+    classes: &mut Classes,
+) -> Option<String> {
+    let item = fields.item("class")?;
+    let name = reader.string(item, KeyKind::Class)?.to_owned();
+    if !reader.check_class(&name, item.node.span) {
+        return None;
+    }
+    // Without a link the route is wrong, which is said already.
+    let link = *route.first()?;
+    let first = *classes.entry(name.clone()).or_insert(link);
+    if first != link {
+        let of = |link: u32| links.plans.get(link as usize).map_or("", |l| &l.name);
+        let problem = format!(
+            "class \"{name}\" has members that begin at link \"{}\", and this one at \"{}\"",
+            of(first),
+            of(link)
+        );
+        reader.problem(
+            Problem::new(item.node.span, problem)
+                .expected("one first link for all members of a class, or another class"),
+        );
+    }
+    Some(name)
 }
 
 /// The hosts of a flow or source, and its DSCP.
@@ -857,7 +1006,7 @@ fn check_host_jitter(
     }
 }
 
-fn record(reader: &mut Reader<'_>, top: &Fields<'_>) -> RecordPlan {
+fn record(reader: &mut Reader<'_>, top: &Fields<'_>, measured: Option<Time>) -> RecordPlan {
     let fields = table(reader, top, "record", &keys::RECORD);
     let series = match fields.item("series") {
         None => SeriesMode::Interval,
@@ -874,11 +1023,27 @@ fn record(reader: &mut Reader<'_>, top: &Fields<'_>) -> RecordPlan {
             }
         },
     };
+    let statistics = fields.time("statistics").unwrap_or_default();
+    let most = measured.filter(|time| *time > Time::ZERO);
+    if let Some(item) = fields.item("statistics")
+        && statistics > Time::ZERO
+        && (statistics < SHORTEST_SAMPLE || most.is_some_and(|most| statistics > most))
+    {
+        let most = most.map_or("the measured time".to_owned(), |most| {
+            format!("the measured time, {most}")
+        });
+        reader.wrong(
+            "statistics",
+            &item.node,
+            format!("0s, or a time from {SHORTEST_SAMPLE} to {most}"),
+        );
+    }
     RecordPlan {
         interval: fields.time("interval").unwrap_or_default(),
         series,
         events: fields.bool("events").unwrap_or_default(),
         packets: fields.bool("packets").unwrap_or_default(),
         captures: fields.bool("captures").unwrap_or(true),
+        statistics,
     }
 }

@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, Pacing, Plan, RatePlan, ReceiveBuffer, SceReceiver,
-    SeriesMode, TcpPlan, TrafficPlan,
+    AccEcnOption, Algorithm, ConnectionsPlan, EcnFeedback, FlowPlan, Growth, LinkMode, Pacing,
+    Plan, RatePlan, ReceiveBuffer, SceReceiver, SeriesMode, TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::{Kind, Opt, Options, Value};
+use tailback_engine::units::Time;
 
 use crate::keys::Registry;
 
@@ -49,7 +50,7 @@ pub(crate) fn canonical(plan: &Plan) -> String {
         same_source,
         source_json,
     );
-    let whole = json!({
+    let mut whole = json!({
         "version": VERSION,
         "duration": plan.duration.0,
         "warmup": plan.warmup.0,
@@ -72,6 +73,10 @@ pub(crate) fn canonical(plan: &Plan) -> String {
             "captures": plan.record.captures,
         },
     });
+    // Left out where it is not asked for: such runs keep their names.
+    if plan.record.statistics > Time::ZERO {
+        whole["record"]["statistics"] = json!(plan.record.statistics.0);
+    }
     let mut text = String::new();
     write_sorted(&whole, &mut text);
     text
@@ -252,9 +257,10 @@ fn same_flow(a: &FlowPlan, b: &FlowPlan) -> bool {
         tcp,
         hosts,
         dscp,
+        class,
     } = a;
     (*ecn, *start, *stop, *bytes, *rtt) == (b.ecn, b.start, b.stop, b.bytes, b.rtt)
-        && (hosts, *dscp) == (&b.hosts, b.dscp)
+        && (hosts, *dscp, class) == (&b.hosts, b.dscp, &b.class)
         && *cc == b.cc
         && *module == b.module
         && *route == b.route
@@ -271,13 +277,16 @@ fn same_source(a: &TrafficPlan, b: &TrafficPlan) -> bool {
         stop,
         rtt,
         route,
+        connections,
         hosts,
         dscp,
+        class,
     } = a;
     (*kind, *start, *stop, *rtt) == (b.kind, b.start, b.stop, b.rtt)
-        && (hosts, *dscp) == (&b.hosts, b.dscp)
+        && (hosts, *dscp, class) == (&b.hosts, b.dscp, &b.class)
         && *options == b.options
         && *route == b.route
+        && *connections == b.connections
 }
 
 fn object(json: Json) -> Map<String, Json> {
@@ -299,17 +308,30 @@ fn flow_json(flow: &FlowPlan) -> Map<String, Json> {
         "back": flow.back,
         "tcp": tcp_json(&flow.tcp),
     }));
-    hosts_json(&mut map, flow.hosts.as_ref(), flow.dscp);
+    late_json(
+        &mut map,
+        flow.hosts.as_ref(),
+        flow.dscp,
+        flow.class.as_deref(),
+    );
     map
 }
 
-/// Hosts and DSCP, where they are not the defaults.
-fn hosts_json(map: &mut Map<String, Json>, hosts: Option<&[String; 2]>, dscp: u8) {
+/// Hosts, DSCP and class, where they are not the defaults.
+fn late_json(
+    map: &mut Map<String, Json>,
+    hosts: Option<&[String; 2]>,
+    dscp: u8,
+    class: Option<&str>,
+) {
     if let Some(hosts) = hosts {
         map.insert("hosts".to_owned(), json!(hosts));
     }
     if dscp > 0 {
         map.insert("dscp".to_owned(), json!(dscp));
+    }
+    if let Some(class) = class {
+        map.insert("class".to_owned(), json!(class));
     }
 }
 
@@ -328,6 +350,8 @@ fn tcp_json(tcp: &TcpPlan) -> Json {
         initial_ssthresh,
         rcvbuf,
         sce_receiver,
+        ecn_feedback,
+        accecn_option,
         pacing_ss_ratio,
         pacing_ca_ratio,
     } = tcp;
@@ -361,6 +385,17 @@ fn tcp_json(tcp: &TcpPlan) -> Json {
             SceReceiver::SplitDelayed => "split-delayed",
             SceReceiver::Dither => "dither",
         },
+        "ecn_feedback": match ecn_feedback {
+            EcnFeedback::Auto => "auto",
+            EcnFeedback::AccEcn => "accecn",
+            EcnFeedback::Rfc3168 => "rfc3168",
+            EcnFeedback::None => "none",
+        },
+        "accecn_option": match accecn_option {
+            AccEcnOption::Off => "off",
+            AccEcnOption::Minimum => "minimum",
+            AccEcnOption::Full => "full",
+        },
         "pacing_ss_ratio": pacing_ss_ratio,
         "pacing_ca_ratio": pacing_ca_ratio,
     })
@@ -374,6 +409,27 @@ fn source_json(source: &TrafficPlan) -> Map<String, Json> {
         "rtt": source.rtt.0,
         "route": source.route,
     }));
-    hosts_json(&mut map, source.hosts.as_ref(), source.dscp);
+    if let Some(connections) = &source.connections {
+        let ConnectionsPlan {
+            cc,
+            module,
+            ecn,
+            back,
+            tcp,
+            // One of its options.
+            limit: _,
+        } = connections.as_ref();
+        let module = module.as_deref();
+        map.insert("cc".to_owned(), algorithm(Registry::Cc, cc, module));
+        map.insert("ecn".to_owned(), json!(ecn));
+        map.insert("back".to_owned(), json!(back));
+        map.insert("tcp".to_owned(), tcp_json(tcp));
+    }
+    late_json(
+        &mut map,
+        source.hosts.as_ref(),
+        source.dscp,
+        source.class.as_deref(),
+    );
     map
 }

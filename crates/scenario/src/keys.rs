@@ -29,6 +29,8 @@ pub(crate) enum KeyKind {
     Text,
     /// The name of a link, flow or source.
     Name,
+    /// The name of a class of flows.
+    Class,
     /// A constant rate, steps or a trace.
     Rate,
     /// An entry of a registry: its name, or a table with its name and options.
@@ -250,7 +252,11 @@ pub(crate) static ROOT: TableDef = TableDef {
         optional("tcp", KeyKind::Table(&TCP), "The TCP stack of all flows."),
         optional("record", KeyKind::Table(&RECORD), "What is recorded."),
         optional("flows", KeyKind::List(&FLOW), "TCP flows."),
-        optional("traffic", KeyKind::List(&TRAFFIC), "Unresponsive traffic."),
+        optional(
+            "traffic",
+            KeyKind::List(&TRAFFIC),
+            "Traffic besides flows: unresponsive UDP, or short TCP connections.",
+        ),
         optional(
             "sweep",
             KeyKind::Sweep,
@@ -429,6 +435,18 @@ pub(crate) static TCP: TableDef = TableDef {
             "How the receiver tells the sender of SCE marks (ECT(1) where ECT(0) was sent): by an ACK of its own for what came before a change and one at once for what brought it (\"split\"; \"split-delayed\": the latter is delayed, as in some versions of the SCE kernels), by setting ESCE on as many segments' ACKs as were marked (\"dither\"), or not at all; \"auto\": \"split\" if the congestion control is one of SCE, else \"off\".",
         ),
         new_key(
+            "ecn_feedback",
+            word(&["auto", "accecn", "rfc3168", "none"]),
+            "auto",
+            "How the receiver tells the sender of CE: by Accurate ECN (\"accecn\", RFC 9768), as RFC 3168 has it, or not at all, being without ECN (\"none\"); \"auto\": what the congestion control asks for, Accurate ECN for prague, an echo of each packet for DCTCP, else RFC 3168. What needs Accurate ECN and does not find it does without ECN.",
+        ),
+        new_key(
+            "accecn_option",
+            word(&["off", "minimum", "full"]),
+            "full",
+            "When the receiver sends the option of Accurate ECN, 4 to 12 bytes: never, after CE and three times in a round trip, or on every ACK: Linux tcp_ecn_option 0, 1 and 2.",
+        ),
+        new_key(
             "pacing_ss_ratio",
             int(1, 1_000),
             "200",
@@ -472,6 +490,12 @@ pub(crate) static RECORD: TableDef = TableDef {
             BOOL,
             "true",
             "Whether the kernel engine captures packets at all, from which it takes the delay of each packet, and drops and marks by flow; without effect in the simulator.",
+        ),
+        new_key(
+            "statistics",
+            ANY_TIME,
+            "0s",
+            "Distance of the samples, from the warm-up on, that statistics of classes are taken of (rate, window, utilisation, marks and drops), and of the utilisation of each link; from 1ms to the measured time, \"0s\": none.",
         ),
     ],
 };
@@ -545,6 +569,14 @@ pub(crate) static FLOW: TableDef = TableDef {
             "0",
             "Differentiated services codepoint of all its packets, ACKs included.",
         ),
+        Key {
+            since: "0.2",
+            ..optional(
+                "class",
+                KeyKind::Class,
+                "A class of flows, by a name of one's own: its members are also counted together, at the first link of their route, which is the same for all; default: none.",
+            )
+        },
         optional(
             "tcp",
             KeyKind::Table(&TCP),
@@ -555,7 +587,7 @@ pub(crate) static FLOW: TableDef = TableDef {
 
 pub(crate) static TRAFFIC: TableDef = TableDef {
     label: "[[traffic]]",
-    doc: "Unresponsive traffic; the options of its kind stand beside these keys.",
+    doc: "Traffic besides flows: unresponsive UDP, or short TCP connections; the options of its kind stand beside these keys.",
     flat: Some(Registry::Traffic),
     keys: &[
         required(
@@ -574,8 +606,17 @@ pub(crate) static TRAFFIC: TableDef = TableDef {
             "1",
             "How many; several are named NAME/1, NAME/2, ...",
         ),
-        key("start", ANY_TIME, "0s", "First packet not before."),
-        optional("stop", ANY_TIME, "No packet from then on."),
+        key(
+            "start",
+            ANY_TIME,
+            "0s",
+            "First packet (of web: request) not before.",
+        ),
+        optional(
+            "stop",
+            ANY_TIME,
+            "No packet (of web: no request) from then on.",
+        ),
         optional(
             "rtt",
             POSITIVE_TIME,
@@ -606,8 +647,43 @@ pub(crate) static TRAFFIC: TableDef = TableDef {
             "0",
             "Differentiated services codepoint of its packets.",
         ),
+        Key {
+            since: "0.2",
+            ..optional(
+                "class",
+                KeyKind::Class,
+                "A class of flows and sources, as of [[flows]]; default: none.",
+            )
+        },
+        Key {
+            since: "0.2",
+            ..optional(
+                "cc",
+                KeyKind::Entry(Registry::Cc),
+                "Of web: the congestion control of its servers, as of a flow; default: cubic.",
+            )
+        },
+        Key {
+            since: "0.2",
+            ..optional(
+                "tcp",
+                KeyKind::Table(&TCP),
+                "Of web: single keys of [tcp] for its connections.",
+            )
+        },
+        Key {
+            since: "0.2",
+            ..optional(
+                "back",
+                KeyKind::Route,
+                "Of web: links that its requests and ACKs pass; default: the NAME.back of the route's links, in reverse order.",
+            )
+        },
     ],
 };
+
+/// Keys of [`TRAFFIC`] that only sources of TCP connections have.
+pub(crate) const OF_CONNECTIONS: [&str; 3] = ["cc", "tcp", "back"];
 
 pub(crate) static ASSERT: TableDef = TableDef {
     label: "[[assert]]",

@@ -1,6 +1,7 @@
 //! How much memory a run needs, before it is begun.
 
 use tailback_engine::plan::{Plan, RatePlan, SeriesMode};
+use tailback_engine::units::Time;
 
 use crate::Scenario;
 use crate::diagnostic::{Diagnostic, Problem};
@@ -10,8 +11,12 @@ use crate::tree::Span;
 /// counters (4 KiB), and a histogram of round-trip times of four blocks of
 /// 8 KiB.
 const FLOW: u64 = 36 << 10;
-/// An unresponsive source.
+/// A source of traffic.
 const SOURCE: u64 = 2 << 10;
+/// A place for a connection of a source, and its counters at each link.
+const PLACE: u64 = 256;
+/// A request, as long as it is kept: when it was done, size and time taken.
+const REQUEST: u64 = 48;
 /// A link: queue, sink and a histogram of delays of ten blocks.
 const LINK: u64 = 88 << 10;
 /// A segment on its way: 64 bytes in a queue or pipe, as much for its
@@ -20,6 +25,12 @@ const LINK: u64 = 88 << 10;
 const SEGMENT: u64 = 384;
 /// A row of a series: key, time and value, and the growth of its columns.
 const ROW: u64 = 40;
+/// A class of flows: a histogram of delays of ten blocks.
+const CLASS: u64 = 84 << 10;
+/// A sample for statistics of a class, of a link, of a flow.
+const CLASS_SAMPLE: u64 = 48;
+const LINK_SAMPLE: u64 = 24;
+const FLOW_SAMPLE: u64 = 40;
 /// The program itself.
 const BASE: u64 = 16 << 20;
 
@@ -33,6 +44,19 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         .saturating_add(flows.saturating_mul(FLOW))
         .saturating_add(sources.saturating_mul(SOURCE))
         .saturating_add(links.saturating_mul(LINK));
+    for source in plan.traffic.iter().filter(|s| s.connections.is_some()) {
+        let places = u64::from(source.connections.as_ref().map_or(0, |c| c.limit));
+        // A third more than the mean, and as many rows.
+        let requests = plan.duration.0 / source.options.time("arrival").0.max(1) / 3 * 4;
+        let row = if plan.record.series == SeriesMode::Off {
+            0
+        } else {
+            2 * ROW
+        };
+        bytes = bytes
+            .saturating_add(places.saturating_mul(PLACE * (1 + links)))
+            .saturating_add(requests.saturating_mul(REQUEST + row));
+    }
 
     // Segments: what the path and a queue of as much again hold, but no more
     // than the receive windows, and an initial window for each flow.
@@ -67,6 +91,16 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
             rows.min(tailback_record::series::MAX_ROWS as u64)
                 .saturating_mul(ROW),
         );
+    }
+    let classes: Vec<_> = (0..links as u32).map(|i| plan.classes_at(i)).collect();
+    let classes = classes.iter().flatten();
+    let members: u64 = classes.clone().map(|class| class.flows.len() as u64).sum();
+    let classes = classes.count() as u64;
+    bytes = bytes.saturating_add(classes.saturating_mul(CLASS));
+    if plan.record.statistics > Time::ZERO {
+        let intervals = plan.duration.since(plan.warmup).0 / plan.record.statistics.0;
+        let each = classes * CLASS_SAMPLE + links * LINK_SAMPLE + members * FLOW_SAMPLE;
+        bytes = bytes.saturating_add(intervals.saturating_mul(each));
     }
     let traces: u64 = plan
         .links

@@ -167,6 +167,9 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
         KeyKind::Text => "a text in quotes".to_owned(),
         KeyKind::Hosts => "the names of two hosts, [\"a\", \"b\"]".to_owned(),
         KeyKind::Name => "a name of letters, digits, \"_\", \"-\" and \"+\"".to_owned(),
+        KeyKind::Class => {
+            "a name of 1 to 32 letters, digits, \"_\", \"-\" and \"+\"".to_owned()
+        }
         KeyKind::Rate => {
             "a rate such as \"100Mbit\", { steps = [[\"0s\", \"50Mbit\"], ...] } or { trace = \"file\" }"
                 .to_owned()
@@ -185,6 +188,12 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
         KeyKind::Table(_) | KeyKind::Map(_) | KeyKind::Sweep => "a table".to_owned(),
         KeyKind::List(def) => format!("tables, each under {}", def.label),
     }
+}
+
+/// Whether a text can be a name, of at most so many characters.
+fn is_name(text: &str, most: usize) -> bool {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+');
+    !text.is_empty() && text.chars().count() <= most && text.chars().all(fits)
 }
 
 fn plain_expectation(kind: Kind) -> String {
@@ -452,11 +461,20 @@ impl<'a> Reader<'a> {
 
     /// Checks the name of a link, flow or source.
     pub fn check_name(&mut self, name: &str, span: Span) -> bool {
-        let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+');
-        let good = !name.is_empty() && name.chars().count() <= 64 && name.chars().all(fits);
+        let good = is_name(name, 64);
         if !good {
             let problem = Problem::new(span, format!("\"{}\" cannot be a name", shorten(name)));
             self.problem(problem.expected("1 to 64 letters, digits, \"_\", \"-\" and \"+\""));
+        }
+        good
+    }
+
+    /// The same for a class: a shorter name, since those of series contain it.
+    pub fn check_class(&mut self, name: &str, span: Span) -> bool {
+        let good = is_name(name, 32);
+        if !good {
+            let problem = format!("\"{}\" cannot be the name of a class", shorten(name));
+            self.problem(Problem::new(span, problem).expected(expectation(KeyKind::Class)));
         }
         good
     }

@@ -4,9 +4,10 @@
 
 use serde_json::{Map, Value as Json, json};
 use tailback_engine::registry::{Kind, Opt};
+use tailback_engine::traffic;
 use tailback_engine::units::Time;
 
-use crate::keys::{Key, KeyKind, METRICS, ROOT, Registry, TableDef};
+use crate::keys::{Key, KeyKind, METRICS, OF_CONNECTIONS, ROOT, Registry, TableDef};
 
 const NUMBER: &str = r"\d+\.?\d*|\.\d+";
 
@@ -71,6 +72,7 @@ fn key_schema(key: &Key) -> Json {
             "uniqueItems": true,
         }),
         KeyKind::Name => json!({ "type": "string", "minLength": 1, "maxLength": 64 }),
+        KeyKind::Class => json!({ "type": "string", "minLength": 1, "maxLength": 32 }),
         KeyKind::Rate => rate(),
         KeyKind::Entry(registry) => entry(registry),
         KeyKind::Word(registry) => names(registry),
@@ -129,6 +131,11 @@ fn list_item(def: &'static TableDef) -> Json {
             let mut shape = table(def, entry.options);
             insert(&mut shape, "description", json!(entry.doc));
             if let Some(Json::Object(properties)) = shape.get_mut("properties") {
+                if !traffic::connects(entry.name) {
+                    OF_CONNECTIONS
+                        .iter()
+                        .for_each(|key| _ = properties.remove(*key));
+                }
                 properties.insert(
                     registry.name_key().to_owned(),
                     json!({ "const": entry.name }),

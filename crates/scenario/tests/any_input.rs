@@ -282,7 +282,8 @@ fn options_do_not_hide_keys() {
     }
     for entry in traffic::ENTRIES {
         let keys = [
-            "kind", "name", "count", "start", "stop", "rtt", "route", "reverse",
+            "kind", "name", "count", "start", "stop", "rtt", "route", "reverse", "hosts", "dscp",
+            "cc", "tcp", "back",
         ];
         none(entry.options, &keys, entry.name);
     }

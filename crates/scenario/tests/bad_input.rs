@@ -202,9 +202,9 @@ zzz = 1
         f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "warmup"?
         f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "bottleneck"?
         f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service, schedule; did you mean "queue"?
-        f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, tcp; did you mean "start"?
-        f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack, initial_ssthresh, rcvbuf, sce_receiver, pacing_ss_ratio, pacing_ca_ratio; did you mean "initial_cwnd"?
-        f.toml:14:1: unknown key "zzz" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack, initial_ssthresh, rcvbuf, sce_receiver, pacing_ss_ratio, pacing_ca_ratio
+        f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, class, tcp; did you mean "start"?
+        f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack, initial_ssthresh, rcvbuf, sce_receiver, ecn_feedback, accecn_option, pacing_ss_ratio, pacing_ca_ratio; did you mean "initial_cwnd"?
+        f.toml:14:1: unknown key "zzz" in tcp; expected one of mss, header, initial_cwnd, min_rto, delack, timestamps, rwnd, pacing, growth, quickack, initial_ssthresh, rcvbuf, sce_receiver, ecn_feedback, accecn_option, pacing_ss_ratio, pacing_ca_ratio
         "#,
     );
 }
@@ -323,6 +323,73 @@ fn zero_and_negative_rates() {
 }
 
 #[test]
+fn requests_and_periods() {
+    check(
+        r#"duration = "60s"
+[bottleneck]
+rate = "1Mbit"
+[[traffic]]
+kind = "web"
+alpha = 0
+arrival = "0s"
+limit = 0
+cc = "cubik"
+tcp = { mss = 14 }
+back = ["elsewhere"]
+[[traffic]]
+kind = "web"
+name = "large"
+alpha = -0.9
+min = "2mb"
+max = 5000
+ecn = "ect0"
+[[traffic]]
+kind = "web"
+name = "larger"
+min = "2mb"
+[[traffic]]
+kind = "web"
+name = "largest"
+max = "100gb"
+[[traffic]]
+kind = "web"
+name = "sce"
+cc = "reno-sce"
+ecn = false
+[[traffic]]
+kind = "cbr"
+cc = "reno"
+tcp = { mss = 1000 }
+[[traffic]]
+kind = "on-off"
+on = "0s"
+off = "-1s"
+on_distribution = "uniform"
+alpha = 2
+"#,
+        r#"
+        f.toml:6:9: wrong value 0 for "alpha"; expected a number from 0.01 to 100
+        f.toml:7:11: wrong value "0s" for "arrival"; expected a time of at least 100us
+        f.toml:8:9: wrong value 0 for "limit"; expected a whole number from 1 to 10000
+        f.toml:9:6: unknown congestion control "cubik"; expected one of {controls}; did you mean "cubic"?
+        f.toml:10:15: wrong value 14 for "mss"; expected a whole number from 64 to 65000
+        f.toml:11:9: there is no link named "elsewhere"; expected one of bottleneck
+        f.toml:15:9: wrong value -0.9 for "alpha"; expected a number from 0.01 to 100
+        f.toml:18:7: wrong value "ect0" for "ecn"; expected true or false
+        f.toml:22:7: "min" of web: 2097152 bytes are more than max, 1000000 bytes
+        f.toml:26:7: "max" of web: 107374182400 bytes are more than 10000000000
+        f.toml:31:7: reno-sce answers SCE marks, which only packets with ECN can bear; expected ecn = true, or no ecn key
+        f.toml:34:1: "cc" is a key of web, not of cbr
+        f.toml:35:1: "tcp" is a key of web, not of cbr
+        f.toml:38:6: wrong value "0s" for "on"; expected a time of at least 1us
+        f.toml:39:7: wrong value "-1s" for "off"; expected a time of at least 1us
+        f.toml:40:19: wrong value "uniform" for "on_distribution"; expected one of exponential, constant
+        f.toml:41:1: "alpha" is an option of web, not of on-off; expected one of kind, name, count, start, stop, rtt, route, reverse, hosts, dscp, class, cc, tcp, back, {options of on-off}
+        "#,
+    );
+}
+
+#[test]
 fn options_of_another() {
     check(
         r#"duration = "60s"
@@ -342,7 +409,7 @@ packetsize = 5
         f.toml:4:40: red has no option "limt"; expected one of {options of red}; did you mean "limit"?
         f.toml:6:23: reno has no option "bta"; expected one of {options of reno}; did you mean "beta"?
         f.toml:8:8: unknown kind of traffic "cbrr"; expected one of {kinds}; did you mean "cbr"?
-        f.toml:11:1: cbr has no option "packetsize"; expected one of kind, name, count, start, stop, rtt, route, reverse, hosts, dscp, {options of cbr}; did you mean "packet_size"?
+        f.toml:11:1: cbr has no option "packetsize"; expected one of kind, name, count, start, stop, rtt, route, reverse, hosts, dscp, class, cc, tcp, back, {options of cbr}; did you mean "packet_size"?
         "#,
     );
     check(
@@ -371,6 +438,80 @@ cc = { beta = 0.5 }
         r#"
         f.toml:4:9: "aqm" is missing in "queue"; expected a queue discipline in quotes
         f.toml:6:6: "name" is missing in "cc"; expected a congestion control in quotes
+        "#,
+    );
+}
+
+/// A scenario with a DualPI2 or PI2 of these options.
+fn dual(aqm: &str, options: &str) -> String {
+    format!(
+        "duration = \"5s\"\n[bottleneck]\nrate = \"10Mbit\"\n[bottleneck.queue]\naqm = \"{aqm}\"\n{options}\n[path]\nrtt = \"10ms\"\n[[flows]]\ncc = \"cubic\"\n"
+    )
+}
+
+#[test]
+fn dualpi2_that_cannot_be() {
+    check(
+        &dual(
+            "dualpi2",
+            "coupling_factor = 0\ntarget = \"0ms\"\nclassic_protection = 101\nalpha = 0\nbeta = 8388608\ntupdate = \"0s\"",
+        ),
+        r#"
+        f.toml:6:19: wrong value 0 for "coupling_factor"; expected a whole number from 1 to 255
+        f.toml:7:10: wrong value "0ms" for "target"; expected a time of at least 1us
+        f.toml:8:22: wrong value 101 for "classic_protection"; expected a whole number from 0 to 100
+        f.toml:9:9: wrong value 0 for "alpha"; expected a number from 0.00390625 to 8388607
+        f.toml:10:8: wrong value 8388608 for "beta"; expected a number from 0.00390625 to 8388607
+        f.toml:11:11: wrong value "0s" for "tupdate"; expected a time of at least 1us
+        "#,
+    );
+    check(
+        &dual(
+            "dualpi2",
+            "coupling_factr = 2\nversion = \"linux-6.71\"\noverload = \"overflw\"\nlimit = \"0p\"\nmin_qlen_step = -1\nl_drop = 101",
+        ),
+        r#"
+        f.toml:6:1: dualpi2 has no option "coupling_factr"; expected one of {options of dualpi2}; did you mean "coupling_factor"?
+        f.toml:7:11: wrong value "linux-6.71" for "version"; expected one of linux-6.17, dualpi2-2019-02-21, dualpi2-2019-wrr-counter, dualpi2-2019-wrr-percent, dualpi2-2019-refactored; did you mean "linux-6.17"?
+        f.toml:8:12: wrong value "overflw" for "overload"; expected one of drop, overflow; did you mean "overflow"?
+        f.toml:9:9: wrong value "0p" for "limit"; expected a size greater than 0
+        f.toml:10:17: wrong value -1 for "min_qlen_step"; expected a whole number from 0 to 4294967295
+        f.toml:11:10: wrong value 101 for "l_drop"; expected a whole number from 0 to 100
+        "#,
+    );
+    check(
+        &dual("pi2", "target = \"0s\"\ncoupling_factor = 0\nalpha = -1"),
+        r#"
+        f.toml:6:10: wrong value "0s" for "target"; expected a time of at least 1us
+        f.toml:7:19: wrong value 0 for "coupling_factor"; expected a whole number from 1 to 255
+        f.toml:8:9: wrong value -1 for "alpha"; expected a number from 0.00390625 to 8388607
+        "#,
+    );
+}
+
+#[test]
+fn dualpi2_whose_options_exclude_one_another() {
+    check(
+        &dual(
+            "dualpi2",
+            "step_thresh = \"1kb\"\nl_drop = 0\noverload = \"drop\"\ntshift = \"40ms\"\nwrr_ratio = 10\nmax_rtt = \"100ms\"\ntarget = \"10ms\"",
+        ),
+        r#"
+        f.toml:6:15: "step_thresh" of dualpi2: the threshold is a sojourn time or a number of packets: expected "1ms" or "5p", for example
+        f.toml:7:10: "l_drop" of dualpi2: l_drop and overload say the same thing: expected one of them
+        f.toml:9:10: "tshift" of dualpi2: the scheduler "credit" has no use for it: expected it with "ts-fifo" or "wrr-counter"
+        f.toml:10:13: "wrr_ratio" of dualpi2: the scheduler "credit" has no use for it: expected it with "wrr-counter"
+        f.toml:12:10: "target" of dualpi2: max_rtt and typical_rtt derive it: expected either them or this
+        "#,
+    );
+    check(
+        &dual(
+            "dualpi2",
+            "version = \"dualpi2-2019-02-21\"\nwrr_ratio = 10\nmax_rtt = \"10ms\"\ntypical_rtt = \"20ms\"",
+        ),
+        r#"
+        f.toml:7:13: "wrr_ratio" of dualpi2: the scheduler "ts-fifo" has no use for it: expected it with "wrr-counter"
+        f.toml:9:15: "typical_rtt" of dualpi2: the typical round-trip time is above the largest: expected at most 10000us
         "#,
     );
 }
@@ -791,7 +932,7 @@ fn set_on_the_command_line() {
         --set flows.foo.rtt=3ms:1:7: there is no "foo" in flows; expected one of cubic, reno
         --set path.rtt=[1:1:12: unclosed array; expected `]`
         --set a..b=3:1:3: "a..b" is not a path; expected keys with dots between them, such as "bottleneck.rate" or "flows[0].rtt"
-        --set flows.reno.strt=1s:1:12: unknown key "strt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, tcp; did you mean "start"?
+        --set flows.reno.strt=1s:1:12: unknown key "strt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, class, tcp; did you mean "start"?
         --set bottleneck.queue.limit=64kb:1:24: wrong value "64kb" for "limit"; expected a number of packets such as "1000p"
         "#
         .replace("RATE", RATE),
@@ -1153,4 +1294,56 @@ fn unusual_but_allowed() {
     );
     let usual = load(text.replace("0.6", "0.7").as_bytes(), "f.toml", &[], None);
     assert!(usual.expect("it is right").warnings.is_empty());
+}
+
+#[test]
+fn classes() {
+    let text = r#"duration = "60s"
+warmup = "58s"
+[links.a]
+rate = "10Mbit"
+[links.b]
+rate = "10Mbit"
+[record]
+statistics = "3s"
+[[flows]]
+cc = "cubic"
+route = ["a"]
+class = ""
+[[flows]]
+cc = "reno"
+route = ["b", "a"]
+class = "L"
+[[flows]]
+cc = "dctcp"
+route = ["a"]
+class = 7
+[[traffic]]
+kind = "cbr"
+route = ["a", "b"]
+class = "L"
+[[traffic]]
+kind = "cbr"
+route = ["a"]
+class = "a class of more than 32 characters"
+[[traffic]]
+kind = "cbr"
+route = ["b"]
+class = "of/b"
+"#;
+    check(
+        text,
+        r#"
+        f.toml:8:14: wrong value "3s" for "statistics"; expected 0s, or a time from 1ms to the measured time, 2s
+        f.toml:12:9: "" cannot be the name of a class; expected a name of 1 to 32 letters, digits, "_", "-" and "+"
+        f.toml:20:9: wrong value 7 for "class"; expected a name of 1 to 32 letters, digits, "_", "-" and "+"
+        f.toml:24:9: class "L" has members that begin at link "b", and this one at "a"; expected one first link for all members of a class, or another class
+        f.toml:28:9: "a class of more than 32 characters" cannot be the name of a class; expected a name of 1 to 32 letters, digits, "_", "-" and "+"
+        f.toml:32:9: "of/b" cannot be the name of a class; expected a name of 1 to 32 letters, digits, "_", "-" and "+"
+        "#,
+    );
+    check_base(
+        "[record]\nstatistics = \"999us\"\n",
+        r#"f.toml:12:14: wrong value "999us" for "statistics"; expected 0s, or a time from 1ms to the measured time, 60s"#,
+    );
 }

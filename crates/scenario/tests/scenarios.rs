@@ -1,8 +1,8 @@
 //! What good scenarios become.
 
 use tailback_engine::plan::{
-    Algorithm, Growth, LinkMode, Pacing, Plan, RatePlan, ReceiveBuffer, SceReceiver, Schedule,
-    SeriesMode, TcpPlan,
+    AccEcnOption, Algorithm, EcnFeedback, Growth, LinkMode, Pacing, Plan, RatePlan, ReceiveBuffer,
+    SceReceiver, Schedule, SeriesMode, TcpPlan,
 };
 use tailback_engine::registry::{Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
@@ -306,6 +306,8 @@ reverse = true
             pacing: Pacing::Off,
             growth: Growth::Acks,
             quickack: false,
+            ecn_feedback: EcnFeedback::Auto,
+            accecn_option: AccEcnOption::Full,
             sce_receiver: SceReceiver::Dither,
             initial_ssthresh: 0,
             rcvbuf: ReceiveBuffer::Fixed,
@@ -637,6 +639,57 @@ fn the_canonical_form() {
     );
 }
 
+#[test]
+fn connections_of_a_source() {
+    let text = format!("{SMALL}[[traffic]]\nkind = \"web\"\n");
+    let web = |rest: &str| {
+        let scenario = load_ok(&format!("{text}{rest}"));
+        let plan = &scenario.points[0].plan;
+        let source = plan.traffic[0].clone();
+        (source, scenario.points[0].run_id.clone())
+    };
+    let (plain, id) = web("");
+    let connections = plain.connections.unwrap();
+    assert_eq!(connections.cc.name(), "cubic");
+    assert!(!connections.ecn);
+    assert_eq!((connections.limit, connections.tcp.mss), (1000, 1448));
+    assert_eq!(plain.options.bytes("min"), 1_000);
+    assert_eq!(plain.options.bytes("max"), 1_000_000);
+    assert!(connections.back.is_empty());
+
+    // Written out it is the same run.
+    let same = "cc = { name = \"cubic\" }\necn = false\nlimit = 1000\ntcp = { mss = 1448 }\n";
+    assert_eq!(web(same).0.connections.unwrap(), connections);
+    let changes = [
+        "cc = \"dctcp\"",
+        "ecn = true",
+        "tcp = { initial_cwnd = 2 }",
+        "limit = 10",
+        "alpha = 1",
+        "arrival = \"100ms\"",
+        "max = \"10kb\"",
+    ];
+    for change in changes {
+        assert_ne!(web(change).1, id, "{change}");
+    }
+    let dctcp = web("cc = \"dctcp\"").0.connections.unwrap();
+    assert!(dctcp.ecn, "as the congestion control needs it");
+    let tcp = web("tcp = { initial_cwnd = 2 }").0.connections.unwrap().tcp;
+    assert_eq!(tcp.initial_cwnd, 2);
+
+    let twin = "[[flows]]";
+    let both = text.replacen(
+        twin,
+        &format!("bottleneck.both_directions = true\n{twin}"),
+        1,
+    );
+    let plan = load_ok(&format!("{both}reverse = true\n")).points[0]
+        .plan
+        .clone();
+    assert_eq!(plan.traffic[0].route, [1]);
+    assert_eq!(plan.traffic[0].connections.as_ref().unwrap().back, [0]);
+}
+
 /// Names of runs: equal for equal runs however they are written, different for
 /// anything that may change a result or what is recorded.
 #[test]
@@ -703,10 +756,47 @@ max = 1
         ("flows.reno.cc", "cubic"),
         ("flows.reno.cc.beta", "0.6"),
         ("flows.reno.tcp.growth", "acks"),
+        ("flows.reno.class", "L"),
+        ("record.statistics", "1s"),
         ("traffic", "[{ kind = \"cbr\" }]"),
     ] {
         assert_ne!(id(SMALL, &[(key, value)]), base, "{key} = {value}");
     }
+}
+
+#[test]
+fn classes_and_samples_are_planned() {
+    let text = format!(
+        "{SMALL}class = \"L\"\ncount = 2\n[[traffic]]\nkind = \"cbr\"\nclass = \"U\"\n[record]\nstatistics = \"1s\"\n"
+    );
+    let point = &load_ok(&text).points[0];
+    let plan = &point.plan;
+    assert_eq!(plan.record.statistics, Time::from_secs(1));
+    assert!(plan.flows.iter().all(|f| f.class.as_deref() == Some("L")));
+    assert_eq!(plan.traffic[0].class.as_deref(), Some("U"));
+    let classes = plan.classes_at(0);
+    assert_eq!((classes[0].name.as_str(), classes[0].number), ("L", 0));
+    assert_eq!(classes[0].flows.len(), 2);
+    assert_eq!(classes[0].flows[1].base_rtt_ns, 20_000_000);
+    assert_eq!(
+        (classes[1].name.as_str(), &classes[1].sources[..]),
+        ("U", &[2][..])
+    );
+    for part in [
+        r#""class":"L","count":2"#,
+        r#""class":"U""#,
+        r#""statistics":1000000000"#,
+    ] {
+        assert!(
+            point.canonical.contains(part),
+            "{part}: {}",
+            point.canonical
+        );
+    }
+    // What is written out as the default is as if it were not there.
+    let plain = load_ok(SMALL).points[0].run_id.clone();
+    let zero = load_set(SMALL, &[("record.statistics", "0s")]);
+    assert_eq!(zero.points[0].run_id, plain);
 }
 
 #[test]

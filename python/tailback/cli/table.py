@@ -47,6 +47,20 @@ LINK: tuple[tuple[str, Value], ...] = (
     ("marks", lambda q: q["marks"]),
 )
 
+CLASS: tuple[tuple[str, Value], ...] = (
+    ("flow Mbit/s", lambda c: c["samples"]["rate_mbit"]["mean"] if c["samples"] else None),
+    ("queue ms", lambda c: c["delay_ms"]["mean"]),
+    ("p99", lambda c: c["delay_ms"]["p99"]),
+    ("drops %", lambda c: _share(c["drops"], c["packets"], c["drops"])),
+    ("marks %", lambda c: _share(c["marks"], c["packets"])),
+)
+
+
+def _share(part: int | None, *whole: int | None) -> float | None:
+    """Percent of all that is counted."""
+    total = sum(n for n in whole if n is not None)
+    return 100 * part / total if part is not None and total else None
+
 
 class Layout(NamedTuple):
     """How wide the tables become."""
@@ -95,7 +109,8 @@ def show(results: Results) -> None:
 def _tables(
     results: Results, groups: Sequence[Sequence[Run]], layout: Layout
 ) -> tuple[list[Table], int]:
-    """The table of flows, that of links unless they are together, and how many rows are not in."""
+    """The table of flows, that of links unless they are together, that of classes if there are any,
+    and how many rows are not in."""
     paths = list(dict.fromkeys(path for run in results.points for path in run.params))
     completes = any(
         f["completion_s"] is not None for r in results.points for f in r.summary["flows"]
@@ -108,6 +123,7 @@ def _tables(
     with_jain = any(len(run.summary["flows"]) > 1 for run in results.points)
 
     titles = paths if layout.full_paths else short_names(paths, {"flow", "link", "cc", "aqm"})
+    requests, more = _requests(groups, paths, titles, layout)
     flows = _table([*titles, "flow", "cc"], quantities, layout)
     flows.title = results.title or None
     links = _table([*titles, "link", "aqm"], of_link, layout)
@@ -118,7 +134,7 @@ def _tables(
         last = flows if layout.together else links
         last.add_column("Jain", justify="right", no_wrap=True)
 
-    rows: dict[str, list[list[str]]] = {"flows": [], "links": []}
+    rows: dict[str, list[list[str]]] = {"flows": [], "links": [], "classes": []}
     for group in groups:
         labels = [group[0].labels.get(path, "") for path in paths]
         jain = _over_seeds(group, lambda s: s["jain"], lambda s: s)
@@ -143,11 +159,64 @@ def _tables(
             if i == 0 and with_jain:
                 cells.append(jain)
             rows["links"].append(cells)
+        for i, part in enumerate(group[0].summary.get("classes", ())):
+            values = [_over_seeds(group, v, partial(_class, name=part["name"])) for _, v in CLASS]
+            rows["classes"].append([*_first(i, labels), part["name"], part["link"], *values])
 
-    hidden = _fill(flows, rows["flows"], layout)
-    if layout.together:
-        return [flows], hidden
-    return [flows, links], hidden + _fill(links, rows["links"], layout)
+    tables = [(flows, rows["flows"])]
+    if not layout.together:
+        tables.append((links, rows["links"]))
+    if rows["classes"]:
+        tables.append((_table([*titles, "class", "link"], CLASS, layout), rows["classes"]))
+    hidden = sum(_fill(table, filled, layout) for table, filled in tables)
+    return [*(table for table, _ in tables), *requests], hidden + more
+
+
+def _requests(
+    groups: Sequence[Sequence[Run]], paths: Sequence[str], titles: Sequence[str], layout: Layout
+) -> tuple[list[Table], int]:
+    """A table of the sources that have requests: how long they took, by size."""
+    sources = [
+        (group, i, part)
+        for group in groups
+        for i, part in enumerate(group[0].summary["traffic"])
+        if "completions" in part
+    ]
+    bounds = sorted(
+        {bin_["upto_bytes"] for _, _, part in sources for bin_ in part["completions"]["bins"]}
+    )
+    if not bounds:
+        return [], 0
+    quantities: list[tuple[str, Value]] = [
+        ("requests", lambda part: part["completions"]["started"]),
+        ("done", lambda part: part["completions"]["completed"]),
+        *((f"{_size(upto)} ms", partial(_mean_ms, upto=upto)) for upto in bounds),
+    ]
+    table = _table([*titles, "source"], quantities, layout)
+    table.title = "mean completion time of requests by size, up to"
+    rows = []
+    for group, i, part in sources:
+        values = [_over_seeds(group, value, partial(_source, index=i)) for _, value in quantities]
+        labels = [group[0].labels.get(path, "") for path in paths]
+        rows.append([*_first(i, labels), part["name"], *values])
+    return [table], _fill(table, rows, layout)
+
+
+def _source(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = summary["traffic"][index]
+    return found
+
+
+def _mean_ms(part: Mapping[str, Any], upto: int) -> float | None:
+    for bin_ in part["completions"]["bins"]:
+        if bin_["upto_bytes"] == upto:
+            mean = bin_["completion_s"]["mean"]
+            return None if mean is None else 1e3 * mean
+    return None
+
+
+def _size(in_bytes: int) -> str:
+    return f"{in_bytes // 1_000_000} MB" if in_bytes >= 1_000_000 else f"{in_bytes // 1_000} kB"
 
 
 def _table(names: Iterable[str], quantities: Iterable[tuple[str, Value]], layout: Layout) -> Table:
@@ -182,6 +251,10 @@ def _sender(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
 
 def _link(summary: Mapping[str, Any], name: str) -> Any:
     return summary["queues"][name]
+
+
+def _class(summary: Mapping[str, Any], name: str) -> Any:
+    return next((part for part in summary["classes"] if part["name"] == name), None)
 
 
 def _first(index: int, labels: list[str]) -> list[str]:

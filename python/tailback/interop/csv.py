@@ -50,6 +50,7 @@ def _rows(summary: Mapping[str, Any]) -> Iterator[Row]:
     parts = [("flow", part["name"], part) for part in summary["flows"]]
     parts += [("link", name, part) for name, part in summary["queues"].items()]
     parts += [("traffic", part["name"], part) for part in summary["traffic"]]
+    parts += [("class", part["name"], part) for part in summary.get("classes", ())]
     for kind, name, part in parts:
         for quantity, value in _flat(part):
             if quantity != "name":
@@ -64,5 +65,5 @@ def _flat(part: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, obje
     for key, value in part.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{key}_")
-        else:
+        elif (key, value) != ("samples", None):
             yield f"{prefix}{key}", value

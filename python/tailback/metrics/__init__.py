@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tailback.errors import InputError
 from tailback.metrics import (
+    classes,
     completion,
     delay,
     events,
@@ -15,6 +16,7 @@ from tailback.metrics import (
     jain,
     occupancy,
     ratio,
+    requests,
     rtt,
     throughput,
     utilisation,
@@ -23,13 +25,26 @@ from tailback.metrics.base import Metric, On
 from tailback.metrics.groups import group_of, is_of
 from tailback.metrics.statistics import Estimate, estimate
 
-_MODULES = (throughput, gain, rtt, delay, utilisation, occupancy, jain, ratio, completion, events)
+_MODULES = (
+    throughput,
+    gain,
+    rtt,
+    delay,
+    utilisation,
+    occupancy,
+    jain,
+    ratio,
+    completion,
+    events,
+    requests,
+    classes,
+)
 
 METRICS: tuple[Metric, ...] = tuple(metric for module in _MODULES for metric in module.METRICS)
 
 
 def find(name: str, on: On | None = None) -> Metric:
-    """The metric of this name (about a flow, a link or a run, if that is said)."""
+    """The metric of this name (about a flow, a link, a class or a run, if that is said)."""
     for metric in METRICS:
         if metric.name == name and on in (None, metric.on):
             return metric

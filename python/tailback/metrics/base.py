@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-On = Literal["flow", "link", "run"]
+On = Literal["flow", "link", "class", "run"]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A number about a flow, a link or a whole run; `None` where it is not available."""
+    """A number about a flow, link, class of flows or run; `None` where it is not available."""
 
     name: str
     on: On
     unit: str
     doc: str
     value: Callable[[Mapping[str, Any]], float | None]
-    """Given the flow's or the link's part of a summary, or the summary."""
+    """Given the flow's, the link's or the class's part of a summary, or the summary."""
 
 
 def field(path: str) -> Callable[[Mapping[str, Any]], float | None]:

@@ -27,8 +27,8 @@ class Queue:
 
     name: str
     """That of the file, without its ending."""
-    ecn: bool
-    """Whether it marks; its flows then negotiate ECN."""
+    ecn: bool | str
+    """Whether it marks; its flows then negotiate ECN, or only those of this congestion control."""
     mixes: tuple[tuple[str, ...], ...]
     """The congestion controls that meet in it."""
     quick: tuple[tuple[str, ...], ...] = ()
@@ -49,6 +49,12 @@ EVERY = (*MIXED, ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"))
 TWINS = (("reno", "reno"), ("cubic", "cubic"))
 # 2, 8 and 64 flows where flows are queued fairly.
 FAIR = (("reno", "cubic"), ("cubic",) * 8, ("reno",) * 32 + ("cubic",) * 32)
+# Both queues of a dual one: DCTCP in L, the others in C.
+COUPLED = (
+    *ALONE,
+    *(("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp")),
+    ("cubic",) * 5 + ("dctcp",) * 5,
+)
 
 QUEUES = (
     Queue("fifo", False, (*EVERY, *TWINS), (("cubic",), ("reno", "cubic"))),
@@ -65,6 +71,11 @@ QUEUES = (
     Queue("fq_pie-ecn", True, FAIR, FAIR[1:2]),
     Queue("cake", True, FAIR, FAIR[1:2]),
     Queue("cake-hosts", True, FAIR[1:2], hosts=(1, 7)),
+    Queue("dualpi2", "dctcp", COUPLED, (("cubic", "dctcp"),)),
+    Queue("dualpi2-ecn", True, ALONE),
+    Queue("dualpi2-options", "dctcp", COUPLED[4:]),
+    Queue("dualpi2-udp-c", "dctcp", COUPLED[4:]),
+    Queue("dualpi2-udp-l", "dctcp", COUPLED[4:], COUPLED[4:5]),
 )
 
 QUICK: dict[str, object] = {"duration": "20s", 'sweep."path.rtt"': ["10ms", "40ms"]}
@@ -105,7 +116,7 @@ class Ran:
 
 def flows(queue: Queue, mix: Sequence[str]) -> list[dict[str, object]]:
     """The flows of a cell, as scenarios have them."""
-    made: list[dict[str, object]] = [{"cc": cc, "ecn": queue.ecn} for cc in mix]
+    made: list[dict[str, object]] = [{"cc": cc, "ecn": queue.ecn in (True, cc)} for cc in mix]
     pairs = [n for n, count in enumerate(queue.hosts) for _ in range(count)]
     for flow, pair in zip(made, pairs, strict=bool(pairs)):
         flow["hosts"] = [f"sender-{pair}", f"receiver-{pair}"]

@@ -7,23 +7,24 @@
 //! Nothing is done below a backlog of two frames. Sums are cut to 32 bits as in the
 //! kernel, so that a change of p by more than 1 wraps.
 //!
-//! `version` presets what earlier ones did otherwise (see dualpi2/presets.rs):
+//! `version` presets what earlier ones did otherwise (sources in dualpi2/presets.rs):
 //! - `dualpi2-2019-02-21`: time-shifted FIFO, `l_drop` (0), gains in whole units per tick
 //!   of 64 ns (0.309 and 3.114 Hz of 0.3125 and 3.125), 20 ms and 32 ms, a timer
-//!   of 4 ms jiffies, rolls `<` instead of `<=`, the step tested with at least one more
-//!   packet left behind and in units of 1024 ns, no memory limit.
-//! - `dualpi2-2019-wrr-counter`: the same, with L first until it was served `wrr_ratio`
-//!   times since C was. The time shift stays in force beside it; the evaluations set it to 0.
-//! - `dualpi2-2019-wrr-percent`: the same, with the weights taken from
-//!   `classic_protection`. No source of it was at hand: that it counts while both queues wait is an assumption.
-//! - `dualpi2-2019-refactored`: Linux's of today, the gains divided by 127 (x 0.504),
-//!   the step for packets that find more than one in L, no memory limit.
+//!   of 4 ms jiffies that first runs after half a second, rolls `<` instead of `<=`, the
+//!   step tested with at least one more packet left behind and in units of 1024 ns,
+//!   no memory limit.
+//! - `dualpi2-2019-wrr-counter`: L first until it was served `wrr_ratio` times since C
+//!   was, without a time shift unless it is given; gains in whole units per ns (0.233 and 2.794 Hz).
+//! - `dualpi2-2019-wrr-percent`: weights by `classic_protection`, counted in bytes; gains
+//!   as that; `l_drop` 100; the step with at least two packets left behind.
+//! - `dualpi2-2019-refactored`: Linux's of today, the gains divided by 127 (x 0.504), a timer of
+//!   jiffies, the step for packets that find more than one in L, no memory limit.
 //!
 //! Known deviations: a packet already marked CE is not counted again by the step or
 //! the coupling (the kernel's counters do); no filters, so that L holds nothing but
 //! ECN-capable packets; packets are single segments, for which `split_gso` means
-//! nothing; the credit starts anew when the link finds both queues empty, which htb does
-//! not always ask; the first update comes one `tupdate` after the start.
+//! nothing; the first update comes one `tupdate` after the start. As under htb,
+//! which never asks an empty queue, the schedulers start anew only when drops emptied both queues.
 
 use std::cell::Cell;
 
@@ -141,7 +142,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "min_qlen_step",
-            doc: "The step threshold applies to packets that find at least so many in L when they arrive; default 0, 2 in dualpi2-2019-refactored.",
+            doc: "The step threshold applies with at least so many packets in L (see step_rule); default 0, 2 in dualpi2-2019-refactored and dualpi2-2019-wrr-percent, 1 in the other versions.",
             kind: Kind::Int {
                 min: 0,
                 max: u32::MAX as i64,
@@ -151,7 +152,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "step_rule",
-            doc: "Where the smallest queue for the step is tested: on arrival (min_qlen_step), or, as before the refactoring, when a packet leaves, with another left behind; default by version.",
+            doc: "Where min_qlen_step is tested: against the packets that one finds when it arrives, or, as before the refactoring, against those it leaves behind (and not with a step_thresh in packets); default by version.",
             kind: Kind::Word(&["enqueue", "dequeue"]),
             default: None,
             tc: None,
@@ -173,7 +174,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "l_drop",
-            doc: "Instead of overload, before the refactoring (there 0 by default): above this many percent of k p every packet is treated as if it had no ECN; 0: never, p stops at 1/k.",
+            doc: "Instead of overload, before the refactoring (default 0, 100 in dualpi2-2019-wrr-percent): above this many percent of k p every packet is treated as if it had no ECN; 0: never, p stops at 1/k.",
             kind: Kind::Int { min: 0, max: 100 },
             default: None,
             tc: None,
@@ -187,9 +188,9 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "classic_protection",
-            doc: "Weight of C in the schedulers \"credit\" and \"wrr-percent\", percent.",
+            doc: "Weight of C in the schedulers \"credit\" and \"wrr-percent\", percent; default 10, 9 in dualpi2-2019-wrr-percent.",
             kind: Kind::Int { min: 0, max: 100 },
-            default: Some("10"),
+            default: None,
             tc: Some("classic_protection PERCENT"),
         },
         Opt {
@@ -201,26 +202,26 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "wrr_ratio",
-            doc: "Packets of L for one of C in the scheduler \"wrr-counter\".",
+            doc: "Packets of L for one of C in the scheduler \"wrr-counter\"; default 16.",
             kind: Kind::Int {
                 min: 0,
                 max: 1 << 20,
             },
-            default: Some("16"),
+            default: None,
             tc: None,
         },
         Opt {
             name: "tshift",
-            doc: "Lead of L in the schedulers \"ts-fifo\" and \"wrr-counter\".",
+            doc: "Lead of L in the scheduler \"ts-fifo\" (default 40ms), and in \"wrr-counter\" beside the counter (default: none).",
             kind: Kind::Time { min: Time::ZERO },
-            default: Some("40ms"),
+            default: None,
             tc: None,
         },
         Opt {
             name: "tspeed",
-            doc: "Delays in L count 2 to the power of this in the schedulers \"ts-fifo\" and \"wrr-counter\".",
+            doc: "Delays in L count 2 to the power of this in the schedulers \"ts-fifo\" and \"wrr-counter\"; default 0.",
             kind: Kind::Int { min: 0, max: 32 },
-            default: Some("0"),
+            default: None,
             tc: None,
         },
         Opt {
@@ -317,6 +318,9 @@ pub(super) fn scalable(ecn: Ecn, any: bool) -> bool {
 /// A jiffy of the test beds' kernels (HZ 250), ns.
 const JIFFY: u64 = 4_000_000;
 
+/// First update of the versions before the refactoring: HZ / 2.
+const HALF_A_SECOND: Time = Time::from_ms(500);
+
 /// Counters for gauges; the kernel's `tc -s` shows the same.
 #[derive(Debug, Default)]
 struct Statistics {
@@ -345,15 +349,17 @@ pub struct DualPi2 {
     vars: Vars,
     scheduler: Scheduler,
     step: Step,
-    /// The threshold applies with at least so many packets in L on arrival.
+    /// The threshold applies with at least so many packets in L: on arrival,
     min_step: u64,
-    /// Or with at least one left behind on departure.
+    /// or left behind on departure.
     step_at_dequeue: bool,
     any_ect: bool,
     /// The decision is made when a packet arrives.
     early: bool,
     reset_statistics: bool,
     statistics: Statistics,
+    /// Time to the first update.
+    first_update: Time,
     next_update: Time,
     rng: Stream,
 }
@@ -399,6 +405,7 @@ impl DualPi2 {
             early: options.word("drop") == "enqueue",
             reset_statistics: options.bool("reset_statistics"),
             statistics: Statistics::default(),
+            first_update: if old { HALF_A_SECOND } else { params.tupdate },
             next_update: Time::NEVER,
             rng,
         }
@@ -440,15 +447,18 @@ impl DualPi2 {
     /// The step threshold, for a packet that leaves L.
     #[inline]
     fn step(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
-        let applies = !self.step_at_dequeue && packet.has(flags::NOTED);
-        packet.flags &= !flags::NOTED;
         let sojourn = now.since(packet.stamp);
+        let enough = if self.step_at_dequeue {
+            self.l.len() >= self.min_step || matches!(self.step, Step::Packets(_))
+        } else {
+            packet.has(flags::NOTED)
+        };
+        packet.flags &= !flags::NOTED;
         let above = match self.step {
             Step::Sojourn(time) => sojourn > time,
             Step::Kibi(units) => sojourn.ns() >> 10 > units,
             Step::Packets(n) => self.l.len() > n,
         };
-        let enough = applies || self.step_at_dequeue && !self.l.is_empty();
         if above && enough && packet.ecn != Ecn::Ce {
             sink.mark(packet, Cause::StepMark, now);
             count(&self.statistics.step_marks);
@@ -497,21 +507,26 @@ impl Queue for DualPi2 {
 
     #[inline]
     fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
+        let mut dropped = false;
         loop {
-            let head = |queue: &Packets| queue.front().map(|p| now.since(p.stamp));
-            let (l, c) = (head(&self.l), head(&self.c));
-            let Some(class) = self.scheduler.pick(l, c) else {
+            let (l, c) = (self.l.front(), self.c.front());
+            let (any_l, any_c) = (l.is_some(), c.is_some());
+            let Some(class) = self.scheduler.pick(l, c, now) else {
+                if dropped {
+                    self.scheduler.reset();
+                }
                 return Dequeue::Empty;
             };
             let (queue, contended) = match class {
-                Class::L => (&mut self.l, c.is_some()),
-                Class::C => (&mut self.c, l.is_some()),
+                Class::L => (&mut self.l, any_c),
+                Class::C => (&mut self.c, any_l),
             };
             let Some(mut packet) = queue.pop() else {
                 return Dequeue::Empty;
             };
             self.memory -= u64::from(truesize(&packet));
             if !self.early && !self.survives(&mut packet, now, sink) {
+                dropped = true;
                 continue;
             }
             if class == Class::L {
@@ -523,11 +538,11 @@ impl Queue for DualPi2 {
     }
 
     fn timer(&mut self, now: Time, _sink: &mut Sink) -> Option<Time> {
-        if self.next_update != Time::NEVER && now >= self.next_update {
+        if self.next_update == Time::NEVER {
+            self.next_update = now + self.first_update;
+        } else if now >= self.next_update {
             let (l, c) = self.delays(now);
             self.vars.update(&self.params, l.max(c));
-        }
-        if self.next_update == Time::NEVER || now >= self.next_update {
             self.next_update = now + self.params.tupdate;
         }
         Some(self.next_update)

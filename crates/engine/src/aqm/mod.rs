@@ -1,6 +1,6 @@
 //! Queue disciplines: the trait, and one file for each.
 
-use tailback_record::{Cause, Counts, FlowCounts, Histogram, Series, SeriesId};
+use tailback_record::{Cause, ClassRecorder, Counts, FlowCounts, Histogram, Series, SeriesId};
 
 use crate::capture::{PacketEvent, Seen};
 use crate::packet::{Ecn, Packet};
@@ -151,7 +151,17 @@ pub struct Sink {
     service: Option<(u16, Time, Time)>,
     warmup: Time,
     events: Option<EventRows>,
-    capture: Option<Box<Capture>>,
+    taps: Option<Box<Taps>>,
+    /// Drops from the start of the run, by number in packets: where places of
+    /// connections are used again.
+    gone: Vec<u64>,
+}
+
+/// What few runs ask for, behind one test per packet.
+#[derive(Default)]
+struct Taps {
+    capture: Option<Capture>,
+    classes: Option<ClassRecorder>,
 }
 
 /// Every packet at this link since the records were last taken.
@@ -169,6 +179,36 @@ impl Capture {
             seen,
             packet: *packet,
         });
+    }
+}
+
+impl Taps {
+    #[inline(never)]
+    fn forward(&mut self, packet: &Packet, now: Time) {
+        if let Some(capture) = &mut self.capture {
+            capture.add(packet, Seen::Left, now);
+        }
+        if let Some(classes) = &mut self.classes {
+            let delay_ns = now.since(packet.stamp).ns();
+            classes.forward(
+                packet.flow as usize,
+                u32::from(packet.len),
+                delay_ns,
+                now.ns(),
+            );
+        }
+    }
+
+    #[inline(never)]
+    fn count(&mut self, packet: &Packet, cause: Cause, now: Time) {
+        if let Some(capture) = &mut self.capture
+            && cause.is_drop()
+        {
+            capture.add(packet, Seen::Dropped(cause), now);
+        }
+        if let Some(classes) = &mut self.classes {
+            classes.count(packet.flow as usize, cause, now.ns());
+        }
     }
 }
 
@@ -196,8 +236,29 @@ impl Sink {
             service: None,
             warmup,
             events: None,
-            capture: None,
+            taps: None,
+            gone: Vec::new(),
         }
+    }
+
+    /// Packets bear numbers of places for connections too, each of which belongs to a
+    /// source ([`crate::plan::Plan::owners`]). To be called after [`Sink::record_events`].
+    pub fn add_places(&mut self, owners: &[u32]) {
+        if owners.len() > self.flows.len() {
+            self.gone = vec![0; owners.len()];
+        }
+        if let Some(events) = &mut self.events {
+            let places = &owners[events.ids.len()..];
+            let ids = places.iter().map(|owner| events.ids[*owner as usize]);
+            let ids: Vec<_> = ids.collect();
+            events.ids.extend(ids);
+        }
+        self.flows.resize(owners.len(), FlowCounts::default());
+    }
+
+    /// Packets with this number that were dropped since the start of the run.
+    pub fn gone(&self, number: u32) -> u64 {
+        self.gone.get(number as usize).copied().unwrap_or_default()
     }
 
     /// Records every drop and mark as a row of the series file: quantity
@@ -219,12 +280,28 @@ impl Sink {
     /// Records every packet, as one of this link.
     pub fn record_packets(&mut self, link: u32) {
         let packets = Vec::new();
-        self.capture = Some(Box::new(Capture { link, packets }));
+        self.taps().capture = Some(Capture { link, packets });
+    }
+
+    /// Counts by class of flow as well, if there is anything to count.
+    pub fn record_classes(&mut self, classes: Option<ClassRecorder>) {
+        if classes.is_some() {
+            self.taps().classes = classes;
+        }
+    }
+
+    /// Takes what was counted by class.
+    pub fn take_classes(&mut self) -> Option<ClassRecorder> {
+        self.taps.as_mut().and_then(|taps| taps.classes.take())
+    }
+
+    fn taps(&mut self) -> &mut Taps {
+        self.taps.get_or_insert_default()
     }
 
     /// Moves what was recorded of packets to the end of `out`.
     pub fn take_packets(&mut self, out: &mut Vec<PacketEvent>) {
-        if let Some(capture) = &mut self.capture {
+        if let Some(capture) = self.taps.as_mut().and_then(|taps| taps.capture.as_mut()) {
             out.append(&mut capture.packets);
         }
     }
@@ -260,14 +337,17 @@ impl Sink {
             self.counts.add(cause);
             self.flows[packet.flow as usize].counts.add(cause);
         }
+        if cause.is_drop()
+            && let Some(gone) = self.gone.get_mut(packet.flow as usize)
+        {
+            *gone += 1;
+        }
         if let Some(events) = &mut self.events {
             let id = events.ids[packet.flow as usize][cause as usize];
             events.rows.push(id, now.ns(), self.backlog as f64);
         }
-        if let Some(capture) = &mut self.capture
-            && cause.is_drop()
-        {
-            capture.add(packet, Seen::Dropped(cause), now);
+        if let Some(taps) = &mut self.taps {
+            taps.count(packet, cause, now);
         }
     }
 
@@ -277,7 +357,9 @@ impl Sink {
         self.account(now);
         self.backlog += u64::from(packet.len);
         self.backlog_packets += 1;
-        if let Some(capture) = &mut self.capture {
+        if let Some(taps) = &mut self.taps
+            && let Some(capture) = &mut taps.capture
+        {
             capture.add(packet, Seen::Arrived, now);
         }
         if now >= self.warmup {
@@ -291,8 +373,8 @@ impl Sink {
     #[inline]
     pub fn forward(&mut self, packet: &Packet, now: Time) {
         self.leave(packet, now);
-        if let Some(capture) = &mut self.capture {
-            capture.add(packet, Seen::Left, now);
+        if let Some(taps) = &mut self.taps {
+            taps.forward(packet, now);
         }
         if now >= self.warmup {
             self.packets += 1;

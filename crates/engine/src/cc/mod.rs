@@ -5,7 +5,9 @@
 //! states, PRR and loss recovery.
 
 use crate::registry::{Entry, Options};
+use crate::rng::Stream;
 use crate::tcp::conn::Conn;
+use crate::tcp::rate::LostSegment;
 use crate::units::Time;
 
 /// `TCP_INFINITE_SSTHRESH`.
@@ -35,6 +37,8 @@ pub enum CwndEvent {
     CompleteCwr,
     /// A retransmission timeout.
     Loss,
+    /// A tail loss probe has repaired a loss (Google's `CA_EVENT_TLP_RECOVERY`).
+    ProbeRepaired,
 }
 
 /// What an ACK brought.
@@ -53,6 +57,9 @@ pub struct Ack {
     pub rtt: Option<Time>,
     /// Segments in flight before it.
     pub prior_in_flight: u32,
+    /// Segments that it tells to have been marked: exact with Accurate ECN,
+    /// else all it delivered if it carries ECN-Echo.
+    pub ce: u32,
     /// Segments found lost on it.
     pub losses: u32,
 }
@@ -74,6 +81,10 @@ pub enum EcnNeed {
     /// Needs ECN on every packet, and an echo of each packet as DCTCP's
     /// receiver has it (RFC 8257 section 3.2), or a variant.
     Dctcp(CeEcho),
+    /// Needs ECT(1) on every packet and Accurate ECN (RFC 9768); where the
+    /// other end does not speak it, there is no ECN and
+    /// [`Conn::ecn_refused`] is set.
+    Accurate,
     /// Needs RFC 3168 and a receiver that echoes SCE.
     Sce,
 }
@@ -104,11 +115,24 @@ pub trait CongestionControl: Send {
     /// [`crate::plan::Growth`]).
     fn cong_avoid(&mut self, conn: &mut Conn, acked: u32);
 
-    /// Takes over all control of the window (BBR): return true, and neither
-    /// PRR nor `cong_avoid` runs.
+    /// Takes over all control of the window: return true for every ACK, and
+    /// neither PRR nor `cong_avoid` runs (and see `owns_window`).
+    /// With [`CongestionControl::needs_rate_samples`], `conn.rate` is the ACK's sample.
     fn cong_control(&mut self, _conn: &mut Conn, _ack: &Ack) -> bool {
         false
     }
+
+    /// Whether it is a model of the path that is to be fed with samples of the
+    /// delivery rate (`conn.rate`) and losses one by one.
+    fn needs_rate_samples(&self) -> bool {
+        false
+    }
+
+    /// A segment was found lost (only with `needs_rate_samples`).
+    fn on_lost(&mut self, _conn: &mut Conn, _segment: &LostSegment) {}
+
+    /// Whatever it does at random is drawn from here. Before `init`.
+    fn randomise(&mut self, _stream: Stream) {}
 
     /// For each ACK, once it is counted in `conn.snd_una`, `delivered` and
     /// `delivered_ce` (Linux since 6.16), while `conn.in_flight` is still that
@@ -136,6 +160,13 @@ pub trait CongestionControl: Send {
     /// [`CongestionControl::cwr_begin`] and, for every ACK in CWR,
     /// [`CongestionControl::cwr_ack`].
     fn owns_cwr(&self) -> bool {
+        false
+    }
+
+    /// Whether it has `cong_control`: then the core leaves the window alone at
+    /// the end of Recovery, too, when RACK's timer finds losses, and after an
+    /// idle time.
+    fn owns_window(&self) -> bool {
         false
     }
 
@@ -175,19 +206,26 @@ pub type Build = fn(&Options) -> Box<dyn CongestionControl>;
 /// Every congestion control: one line each.
 #[rustfmt::skip]
 pub const ENTRIES: &[&Entry<Build>] = &[
+    &bbr::ENTRY,
+    &bbr3::ENTRY,
     &cubic::ENTRY,
     &cubic_sce::ENTRY,
     &dctcp::ENTRY,
     &dctcp_sce::ENTRY,
+    &prague::ENTRY,
     &reno::ENTRY,
     &reno_sce::ENTRY,
 ];
 
 mod abe;
+pub mod bbr;
+pub mod bbr3;
+mod bbr_model;
 pub mod cubic;
 pub mod cubic_sce;
 pub mod dctcp;
 pub mod dctcp_sce;
+pub mod prague;
 pub mod reno;
 pub mod reno_sce;
 mod sce;

@@ -293,7 +293,7 @@ impl<R: Response> CongestionControl for Sce<R> {
                 self.cnt = 0;
                 self.response.reduced(conn.cwnd);
             }
-            (CwndEvent::TxStart, _) => {}
+            (CwndEvent::TxStart | CwndEvent::ProbeRepaired, _) => {}
         }
     }
 

@@ -1,6 +1,7 @@
 //! A sender without a network, to drive congestion controls in tests: it has
 //! always data, acknowledges in order, and reduces its window as Linux does
-//! (PRR in CWR and Recovery). Shared by the unit tests and `tests/`.
+//! (PRR in CWR and Recovery). One that measures delivery rates is told that
+//! a window is delivered per RTT. Shared by the unit tests and `tests/`.
 
 // Each user of this file needs another part of it.
 #![allow(dead_code)]
@@ -10,6 +11,7 @@ use tailback_engine::cc::{
 };
 use tailback_engine::registry::{self, Entry, Options, Value};
 use tailback_engine::tcp::conn::Conn;
+use tailback_engine::tcp::rate::{LostSegment, RateSample};
 use tailback_engine::units::Time;
 
 /// The complete options of an entry with some set.
@@ -126,6 +128,14 @@ impl Host {
         }
         self.cc.set_state(&mut self.conn, CaState::Recovery);
         self.conn.ca_state = CaState::Recovery;
+        if self.cc.needs_rate_samples() {
+            let segment = LostSegment {
+                tx_in_flight: self.conn.in_flight,
+                lost: 1,
+                app_limited: false,
+            };
+            self.cc.on_lost(&mut self.conn, &segment);
+        }
     }
 
     /// The retransmission timer fires: all is lost, one segment is sent again.
@@ -179,6 +189,7 @@ impl Host {
             esce: echo.esce,
             rtt: Some(self.rtt),
             prior_in_flight: conn.in_flight,
+            ce: if ece { n } else { 0 },
             ..Ack::default()
         };
         conn.snd_una += u64::from(n);
@@ -198,7 +209,7 @@ impl Host {
             CaState::Open | CaState::Disorder => false,
         };
         if over {
-            let owned = conn.ca_state == CaState::Cwr && cc.owns_cwr();
+            let owned = (conn.ca_state == CaState::Cwr && cc.owns_cwr()) || cc.owns_window();
             if conn.ca_state != CaState::Loss && !owned {
                 if conn.ssthresh < INFINITE_SSTHRESH {
                     conn.cwnd = conn.ssthresh;
@@ -215,6 +226,18 @@ impl Host {
             if self.cc.owns_cwr() {
                 self.cc.cwr_begin(&mut self.conn);
             }
+        }
+        self.conn.rate = RateSample {
+            interval_us: self.rtt.ns() / 1000,
+            delivered: ack.prior_in_flight,
+            delivered_ce: if ece { n } else { 0 },
+            prior_delivered: (self.conn.delivered).saturating_sub(ack.prior_in_flight.into()),
+            tx_in_flight: ack.prior_in_flight,
+            delivered_at: self.conn.now,
+            ..RateSample::default()
+        };
+        if self.cc.cong_control(&mut self.conn, &ack) {
+            return self.send();
         }
         match self.conn.ca_state {
             CaState::Cwr if self.cc.owns_cwr() => self.cc.cwr_ack(&mut self.conn, &ack, n),

@@ -1,14 +1,15 @@
 //! From a plan to a network at rest: pipes, links, end points and their first
 //! events.
 
-use tailback_record::Series;
+use tailback_record::{ClassRecorder, Series};
 
+use super::web::Web;
 use super::{End, Flow, FlowSeries, Ids, LinkSeries, Network, Path, Pipe, Unresponsive};
 use crate::aqm::{self, QueueContext, Sink};
 use crate::calendar::Calendar;
-use crate::cc;
+use crate::cc::{self, CongestionControl};
 use crate::link::Link;
-use crate::plan::{Algorithm, FlowPlan, LinkPlan, Plan, SeriesMode, TrafficPlan};
+use crate::plan::{Algorithm, FlowPlan, LinkPlan, Plan, SeriesMode, TcpPlan, TrafficPlan};
 use crate::registry::{Entry, Options, find};
 use crate::rng::Stream;
 use crate::tcp::receiver::{EcnEcho, Receiver};
@@ -61,13 +62,22 @@ impl Network {
             });
         }
         for source in &plan.traffic {
-            let access = pipe_of(&mut pipes, Time(source.rtt.ns() / 2));
+            let half = Time(source.rtt.ns() / 2);
+            let access = pipe_of(&mut pipes, half);
+            let connections = source.connections.as_ref();
             paths.push(Path {
                 route: source.route.clone().into(),
-                back: [].into(),
+                back: connections.map_or_else(Vec::new, |c| c.back.clone()).into(),
                 access,
-                returning: access,
+                returning: match connections {
+                    Some(_) => pipe_of(&mut pipes, source.rtt - half),
+                    None => access,
+                },
             });
+        }
+        let owners = plan.owners();
+        for owner in &owners[paths.len()..] {
+            paths.push(paths[*owner as usize].clone());
         }
         let link_pipes: Vec<Option<u32>> = plan
             .links
@@ -88,7 +98,7 @@ impl Network {
             .links
             .iter()
             .enumerate()
-            .map(|(i, l)| build_link(i as u32, l, &plan, &names))
+            .map(|(i, l)| build_link(i as u32, l, &plan, &names, &owners))
             .collect();
         let info = plan.flow_info();
         for link in &mut links {
@@ -134,13 +144,14 @@ impl Network {
         let mut network = Network {
             now: Time::ZERO,
             ids,
-            calendar: Calendar::new(ids.sampler as usize + 1),
+            calendar: Calendar::new(ids.sampler as usize + 1 + owners.len() - names.len()),
             pipes,
             links,
             link_pipes,
             link_series,
             flows,
             sources,
+            web: Web::new(&plan, &owners, ids.sampler + 1),
             paths,
             series,
             scratch: Vec::new(),
@@ -201,7 +212,7 @@ fn pipe_of(pipes: &mut Vec<Pipe>, delay: Time) -> u32 {
 }
 
 /// The entry of an algorithm, and the options it is built with.
-fn known<'a, B>(
+pub(super) fn known<'a, B>(
     entries: &'a [&'static Entry<B>],
     chosen: &'a Algorithm,
 ) -> (&'a Entry<B>, &'a Options) {
@@ -212,12 +223,12 @@ fn known<'a, B>(
     (entry, options)
 }
 
-fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, names: &[&str]) -> Link {
+fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, names: &[&str], owners: &[u32]) -> Link {
     let (entry, options) = known(aqm::ENTRIES, &plan.queue);
-    let frames = whole
-        .flows
-        .iter()
-        .map(|f| u32::from(f.tcp.mss) + u32::from(f.tcp.header));
+    let connections = whole.traffic.iter().filter_map(|t| t.connections.as_ref());
+    let stacks = whole.flows.iter().map(|flow| &flow.tcp);
+    let stacks = stacks.chain(connections.map(|c| &c.tcp));
+    let frames = stacks.map(|tcp| u32::from(tcp.mss) + u32::from(tcp.header));
     let context = QueueContext {
         rate: plan.rate.nominal(),
         mtu: frames.max().unwrap_or(1514),
@@ -227,9 +238,17 @@ fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, names: &[&str]) -> Link
     if whole.record.events {
         sink.record_events(names, &plan.name);
     }
+    sink.add_places(owners);
     if whole.record.packets {
         sink.record_packets(index);
     }
+    sink.record_classes(ClassRecorder::new(
+        whole.classes_at(index),
+        owners,
+        whole.warmup.ns(),
+        whole.duration.ns(),
+        whole.record.statistics.ns(),
+    ));
     let loss = Stream::new(whole.seed, &plan.name, "loss");
     Link::new(plan, (entry.build)(options, context), sink, loss)
 }
@@ -256,14 +275,11 @@ fn build_flow(
     series: &mut Series,
 ) -> Flow {
     let (entry, options) = known(cc::ENTRIES, &flow.cc);
-    let control = (entry.build)(options);
-    let need = control.ecn_need();
-    let mut receiver = Receiver::new(index, &flow.tcp, EcnEcho::of(flow.ecn, need));
-    if flow.ecn {
-        receiver.echo_sce(SceEcho::of(flow.tcp.sce_receiver, need));
-    }
+    let mut control = (entry.build)(options);
+    control.randomise(Stream::new(plan.seed, &flow.name, "cc"));
     let gauges = control.gauge_names();
     let bytes = flow.bytes.map(|b| b.0);
+    let (sender, receiver) = build_ends(index, &flow.tcp, control, flow.ecn, bytes);
     Flow {
         series: recording.then(|| {
             let mut id = |quantity: &str| series.id(Some(&flow.name), None, quantity);
@@ -278,7 +294,7 @@ fn build_flow(
                     .then(|| (id("ca_state"), id("acked_bytes"))),
             }
         }),
-        sender: Sender::new(index, &flow.tcp, control, flow.ecn, bytes),
+        sender,
         receiver,
         armed: [Time::NEVER; 2],
         start: plan.start_of(flow.start, &flow.name),
@@ -293,6 +309,23 @@ fn build_flow(
         rwnd_limited_samples: 0,
         recorded_cwnd: 0,
     }
+}
+
+/// Both ends of a connection.
+pub(super) fn build_ends(
+    number: u32,
+    tcp: &TcpPlan,
+    control: Box<dyn CongestionControl>,
+    ecn: bool,
+    bytes: Option<u64>,
+) -> (Sender, Receiver) {
+    let need = control.ecn_need();
+    let echo = EcnEcho::of(ecn, tcp.ecn_feedback, need);
+    let mut receiver = Receiver::new(number, tcp, echo);
+    if ecn && !receiver.is_accurate() {
+        receiver.echo_sce(SceEcho::of(tcp.sce_receiver, need));
+    }
+    (Sender::new(number, tcp, control, ecn, bytes), receiver)
 }
 
 fn build_source(source: &TrafficPlan, plan: &Plan) -> Unresponsive {

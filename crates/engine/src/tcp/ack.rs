@@ -78,8 +78,10 @@ impl Sender {
         let prior_in_flight = self.board.in_flight();
         let prior_out = self.board.packets_out();
         let prior_lost = self.board.lost_marks;
-        let ece = packet.has(flags::ECE) && self.ecn;
-        let esce = packet.has(flags::ESCE) && self.ecn;
+        // With Accurate ECN the bits are a counter, which is looked at below.
+        let bits = self.ecn && self.accecn.is_none();
+        let mut ece = packet.has(flags::ECE) && bits;
+        let esce = packet.has(flags::ESCE) && bits;
         let mut event = Event {
             advanced: ack > prior_una,
             ece,
@@ -102,7 +104,7 @@ impl Sender {
             self.take_sacks(packet, &mut covered, &mut event);
         }
         if prior_out == 0 {
-            return self.on_ack_of_nothing(&mut event, port);
+            return self.on_ack_of_nothing(packet, &mut event, port);
         }
         while self.board.una < ack {
             let seq = self.board.una;
@@ -117,9 +119,13 @@ impl Sender {
         event.duplicate = !event.advanced && event.sacked == 0 && !event.dsack;
         self.conn.packets_out = self.board.packets_out();
         self.conn.delivered += u64::from(covered.delivered);
-        if ece {
-            self.conn.delivered_ce += u64::from(covered.delivered);
+        let mut ce = if ece { covered.delivered } else { 0 };
+        if self.accecn.is_some() && (event.advanced || covered.delivered > 0) {
+            ce = self.accurate_ce(packet, covered.delivered);
+            ece = ce > 0;
+            event.ece = ece;
         }
+        self.conn.delivered_ce += u64::from(ce);
         // A segment sent once arrived after a later one: the path reorders (RFC 8985 section 6.2 step 3).
         if let Some(seq) = covered.lowest_original
             && seq + 1 < prior_highest
@@ -147,6 +153,7 @@ impl Sender {
             esce,
             rtt: sample,
             prior_in_flight,
+            ce,
             losses: 0,
         };
         if covered.delivered > 0 {
@@ -155,6 +162,7 @@ impl Sender {
         if event.advanced || event.dsack {
             self.adapt_reordering_window(event.dsack && !event.dsack_of_probe);
         }
+        let probe_acked = self.tlp_high_seq != 0 && self.tlp_retrans && ack >= self.tlp_high_seq;
         if self.tlp_high_seq != 0 {
             self.process_tlp_ack(ack, &event);
         }
@@ -176,11 +184,25 @@ impl Sender {
 
         news.losses = (self.board.lost_marks - prior_lost) as u32;
         self.conn.in_flight = self.board.in_flight();
+        if let Some(rates) = &mut self.rates {
+            let lost = self.board.lost_marks;
+            rates.generate(covered.delivered, lost, self.pace_until, &mut self.conn);
+            self.conn.rate.probe_acked = probe_acked;
+        }
         self.control(&news, &event);
         self.update_pacing_rate();
         self.resend(resend, port);
         self.transmit(port);
         self.note_if_done();
+    }
+
+    /// Segments that an ACK newly tells to have been marked, with Accurate ECN.
+    #[inline]
+    fn accurate_ce(&mut self, packet: &Packet, delivered: u32) -> u32 {
+        let counted = self.conn.delivered_ce;
+        self.accecn.as_mut().map_or(0, |accurate| {
+            accurate.process(packet, delivered, counted, self.plan.mss)
+        })
     }
 
     /// An ACK that another has overtaken, with SACK blocks: what they tell is
@@ -191,6 +213,9 @@ impl Sender {
         let prior_highest = self.board.highest_sacked();
         let mut covered = Covered::default();
         self.take_sacks(packet, &mut covered, event);
+        if let Some(rates) = &mut self.rates {
+            rates.discard();
+        }
         self.conn.delivered += u64::from(covered.delivered);
         if event.ece {
             self.conn.delivered_ce += u64::from(covered.delivered);
@@ -210,7 +235,12 @@ impl Sender {
     /// Nothing was outstanding: a D-SACK may still undo a reduction, and
     /// answer a probe.
     #[cold]
-    fn on_ack_of_nothing(&mut self, event: &mut Event, port: &mut impl Port) {
+    fn on_ack_of_nothing(&mut self, packet: &Packet, event: &mut Event, port: &mut impl Port) {
+        if event.dsack {
+            let ce = self.accurate_ce(packet, 1);
+            self.conn.delivered_ce += u64::from(ce);
+            event.ece |= ce > 0;
+        }
         let echo = Echo {
             ece: event.ece,
             esce: event.esce,
@@ -251,6 +281,9 @@ impl Sender {
 
     fn take_sacks(&mut self, packet: &Packet, covered: &mut Covered, event: &mut Event) {
         let mut blocks = packet.sack;
+        if packet.has(flags::ACCECN) {
+            blocks[2] = Sack::default();
+        }
         if packet.has(flags::DSACK) {
             // RFC 2883: the first block reports a duplicate.
             let seq = packet
@@ -274,6 +307,7 @@ impl Sender {
                 rack,
                 conn,
                 high_seq,
+                rates,
                 ..
             } = self;
             board.sack(start, start + u64::from(block.len), |seq, before| {
@@ -289,6 +323,9 @@ impl Sender {
                     covered.original_delivered |= seq < *high_seq;
                 }
                 rack.advance(seq, &before, conn);
+                if let Some(rates) = rates.as_mut() {
+                    rates.delivered(seq, before.sent);
+                }
             });
         }
     }
@@ -298,6 +335,9 @@ impl Sender {
     fn cover(&mut self, seq: u64, segment: &Segment, echo: Time, covered: &mut Covered) {
         let sacked = segment.flags & state::SACKED != 0;
         let again = segment.flags & state::EVER_RETRANS != 0;
+        if let Some(rates) = &mut self.rates {
+            rates.delivered(seq, segment.sent);
+        }
         if again {
             covered.retransmitted = true;
         } else if !sacked {

@@ -1,6 +1,7 @@
 //! The part of a sender that its congestion control sees and writes
 //! (what Linux keeps in `tcp_sock`).
 
+use super::rate::RateSample;
 use crate::cc::CaState;
 use crate::plan::Growth;
 use crate::units::Time;
@@ -30,7 +31,8 @@ pub struct Conn {
     pub snd_nxt: u64,
     /// Segments delivered so far, retransmissions included.
     pub delivered: u64,
-    /// Segments delivered by ACKs that carried ECN-Echo.
+    /// Segments delivered by ACKs that carried ECN-Echo; with Accurate ECN:
+    /// marked segments that have arrived, as far as is known.
     pub delivered_ce: u64,
     /// Sent, neither acknowledged, sacked nor lost, plus retransmitted.
     pub in_flight: u32,
@@ -50,8 +52,18 @@ pub struct Conn {
     pub growth: Growth,
     /// Rate at which packets are paced, bytes/s; 0: not yet known.
     pub pacing_rate: u64,
+    /// Segments that may leave together where packets are paced (TSO autosizing).
+    pub pacing_burst: u32,
+    /// The congestion control needs a kind of ECN that the other end does not have: there is none.
+    pub ecn_refused: bool,
     /// Time of the last data transmission (Linux `lsndtime`).
     pub last_sent: Time,
+    /// Samples of the delivery rate are of no use until this many segments are
+    /// delivered: there was nothing to send; 0: they are.
+    pub app_limited: u64,
+    /// What the ACK tells of the delivery rate; only for a congestion control
+    /// that asks for it.
+    pub rate: RateSample,
 }
 
 impl Conn {
@@ -134,7 +146,11 @@ impl Default for Conn {
             mss: 1448,
             growth: Growth::Segments,
             pacing_rate: 0,
+            pacing_burst: 1,
+            ecn_refused: false,
             last_sent: Time::ZERO,
+            app_limited: 0,
+            rate: RateSample::default(),
         }
     }
 }

@@ -9,8 +9,10 @@
 //! | `recovery` | congestion states, PRR, RACK, undo (`tcp_fastretrans_alert`) |
 //! | [`scoreboard`] | sent segments |
 //! | [`receiver`] | acknowledgement, SACK, ECN echo |
+//! | [`accecn`] | Accurate ECN: negotiation, counters, option |
 //! | [`sce`] | the receiver's echo of SCE |
 //! | [`rtt`], [`ranges`] | estimator, sets of segments |
+//! | [`rate`] | samples of the delivery rate |
 //!
 //! Known deviations from Linux (what the kernel's packetdrill scripts say of
 //! this code stands in docs/packetdrill.md):
@@ -32,9 +34,11 @@
 //! - Timestamps compare send times in ns, where Linux has ms: spurious retransmissions
 //!   within one ms are told apart here.
 
+pub mod accecn;
 mod ack;
 pub mod conn;
 pub mod ranges;
+pub mod rate;
 pub mod receiver;
 mod recovery;
 pub mod rtt;

@@ -1,12 +1,13 @@
 //! The receiving end: acknowledgement, SACK and ECN echo
 //! (Linux `tcp_input.c`, `tcp_output.c`, `tcp_dctcp.h`).
 
+use super::accecn::{self, Receiving};
 use super::ranges::Ranges;
 use super::sce::{Sce, SceEcho};
 use super::{Port, SYN_EXTRA};
 use crate::cc::{CeEcho, EcnNeed};
 use crate::packet::{Ecn, Packet, Sack, flags};
-use crate::plan::{Growth, ReceiveBuffer, TcpPlan};
+use crate::plan::{EcnFeedback, Growth, ReceiveBuffer, TcpPlan};
 use crate::units::Time;
 use crate::wheel;
 
@@ -28,6 +29,9 @@ const COMPRESS_DELAY: Time = Time::from_ms(1);
 /// a full segment that was not merged with others.
 const PAYLOAD_SHARE: u64 = 162;
 
+/// [`Packet::seq`] of a client's SYN.
+const ASKS: u64 = 1;
+
 /// How the receiver echoes CE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnEcho {
@@ -40,6 +44,8 @@ pub enum EcnEcho {
     /// The same, but a packet with ECT(1) changes nothing: where SCE marks are
     /// looked at first, DCTCP hears neither of CE nor of its absence.
     PerPacketButEct1,
+    /// Counters in every ACK (RFC 9768); with the ECN field of the ACKs.
+    Accurate(Ecn),
 }
 
 /// How many segments the window grows by at the start: it begins as half of
@@ -118,15 +124,21 @@ impl Tuned {
 }
 
 impl EcnEcho {
-    /// What a connection uses.
-    pub fn of(ecn: bool, need: EcnNeed) -> EcnEcho {
-        match (ecn, need) {
-            (false, _) => EcnEcho::None,
-            (true, EcnNeed::Optional | EcnNeed::Sce | EcnNeed::Dctcp(CeEcho::Sticky)) => {
+    /// What the receiver of a connection is capable of.
+    pub fn of(ecn: bool, feedback: EcnFeedback, need: EcnNeed) -> EcnEcho {
+        match (feedback, need) {
+            _ if !ecn => EcnEcho::None,
+            (EcnFeedback::None, _) => EcnEcho::None,
+            (EcnFeedback::AccEcn | EcnFeedback::Auto, EcnNeed::Accurate) => {
+                EcnEcho::Accurate(Ecn::Ect1)
+            }
+            (EcnFeedback::AccEcn, _) => EcnEcho::Accurate(Ecn::Ect0),
+            (EcnFeedback::Rfc3168, _)
+            | (_, EcnNeed::Optional | EcnNeed::Sce | EcnNeed::Dctcp(CeEcho::Sticky)) => {
                 EcnEcho::Sticky
             }
-            (true, EcnNeed::Dctcp(CeEcho::Precise)) => EcnEcho::PerPacket,
-            (true, EcnNeed::Dctcp(CeEcho::SceHoldsCe)) => EcnEcho::PerPacketButEct1,
+            (_, EcnNeed::Dctcp(CeEcho::Precise)) => EcnEcho::PerPacket,
+            (_, EcnNeed::Dctcp(CeEcho::SceHoldsCe)) => EcnEcho::PerPacketButEct1,
         }
     }
 
@@ -180,6 +192,8 @@ pub struct Receiver {
     dup_acks: u32,
     dup_acks_at: u64,
     echo: EcnEcho,
+    /// The counters of Accurate ECN, if they are what is echoed.
+    accurate: Option<Receiving>,
     sce: Sce,
     ecn_seen: bool,
     /// Echo congestion (Linux `TCP_ECN_DEMAND_CWR`).
@@ -191,8 +205,8 @@ pub struct Receiver {
     flow: u32,
     header: u16,
     delayed: bool,
-    /// Pure ACKs are ECN-capable.
-    ect_acks: bool,
+    /// The ECN field of pure ACKs.
+    ack_ecn: Ecn,
 }
 
 impl Receiver {
@@ -228,6 +242,8 @@ impl Receiver {
             dup_acks: 0,
             dup_acks_at: 0,
             echo,
+            accurate: matches!(echo, EcnEcho::Accurate(_))
+                .then(|| Receiving::new(plan.accecn_option, plan.timestamps)),
             sce: Sce::default(),
             ecn_seen: false,
             demand_cwr: false,
@@ -236,8 +252,17 @@ impl Receiver {
             flow,
             header: plan.header,
             delayed: plan.delack,
-            ect_acks: echo.is_per_packet(),
+            ack_ecn: match echo {
+                EcnEcho::Accurate(ect) => ect,
+                EcnEcho::PerPacket | EcnEcho::PerPacketButEct1 => Ecn::Ect0,
+                EcnEcho::None | EcnEcho::Sticky => Ecn::NotEct,
+            },
         }
+    }
+
+    /// Whether it echoes by the counters of Accurate ECN, which have the bit of SCE's echo.
+    pub fn is_accurate(&self) -> bool {
+        self.accurate.is_some()
     }
 
     /// Tells of SCE marks from now on.
@@ -266,12 +291,29 @@ impl Receiver {
         }
     }
 
+    /// The client's SYN, where it is not the sender that connects: the sender's own
+    /// SYN is then the answer to it. For sources whose connections come and go.
+    pub fn ask(&self, now: Time, port: &mut impl Port) {
+        let mut syn = self.ack_packet();
+        syn.len = self.header + SYN_EXTRA;
+        syn.flags |= flags::SYN;
+        syn.sent = now;
+        syn.seq = ASKS;
+        port.send(syn);
+    }
+
+    /// Whether a packet is one of [`Receiver::ask`]; the answer to a SYN acknowledges
+    /// no segment yet.
+    pub fn asks(packet: &Packet) -> bool {
+        packet.has(flags::SYN) && packet.has(flags::ACK) && packet.seq == ASKS
+    }
+
     /// A SYN or data has arrived.
     pub fn on_packet(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         if packet.has(flags::SYN) {
             let mut reply = self.ack_packet();
             reply.len = self.header + SYN_EXTRA;
-            reply.flags |= flags::SYN;
+            reply.flags |= flags::SYN | self.negotiate(packet);
             reply.sent = packet.sent;
             self.syn_ack_sent = Some(now);
             return port.send(reply);
@@ -294,6 +336,22 @@ impl Receiver {
         }
     }
 
+    /// ECN of the handshake: what the SYN-ACK answers to a SYN that asks for Accurate ECN.
+    /// Other SYNs carry no flags here; both ends then know what the plan says.
+    fn negotiate(&mut self, syn: &Packet) -> u16 {
+        if syn.flags & flags::ACE != accecn::REQUEST {
+            return 0;
+        }
+        match (&mut self.accurate, self.echo) {
+            (Some(accurate), _) => {
+                accurate.on_syn(syn.ecn);
+                accecn::accepted(syn.ecn)
+            }
+            (None, EcnEcho::None) => 0,
+            (None, _) => flags::ECE,
+        }
+    }
+
     fn on_data(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         let seq = packet.seq;
         if let Some(sent) = self.syn_ack_sent.take() {
@@ -303,6 +361,9 @@ impl Receiver {
             // RFC 3168 section 6.1.3; the window may be a single segment now, so no delay.
             self.demand_cwr = false;
             self.ack_now = true;
+        }
+        if let Some(accurate) = &mut self.accurate {
+            self.ack_now |= accurate.on_data(packet.ecn, packet.payload);
         }
         self.note_timestamp(seq, packet.sent);
         if seq < self.rcv_nxt {
@@ -394,7 +455,7 @@ impl Receiver {
                 if self.echo.is_per_packet() {
                     self.ce_changed(true, port);
                 }
-                if !self.demand_cwr {
+                if !self.demand_cwr && self.accurate.is_none() {
                     // The window may be small: do not delay.
                     self.enter_quickack(2);
                     self.demand_cwr = true;
@@ -510,12 +571,7 @@ impl Receiver {
     }
 
     fn ack_packet(&self) -> Packet {
-        let ecn = if self.ect_acks {
-            Ecn::Ect0
-        } else {
-            Ecn::NotEct
-        };
-        let mut packet = Packet::new(self.flow, self.header, ecn);
+        let mut packet = Packet::new(self.flow, self.header, self.ack_ecn);
         packet.flags = flags::ACK;
         packet
     }
@@ -532,6 +588,10 @@ impl Receiver {
         }
         if self.recent_len > 0 || self.dsack.is_some() {
             self.add_sack_blocks(&mut ack);
+        }
+        if let Some(accurate) = &mut self.accurate {
+            let blocks = ack.sack.iter().filter(|s| s.len > 0).count();
+            accurate.on_ack(&mut ack, blocks, self.last_data, self.rtt);
         }
         // An ACK that tells of the past only (of ECN) leaves what is due as it
         // is, but counts as one for the two segments that call for the next
@@ -820,7 +880,7 @@ mod tests {
     #[test]
     fn dctcp_receivers_under_sce() {
         use crate::cc::CeEcho;
-        let of = |echo| EcnEcho::of(true, EcnNeed::Dctcp(echo));
+        let of = |echo| EcnEcho::of(true, EcnFeedback::Auto, EcnNeed::Dctcp(echo));
         let packets = [ECT, Ecn::Ce, SCE, SCE, ECT, ECT, ECT];
         let marked = |echo| -> Vec<(u64, bool)> {
             let told = echoes(of(echo), SceEcho::Off, &packets);

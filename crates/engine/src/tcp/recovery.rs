@@ -91,11 +91,15 @@ impl Sender {
         self.conn.prior_cwnd = self.conn.cwnd;
         self.prr = Default::default();
         self.ask_ssthresh(on_ecn);
-        self.queue_cwr = self.ecn;
+        // Accurate ECN has no CWR.
+        self.queue_cwr = self.ecn && self.accecn.is_none();
     }
 
     /// Linux `tcp_end_cwnd_reduction`.
     fn end_reduction(&mut self) {
+        if self.cc.owns_window() {
+            return;
+        }
         let cwr = self.conn.ca_state == CaState::Cwr;
         let owned = cwr && self.cc.owns_cwr();
         let known = self.conn.ssthresh < INFINITE_SSTHRESH;
@@ -171,7 +175,7 @@ impl Sender {
         self.set_ca_state(CaState::Loss);
         self.high_seq = self.conn.snd_nxt;
         self.tlp_high_seq = 0;
-        self.queue_cwr = self.ecn;
+        self.queue_cwr = self.ecn && self.accecn.is_none();
         // RFC 5682 section 3.1 step 1.
         self.frto = new_recovery || self.retransmits > 0;
         self.retransmits += 1;
@@ -190,9 +194,31 @@ impl Sender {
             let segment = self.board.get(seq);
             let recent = seq != una && segment.sent + rtt > now;
             if !recent && segment.flags & state::SACKED == 0 {
+                let marks = self.board.lost_marks;
                 self.board.mark_lost(seq);
+                if let Some(rates) = &mut self.rates
+                    && self.board.lost_marks > marks
+                {
+                    rates.marked.push(seq);
+                }
             }
         }
+        self.tell_losses();
+    }
+
+    /// Tells a congestion control that measures rates of each segment found
+    /// lost (the v3 branch of BBR: `tcp_notify_skb_loss_event`).
+    fn tell_losses(&mut self) {
+        let Some(rates) = &mut self.rates else {
+            return;
+        };
+        let before = self.board.lost_marks - rates.marked.len() as u64;
+        for (n, &seq) in (1..).zip(&rates.marked) {
+            if let Some(segment) = rates.lost(seq, before + n) {
+                self.cc.on_lost(&mut self.conn, &segment);
+            }
+        }
+        rates.marked.clear();
     }
 
     /// RFC 8985 section 6.2 step 4; Linux `tcp_rack_reo_wnd`.
@@ -215,6 +241,7 @@ impl Sender {
         let window = self.reordering_window();
         let (now, rack) = (self.conn.now, self.rack.clone());
         let mut wait = None;
+        let rates = &mut self.rates;
         self.board.walk_transmissions(|seq, segment| {
             if segment.flags & (state::LOST | state::RETRANS) == state::LOST {
                 return Walk::Next;
@@ -226,11 +253,15 @@ impl Sender {
             }
             let due = segment.sent + rack.rtt + window;
             if due <= now {
+                if let Some(rates) = rates.as_mut() {
+                    rates.marked.push(seq);
+                }
                 return Walk::Lost;
             }
             wait = wait.max(Some(due - now));
             Walk::Next
         });
+        self.tell_losses();
         wait
     }
 
@@ -256,7 +287,9 @@ impl Sender {
         if prior != self.board.in_flight() {
             if self.conn.ca_state != CaState::Recovery {
                 self.enter_recovery(false);
-                self.reduce_window(1, 0, false);
+                if !self.cc.owns_window() {
+                    self.reduce_window(1, 0, false);
+                }
             }
             self.retransmit_lost(port);
         }
@@ -407,7 +440,10 @@ impl Sender {
             // The probe repaired a loss: one reduction.
             self.begin_reduction(false);
             self.set_ca_state(CaState::Cwr);
-            self.conn.cwnd = self.conn.ssthresh;
+            if !self.cc.owns_window() {
+                self.conn.cwnd = self.conn.ssthresh;
+            }
+            self.cc.cwnd_event(&mut self.conn, CwndEvent::ProbeRepaired);
             self.cc.cwnd_event(&mut self.conn, CwndEvent::CompleteCwr);
             self.keep_open();
         } else if !event.advanced && event.sacked == 0 {

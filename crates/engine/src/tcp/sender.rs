@@ -2,14 +2,16 @@
 
 use tailback_record::Histogram;
 
+use super::accecn::{self, Answer, Sending};
 use super::conn::Conn;
+use super::rate::Rates;
 use super::recovery::REORDERING;
 use super::rtt::{INITIAL_RTO, MAX_RTO, Rtt};
 use super::scoreboard::Scoreboard;
 use super::{Port, SYN_EXTRA};
 use crate::cc::{CaState, CongestionControl, CwndEvent, EcnNeed};
 use crate::packet::{Ecn, Packet, flags};
-use crate::plan::{Pacing, TcpPlan};
+use crate::plan::{EcnFeedback, Pacing, TcpPlan};
 use crate::units::{Rate, Time};
 use crate::wheel;
 
@@ -20,6 +22,13 @@ pub(super) const TIMEOUT_MIN: Time = Time::from_ms(2);
 const SYN_LINEAR_TIMEOUTS: u32 = 4;
 /// Data segments of a connection that are not paced (`fq`'s initial quantum, in segments).
 const UNPACED: u64 = 10;
+
+/// How long a SYN that was sent again so often waits for its answer. The first
+/// timeouts do not double (Linux `tcp_syn_linear_timeouts`, since 6.5).
+pub fn syn_timeout(retransmits: u32) -> Time {
+    let doublings = retransmits.saturating_sub(SYN_LINEAR_TIMEOUTS);
+    Time(INITIAL_RTO.ns() << doublings.min(7)).min(MAX_RTO)
+}
 
 /// Which timer the one deadline of a sender stands for (Linux `icsk_pending`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +59,8 @@ pub struct Sender {
     /// Its congestion control.
     pub cc: Box<dyn CongestionControl>,
     pub(super) board: Scoreboard,
+    /// For a congestion control that measures the rate of delivery.
+    pub(super) rates: Option<Box<Rates>>,
     pub(super) rtt: Rtt,
     pub(super) undo: Undo,
     pub(super) prr: Prr,
@@ -75,8 +86,15 @@ pub struct Sender {
     pub(super) queue_cwr: bool,
     /// ECN was negotiated.
     pub(super) ecn: bool,
-    /// Retransmissions and pure ACKs are ECN-capable too (congestion controls that need ECN).
+    /// Retransmissions and pure ACKs are ECN-capable too (congestion controls that need ECN,
+    /// and Accurate ECN).
     pub(super) ecn_always: bool,
+    /// The ECN field of what is ECN-capable.
+    ect: Ecn,
+    /// The SYN asks for Accurate ECN.
+    ask_accecn: bool,
+    /// What is known by Accurate ECN, once that is negotiated.
+    pub(super) accecn: Option<Sending>,
     /// Statistics since the warm-up.
     pub stats: SenderStats,
     /// Largest `snd_nxt` at which the usage of the window was noted.
@@ -94,7 +112,10 @@ pub struct Sender {
     /// When the first SYN was sent.
     syn_sent: Time,
     /// No packet before this (pacing).
-    pace_until: Time,
+    pub(super) pace_until: Time,
+    /// Segments that may still leave with the last one, and when that was (Linux: in one
+    /// TSO segment).
+    burst: (u32, Time),
     flow: u32,
     /// Options of the stack.
     pub(super) plan: TcpPlan,
@@ -191,6 +212,9 @@ impl Sender {
         ecn: bool,
         bytes: Option<u64>,
     ) -> Sender {
+        let need = cc.ecn_need();
+        let feedback = plan.ecn_feedback;
+        let ask_accecn = ecn && (need == EcnNeed::Accurate || feedback == EcnFeedback::AccEcn);
         Sender {
             conn: Conn {
                 cwnd: plan.initial_cwnd,
@@ -203,6 +227,7 @@ impl Sender {
                 ..Conn::default()
             },
             board: Scoreboard::default(),
+            rates: cc.needs_rate_samples().then(Box::default),
             rtt: Rtt::new(plan.min_rto),
             undo: Undo::default(),
             prr: Prr::default(),
@@ -227,8 +252,14 @@ impl Sender {
             timer_set: Time::NEVER,
             timer_kind: TimerKind::None,
             queue_cwr: false,
-            ecn,
-            ecn_always: ecn && matches!(cc.ecn_need(), EcnNeed::Dctcp(_)),
+            ecn: ecn && (ask_accecn || feedback != EcnFeedback::None),
+            ecn_always: ecn && matches!(need, EcnNeed::Dctcp(_) | EcnNeed::Accurate),
+            ect: match need {
+                EcnNeed::Accurate => Ecn::Ect1,
+                _ => Ecn::Ect0,
+            },
+            ask_accecn,
+            accecn: None,
             stats: SenderStats::default(),
             cwnd_usage_seq: 0,
             unsent: bytes,
@@ -239,6 +270,7 @@ impl Sender {
             syn_retransmits: 0,
             syn_sent: Time::ZERO,
             pace_until: Time::ZERO,
+            burst: (0, Time::NEVER),
             flow,
             plan: plan.clone(),
             cc,
@@ -313,18 +345,18 @@ impl Sender {
         // RFC 3168 section 6.1.1 has SYN not ECN-capable; Linux makes an
         // exception for congestion controls that need ECN.
         let ecn = if self.ecn_always {
-            Ecn::Ect0
+            self.ect
         } else {
             Ecn::NotEct
         };
         let mut syn = Packet::new(self.flow, self.plan.header + SYN_EXTRA, ecn);
         syn.flags = flags::SYN;
+        if self.ask_accecn {
+            syn.flags |= accecn::REQUEST;
+        }
         syn.sent = now;
         port.send(syn);
-        // The first timeouts of a SYN do not double (Linux `tcp_syn_linear_timeouts`, since 6.5).
-        let doublings = self.syn_retransmits.saturating_sub(SYN_LINEAR_TIMEOUTS);
-        let timeout = Time(INITIAL_RTO.ns() << doublings.min(7)).min(MAX_RTO);
-        self.set_timer(TimerKind::Retransmit, timeout);
+        self.set_timer(TimerKind::Retransmit, syn_timeout(self.syn_retransmits));
     }
 
     /// The SYN-ACK has arrived.
@@ -335,6 +367,9 @@ impl Sender {
         }
         self.phase = Phase::Established;
         self.clear_timer();
+        if self.ask_accecn {
+            self.negotiated(accecn::answer(packet.flags));
+        }
         if self.syn_retransmits == 0 || self.plan.timestamps {
             self.take_rtt_sample(now - packet.sent, now - packet.sent);
         } else {
@@ -349,6 +384,25 @@ impl Sender {
         }
         self.init_transfer();
         self.transmit(port);
+    }
+
+    /// The other end has answered the request for Accurate ECN (Linux
+    /// `tcp_ecn_rcv_synack`); who needs it does not make do with RFC 3168.
+    fn negotiated(&mut self, answer: Answer) {
+        let needed = self.cc.ecn_need() == EcnNeed::Accurate;
+        match answer {
+            Answer::AccEcn { syn_ce } => {
+                self.accecn = Some(Sending::default());
+                self.ecn_always = true;
+                self.conn.delivered_ce = u64::from(syn_ce);
+            }
+            Answer::Rfc3168 if !needed => {}
+            Answer::Rfc3168 | Answer::None => {
+                self.ecn = false;
+                self.ecn_always = false;
+                self.conn.ecn_refused = needed;
+            }
+        }
     }
 
     /// Linux `tcp_init_transfer`.
@@ -379,10 +433,27 @@ impl Sender {
     /// The application hands over `bytes`.
     pub fn write(&mut self, bytes: u64, now: Time, port: &mut impl Port) {
         self.conn.now = now;
+        self.note_if_app_limited();
         if let Some(left) = &mut self.unsent {
             *left += bytes;
         }
         self.transmit(port);
+    }
+
+    /// A gap between what the application has written and what it will: what
+    /// is delivered until it has passed says nothing of the path (Linux
+    /// `tcp_rate_check_app_limited`).
+    fn note_if_app_limited(&mut self) {
+        let in_flight = self.board.in_flight();
+        if self.rates.is_some()
+            && self
+                .unsent
+                .is_some_and(|left| left < u64::from(self.plan.mss))
+            && in_flight < self.conn.cwnd
+            && self.board.lost_pending == 0
+        {
+            self.conn.app_limited = (self.conn.delivered + u64::from(in_flight)).max(1);
+        }
     }
 
     /// The receive window is now `segments` long.
@@ -540,6 +611,7 @@ impl Sender {
                 self.tlp_retrans = true;
                 let last = self.board.nxt - 1;
                 self.board.probed(last, self.conn.now);
+                self.note_sent(last, false);
                 self.emit_again(last, port);
             }
             self.tlp_high_seq = self.conn.snd_nxt;
@@ -563,7 +635,7 @@ impl Sender {
         while in_flight < self.conn.cwnd
             && !self.rwnd_limited()
             && self.unsent != Some(0)
-            && self.pace_until <= self.conn.now
+            && self.may_leave()
         {
             self.send_new(port);
             in_flight += 1;
@@ -582,7 +654,12 @@ impl Sender {
     fn restart_after_idle(&mut self) {
         let rto = self.rto();
         let idle = self.conn.now.since(self.conn.last_sent);
-        if self.idle_restart && self.conn.last_sent > Time::ZERO && idle > rto {
+        // Not one that owns the window (Linux `tcp_slow_start_after_idle_check`).
+        if self.idle_restart
+            && !self.cc.owns_window()
+            && self.conn.last_sent > Time::ZERO
+            && idle > rto
+        {
             self.conn.ssthresh = self.current_ssthresh();
             let restart = self.plan.initial_cwnd.min(self.conn.cwnd);
             let halvings = (idle.ns() / rto.ns().max(1)).min(31) as u32;
@@ -621,9 +698,10 @@ impl Sender {
         self.board.push(payload, now);
         self.conn.snd_nxt = self.board.nxt;
         self.conn.packets_out = self.board.packets_out();
+        self.note_sent(seq, first);
         let mut packet = self.data_packet(seq, payload);
         if self.ecn {
-            packet.ecn = Ecn::Ect0;
+            packet.ecn = self.ect;
             if std::mem::take(&mut self.queue_cwr) {
                 packet.flags |= flags::CWR;
             }
@@ -641,9 +719,26 @@ impl Sender {
     pub(super) fn retransmit(&mut self, seq: u64, port: &mut impl Port) {
         let now = self.conn.now;
         self.board.retransmitted(seq, now);
+        self.note_sent(seq, false);
         self.undo.retrans_stamp.get_or_insert(now);
         self.undo.retrans = Some(self.undo.retrans.unwrap_or(0) + 1);
         self.emit_again(seq, port);
+    }
+
+    /// Notes what a sample of the delivery rate will need of a segment sent now.
+    #[inline]
+    fn note_sent(&mut self, seq: u64, alone: bool) {
+        if let Some(rates) = &mut self.rates {
+            let board = &self.board;
+            rates.sent(
+                seq,
+                board.una,
+                alone,
+                board.in_flight(),
+                board.lost_marks,
+                &self.conn,
+            );
+        }
     }
 
     fn emit_again(&mut self, seq: u64, port: &mut impl Port) {
@@ -651,7 +746,7 @@ impl Sender {
         packet.flags |= flags::RETRANSMIT;
         // RFC 3168 section 6.1.5: retransmissions are not ECN-capable.
         if self.ecn_always {
-            packet.ecn = Ecn::Ect0;
+            packet.ecn = self.ect;
         }
         self.stats.retransmits += 1;
         self.emit(packet, port);
@@ -669,11 +764,39 @@ impl Sender {
         self.conn.last_sent = self.conn.now;
         self.stats.packets += 1;
         // As fq, the first window goes out at once.
-        if self.is_paced() && self.conn.pacing_rate > 0 && self.conn.snd_nxt > UNPACED {
+        if self.cc.needs_pacing() {
+            self.pace(packet.payload);
+        } else if self.is_paced() && self.conn.pacing_rate > 0 && self.conn.snd_nxt > UNPACED {
             let gap = Rate(self.conn.pacing_rate.saturating_mul(8)).time_for(u64::from(packet.len));
             self.pace_until = self.conn.now.max(self.pace_until) + gap;
         }
         port.send(packet);
+    }
+
+    /// Whether pacing lets a packet go.
+    #[inline]
+    fn may_leave(&self) -> bool {
+        self.pace_until <= self.conn.now || self.burst.0 > 0 && self.burst.1 == self.conn.now
+    }
+
+    /// Linux `tcp_update_skb_after_send`: what counts is the payload, and who is
+    /// late makes up for it by at most half of the gap. Segments of a burst
+    /// leave together.
+    fn pace(&mut self, payload: u16) {
+        let now = self.conn.now;
+        if !self.is_paced() || self.conn.pacing_rate == 0 || self.board.nxt <= UNPACED {
+            return;
+        }
+        let rate = Rate(self.conn.pacing_rate.saturating_mul(8));
+        let gap = rate.time_for(u64::from(payload));
+        if self.burst.0 > 0 && self.burst.1 == now {
+            self.burst.0 -= 1;
+            self.pace_until += gap;
+            return;
+        }
+        let late = now.since(self.pace_until).min(Time(gap.ns() / 2));
+        self.pace_until = now.max(self.pace_until) + (gap - late);
+        self.burst = (self.conn.pacing_burst.saturating_sub(1), now);
     }
 
     fn is_paced(&self) -> bool {
@@ -705,7 +828,7 @@ impl Sender {
     /// `tcp_xmit_retransmit_queue`).
     pub(super) fn retransmit_lost(&mut self, port: &mut impl Port) {
         let mut rearm = false;
-        while self.board.in_flight() < self.conn.cwnd && self.pace_until <= self.conn.now {
+        while self.board.in_flight() < self.conn.cwnd && self.may_leave() {
             let Some(seq) = self.board.next_to_retransmit() else {
                 break;
             };

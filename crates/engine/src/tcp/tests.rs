@@ -37,6 +37,16 @@ fn sender(plan: &TcpPlan) -> Sender {
     Sender::new(0, plan, cc, false, None)
 }
 
+/// One that accepts, measures rates, and sends what is written to it; RTT 100 ms.
+fn written_to() -> Sender {
+    let entry = find(cc::ENTRIES, "bbr").expect("registered");
+    let cc = (entry.build)(&complete_defaults(entry));
+    let mut s = Sender::new(0, &TcpPlan::default(), cc, false, Some(0));
+    s.expect_writes();
+    s.establish(ms(100), ms(100));
+    s
+}
+
 /// Connected: the first window left at `rtt`.
 fn established(plan: &TcpPlan, rtt: Time, wire: &mut Wire) -> Sender {
     let mut s = sender(plan);
@@ -293,4 +303,76 @@ fn a_sender_can_be_written_to() {
         s.write(3000, ms(2001), &mut wire);
         assert_eq!(wire.take(), [(12, false)]);
     }
+}
+
+/// Linux `tcp_rate_check_app_limited`: what is delivered until the gap in the
+/// application's data has passed is a rate of the application's; and
+/// `tcp_slow_start_after_idle_check`: BBR's window outlives an idle time.
+#[test]
+fn an_application_that_has_nothing_to_send_is_noticed() {
+    let mut wire = Wire::default();
+    let mut s = written_to();
+    s.write(4 * 1448, ms(100), &mut wire);
+    // At first there was nothing in flight either: the gap is over with one segment.
+    assert_eq!(s.conn.app_limited, 1);
+    s.on_ack(&ack(2, &[], ms(100)), ms(200), &mut wire);
+    assert!(s.conn.rate.app_limited && s.conn.app_limited == 0);
+    assert_eq!(
+        (s.conn.rate.delivered, s.conn.rate.interval_us),
+        (2, 100_000)
+    );
+    s.write(1448, ms(210), &mut wire);
+    // Two were in flight, two delivered.
+    assert_eq!(s.conn.app_limited, 4);
+    s.on_ack(&ack(4, &[], ms(100)), ms(220), &mut wire);
+    assert_eq!(s.conn.app_limited, 4);
+    s.on_ack(&ack(5, &[], ms(210)), ms(310), &mut wire);
+    assert!(s.conn.rate.app_limited && s.conn.app_limited == 0);
+    let window = s.conn.cwnd;
+    s.write(1448, ms(9000), &mut wire);
+    assert_eq!(s.conn.cwnd, window);
+}
+
+/// Linux `tcp_update_skb_after_send`: the rate is one of payload, and a segment
+/// that is late hastens the next, by half of the gap.
+#[test]
+fn pacing_by_payload_makes_up_for_delay() {
+    let mut wire = Wire::default();
+    let mut s = written_to();
+    // 1448 bytes per ms, from the eleventh segment on.
+    s.write(11 * 1448, ms(100), &mut wire);
+    s.conn.cwnd = 100;
+    s.conn.pacing_rate = 1_448_000;
+    s.write(100 * 1448, ms(150), &mut wire);
+    let mut gaps = Vec::new();
+    wire.take();
+    for wait in [0, 0, 300, 5_000] {
+        let due = s.deadline();
+        let late = due + Time::from_us(wait);
+        s.on_timer(late, &mut wire);
+        assert_eq!(wire.take().len(), 1);
+        gaps.push((s.deadline() - late).ns() / 1000);
+    }
+    assert_eq!(gaps, [1000, 1000, 700, 500]);
+}
+
+/// A timeout, and losses that RACK finds, are told one by one; the window of a
+/// model is its own, so no reduction follows.
+#[test]
+fn a_model_of_the_path_keeps_its_window() {
+    let mut wire = Wire::default();
+    let mut s = written_to();
+    s.write(100 * 1448, ms(100), &mut wire);
+    let sent = wire.take().len() as u64;
+    assert_eq!(sent, 10);
+    s.on_ack(&ack(0, &[(5, 10)], ms(100)), ms(200), &mut wire);
+    // Five are lost: Recovery, packets conserved, five sent again at once or paced.
+    assert_eq!(s.conn.ca_state, CaState::Recovery);
+    assert_eq!((s.info().lost, s.conn.rate.lost_total), (5, 5));
+    assert_eq!(s.conn.rate.delivered, 5);
+    assert!(s.conn.cwnd >= 5);
+    s.on_ack(&ack(10, &[], ms(200)), ms(300), &mut wire);
+    assert_eq!(s.conn.ca_state, CaState::Open);
+    // What it had before is restored: more than what was in flight.
+    assert!(s.conn.cwnd >= 10, "{}", s.conn.cwnd);
 }

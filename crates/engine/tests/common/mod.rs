@@ -61,6 +61,7 @@ pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)])
         tcp: TcpPlan::default(),
         hosts: None,
         dscp: 0,
+        class: None,
     }
 }
 
@@ -82,6 +83,7 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
             events: false,
             packets: false,
             captures: true,
+            statistics: Time::ZERO,
         },
     }
 }

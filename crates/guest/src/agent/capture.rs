@@ -55,6 +55,8 @@ pub struct Captures {
     first_port: u16,
     plan: Vec<Flow>,
     n_lanes: usize,
+    /// Whether a port is that of a source's server.
+    servers: Vec<bool>,
     /// Difference between the captures' clock and the time of the run, ns.
     origin_ns: u64,
     warmup_ns: u64,
@@ -78,10 +80,20 @@ impl Captures {
                 .chain(job.sources.iter().map(|s| s.name.clone()))
                 .collect::<Vec<_>>()
         };
-        let count = job.flows.len() + job.sources.len();
+        let owners = job.owners();
+        let count = owners.len();
         let queues = job.links.iter().map(|link| {
-            let events = job.record.events.then(|| Events::new(names()));
-            Queue::new(link, count, job.warmup_ns, job.duration_ns, events)
+            let events = job.record.events;
+            let events = events.then(|| Events::new(names(), owners.clone()));
+            let statistics_ns = job.record.statistics_ns;
+            Queue::new(
+                link,
+                &owners,
+                job.warmup_ns,
+                job.duration_ns,
+                statistics_ns,
+                events,
+            )
         });
         let mut captures = Captures {
             links: Vec::new(),
@@ -98,6 +110,9 @@ impl Captures {
                 .unwrap_or(0),
             plan: job.flows.clone(),
             n_lanes: count,
+            servers: (job.flows.iter().map(|_| false))
+                .chain(job.sources.iter().map(|s| s.connections.is_some()))
+                .collect(),
             origin_ns: 0,
             warmup_ns: job.warmup_ns,
             end_ns: job.duration_ns,
@@ -176,6 +191,7 @@ impl Captures {
         let lanes = Lanes {
             first_port: self.first_port,
             count: self.n_lanes,
+            servers: &self.servers,
             origin_ns: self.origin_ns,
             end_ns: self.end_ns,
             plan,
@@ -268,7 +284,9 @@ impl Captures {
                 if packet.lane & 1 == 0 || frame.flags & flag::ACK == 0 {
                     return;
                 }
-                let flow = &mut flows[packet.lane / 2];
+                let Some(flow) = flows.get_mut(packet.lane / 2) else {
+                    return;
+                };
                 let rtt = flow
                     .segments
                     .acknowledged(frame.ack, &frame.sack, packet.time_ns);
@@ -326,6 +344,7 @@ impl Captures {
 struct Lanes<'a> {
     first_port: u16,
     count: usize,
+    servers: &'a [bool],
     origin_ns: u64,
     end_ns: u64,
     plan: &'a [Flow],
@@ -335,7 +354,13 @@ impl Lanes<'_> {
     /// `None`: not of the scenario, or outside the time of the run.
     fn packet(&self, captured: &Captured<'_>) -> Option<(Packet, Frame)> {
         let frame = frame::parse(captured.bytes)?;
-        let flow = usize::from(frame.port.checked_sub(self.first_port)?);
+        let to = usize::from(frame.port.checked_sub(self.first_port)?);
+        // A server has many clients: what goes to it is told apart by where it is from.
+        let to_server = self.servers.get(to) == Some(&true);
+        let flow = match to_server {
+            true => usize::from(frame.source_port.checked_sub(self.first_port)?),
+            false => to,
+        };
         if flow >= self.count {
             return None;
         }
@@ -346,7 +371,7 @@ impl Lanes<'_> {
         let acks = self
             .plan
             .get(flow)
-            .is_some_and(|f| f.sender_address != frame.source);
+            .map_or(to_server, |f| f.sender_address != frame.source);
         let packet = Packet {
             time_ns,
             lane: 2 * flow + usize::from(acks),

@@ -27,6 +27,8 @@ pub struct Frame {
     pub source: Ipv4Addr,
     /// Destination port.
     pub port: u16,
+    /// Source port.
+    pub source_port: u16,
     /// Whether it is UDP.
     pub udp: bool,
     /// The ECN field.
@@ -68,6 +70,7 @@ pub fn parse(bytes: &[u8]) -> Option<Frame> {
     let mut frame = Frame {
         source: Ipv4Addr::from(word(ip, 12)?),
         port: half(transport, 2)?,
+        source_port: half(transport, 0)?,
         udp: protocol == 17,
         ecn: ip[1] & 3,
         key: 0,
@@ -177,6 +180,7 @@ pub(super) mod tests {
         let frame = parse(&segment()).expect("TCP over IPv4");
         assert_eq!(frame.source, Ipv4Addr::new(10, 1, 0, 1));
         assert_eq!((frame.port, frame.ecn, frame.udp), (5002, CE, false));
+        assert_eq!(frame.source_port, 5001);
         assert_eq!((frame.seq, frame.ack, frame.payload), (1000, 77, 100));
         assert_eq!(frame.sack, [(500, 600), (700, 900), (0, 0), (0, 0)]);
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `setup` | file systems, modules, namespaces, devices, `ip` and `tc` |
 //! | `run` | the main loop: flows, sources, samples, in virtual time |
+//! | `web` | sources whose connections come and go |
 //! | `tcp` | connections and what they say of themselves |
 //! | `capture` | packets before and behind the queues, and what follows from them |
 //! | `ring`, `frame` | captured packets, and what they say |
@@ -23,6 +24,7 @@ mod run;
 mod setup;
 mod sys;
 mod tcp;
+mod web;
 
 use std::fs;
 

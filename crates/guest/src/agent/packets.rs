@@ -100,7 +100,7 @@ impl Packets {
         }
         let writer = BufWriter::with_capacity(BUFFER, File::create(FILE)?);
         let names: Vec<&str> = job.links.iter().map(|l| l.name.as_str()).collect();
-        let lanes = 2 * (job.flows.len() + job.sources.len());
+        let lanes = 2 * job.owners().len();
         Packets::new(writer, &names, lanes).map(Some)
     }
 }

@@ -8,7 +8,9 @@
 
 use std::collections::VecDeque;
 
-use tailback_record::{Cause, Counts, FlowCounts, LinkOutcome, Series, SeriesId};
+use tailback_record::{
+    Cause, ClassOutcome, ClassRecorder, Counts, FlowCounts, LinkOutcome, Series, SeriesId,
+};
 
 use super::frame::{CE, ECT0, ECT1};
 use tailback_guest::job::{DropsAt, Limit, Link};
@@ -52,14 +54,17 @@ pub struct Lost {
 pub struct Events {
     ids: Vec<Option<SeriesId>>,
     names: Vec<String>,
+    /// The flow or source of each number in packets.
+    owners: Vec<u32>,
 }
 
 impl Events {
     /// For flows and sources of these names.
-    pub fn new(names: Vec<String>) -> Events {
+    pub fn new(names: Vec<String>, owners: Vec<u32>) -> Events {
         Events {
             ids: vec![None; names.len() * Cause::COUNT],
             names,
+            owners,
         }
     }
 
@@ -73,6 +78,7 @@ impl Events {
         at_ns: u64,
         backlog: u64,
     ) {
+        let flow = self.owners[flow] as usize;
         let id = *self.ids[flow * Cause::COUNT + cause as usize].get_or_insert_with(|| {
             let kind = if cause.is_drop() { "drop" } else { "mark" };
             let quantity = format!("{kind}.{}", cause.name());
@@ -113,15 +119,18 @@ pub struct Queue {
     /// When the packet that came out last went in.
     newest_out_ns: u64,
     events: Option<Events>,
+    /// Counts by class, if there is anything to count.
+    classes: Option<ClassRecorder>,
 }
 
 impl Queue {
-    /// An empty queue of so many flows and sources.
+    /// An empty queue; `owners` has the flow or source of each number in packets.
     pub fn new(
         link: &Link,
-        flows: usize,
+        owners: &[u32],
         warmup_ns: u64,
         end_ns: u64,
+        statistics_ns: u64,
         events: Option<Events>,
     ) -> Queue {
         Queue {
@@ -131,7 +140,7 @@ impl Queue {
                 capacity_bytes: capacity_bytes(&link.rates, warmup_ns, end_ns),
                 ..LinkOutcome::default()
             },
-            flows: vec![FlowCounts::default(); flows],
+            flows: vec![FlowCounts::default(); owners.len()],
             strangers: 0,
             dropped: 0,
             lost: None,
@@ -140,7 +149,7 @@ impl Queue {
             limit: link.limit,
             drops_at: link.drops_at,
             in_order: link.in_order,
-            lanes: vec![VecDeque::new(); if link.in_order { 1 } else { 2 * flows }],
+            lanes: vec![VecDeque::new(); if link.in_order { 1 } else { 2 * owners.len() }],
             marked: 0,
             overflowed: false,
             bytes_in: 0,
@@ -148,6 +157,13 @@ impl Queue {
             packets_out: 0,
             newest_out_ns: 0,
             events,
+            classes: ClassRecorder::new(
+                link.classes.clone(),
+                owners,
+                warmup_ns,
+                end_ns,
+                statistics_ns,
+            ),
         }
     }
 
@@ -200,6 +216,10 @@ impl Queue {
             self.outcome.bytes += len;
             self.outcome.delay.record(packet.time_ns - entered);
         }
+        if let Some(classes) = &mut self.classes {
+            let (member, waited) = (packet.lane / 2, packet.time_ns - entered);
+            classes.forward(member, packet.len, waited, packet.time_ns);
+        }
         if packet.ecn != waiting.packet.ecn {
             let cause = match packet.ecn {
                 CE => Cause::Mark,
@@ -222,6 +242,9 @@ impl Queue {
         if at_ns >= self.warmup_ns {
             self.outcome.counts.add(cause);
             self.flows[flow].counts.add(cause);
+        }
+        if let Some(classes) = &mut self.classes {
+            classes.count(flow, cause, at_ns);
         }
         if let Some(events) = &mut self.events {
             let backlog = self.bytes_in.saturating_sub(self.bytes_out);
@@ -330,6 +353,18 @@ impl Queue {
         }
     }
 
+    /// What was counted by class, after [`Queue::finish`]; the link's samples
+    /// go into its outcome. `index` is its place, `rates` are its own.
+    pub fn finish_classes(&mut self, index: u32, rates: &[(u64, u64)]) -> Vec<ClassOutcome> {
+        let Some(recorder) = self.classes.take() else {
+            return Vec::new();
+        };
+        let capacity = |from, to| capacity_bytes(rates, from, to);
+        let (classes, samples) = recorder.finish(index, self.end_ns, capacity);
+        self.outcome.samples = samples;
+        classes
+    }
+
     /// Drops and marks of a flow.
     pub fn counts_of(&self, flow: usize) -> &Counts {
         &self.flows[flow].counts
@@ -349,6 +384,7 @@ fn capacity_bytes(rates: &[(u64, u64)], from_ns: u64, to_ns: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailback_record::{ClassFlow, ClassPlan};
 
     fn queue(limit: Limit, drops_at: DropsAt) -> Queue {
         let link = Link {
@@ -364,8 +400,25 @@ mod tests {
             scheduled_marks: Vec::new(),
             scheduled_drops: Vec::new(),
             schedule_namespace: None,
+            classes: vec![
+                ClassPlan {
+                    name: "L".to_owned(),
+                    number: 0,
+                    flows: vec![ClassFlow {
+                        flow: 0,
+                        base_rtt_ns: 400,
+                    }],
+                    sources: Vec::new(),
+                },
+                ClassPlan {
+                    name: "U".to_owned(),
+                    number: 1,
+                    flows: Vec::new(),
+                    sources: vec![1],
+                },
+            ],
         };
-        Queue::new(&link, 2, 100, 1_000, None)
+        Queue::new(&link, &[0, 1], 100, 1_000, 300, None)
     }
 
     fn packet(time_ns: u64, lane: usize, key: u64, ecn: u8) -> Packet {
@@ -446,6 +499,35 @@ mod tests {
         queue.finish(Some(1), None, None, &mut series);
         assert_eq!(queue.outcome.counts.get(Cause::Aqm), 1);
         assert_eq!(queue.flows[0].counts.drops(), 1);
+    }
+
+    #[test]
+    fn classes_divide_what_the_queue_has() {
+        let (mut queue, mut series) = (queue(Limit::Unknown, DropsAt::Dequeue), Series::default());
+        queue.enter(packet(50, 0, 1, 2));
+        queue.enter(packet(110, 2, 1, 0));
+        queue.enter(packet(120, 0, 2, 2));
+        queue.enter(packet(130, 0, 3, 2)); // dropped, seen at 450
+        queue.enter(packet(140, 0, 4, 2));
+        queue.leave(packet(90, 0, 1, CE), &mut series);
+        queue.leave(packet(150, 2, 1, 0), &mut series);
+        queue.leave(packet(200, 0, 2, CE), &mut series);
+        queue.leave(packet(450, 0, 4, 2), &mut series);
+        queue.finish(Some(0), None, None, &mut series);
+        let classes = queue.finish_classes(0, &[(0, 8_000_000_000)]);
+        let outcome = &queue.outcome;
+        let of = |class: &ClassOutcome| (class.packets, class.delay.sum());
+        assert_eq!([of(&classes[0]), of(&classes[1])], [(2, 80 + 310), (1, 40)]);
+        assert_eq!(outcome.packets, 3);
+        assert_eq!(classes[0].counts, outcome.counts);
+        assert_eq!((outcome.counts.drops(), outcome.counts.marks()), (1, 1));
+        // From 100 to 400 ns and from 400 to 700; the rest to 1000 as well.
+        let drops: Vec<u64> = classes[0].intervals.iter().map(|i| i.drops).collect();
+        assert_eq!(drops, [0, 1, 0]);
+        assert_eq!(classes[0].flow_bytes, [[1000, 1000, 0]]);
+        let samples = outcome.samples.as_ref().expect("samples");
+        assert_eq!(samples.bytes, [2000, 1000, 0]);
+        assert_eq!(samples.capacity_bytes, [300.0; 3]);
     }
 
     #[test]

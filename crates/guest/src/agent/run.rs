@@ -22,6 +22,7 @@ use super::qdisc::{Probe, Statistics};
 use super::setup::{self, Namespaces};
 use super::sys::{self, EDGE, Poll, READABLE, Socket, Timer, WRITABLE};
 use super::tcp::{self, Info};
+use super::web::{Tokens, Web};
 
 /// Between set-up and the start of the run, ns: whatever the set-up has
 /// caused is over.
@@ -68,6 +69,12 @@ const LISTENER: u64 = 1;
 const SENDER: u64 = 2;
 const RECEIVER: u64 = 3;
 const SENDER_RING: u64 = 4;
+const WEB_LISTENER: u64 = 5;
+const WEB_CLIENT: u64 = 6;
+const WEB_SERVER: u64 = 7;
+
+/// Where the number of a source begins in the index of a token, above that of a client.
+const WEB_SOURCE_BITS: u32 = 16;
 
 fn token(kind: u64, index: usize) -> u64 {
     kind << 32 | index as u64
@@ -138,6 +145,12 @@ struct Playing<'a> {
     received_bytes: u64,
 }
 
+/// A source under way, of either sort.
+enum Player<'a> {
+    Datagrams(Playing<'a>),
+    Requests(Web<'a>),
+}
+
 struct Runner<'a> {
     job: &'a Job,
     namespaces: &'a Namespaces,
@@ -147,7 +160,7 @@ struct Runner<'a> {
     /// Start of the run on the monotonic clock, ns.
     origin_ns: u64,
     connections: Vec<Connection<'a>>,
-    playing: Vec<Playing<'a>>,
+    players: Vec<Player<'a>>,
     probes: Vec<LinkProbe>,
     captures: Captures,
     series: Series,
@@ -234,9 +247,9 @@ impl<'a> Runner<'a> {
                 error: None,
             });
         }
-        let mut playing = Vec::new();
-        for source in &job.sources {
-            playing.push(open_source(source, job, namespaces)?);
+        let mut players = Vec::new();
+        for (index, source) in job.sources.iter().enumerate() {
+            players.push(open_player(index, source, (job, namespaces, &poll))?);
         }
         if job.record.changes || job.record.acks {
             for (namespace, fd) in captures.sender_rings() {
@@ -252,7 +265,7 @@ impl<'a> Runner<'a> {
             due: BinaryHeap::new(),
             origin_ns: 0,
             connections,
-            playing,
+            players,
             probes,
             captures,
             series,
@@ -335,7 +348,11 @@ impl<'a> Runner<'a> {
             Due::Start(i) => self.start(i)?,
             Due::Stop(i) => self.stop(i),
             Due::Datagram(i) => {
-                if let Some(next) = self.playing[i].play(at, self.job.warmup_ns)? {
+                let next = match &mut self.players[i] {
+                    Player::Datagrams(playing) => playing.play(at, self.job.warmup_ns)?,
+                    Player::Requests(web) => web.play(at, self.namespaces, &self.poll)?,
+                };
+                if let Some(next) = next {
                     self.due.push(Reverse((next, due)));
                 }
             }
@@ -371,7 +388,25 @@ impl<'a> Runner<'a> {
             SENDER => self.write(index, events),
             RECEIVER => self.read(index),
             SENDER_RING => self.record_changes(Some(index)),
-            _ => {}
+            kind => self.on_request(kind, index, events)?,
+        }
+        Ok(())
+    }
+
+    /// Something has happened to a connection of a source.
+    fn on_request(&mut self, kind: u64, index: usize, events: u32) -> Result<(), String> {
+        let now = sys::monotonic_ns().saturating_sub(self.origin_ns);
+        let (source, place) = (
+            index >> WEB_SOURCE_BITS,
+            index & ((1 << WEB_SOURCE_BITS) - 1),
+        );
+        if let Some(Player::Requests(web)) = self.players.get_mut(source) {
+            match kind {
+                WEB_LISTENER => web.accept(&self.zeros, &self.poll)?,
+                WEB_CLIENT => web.read(place, now, &self.poll),
+                WEB_SERVER => web.serve(place, events, &self.zeros, &self.poll),
+                _ => {}
+            }
         }
         Ok(())
     }
@@ -482,6 +517,11 @@ impl<'a> Runner<'a> {
             self.data_segments_before_warmup += u64::from(connection.base[0].data_segments);
             connection.rwnd_limited_us = connection.base[0].rwnd_limited_us;
         }
+        for player in &mut self.players {
+            if let Player::Requests(web) = player {
+                self.data_segments_before_warmup += web.end_warmup();
+            }
+        }
         for link in &mut self.probes {
             link.base = link
                 .probe
@@ -493,8 +533,10 @@ impl<'a> Runner<'a> {
     }
 
     fn receive_datagrams(&mut self, now: u64) {
-        for playing in &mut self.playing {
-            playing.receive(now >= self.job.warmup_ns);
+        for player in &mut self.players {
+            if let Player::Datagrams(playing) = player {
+                playing.receive(now >= self.job.warmup_ns);
+            }
         }
     }
 
@@ -554,6 +596,14 @@ impl<'a> Runner<'a> {
         let end = job.duration_ns;
         // Before anything else: what the kernel has now is what it had at the end.
         let infos: Vec<[Info; 2]> = self.connections.iter().map(Connection::infos).collect();
+        let webs: Vec<Option<TrafficOutcome>> = self
+            .players
+            .iter()
+            .map(|player| match player {
+                Player::Datagrams(_) => None,
+                Player::Requests(web) => Some(web.outcome(job)),
+            })
+            .collect();
         self.captures.drain(end, &mut self.series);
         self.receive_datagrams(end);
         let mut outcome = Outcome {
@@ -624,15 +674,32 @@ impl<'a> Runner<'a> {
                     .push(format!("flow {}: {error}", connection.flow.name));
             }
         }
-        for (index, playing) in self.playing.iter().enumerate() {
-            let mut source = playing.outcome(job);
-            for queue in &self.captures.queues {
-                source
-                    .counts
-                    .merge(queue.counts_of(self.connections.len() + index));
+        let owners = job.owners();
+        for (index, (player, web)) in self.players.iter().zip(webs).enumerate() {
+            let mut source = match (player, web) {
+                (Player::Datagrams(playing), _) => playing.outcome(job),
+                (Player::Requests(web), known) => {
+                    self.warnings.extend(web.warning());
+                    known.unwrap_or_default()
+                }
+            };
+            let number = (self.connections.len() + index) as u32;
+            for (place, _) in owners.iter().enumerate().filter(|(_, o)| **o == number) {
+                for queue in &self.captures.queues {
+                    source.counts.merge(queue.counts_of(place));
+                }
+            }
+            if let Some(completions) = &source.completions {
+                outcome.data_packets += source.sent_packets;
+                if job.record.series {
+                    completions.rows(&source.name, &mut self.series);
+                }
             }
             outcome.traffic.push(source);
         }
+        let queues = (0..).zip(&mut self.captures.queues).zip(&job.links);
+        let classes = queues.flat_map(|((i, queue), link)| queue.finish_classes(i, &link.rates));
+        outcome.set_classes(classes.collect());
         outcome.links = self
             .captures
             .queues
@@ -640,6 +707,9 @@ impl<'a> Runner<'a> {
             .map(|q| std::mem::take(&mut q.outcome))
             .collect();
         outcome.series = std::mem::take(&mut self.series);
+        if job.record.series {
+            outcome.record_samples();
+        }
         outcome.events = self.captures.captured;
         let environment = self.environment()?;
         Ok(GuestResult {
@@ -824,7 +894,7 @@ impl Playing<'_> {
                 return Ok(None);
             }
             match self.machine.next(Time(now)) {
-                Step::Done => return Ok(None),
+                Step::Done | Step::Connect { .. } => return Ok(None),
                 Step::Wait(until) => return Ok(Some(until.ns())),
                 Step::Send { len, ecn } => {
                     if self.ecn != Some(ecn) {
@@ -880,16 +950,41 @@ impl Playing<'_> {
     }
 }
 
-fn open_source<'a>(
+fn open_player<'a>(
+    index: usize,
     source: &'a Source,
-    job: &Job,
-    namespaces: &Namespaces,
-) -> Result<Playing<'a>, String> {
+    (job, namespaces, poll): (&Job, &Namespaces, &Poll),
+) -> Result<Player<'a>, String> {
     let entry = registry::find(traffic::ENTRIES, &source.kind)
         .ok_or_else(|| format!("source {}: no kind {}", source.name, source.kind))?;
     let options = read_options(entry.options, &source.options)
         .map_err(|e| format!("source {}: {e}", source.name))?;
     let stream = Stream::new(job.seed, &source.name, "traffic");
+    let machine = (entry.build)(&options, stream);
+    if let Some(connections) = &source.connections {
+        let first = |kind| token(kind, index << WEB_SOURCE_BITS);
+        let tokens = Tokens {
+            listener: first(WEB_LISTENER),
+            clients: first(WEB_CLIENT),
+            servers: first(WEB_SERVER),
+        };
+        let web = Web::open(
+            source,
+            connections,
+            machine,
+            tokens,
+            (job, namespaces, poll),
+        )?;
+        return Ok(Player::Requests(web));
+    }
+    open_source(source, machine, namespaces).map(Player::Datagrams)
+}
+
+fn open_source<'a>(
+    source: &'a Source,
+    machine: Box<dyn traffic::Source>,
+    namespaces: &Namespaces,
+) -> Result<Playing<'a>, String> {
     namespaces.enter(source.receiver)?;
     let open = || Socket::new(libc::AF_INET, libc::SOCK_DGRAM, 0);
     let sink = open().map_err(io(&source.name))?;
@@ -912,7 +1007,7 @@ fn open_source<'a>(
         .map_err(io(&source.name))?;
     Ok(Playing {
         source,
-        machine: (entry.build)(&options, stream),
+        machine,
         socket,
         sink,
         ecn: None,

@@ -321,11 +321,35 @@ impl Socket {
         }
     }
 
-    /// Accepts connections.
-    pub fn listen(&self) -> io::Result<()> {
+    /// Accepts connections, with up to so many that wait.
+    pub fn listen(&self, backlog: i32) -> io::Result<()> {
         // SAFETY: takes no pointer.
-        check(unsafe { libc::listen(self.fd(), 4) })?;
+        check(unsafe { libc::listen(self.fd(), backlog) })?;
         Ok(())
+    }
+
+    /// The port of the other end of a connection.
+    pub fn peer_port(&self) -> io::Result<u16> {
+        let mut length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+        // SAFETY: plain data, valid when zeroed; both outlive the call.
+        let name = unsafe {
+            let mut name: libc::sockaddr_in = zeroed();
+            let pointer = (&raw mut name).cast();
+            check(libc::getpeername(self.fd(), pointer, &mut length))?;
+            name
+        };
+        Ok(u16::from_be(name.sin_port))
+    }
+
+    /// What went wrong with a connection, if anything did.
+    pub fn error(&self) -> Option<io::Error> {
+        let mut bytes = [0_u8; 4];
+        self.get(libc::SOL_SOCKET, libc::SO_ERROR, &mut bytes)
+            .ok()?;
+        match i32::from_ne_bytes(bytes) {
+            0 => None,
+            error => Some(io::Error::from_raw_os_error(error)),
+        }
     }
 
     /// Takes the next connection, which does not block.

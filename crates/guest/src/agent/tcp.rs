@@ -39,6 +39,8 @@ pub struct Info {
     pub timeouts: u16,
     /// Data segments sent.
     pub data_segments: u32,
+    /// Data segments received.
+    pub received_segments: u32,
     /// Bytes received in order.
     pub received_bytes: u64,
     /// Time the receive window was the limit, us.
@@ -64,6 +66,7 @@ impl Info {
             retransmits: word(100),
             timeouts: part(240, 2).map_or(0, |b| u16::from_ne_bytes([b[0], b[1]])),
             data_segments: word(156),
+            received_segments: word(152),
             received_bytes: long(128),
             rwnd_limited_us: long(176),
             ca_state: part(1, 1).map_or(0, |b| b[0]),
@@ -90,8 +93,22 @@ pub fn dctcp_alpha(socket: &Socket) -> Option<f64> {
         .then(|| f64::from(u32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]])) / 1024.0)
 }
 
-/// The receiving end before it is connected.
+/// The receiving end of a flow before it is connected.
 pub fn listener(flow: &Flow) -> io::Result<Socket> {
+    let socket = client(flow)?;
+    socket.listen(4)?;
+    Ok(socket)
+}
+
+/// The sending end of connections that others begin, up to so many at once.
+pub fn server(flow: &Flow, backlog: i32) -> io::Result<Socket> {
+    let socket = sender(flow)?;
+    socket.listen(backlog)?;
+    Ok(socket)
+}
+
+/// The receiving end.
+pub fn client(flow: &Flow) -> io::Result<Socket> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_STREAM, 0)?;
     // The listener's congestion control decides about ECN (DCTCP needs it there).
     socket.set_text(libc::IPPROTO_TCP, TCP_CONGESTION, &flow.kernel_cc)?;
@@ -105,7 +122,6 @@ pub fn listener(flow: &Flow) -> io::Result<Socket> {
     )?;
     mark(flow, &socket)?;
     socket.bind(flow.receiver_address, flow.port)?;
-    socket.listen()?;
     Ok(socket)
 }
 

@@ -4,7 +4,9 @@
 //! plan must agree on them.
 
 use tailback_engine::cc;
-use tailback_engine::plan::{Algorithm, FlowPlan, Growth, ReceiveBuffer, SceReceiver, TcpPlan};
+use tailback_engine::plan::{
+    Algorithm, EcnFeedback, FlowPlan, Growth, ReceiveBuffer, SceReceiver, TcpPlan,
+};
 use tailback_engine::registry::{Kernel, Options, Value, complete_defaults, find, text};
 
 use super::modules::Modules;
@@ -33,6 +35,18 @@ pub(super) fn control(
             &format!("{path}.tcp.sce_receiver"),
             "Linux does not know of SCE",
             "sce_receiver = \"auto\" or \"off\"",
+        );
+    }
+    if flow.ecn
+        && matches!(
+            flow.tcp.ecn_feedback,
+            EcnFeedback::Rfc3168 | EcnFeedback::None
+        )
+    {
+        no.add(
+            &format!("{path}.tcp.ecn_feedback"),
+            "both hosts of the guest have the same ECN",
+            "ecn_feedback = \"auto\" or \"accecn\", or a flow with ecn = false",
         );
     }
     if flow.tcp.initial_ssthresh != 0 {
@@ -92,6 +106,7 @@ pub(super) fn control(
                 "reno" => reno(&at, options, &defaults, no),
                 "cubic" => cubic(&at, options, &defaults, no),
                 "dctcp" => dctcp(&at, options, &defaults, no),
+                "bbr" | "bbr3" => bbr(&at, name, options, &defaults, no),
                 _ => plain(&at, options, &defaults, no),
             };
             let name = own.map_or(module, |own| own.0);
@@ -148,6 +163,18 @@ pub(super) fn quoted(value: &Value) -> String {
 
 fn plain(path: &str, options: &Options, defaults: &Options, no: &mut Refusals) -> Vec<String> {
     same(path, options, defaults, &[], "this congestion control", no);
+    Vec::new()
+}
+
+/// BBR's module has no parameters.
+fn bbr(
+    path: &str,
+    name: &str,
+    options: &Options,
+    defaults: &Options,
+    no: &mut Refusals,
+) -> Vec<String> {
+    same(path, options, defaults, &[], name, no);
     Vec::new()
 }
 

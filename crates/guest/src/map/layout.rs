@@ -22,7 +22,7 @@
 
 use std::net::Ipv4Addr;
 
-use tailback_engine::plan::{FlowPlan, Hosts, LinkMode, LinkPlan, Plan, RatePlan};
+use tailback_engine::plan::{AccEcnOption, FlowPlan, Hosts, LinkMode, LinkPlan, Plan, RatePlan};
 use tailback_engine::rng::Stream;
 use tailback_engine::units::{Rate, Time};
 
@@ -210,7 +210,13 @@ impl Layout {
             if let Some(stack) = &key.stack {
                 let switch = |on| if on { "1" } else { "0" };
                 sysctls.extend([
-                    ("net/ipv4/tcp_ecn", switch(stack.ecn)),
+                    (
+                        "net/ipv4/tcp_ecn",
+                        match stack.accecn {
+                            Some(_) => "3",
+                            None => switch(stack.ecn),
+                        },
+                    ),
                     // A SYN lost in the queue must not turn ECN off.
                     ("net/ipv4/tcp_ecn_fallback", "0"),
                     ("net/ipv4/tcp_timestamps", switch(stack.timestamps)),
@@ -222,6 +228,16 @@ impl Layout {
                     ("net/ipv4/tcp_rmem", "4096 67108864 67108864"),
                     ("net/ipv4/tcp_wmem", "4096 1048576 67108864"),
                 ]);
+                if let Some(option) = stack.accecn {
+                    sysctls.push((
+                        "net/ipv4/tcp_ecn_option",
+                        match option {
+                            AccEcnOption::Off => "0",
+                            AccEcnOption::Minimum => "1",
+                            AccEcnOption::Full => "2",
+                        },
+                    ));
+                }
                 if stack.initial_cwnd != 10 {
                     there.push_str(&format!(" initcwnd {}", stack.initial_cwnd));
                 }

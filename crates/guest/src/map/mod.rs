@@ -22,14 +22,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tailback_engine::plan::{
-    Algorithm, LinkPlan, Pacing, Plan, RatePlan, Refusal, SeriesMode, TcpPlan,
+    Algorithm, ConnectionsPlan, FlowPlan, LinkPlan, Pacing, Plan, RatePlan, Refusal, SeriesMode,
+    TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::{Kernel, Value, find, text};
 use tailback_engine::traffic;
 use tailback_engine::units::Time;
 
-use crate::job::{FORMAT, Flow, Job, Link, Module, Record, Source};
-use layout::{Layout, mtu_of};
+use crate::job::{Connections, FORMAT, Flow, Job, Link, Module, Record, Source};
+use layout::{Group, Layout, mtu_of};
 use modules::Modules;
 use refuse::Refusals;
 
@@ -47,6 +48,9 @@ const FIRST_PORT: u16 = 5001;
 
 /// Most flows and sources.
 const MOST_ENDS: usize = 60_000;
+
+/// Most connections of a source at a time: what a listening socket keeps waiting.
+const MOST_CONNECTIONS: u32 = 4096;
 
 /// Most socket buffer over all senders, bytes.
 const SEND_BUFFERS: u64 = 1 << 30;
@@ -78,6 +82,28 @@ struct Decided {
     queues: Vec<tc::Qdisc>,
     /// The kernel's names of the congestion controls, by flow.
     controls: Vec<String>,
+    /// The same by source; of datagrams: none.
+    source_controls: Vec<Option<String>>,
+}
+
+/// The connections of a source as a flow.
+fn as_flow(source: &TrafficPlan, connections: &ConnectionsPlan) -> FlowPlan {
+    FlowPlan {
+        name: source.name.clone(),
+        cc: connections.cc.clone(),
+        module: connections.module.clone(),
+        ecn: connections.ecn,
+        start: source.start,
+        stop: source.stop,
+        bytes: None,
+        rtt: source.rtt,
+        route: source.route.clone(),
+        back: connections.back.clone(),
+        tcp: connections.tcp.clone(),
+        hosts: source.hosts.clone(),
+        dscp: source.dscp,
+        class: source.class.clone(),
+    }
 }
 
 /// Finds what of the kernel a plan uses, or why it cannot.
@@ -137,26 +163,12 @@ fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
     let mut controls = Vec::new();
     for (i, flow) in plan.flows.iter().enumerate() {
         let path = format!("flows[{i}]");
-        stack(&path, &flow.tcp, &mut no);
-        let both = [("route", &flow.route), ("back", &flow.back)];
-        ways(&path, &both, plan.links.len(), &mut no);
-        if mtu_of(flow) > 65_535 {
-            no.add(
-                &format!("{path}.tcp.mss"),
-                "longer than an IP packet",
-                "mss + header of at most 65549",
-            );
-        }
+        connection(&path, flow, plan.links.len(), &mut no);
         controls.push(cc::control(&path, flow, kit, &mut modules, &mut no));
     }
+    let mut source_controls = Vec::new();
     for (i, source) in plan.traffic.iter().enumerate() {
         let path = format!("traffic[{i}]");
-        ways(
-            &path,
-            &[("route", &source.route)],
-            plan.links.len(),
-            &mut no,
-        );
         let kernel = find(traffic::ENTRIES, source.kind).map(|e| e.kernel);
         if kernel != Some(Kernel::Agent) {
             no.never(
@@ -164,6 +176,25 @@ fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
                 format!("{} is not played in the kernel", source.kind),
             );
         }
+        source_controls.push(match &source.connections {
+            None => {
+                let way = [("route", &source.route)];
+                ways(&path, &way, plan.links.len(), &mut no);
+                None
+            }
+            Some(connections) => {
+                if connections.limit > MOST_CONNECTIONS {
+                    no.add(
+                        &format!("{path}.limit"),
+                        "more connections than a socket listens for",
+                        format!("at most {MOST_CONNECTIONS}"),
+                    );
+                }
+                let flow = as_flow(source, connections);
+                connection(&path, &flow, plan.links.len(), &mut no);
+                Some(cc::control(&path, &flow, kit, &mut modules, &mut no))
+            }
+        });
     }
     if !no.0.is_empty() {
         return Err(no.0);
@@ -172,7 +203,22 @@ fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
         modules: modules.list(),
         queues,
         controls,
+        source_controls,
     })
+}
+
+/// What concerns a connection besides its congestion control.
+fn connection(path: &str, flow: &FlowPlan, links: usize, no: &mut Refusals) {
+    stack(path, &flow.tcp, no);
+    let both = [("route", &flow.route), ("back", &flow.back)];
+    ways(path, &both, links, no);
+    if mtu_of(flow) > 65_535 {
+        no.add(
+            &format!("{path}.tcp.mss"),
+            "longer than an IP packet",
+            "mss + header of at most 65549",
+        );
+    }
 }
 
 /// A plan as a job for the guest.
@@ -184,12 +230,13 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
         modules,
         queues,
         controls,
+        source_controls,
     } = decide(plan, kit)?;
     let mut layout = Layout::of(plan, &queues);
     let setup = layout.setup();
     let schedule_of = |link: &LinkPlan| link.schedule.clone().unwrap_or_default();
-    let links = plan.links.iter().zip(queues).zip(&layout.links);
-    let links = links.map(|((link, queue), place)| Link {
+    let links = (0..).zip(&plan.links).zip(queues).zip(&layout.links);
+    let links = links.map(|(((index, link), queue), place)| Link {
         name: link.name.clone(),
         aqm: link.queue.name().to_owned(),
         in_order: queue.in_order(),
@@ -205,15 +252,14 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
         scheduled_marks: schedule_of(link).marks,
         scheduled_drops: schedule_of(link).drops,
         schedule_namespace: place.schedule,
+        classes: plan.classes_at(index),
     });
     let links = links.collect();
     let port = |index: usize| FIRST_PORT + index as u16;
     let places = |route: &[u32]| route.iter().map(|l| *l as usize).collect();
-    let mut flows = Vec::new();
-    for (i, (flow, kernel_cc)) in plan.flows.iter().zip(controls).enumerate() {
-        let group = &layout.groups[layout.of_flow[i]];
+    let flow_of = |flow: &FlowPlan, kernel_cc: String, group: &Group, port: u16| {
         let tcp = &flow.tcp;
-        flows.push(Flow {
+        Flow {
             name: flow.name.clone(),
             cc: flow.cc.name().to_owned(),
             kernel_cc,
@@ -221,7 +267,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             receiver: group.receiver,
             sender_address: group.sender_address,
             receiver_address: group.receiver_address,
-            port: port(i),
+            port,
             start_ns: plan.start_of(flow.start, &flow.name).ns(),
             stop_ns: flow.stop.map(Time::ns),
             bytes: flow.bytes.map(|b| b.0),
@@ -235,10 +281,33 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             route: places(&flow.route),
             back: places(&flow.back),
             dscp: flow.dscp,
-        });
-    }
+        }
+    };
+    let flows = plan.flows.iter().zip(controls).enumerate();
+    let flows = flows.map(|(i, (flow, kernel_cc))| {
+        let group = &layout.groups[layout.of_flow[i]];
+        flow_of(flow, kernel_cc, group, port(i))
+    });
+    let flows = flows.collect();
     let mut sources = Vec::new();
-    for (i, source) in plan.traffic.iter().enumerate() {
+    let mut first_place = plan.flows.len() + plan.traffic.len();
+    for (i, (source, kernel_cc)) in plan.traffic.iter().zip(source_controls).enumerate() {
+        let connections = source.connections.as_ref().zip(kernel_cc);
+        let connections = connections.map(|(connections, kernel_cc)| {
+            let group = &layout.groups[layout.of_source[i]];
+            let flow = as_flow(source, connections);
+            let first_port = port(first_place);
+            first_place += connections.limit as usize;
+            let (rate, rtt) = plan.alone(source);
+            Connections {
+                flow: flow_of(&flow, kernel_cc, group, port(plan.flows.len() + i)),
+                first_port,
+                limit: connections.limit as u16,
+                rate_bit: rate.0,
+                rtt_ns: rtt.ns(),
+                most_bytes: source.options.bytes("max"),
+            }
+        });
         let group = &layout.groups[layout.of_source[i]];
         let options = source.options.iter();
         sources.push(Source {
@@ -254,6 +323,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             stop_ns: source.stop.map(Time::ns),
             route: places(&source.route),
             dscp: source.dscp,
+            connections,
         });
     }
     Ok(Job {
@@ -267,6 +337,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             changes: plan.record.series == SeriesMode::Changes,
             acks: plan.record.series == SeriesMode::Acks,
             events: plan.record.events,
+            statistics_ns: plan.record.statistics.ns(),
             captures: plan.record.captures,
             packets: plan.record.packets,
         },
@@ -301,17 +372,18 @@ fn global_sysctls() -> Vec<(String, String)> {
 
 /// What concerns the plan as a whole.
 fn whole(plan: &Plan, no: &mut Refusals) {
-    if plan.flows.len() + plan.traffic.len() > MOST_ENDS {
+    if plan.owners().len() > MOST_ENDS {
         no.add(
             "flows",
-            "a port for each flow and source is needed",
-            format!("at most {MOST_ENDS} flows and sources"),
+            "a port for each flow, source and connection at a time is needed",
+            format!("at most {MOST_ENDS} of them"),
         );
     }
     if !plan.record.captures {
         for (path, on) in [
             ("record.events", plan.record.events),
             ("record.packets", plan.record.packets),
+            ("record.statistics", plan.record.statistics > Time::ZERO),
             ("record.series", plan.record.series == SeriesMode::Changes),
         ] {
             if on {

@@ -3,8 +3,8 @@
 use super::*;
 use common::{flow, link, plan};
 use tailback_engine::plan::{
-    Algorithm, FlowPlan, Growth, LinkMode, RatePlan, ReceiveBuffer, SceReceiver, Schedule,
-    TrafficPlan,
+    AccEcnOption, Algorithm, EcnFeedback, FlowPlan, Growth, LinkMode, RatePlan, ReceiveBuffer,
+    SceReceiver, Schedule, TrafficPlan,
 };
 use tailback_engine::registry::{Value, complete_defaults};
 use tailback_engine::units::{Bytes, Rate};
@@ -46,8 +46,10 @@ fn cbr(name: &str) -> TrafficPlan {
         stop: None,
         rtt: MS(20),
         route: vec![0],
+        connections: None,
         hosts: None,
         dscp: 0,
+        class: None,
     }
 }
 
@@ -266,6 +268,18 @@ fn red_and_options_of_the_stack() {
         "red_and_options_of_the_stack",
         map(&plan, &kit()).unwrap().to_string()
     );
+}
+
+#[test]
+fn accurate_ecn_is_a_setting_of_both_hosts() {
+    let mut plan = simple();
+    plan.flows[0].ecn = true;
+    plan.flows[0].tcp.ecn_feedback = EcnFeedback::AccEcn;
+    plan.flows[0].tcp.accecn_option = AccEcnOption::Minimum;
+    let script = map(&plan, &kit()).unwrap().to_string();
+    let lines = |wanted: &str| script.lines().filter(|line| *line == wanted).count();
+    assert_eq!(lines("sysctl net/ipv4/tcp_ecn = 3"), 2);
+    assert_eq!(lines("sysctl net/ipv4/tcp_ecn_option = 1"), 2);
 }
 
 #[test]
@@ -650,6 +664,17 @@ fn refusals_name_their_place() {
             Box::new(|p| p.flows[0].tcp.sce_receiver = SceReceiver::Split),
         ),
         (
+            "flows[0].tcp.ecn_feedback",
+            Box::new(|p| {
+                p.flows[0].ecn = true;
+                p.flows[0].tcp.ecn_feedback = EcnFeedback::Rfc3168;
+            }),
+        ),
+        (
+            "flows[0].cc",
+            Box::new(|p| p.flows[0] = controlled("prague", &[])),
+        ),
+        (
             "flows[0].tcp.initial_ssthresh",
             Box::new(|p| p.flows[0].tcp.initial_ssthresh = 10),
         ),
@@ -760,6 +785,10 @@ fn refusals_name_their_place() {
             Box::new(|p| (p.record.captures, p.record.packets) = (false, true)),
         ),
         (
+            "record.statistics",
+            Box::new(|p| (p.record.captures, p.record.statistics) = (false, Time::from_secs(1))),
+        ),
+        (
             "traffic[0].kind",
             Box::new(|p| {
                 p.traffic.push(TrafficPlan {
@@ -804,6 +833,27 @@ fn no_module_for_a_schedule() {
         ..kit()
     };
     assert_eq!(judge(&plan, &bare)[0].path, "links[0].schedule");
+}
+
+/// Linux's bbr has no parameters; there is no bbr3 but as a module of the user's.
+#[test]
+fn bbr_is_linux_own_and_bbr3_a_module_of_ones_own() {
+    let mut plan = simple();
+    plan.flows[0] = controlled("bbr", &[]);
+    let job = map(&plan, &kit()).unwrap();
+    let module = job.modules.last().unwrap();
+    assert_eq!(job.flows[0].kernel_cc, "bbr");
+    assert_eq!(module.parameters, "");
+    plan.flows[0] = controlled("bbr", &[("probe_gain", Value::Float(1.5))]);
+    let refused = judge(&plan, &kit());
+    assert_eq!(refused[0].path, "flows[0].cc.probe_gain");
+    plan.flows[0] = controlled("bbr3", &[]);
+    let refused = judge(&plan, &kit());
+    assert_eq!(refused[0].path, "flows[0].cc");
+    assert_eq!(
+        refused[0].message,
+        "this kernel has no congestion control bbr3"
+    );
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //! that say nothing a newer one does not say are dropped.
 //!
 //! An ACK may go if it is pure, says no more than the one that has just been
-//! appended (cumulative, timestamp, SACK), carries no ESCE (the former NS bit)
-//! and no D-SACK; a change of ECE or CWR is kept. One ACK that could go always
+//! appended (cumulative, timestamp, SACK), carries no ESCE (the former NS bit),
+//! no D-SACK and no option that the filter does not know (AccECN); a change of ECE or CWR is kept. One ACK that could go always
 //! stays, next to the head; `aggressive` takes that one too if it stands right
 //! before the new one and has the same flags.
 
@@ -62,7 +62,7 @@ fn compare(older: &Packet, newer: &Packet) -> Ordering {
 
 /// Whether `old` says nothing that `new` does not say.
 fn redundant(old: &Packet, new: &Packet) -> bool {
-    let unsafe_flags = flags::SYN | flags::ESCE | flags::DATAGRAM;
+    let unsafe_flags = flags::SYN | flags::ESCE | flags::ACCECN | flags::DATAGRAM;
     if old.flags & unsafe_flags != 0 || old.payload > 0 || old.sent > new.sent || old.seq > new.seq
     {
         return false;

@@ -1,4 +1,21 @@
 //! The versions: what each presets, and what `max_rtt` and `typical_rtt` derive.
+//!
+//! Read in public sources, every value and rule of them:
+//! - `linux-6.17`: Linux 7.3.4 net/sched/sch_dualpi2.c; max_rtt: iproute2 tc/q_dualpi2.c.
+//! - `dualpi2-2019-refactored`: the form with credit whose __scale_delta divides by
+//!   2^7 - 1, on a timer of jiffies (Copyright 2019, before it went to the kernel's list).
+//! - `dualpi2-2019-wrr-percent`: L4STeam/l4sdemo 8539fc7 sch_dualpi2_dev.c, its first scheduler
+//!   (the second one there, WRR_OPT3, is left out). It sets l_drop to 100 of 2^32 where tc
+//!   says nothing, which is a slip: the preset is 100 percent, what the evaluations gave.
+//! - `dualpi2-2019-wrr-counter`: L4STeam/l4sdemo 11b1ae1 sch_dualpi2.c. The state before,
+//!   olgaalb/sch_dualpi2 8871fba, had ticks and the time shift beside the counter:
+//!   `arithmetic = "ticks", tshift = "40ms"`.
+//! - `dualpi2-2019-02-21`: the time-shifted FIFO of the same line (Copyright 2018).
+//!
+//! No source: that the stable version of 21 February 2019 is that last one, and that
+//! the evaluations ran exactly these states, are taken from their parameters; the
+//! arithmetic before the fix of the sign in the refactoring; its "statistics reset",
+//! which is taken for counters that start anew when read.
 
 use crate::registry::{OptionError, Options, Value};
 use crate::units::Time;
@@ -43,48 +60,56 @@ impl Scheduling {
 /// tc's multiple of the typical round-trip time that is taken for the largest.
 const TYPICAL_TO_MAX: u64 = 6;
 
-/// What a version has where a scenario says nothing.
-fn preset(version: &str) -> Vec<(&'static str, Value)> {
-    let ms = |n| Value::Time(Time::from_ms(n));
-    // The three before the refactoring are one source with another scheduler.
-    let scheduler = match version {
+/// The scheduler of a version.
+fn scheduler(version: &str) -> &'static str {
+    match version {
         "dualpi2-2019-02-21" => "ts-fifo",
         "dualpi2-2019-wrr-counter" => "wrr-counter",
         "dualpi2-2019-wrr-percent" => "wrr-percent",
         _ => "credit",
+    }
+}
+
+/// What a version has where a scenario says nothing.
+fn preset(version: &str) -> Vec<(&'static str, Value)> {
+    let ms = |n| Value::Time(Time::from_ms(n));
+    let hz = |parts: f64| Value::Float(parts / 256.0);
+    let scheduler = scheduler(version);
+    let arithmetic = match (scheduler, version) {
+        ("ts-fifo", _) => "ticks",
+        ("wrr-counter" | "wrr-percent", _) => "ns",
+        (_, "dualpi2-2019-refactored") => "div127",
+        _ => "div64",
     };
     let early = scheduler != "credit";
-    let refactored = version == "dualpi2-2019-refactored";
-    vec![
+    let linux = version == "linux-6.17";
+    let mut preset = vec![
         ("target", ms(if early { 20 } else { 15 })),
         ("tupdate", ms(if early { 32 } else { 16 })),
-        (
-            "alpha",
-            Value::Float(if early { 80.0 } else { 41.0 } / 256.0),
-        ),
-        (
-            "beta",
-            Value::Float(if early { 800.0 } else { 819.0 } / 256.0),
-        ),
-        (
-            "arithmetic",
-            Value::Word(match (early, refactored) {
-                (true, _) => "ticks",
-                (_, true) => "div127",
-                _ => "div64",
-            }),
-        ),
+        ("alpha", hz(if early { 80.0 } else { 41.0 })),
+        ("beta", hz(if early { 800.0 } else { 819.0 })),
+        ("arithmetic", Value::Word(arithmetic)),
         (
             "timer",
-            Value::Word(if early { "jiffies" } else { "hrtimer" }),
+            Value::Word(if linux { "hrtimer" } else { "jiffies" }),
         ),
         ("scheduler", Value::Word(scheduler)),
         (
             "step_rule",
             Value::Word(if early { "dequeue" } else { "enqueue" }),
         ),
-        ("min_qlen_step", Value::Int(if refactored { 2 } else { 0 })),
-    ]
+        (
+            "classic_protection",
+            Value::Int(if scheduler == "wrr-percent" { 9 } else { 10 }),
+        ),
+    ];
+    if linux || version == "dualpi2-2019-refactored" {
+        preset.push(("overload", Value::Word("drop")));
+    } else {
+        let percent = if scheduler == "wrr-percent" { 100 } else { 0 };
+        preset.push(("l_drop", Value::Int(percent)));
+    }
+    preset
 }
 
 /// Fills in what the version presets.
@@ -104,6 +129,25 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
         let message = "l_drop and overload say the same thing: expected one of them";
         error("l_drop", message);
     }
+    let scheduler = match (options.get("scheduler"), options.get("version")) {
+        (Some(Value::Word(word)), _) => word,
+        (_, Some(Value::Word(version))) => scheduler(version),
+        _ => "",
+    };
+    for (option, of) in [
+        ("tshift", &["ts-fifo", "wrr-counter"][..]),
+        ("tspeed", &["ts-fifo", "wrr-counter"]),
+        ("wrr_ratio", &["wrr-counter"]),
+    ] {
+        if options.get(option).is_some() && !of.contains(&scheduler) {
+            let known: Vec<String> = of.iter().map(|word| format!("\"{word}\"")).collect();
+            let message = format!(
+                "the scheduler \"{scheduler}\" has no use for it: expected it with {}",
+                known.join(" or ")
+            );
+            error(option, &message);
+        }
+    }
     if let Err(found) = tune(options) {
         errors.extend(found);
     }
@@ -111,17 +155,31 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
         return Err(errors);
     }
     let version = options.word("version");
+    let overload = options.get("l_drop").is_some() || options.get("overload").is_some();
     for (name, value) in preset(version) {
-        if options.get(name).is_none() {
+        let said = overload && matches!(name, "l_drop" | "overload");
+        if options.get(name).is_none() && !said {
             options.set(name, value);
         }
     }
-    if options.get("l_drop").is_none() && options.get("overload").is_none() {
-        if matches!(version, "linux-6.17" | "dualpi2-2019-refactored") {
-            options.set("overload", Value::Word("drop"));
-        } else {
-            options.set("l_drop", Value::Int(0));
-        }
+    // What follows from other options rather than from the version.
+    if options.get("min_qlen_step").is_none() {
+        let packets = match (options.word("step_rule"), version) {
+            ("dequeue", "dualpi2-2019-wrr-percent") | (_, "dualpi2-2019-refactored") => 2,
+            ("dequeue", _) => 1,
+            _ => 0,
+        };
+        options.set("min_qlen_step", Value::Int(packets));
+    }
+    let scheduler = options.word("scheduler");
+    if options.get("tshift").is_none() && scheduler == "ts-fifo" {
+        options.set("tshift", Value::Time(Time::from_ms(40)));
+    }
+    if options.get("tspeed").is_none() && matches!(scheduler, "ts-fifo" | "wrr-counter") {
+        options.set("tspeed", Value::Int(0));
+    }
+    if options.get("wrr_ratio").is_none() && scheduler == "wrr-counter" {
+        options.set("wrr_ratio", Value::Int(16));
     }
     Ok(())
 }

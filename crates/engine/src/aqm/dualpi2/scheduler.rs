@@ -1,7 +1,9 @@
-//! Which queue is served: the four schedulers the versions of DualPI2 had.
+//! Which queue is served: the four schedulers the versions of DualPI2 had. Their sources
+//! are named in presets.rs.
 
 use super::presets::Scheduling;
-use crate::registry::Options;
+use crate::packet::Packet;
+use crate::registry::{Options, Value};
 use crate::units::Time;
 
 /// One of the two queues.
@@ -30,25 +32,28 @@ pub enum Scheduler {
         credit: i64,
     },
     /// Time-shifted FIFO: L is served while `shift` + (delay of L << `speed`) is
-    /// at least the delay of C; and, where `ratio` is not 0, before it has been
-    /// served `ratio` times since C was (the first round robin of 2019, counted
-    /// whether or not C had a packet).
+    /// at least the delay of C; and before it has been served `ratio` times since C
+    /// was (the first round robin of 2019, counted whether or not C had a packet).
     Shifted {
         /// Packets of L for one of C; 0: no round robin.
         ratio: u64,
-        /// Time shift.
-        shift: Time,
+        /// Time shift; `None`: delays say nothing.
+        shift: Option<Time>,
         /// Binary logarithm of how much faster L's time runs.
         speed: u32,
         /// Packets of L since the last of C.
         served: u64,
     },
-    /// The second round robin of 2019: `wl` packets of L for one of C while both wait.
+    /// The second round robin of 2019, by bytes: L is served while the credit is not
+    /// positive and adds what it takes, whether or not C has a packet; with a positive
+    /// one C is, and takes `wl` times as much away. An absent queue yields for nothing.
     Percent {
-        /// Packets of L for one of C: 100 over the percentage, rounded down, less 1.
-        wl: u64,
-        /// Packets of L since the last of C.
-        served: u64,
+        /// Bytes of L for one of C: 100 over the percentage, rounded down, less 1.
+        wl: i64,
+        /// Where it starts: MTU x (1 - wl).
+        init: i64,
+        /// Credit, bytes.
+        credit: i64,
     },
 }
 
@@ -66,66 +71,94 @@ impl Scheduler {
                     credit: init,
                 }
             }
-            Scheduling::Percent => Scheduler::Percent {
-                wl: 100_i64.checked_div(wc).map_or(u64::MAX, |n| n as u64 - 1),
-                served: 0,
-            },
+            Scheduling::Percent => {
+                // The kernel would divide by zero: C waits for as long as L has packets.
+                let wl = 100_i64.checked_div(wc).map_or(1 << 32, |n| n - 1);
+                let init = i64::from(mtu) * (1 - wl);
+                Scheduler::Percent {
+                    wl,
+                    init,
+                    credit: init,
+                }
+            }
             shifted => Scheduler::Shifted {
                 ratio: match shifted {
                     Scheduling::Counter => options.int("wrr_ratio").unsigned_abs(),
                     _ => 0,
                 },
-                shift: options.time("tshift"),
-                speed: options.int("tspeed") as u32,
+                shift: match options.get("tshift") {
+                    Some(Value::Time(shift)) => Some(*shift),
+                    _ => None,
+                },
+                speed: match options.get("tspeed") {
+                    Some(Value::Int(speed)) => *speed as u32,
+                    _ => 0,
+                },
                 served: 0,
             },
         }
     }
 
-    /// The queue to serve, by the delays of the heads; `None` when both are
-    /// empty, which starts it anew.
+    /// The queue to serve, by the heads; `None` when both are empty.
     #[inline]
-    pub fn pick(&mut self, l: Option<Time>, c: Option<Time>) -> Option<Class> {
-        let class = match (l, c) {
-            (None, None) => {
-                match self {
-                    Scheduler::Credit { init, credit, .. } => *credit = *init,
-                    Scheduler::Shifted { served, .. } | Scheduler::Percent { served, .. } => {
-                        *served = 0;
-                    }
-                }
-                return None;
-            }
-            (Some(_), None) => Class::L,
-            (None, Some(_)) => Class::C,
-            (Some(l), Some(c)) => {
-                let l_first = match *self {
-                    Scheduler::Credit { credit, .. } => credit <= 0,
-                    Scheduler::Percent { wl, served } => served < wl,
-                    Scheduler::Shifted {
-                        ratio,
-                        shift,
-                        speed,
-                        served,
-                    } => {
-                        let shifted = u128::from(shift.ns()) + (u128::from(l.ns()) << speed);
-                        served < ratio || shifted >= u128::from(c.ns())
-                    }
+    pub fn pick(&mut self, l: Option<&Packet>, c: Option<&Packet>, now: Time) -> Option<Class> {
+        match self {
+            Scheduler::Credit { credit, .. } => match (l, c) {
+                (Some(_), None) => Some(Class::L),
+                (None, Some(_)) => Some(Class::C),
+                (Some(_), Some(_)) if *credit <= 0 => Some(Class::L),
+                (Some(_), Some(_)) => Some(Class::C),
+                (None, None) => None,
+            },
+            Scheduler::Shifted {
+                ratio,
+                shift,
+                speed,
+                served,
+            } => {
+                let wait = |head: &Packet| u128::from(now.since(head.stamp).ns());
+                let class = match (l, c) {
+                    (None, None) => return None,
+                    (Some(_), None) => Class::L,
+                    (None, Some(_)) => Class::C,
+                    (Some(_), Some(_)) if *served < *ratio => Class::L,
+                    (Some(l), Some(c)) => match shift {
+                        Some(shift) if u128::from(shift.ns()) + (wait(l) << *speed) >= wait(c) => {
+                            Class::L
+                        }
+                        _ => Class::C,
+                    },
                 };
-                if l_first { Class::L } else { Class::C }
+                *served = match class {
+                    Class::L => served.saturating_add(1),
+                    Class::C => 0,
+                };
+                Some(class)
             }
-        };
-        match (&mut *self, class) {
-            (Scheduler::Credit { .. }, _) => {}
-            (Scheduler::Shifted { served, .. }, Class::L) => *served = served.saturating_add(1),
-            (Scheduler::Percent { served, .. }, Class::L) => {
-                *served = served.saturating_add(u64::from(c.is_some()));
-            }
-            (Scheduler::Shifted { served, .. } | Scheduler::Percent { served, .. }, Class::C) => {
-                *served = 0;
-            }
+            Scheduler::Percent { wl, credit, .. } => match (l, c) {
+                (Some(l), _) if *credit <= 0 => {
+                    *credit += i64::from(l.len);
+                    Some(Class::L)
+                }
+                (_, Some(_)) if *credit <= 0 => Some(Class::C),
+                (_, Some(c)) => {
+                    *credit -= i64::from(c.len) * *wl;
+                    Some(Class::C)
+                }
+                (Some(_), None) => Some(Class::L),
+                (None, None) => None,
+            },
         }
-        Some(class)
+    }
+
+    /// Both queues were asked for a packet and had none: everything starts anew.
+    pub fn reset(&mut self) {
+        match self {
+            Scheduler::Credit { init, credit, .. } | Scheduler::Percent { init, credit, .. } => {
+                *credit = *init;
+            }
+            Scheduler::Shifted { served, .. } => *served = 0,
+        }
     }
 
     /// A packet of `class` is sent; `contended`: the other queue had one waiting.
@@ -143,11 +176,11 @@ impl Scheduler {
         }
     }
 
-    /// The credit (bytes x percent), or the packets of L since the last of C.
+    /// The credit (bytes x percent or bytes), or the packets of L since the last of C.
     pub fn gauge(&self) -> f64 {
         match *self {
-            Scheduler::Credit { credit, .. } => credit as f64,
-            Scheduler::Shifted { served, .. } | Scheduler::Percent { served, .. } => served as f64,
+            Scheduler::Credit { credit, .. } | Scheduler::Percent { credit, .. } => credit as f64,
+            Scheduler::Shifted { served, .. } => served as f64,
         }
     }
 }

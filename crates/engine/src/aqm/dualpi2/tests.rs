@@ -92,6 +92,8 @@ fn versions_preset_their_options() {
         "min_qlen_step",
         "overload",
         "l_drop",
+        "classic_protection",
+        "tshift",
     ];
     let table: Vec<String> = presets::VERSIONS
         .iter()
@@ -104,11 +106,11 @@ fn versions_preset_their_options() {
     assert_eq!(
         table,
         [
-            "linux-6.17: 15000000ns 16000000ns 0.16015625 3.19921875 10000p div64 hrtimer credit enqueue 0 drop -",
-            "dualpi2-2019-02-21: 20000000ns 32000000ns 0.3125 3.125 10000p ticks jiffies ts-fifo dequeue 0 - 0",
-            "dualpi2-2019-wrr-counter: 20000000ns 32000000ns 0.3125 3.125 10000p ticks jiffies wrr-counter dequeue 0 - 0",
-            "dualpi2-2019-wrr-percent: 20000000ns 32000000ns 0.3125 3.125 10000p ticks jiffies wrr-percent dequeue 0 - 0",
-            "dualpi2-2019-refactored: 15000000ns 16000000ns 0.16015625 3.19921875 10000p div127 hrtimer credit enqueue 2 drop -",
+            "linux-6.17: 15000000ns 16000000ns 0.16015625 3.19921875 10000p div64 hrtimer credit enqueue 0 drop - 10 -",
+            "dualpi2-2019-02-21: 20000000ns 32000000ns 0.3125 3.125 10000p ticks jiffies ts-fifo dequeue 1 - 0 10 40000000ns",
+            "dualpi2-2019-wrr-counter: 20000000ns 32000000ns 0.3125 3.125 10000p ns jiffies wrr-counter dequeue 1 - 0 10 -",
+            "dualpi2-2019-wrr-percent: 20000000ns 32000000ns 0.3125 3.125 10000p ns jiffies wrr-percent dequeue 2 - 100 9 -",
+            "dualpi2-2019-refactored: 15000000ns 16000000ns 0.16015625 3.19921875 10000p div127 jiffies credit enqueue 2 drop - 10 -",
         ]
     );
     // What is given stays.
@@ -117,6 +119,12 @@ fn versions_preset_their_options() {
         ("target", Value::Time(MS(15))),
     ]);
     assert_eq!(own.time("target"), MS(15));
+    // Every version before today's may be told to handle overload as Linux does.
+    let own = options(&[
+        version("dualpi2-2019-wrr-percent"),
+        ("overload", Value::Word("drop")),
+    ]);
+    assert_eq!((own.word("overload"), own.get("l_drop")), ("drop", None));
 }
 
 #[test]
@@ -206,9 +214,16 @@ fn timers() {
     assert_eq!(at(&[]), (MS(16), MS(32)));
     let tupdate = ("tupdate", Value::Time(MS(15)));
     assert_eq!(at(std::slice::from_ref(&tupdate)), (MS(15), MS(30)));
-    // Four jiffies of 4 ms.
-    let old = version("dualpi2-2019-02-21");
-    assert_eq!(at(&[tupdate, old]), (MS(16), MS(32)));
+    // Four jiffies of 4 ms; before the refactoring the first after half a second.
+    for (name, first) in [
+        ("dualpi2-2019-02-21", 500),
+        ("dualpi2-2019-wrr-counter", 500),
+        ("dualpi2-2019-wrr-percent", 500),
+        ("dualpi2-2019-refactored", 16),
+    ] {
+        let set = [tupdate.clone(), version(name)];
+        assert_eq!(at(&set), (MS(first), MS(first + 16)), "{name}");
+    }
 }
 
 #[test]
@@ -380,9 +395,21 @@ fn step_by_packets_and_the_smallest_queue() {
     // On arrival: the first two found less than two in L.
     let two = ("min_qlen_step", Value::Int(2));
     assert_eq!(marked(&[two]), [false, false, true, true, true, true]);
-    // On departure: the last leaves nothing behind.
+    // On departure: the last leaves nothing behind; the last two less than two.
     let rule = ("step_rule", Value::Word("dequeue"));
-    assert_eq!(marked(&[rule]), [true, true, true, true, true, false]);
+    assert_eq!(
+        marked(std::slice::from_ref(&rule)),
+        [true, true, true, true, true, false]
+    );
+    let percent = version("dualpi2-2019-wrr-percent");
+    let last_two = [true, true, true, true, false, false];
+    assert_eq!(marked(std::slice::from_ref(&percent)), last_two);
+    // Which a threshold in packets does not ask.
+    let one = ("step_thresh", Value::Packets(0));
+    assert_eq!(
+        marked(&[percent, one]),
+        [true, true, true, true, true, false]
+    );
 }
 
 /// Bytes of C and L over `n` packets while both queues are always backlogged.
@@ -424,14 +451,14 @@ fn shares_of_the_schedulers_are_exact() {
     let share = c as f64 / (c + l) as f64;
     assert!((share - 0.3).abs() < 0.01, "{share}");
 
-    // Counted: C once after N of L, with no time shift in the way.
-    let counter = |n| {
-        let set = [
+    // Counted: C once after N of L; beside a time shift of nothing too, while L
+    // is the younger.
+    let counter = |n, shift: Option<Time>| {
+        let mut set = vec![
             version("dualpi2-2019-wrr-counter"),
             ("wrr_ratio", Value::Int(n)),
-            ("tshift", Value::Time(Time::ZERO)),
-            ("scheduler", Value::Word("wrr-counter")),
         ];
+        set.extend(shift.map(|time| ("tshift", Value::Time(time))));
         let mut b = Bench::new(&set, 0.0);
         // C waits longer than L ever does.
         for _ in 0..200 {
@@ -446,18 +473,50 @@ fn shares_of_the_schedulers_are_exact() {
         c
     };
     // 1100 / 11 and 1100 / 16.
-    assert_eq!((counter(10), counter(15)), (100, 68));
-    // Percent: 9 to 1 and 5 to 1.
-    let percent = |x| {
+    assert_eq!((counter(10, None), counter(15, None)), (100, 68));
+    assert_eq!(counter(10, Some(Time::ZERO)), 100);
+    // With 40 ms of lead the counter says nothing.
+    assert_eq!(counter(10, Some(MS(40))), 0);
+
+    // Percent, by bytes: 9 to 1 and 5 to 1. From -8 frames 13 packets of L bring the credit
+    // above 0 and one of C takes 9000 away; from -4 frames it is 7 and 5000.
+    let percent = |x, len_c| {
         let set = [
             version("dualpi2-2019-wrr-percent"),
             ("classic_protection", Value::Int(x)),
         ];
-        served(&set, 6_000, 1_000, 1_000).0 / 1_000
+        served(&set, 6_000, 1_000, len_c).0 / u64::from(len_c)
     };
-    assert_eq!((percent(10), percent(15)), (600, 1_000));
-    // No protection: C waits for ever.
-    assert_eq!(percent(0), 0);
+    assert_eq!(percent(10, 1_000), 1 + (6_000 - 14) / 10);
+    assert_eq!(percent(15, 1_000), 1 + (6_000 - 8) / 6);
+    // The default of 9 is 10 to 1; frames of C half as long come twice as often.
+    assert_eq!(percent(9, 1_000), 1 + (6_000 - 15) / 11);
+    assert_eq!(percent(15, 500), 1 + (6_000 - 8) * 2 / 7);
+    // No protection: C waits for as long as L has packets. All of it: L does.
+    assert_eq!((percent(0, 1_000), percent(100, 1_000)), (0, 6_000));
+}
+
+#[test]
+fn the_older_round_robin_pays_at_once() {
+    // An uncontended packet of L counts, one of C that finds L empty does not.
+    let set = [version("dualpi2-2019-wrr-percent")];
+    let mut b = Bench::new(&set, 0.0);
+    let start = f64::from(MTU) * -9.0;
+    assert_eq!(b.queue.scheduler.gauge(), start);
+    b.put(Ecn::Ect1, 1_000);
+    b.get();
+    assert_eq!(b.queue.scheduler.gauge(), start + 1_000.0);
+    b.put(Ecn::NotEct, 1_000);
+    b.get();
+    assert_eq!(b.queue.scheduler.gauge(), start + 1_000.0);
+    // Nor is it given back for a packet that is then dropped.
+    let mut b = Bench::new(&set, 1.0);
+    for _ in 0..4 {
+        b.put(Ecn::Ect1, 1_514);
+    }
+    b.get();
+    assert_eq!(b.count(Cause::Overload), 2);
+    assert_eq!(b.queue.scheduler.gauge(), start + 3.0 * 1_514.0);
 }
 
 #[test]
@@ -496,7 +555,11 @@ fn credit_moves_only_with_what_is_sent_against_another() {
     b.get();
     assert_eq!(b.queue.scheduler.gauge(), start + 10_000.0, "L was empty");
     assert!(b.get().is_none());
-    assert_eq!(b.queue.scheduler.gauge(), start, "both empty: anew");
+    assert_eq!(
+        b.queue.scheduler.gauge(),
+        start + 10_000.0,
+        "htb would not have asked"
+    );
 
     // Dropped on the way out: no credit. p = 1: every one of C and L above two frames.
     let mut b = Bench::new(&[], 1.0);
@@ -508,6 +571,16 @@ fn credit_moves_only_with_what_is_sent_against_another() {
     assert_eq!(sent.ecn, Ecn::NotEct);
     assert_eq!(b.count(Cause::Overload), 4);
     assert_eq!(b.count(Cause::Aqm), 2);
+    assert_eq!(b.queue.scheduler.gauge(), start);
+
+    // A drop that empties both queues: anew.
+    let mut b = Bench::new(&[], 1.0);
+    b.queue.params.min_backlog = 0;
+    b.put(Ecn::NotEct, 1_000);
+    b.queue.scheduler.sent(Class::L, 1_000, true);
+    assert_eq!(b.queue.scheduler.gauge(), start + 10_000.0);
+    assert!(b.get().is_none());
+    assert_eq!(b.count(Cause::Aqm), 1);
     assert_eq!(b.queue.scheduler.gauge(), start);
 }
 

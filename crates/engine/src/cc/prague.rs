@@ -1,0 +1,446 @@
+//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control), as version 0.6 of the
+//! Linux module has it (Linux 5.10 of the L4S team, `net/ipv4/tcp_prague.c`).
+//!
+//! DCTCP for the Internet: Accurate ECN, ECT(1), paced; alpha and the window keep
+//! their fractions; each unmarked segment counts for additive increase, in CWR,
+//! too; below a target RTT the increase is scaled such that rates, not windows, are
+//! equal (after some rounds, so that short flows do not wait). A reduction, on
+//! marks or a loss, takes one segment with each ACK. Where the other end has no
+//! Accurate ECN, it is Reno without ECN.
+//!
+//! Deviations: an undone reduction brings back the fraction that there was (the module
+//! adds what was taken once more); the MTU that pacing counts with is that of
+//! IPv4 with timestamps; bursts are counted in segments that leave at once, not
+//! made by TSO.
+
+use super::{Ack, Build, CaState, CongestionControl, CwndEvent, EcnNeed};
+use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options};
+use crate::tcp::conn::Conn;
+use crate::units::Time;
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "prague",
+    doc: "The reference congestion control of L4S: proportional to marks, paced, the same rate at any RTT below a target.",
+    follows: "TCP Prague 0.6 (Linux 5.10 of the L4S team, tcp_prague.c)",
+    options: &[
+        Opt {
+            name: "rtt_scaling",
+            doc: "How flows of RTTs below the target come to equal rates: as if at the target (\"rate\"), the same with at least one mark in eight RTTs (\"scalable\"), as if at the target plus their RTT (\"additive\"), or not (\"off\").",
+            kind: Kind::Word(&["rate", "scalable", "additive", "off"]),
+            default: Some("rate"),
+            tc: None,
+        },
+        Opt {
+            name: "rtt_target",
+            doc: "The RTT of rtt_scaling.",
+            kind: Kind::Time {
+                min: Time::from_us(128),
+            },
+            default: Some("25ms"),
+            tc: None,
+        },
+        Opt {
+            name: "rtt_transition",
+            doc: "Rounds after slow start until the RTT is scaled.",
+            kind: Kind::Int {
+                min: 0,
+                max: 1_000_000,
+            },
+            default: Some("500"),
+            tc: None,
+        },
+        Opt {
+            name: "g",
+            doc: "Weight of the newest round in alpha, a power of two.",
+            kind: Kind::Float {
+                min: 1.0 / 1024.0,
+                max: 1.0,
+            },
+            default: Some("0.0625"),
+            tc: None,
+        },
+        Opt {
+            name: "alpha_init",
+            doc: "alpha at the start; it does not change before the first mark.",
+            kind: Kind::Float { min: 0.0, max: 1.0 },
+            default: Some("1"),
+            tc: None,
+        },
+        Opt {
+            name: "alpha_bits",
+            doc: "Binary digits of alpha: 20 in version 0.6, 24 in later ones.",
+            kind: Kind::Int { min: 10, max: 24 },
+            default: Some("20"),
+            tc: None,
+        },
+        Opt {
+            name: "burst_shift",
+            doc: "Segments may leave together for up to 2^-n seconds at the pacing rate.",
+            kind: Kind::Int { min: 0, max: 30 },
+            default: Some("12"),
+            tc: None,
+        },
+        Opt {
+            name: "min_burst",
+            doc: "Segments that may leave together at any rate: Linux's tcp_min_tso_segs.",
+            kind: Kind::Int { min: 1, max: 64 },
+            default: Some("2"),
+            tc: None,
+        },
+    ],
+    kernel: Kernel::None,
+    finish,
+    build: |options| {
+        let bits = options.int("alpha_bits") as u32;
+        let one = 1_u64 << bits;
+        Box::new(Prague {
+            scaling: match options.word("rtt_scaling") {
+                "off" => Scaling::Off,
+                "scalable" => Scaling::Scalable,
+                "additive" => Scaling::Additive,
+                _ => Scaling::Rate,
+            },
+            target: (options.time("rtt_target").ns() / 1000) >> RTT_SHIFT,
+            transition: options.int("rtt_transition") as u64,
+            bits,
+            shift_g: shift_of(options.float("g")).unwrap_or(0),
+            alpha_init: libm::round(options.float("alpha_init") * one as f64) as u64,
+            burst_shift: options.int("burst_shift") as u32,
+            min_burst: options.int("min_burst") as u32,
+            reno: false,
+            upscaled_alpha: 0,
+            alpha_stamp: Time::ZERO,
+            cwr_stamp: Time::ZERO,
+            carry: 0,
+            increase: ONE as u64,
+            loss_carry: 0,
+            loss_cwnd: 0,
+            old_delivered: 0,
+            old_delivered_ce: 0,
+            next_seq: 0,
+            round: 0,
+            saw_ce: false,
+            in_loss: false,
+        })
+    },
+};
+
+/// The exponent k of a g of 2^-k.
+fn shift_of(g: f64) -> Option<u32> {
+    (0..=10).find(|k| g * f64::from(1_u32 << k) == 1.0)
+}
+
+fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
+    match shift_of(options.float("g")) {
+        Some(_) => Ok(()),
+        None => Err(vec![OptionError {
+            option: "g",
+            message: "expected a power of two from 1 down to 2^-10, such as 0.0625".to_owned(),
+        }]),
+    }
+}
+
+/// Smallest window that a reduction leaves, segments.
+const MIN_CWND: u32 = 2;
+/// Binary digits of the fraction of the window.
+const CWND_SHIFT: u32 = 20;
+/// A segment.
+const ONE: i64 = 1 << CWND_SHIFT;
+/// RTTs are scaled in units of 2^7 us.
+const RTT_SHIFT: u32 = 7;
+/// No scaling above this RTT, in those units.
+const MAX_SCALED_RTT: u64 = 100_000;
+/// Headers of IPv4 and TCP with timestamps, bytes.
+const HEADERS: u64 = 52;
+/// Where "scalable" reaches one segment per RTT, and where it begins to grow, in units of 2^7 us.
+const SCALABLE_R0: u64 = (1 << 14) >> RTT_SHIFT;
+const SCALABLE_R1: u64 = ((1 << 10) + (1 << 9)) >> RTT_SHIFT;
+
+/// How the increase depends on the RTT; see the option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scaling {
+    Off,
+    Rate,
+    Scalable,
+    Additive,
+}
+
+/// The congestion control.
+#[derive(Debug)]
+pub struct Prague {
+    /// RTT scaling.
+    scaling: Scaling,
+    /// Its target, in units of 2^7 us.
+    target: u64,
+    /// Rounds until it begins.
+    transition: u64,
+    /// Binary digits of alpha.
+    bits: u32,
+    /// g is 2^-shift_g.
+    shift_g: u32,
+    /// alpha at the start, in 2^-bits.
+    alpha_init: u64,
+    /// Bursts last up to 2^-burst_shift s.
+    burst_shift: u32,
+    /// Segments in a burst at least.
+    min_burst: u32,
+    /// No Accurate ECN: it is Reno.
+    reno: bool,
+    /// Moving average of the marked fraction over g, in 2^-bits.
+    upscaled_alpha: u64,
+    /// When alpha was last updated.
+    alpha_stamp: Time,
+    /// When marks last reduced the window.
+    cwr_stamp: Time,
+    /// What the window is to change by, in 2^-20 segments: one segment with each ACK,
+    /// once it is a whole one.
+    carry: i64,
+    /// Increase of the window per window of unmarked segments, in 2^-20 segments.
+    increase: u64,
+    /// `carry` before the last loss.
+    loss_carry: i64,
+    /// Window before the last loss, segments.
+    loss_cwnd: u32,
+    /// Segments delivered when the round began.
+    old_delivered: u64,
+    /// The same of marked ones.
+    old_delivered_ce: u64,
+    /// The round ends when this segment is the first unacknowledged one.
+    next_seq: u64,
+    /// Rounds since slow start.
+    round: u64,
+    /// A mark has come: there is an AQM on the path.
+    saw_ce: bool,
+    /// Between a loss and the next time in Open: the window does not grow.
+    in_loss: bool,
+}
+
+impl Prague {
+    /// RTT scaling is on and has begun.
+    fn is_scaled(&self, conn: &Conn) -> bool {
+        self.scaling != Scaling::Off && !conn.in_slow_start() && self.round >= self.transition
+    }
+
+    /// srtt in units of 2^7 us.
+    fn rtt(conn: &Conn) -> u64 {
+        (conn.srtt.ns() / 1000) >> RTT_SHIFT
+    }
+
+    fn target(&self, conn: &Conn) -> u64 {
+        match self.scaling {
+            Scaling::Additive => self.target + Prague::rtt(conn),
+            _ => self.target,
+        }
+    }
+
+    /// Whether the target has passed since `stamp`.
+    fn target_elapsed(&self, conn: &Conn, stamp: Time) -> bool {
+        conn.now.since(stamp).ns() / 1000 >= self.target(conn) << RTT_SHIFT
+    }
+
+    /// Increase per window: one segment in the target RTT, and for the same
+    /// rate that by RTT over target once more.
+    fn rescale(&mut self, conn: &Conn) {
+        let one = ONE as u64;
+        let rtt = Prague::rtt(conn);
+        self.increase = one;
+        if self.round < self.transition || rtt == 0 || rtt > MAX_SCALED_RTT {
+            return;
+        }
+        self.increase = match self.scaling {
+            Scaling::Off => one,
+            Scaling::Rate | Scaling::Additive => {
+                let target = self.target(conn);
+                if rtt >= target {
+                    return;
+                }
+                let square = target * target;
+                (one * rtt * rtt + (square >> 1)) / square
+            }
+            Scaling::Scalable => {
+                let growth = (one >> 3) * SCALABLE_R0
+                    + one * rtt.saturating_sub(SCALABLE_R1).min(SCALABLE_R0);
+                let square = SCALABLE_R0 * SCALABLE_R0;
+                (growth * rtt + (square >> 1)) / square
+            }
+        };
+    }
+
+    fn begin_round(&mut self, conn: &Conn) {
+        self.next_seq = conn.snd_nxt;
+        self.old_delivered = conn.delivered;
+        self.old_delivered_ce = conn.delivered_ce;
+        if !conn.in_slow_start() {
+            self.round += 1;
+        }
+        self.rescale(conn);
+    }
+
+    fn update_window(&mut self, conn: &mut Conn, ack: &Ack) {
+        self.saw_ce |= ack.ce > 0;
+        let mut acked = ack.delivered.saturating_sub(ack.ce);
+        if acked > 0 && !self.in_loss && conn.is_cwnd_limited() {
+            if conn.in_slow_start() {
+                acked = conn.slow_start(acked);
+                if acked == 0 {
+                    return self.rescale(conn);
+                }
+            }
+            let cwnd = u64::from(conn.cwnd.max(1));
+            let increase = (u64::from(acked) * self.increase + (cwnd >> 1)) / cwnd;
+            self.carry += increase.max(u64::from(acked)) as i64;
+        }
+        if self.carry <= -ONE {
+            self.carry += ONE;
+            conn.cwnd = conn.cwnd.saturating_sub(1);
+            if conn.cwnd < MIN_CWND {
+                conn.cwnd = MIN_CWND;
+                self.carry = 0;
+            }
+            conn.ssthresh = conn.cwnd;
+            self.rescale(conn);
+        } else if self.carry >= ONE {
+            self.carry -= ONE;
+            conn.cwnd = (conn.cwnd + 1).min(conn.cwnd_clamp);
+            self.rescale(conn);
+        }
+    }
+
+    /// alpha, where a round has passed (and the target RTT, where that is scaled).
+    fn update_alpha(&mut self, conn: &Conn) {
+        if conn.snd_una < self.next_seq
+            || (self.is_scaled(conn) && !self.target_elapsed(conn, self.alpha_stamp))
+        {
+            return;
+        }
+        if self.saw_ce {
+            let marked = conn.delivered_ce - self.old_delivered_ce;
+            let delivered = (conn.delivered - self.old_delivered).max(1);
+            let alpha = self.upscaled_alpha - (self.upscaled_alpha >> self.shift_g)
+                + (marked << self.bits) / delivered;
+            self.upscaled_alpha = alpha.min(1 << (self.bits + self.shift_g));
+            self.alpha_stamp = conn.now;
+        }
+        self.begin_round(conn);
+    }
+
+    /// cwnd/srtt of whole packets, twice that in early slow start.
+    fn update_pacing(&self, conn: &mut Conn) {
+        let srtt = conn.srtt.ns();
+        if srtt == 0 {
+            return;
+        }
+        let mtu = u64::from(conn.mss) + HEADERS;
+        let twice = u32::from(conn.cwnd < conn.ssthresh / 2);
+        let packets = u64::from(conn.cwnd.max(conn.in_flight));
+        conn.pacing_rate =
+            (u128::from((mtu * packets) << twice) * 1_000_000_000 / u128::from(srtt)) as u64;
+        let burst = (conn.pacing_rate / mtu) >> self.burst_shift;
+        conn.pacing_burst = (burst.min(1 << 16) as u32).max(self.min_burst);
+    }
+
+    fn enter_loss(&mut self, conn: &Conn) {
+        self.loss_cwnd = conn.cwnd;
+        self.loss_carry = self.carry;
+        self.carry -= (i64::from(conn.cwnd) << (CWND_SHIFT - 1)) + (self.carry >> 1);
+        self.in_loss = true;
+        self.rescale(conn);
+    }
+
+    fn enter_cwr(&mut self, conn: &Conn) {
+        if self.is_scaled(conn) && !self.target_elapsed(conn, self.cwr_stamp) {
+            return;
+        }
+        self.cwr_stamp = conn.now;
+        let alpha = u128::from(self.upscaled_alpha >> self.shift_g);
+        let window = u128::from(conn.cwnd) << CWND_SHIFT;
+        // Rounded to the nearest.
+        self.carry -= ((alpha * window + (1 << self.bits)) >> (self.bits + 1)) as i64;
+    }
+}
+
+impl CongestionControl for Prague {
+    fn init(&mut self, conn: &mut Conn) {
+        self.reno = conn.ecn_refused;
+        self.upscaled_alpha = self.alpha_init << self.shift_g;
+        self.alpha_stamp = conn.now;
+        self.saw_ce = conn.delivered_ce > 0;
+        self.begin_round(conn);
+    }
+
+    fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
+        if self.reno {
+            (conn.cwnd / 2).max(2)
+        } else {
+            conn.ssthresh
+        }
+    }
+
+    /// Only as Reno.
+    fn cong_avoid(&mut self, conn: &mut Conn, acked: u32) {
+        super::reno::cong_avoid(conn, acked);
+    }
+
+    fn cong_control(&mut self, conn: &mut Conn, ack: &Ack) -> bool {
+        if self.reno {
+            return false;
+        }
+        self.update_window(conn, ack);
+        self.update_alpha(conn);
+        self.update_pacing(conn);
+        true
+    }
+
+    fn cwnd_event(&mut self, conn: &mut Conn, event: CwndEvent) {
+        if event == CwndEvent::Loss {
+            self.enter_loss(conn);
+        }
+    }
+
+    fn set_state(&mut self, conn: &mut Conn, new: CaState) {
+        if new == conn.ca_state {
+            return;
+        }
+        match new {
+            CaState::Recovery => self.enter_loss(conn),
+            CaState::Cwr => self.enter_cwr(conn),
+            CaState::Open => self.in_loss = false,
+            CaState::Disorder | CaState::Loss => {}
+        }
+    }
+
+    fn undo_cwnd(&mut self, conn: &mut Conn) -> u32 {
+        if self.reno {
+            return conn.cwnd.max(conn.prior_cwnd);
+        }
+        self.carry = self.loss_carry;
+        conn.cwnd.max(self.loss_cwnd)
+    }
+
+    fn owns_cwr(&self) -> bool {
+        !self.reno
+    }
+
+    fn owns_window(&self) -> bool {
+        !self.reno
+    }
+
+    fn ecn_need(&self) -> EcnNeed {
+        EcnNeed::Accurate
+    }
+
+    fn needs_pacing(&self) -> bool {
+        !self.reno
+    }
+
+    fn gauges(&self, conn: &Conn, out: &mut Vec<f64>) {
+        let alpha = self.upscaled_alpha >> self.shift_g;
+        out.push(alpha as f64 / (1_u64 << self.bits) as f64);
+        out.push(f64::from(conn.cwnd) + self.carry as f64 / ONE as f64);
+    }
+
+    fn gauge_names(&self) -> &'static [&'static str] {
+        &["alpha", "window_segments"]
+    }
+}

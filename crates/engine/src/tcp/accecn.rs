@@ -1,0 +1,401 @@
+//! Accurate ECN (RFC 9768) as Linux 7.3 has it (`include/net/tcp_ecn.h`,
+//! `tcp_accecn_process`, `tcp_options_fit_accecn`): the receiver counts the
+//! packets that came with CE, and the bytes by ECN field; the last three bits
+//! of the first stand in the ACE field of every ACK, 24 bits of the others in an
+//! option. The sender infers from them how many of its segments were marked.
+//!
+//! The Linux 5.10 of the L4S team, with which the results of 2022 were made,
+//! has the same rules but for one sysctl not offered here (`tcp_ecn_unsafe_cep`:
+//! an ACK of eight and more segments is never taken for a wrap).
+//!
+//! Deviations:
+//! - Of the two byte counters of ECT(0) and ECT(1) the sum is kept: a sender uses one of them,
+//!   and the option has room for it as for that one.
+//! - Data packets carry no ACE field: their receiver would send no ACKs that are counted.
+//! - The SYN-ACK has no option; a CE mark of the SYN counts on both ends when its echo comes.
+//! - ACKs that are not ECN-capable data count for nothing (Linux counts CE on pure ACKs; here
+//!   nobody acknowledges those).
+
+use crate::packet::{Ecn, Packet, Sack, flags};
+use crate::plan::AccEcnOption;
+use crate::units::Time;
+
+/// Where the packet counter begins on the wire (RFC 9768 section 3.2.1).
+const CEP_INIT: u32 = 5;
+/// Bits of the packet counter on the wire.
+const ACE_MASK: u32 = 7;
+/// Bits of a byte counter on the wire.
+const BYTES_MASK: u32 = 0xFF_FFFF;
+/// Bytes of an option of all three counters, of a counter, and of the timestamp option.
+const OPTION: u16 = 11;
+const COUNTER: u16 = 3;
+const TIMESTAMPS: u16 = 12;
+/// Room for options in a header, bytes.
+const ROOM: u16 = 40;
+/// Options in a round trip at least, in [`AccEcnOption::Minimum`] (Linux `tcp_ecn_option_beacon`).
+const BEACON: u64 = 3;
+/// Where the flag bits of the ACE field begin.
+const ACE_SHIFT: u32 = flags::ECE.trailing_zeros();
+
+/// The ACE field of flags.
+#[inline]
+pub fn ace(flags: u16) -> u32 {
+    u32::from((flags & flags::ACE) >> ACE_SHIFT)
+}
+
+/// Flags with an ACE field.
+fn flags_of(ace: u32) -> u16 {
+    ((ace & ACE_MASK) as u16) << ACE_SHIFT
+}
+
+/// ACE on a SYN that asks for Accurate ECN.
+pub const REQUEST: u16 = flags::ACE;
+
+/// ACE on the SYN-ACK that accepts: the ECN field with which the SYN came
+/// (RFC 9768 table 2).
+pub fn accepted(syn: Ecn) -> u16 {
+    flags_of(match syn {
+        Ecn::NotEct => 0b010,
+        Ecn::Ect1 => 0b011,
+        Ecn::Ect0 => 0b100,
+        Ecn::Ce => 0b110,
+    })
+}
+
+/// What a SYN-ACK answers to a request for Accurate ECN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// No ECN at all.
+    None,
+    /// RFC 3168.
+    Rfc3168,
+    /// Accurate ECN; whether the SYN was marked.
+    AccEcn {
+        /// It was.
+        syn_ce: bool,
+    },
+}
+
+/// Reads the ACE field of a SYN-ACK (RFC 9768 table 2).
+pub fn answer(syn_ack: u16) -> Answer {
+    match ace(syn_ack) {
+        0 | 7 => Answer::None,
+        1 => Answer::Rfc3168,
+        ace => Answer::AccEcn {
+            syn_ce: ace == 0b110,
+        },
+    }
+}
+
+/// Bytes of the counters in the last SACK slot: presence in the high bits.
+const PRESENT: u32 = 1 << 31;
+/// The counter of ECT is that of ECT(0).
+const OF_ECT0: u32 = 1 << 30;
+/// Number of counters on the wire.
+const FIELDS_SHIFT: u32 = 24;
+
+/// The counters of an option, as they stand on the wire but for their initial values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counters {
+    /// Bytes that came with CE, modulo 2^24.
+    pub ce: Option<u32>,
+    /// Bytes that came with ECT, modulo 2^24.
+    pub ect: Option<u32>,
+    /// They came with ECT(0).
+    pub ect0: bool,
+    /// Counters on the wire, in the order ECT(1), CE, ECT(0).
+    pub fields: u8,
+}
+
+impl Counters {
+    /// The option of an ACK.
+    pub fn of(ack: &Packet) -> Option<Counters> {
+        ack.has(flags::ACCECN).then(|| {
+            let Sack { offset, len } = ack.sack[2];
+            Counters {
+                ce: (offset & PRESENT != 0).then_some(offset & BYTES_MASK),
+                ect: (len & PRESENT != 0).then_some(len & BYTES_MASK),
+                ect0: len & OF_ECT0 != 0,
+                fields: (len >> FIELDS_SHIFT & 3) as u8,
+            }
+        })
+    }
+
+    fn put(self, ack: &mut Packet) {
+        let word = |value: Option<u32>| value.map_or(0, |v| PRESENT | (v & BYTES_MASK));
+        ack.flags |= flags::ACCECN;
+        ack.sack[2] = Sack {
+            offset: word(self.ce),
+            len: word(self.ect)
+                | if self.ect0 { OF_ECT0 } else { 0 }
+                | u32::from(self.fields) << FIELDS_SHIFT,
+        };
+    }
+}
+
+/// Counters that fit into an option beside SACK blocks, those blocks, and the bytes it takes
+/// (Linux `tcp_options_fit_accecn`): `required` counters at least.
+fn fit(mut blocks: usize, required: u8, room: u16) -> Option<(u8, usize, u16)> {
+    let mut fields = 3;
+    let mut size = OPTION;
+    loop {
+        let sack = if blocks > 0 { 4 + 8 * blocks as u16 } else { 0 };
+        // SACK is padded by two bytes that the option may use.
+        let spare = if blocks > 0 { 2 } else { 0 };
+        let aligned = if size & 3 > spare {
+            size.next_multiple_of(4)
+        } else {
+            size & !3
+        };
+        if sack + aligned <= room {
+            return Some((fields, blocks, aligned));
+        }
+        if fields == required {
+            if blocks <= 2 || required == 0 {
+                return None;
+            }
+            blocks -= 1;
+            (fields, size) = (3, OPTION);
+        } else {
+            fields -= 1;
+            size -= COUNTER;
+        }
+    }
+}
+
+/// The receiver's side.
+#[derive(Clone, Debug)]
+pub(super) struct Receiving {
+    /// Packets that came with CE.
+    packets: u32,
+    /// Bytes that came with CE, and with ECT.
+    bytes: [u32; 2],
+    /// They came with ECT(0).
+    ect0: bool,
+    /// The ECN field of the last packet.
+    last: Ecn,
+    /// ACKs that are to carry the option.
+    demand: u8,
+    /// Counters that changed since the last option, in their order on the wire.
+    required: u8,
+    /// When the last option was sent.
+    sent: Time,
+    option: AccEcnOption,
+    /// Room for options.
+    room: u16,
+}
+
+impl Receiving {
+    pub fn new(option: AccEcnOption, timestamps: bool) -> Receiving {
+        Receiving {
+            packets: 0,
+            bytes: [0; 2],
+            ect0: false,
+            last: Ecn::NotEct,
+            demand: 1,
+            required: 0,
+            sent: Time::ZERO,
+            option,
+            room: ROOM - if timestamps { TIMESTAMPS } else { 0 },
+        }
+    }
+
+    /// The SYN has come.
+    pub fn on_syn(&mut self, ecn: Ecn) {
+        self.last = ecn;
+        self.packets = u32::from(ecn == Ecn::Ce);
+    }
+
+    /// A data packet has come: whether it is to be acknowledged at once, since the
+    /// ECN field has changed (Linux `tcp_ecn_received_counters`).
+    #[inline]
+    pub fn on_data(&mut self, ecn: Ecn, payload: u16) -> bool {
+        let ce = ecn == Ecn::Ce;
+        let required = match ecn {
+            Ecn::NotEct => 0,
+            Ecn::Ect1 => 1,
+            Ecn::Ce => 2,
+            Ecn::Ect0 => 3,
+        };
+        if ecn != Ecn::NotEct {
+            self.packets = self.packets.wrapping_add(u32::from(ce));
+            self.ect0 |= ecn == Ecn::Ect0;
+            let bytes = &mut self.bytes[usize::from(!ce)];
+            let before = *bytes;
+            *bytes = before.wrapping_add(u32::from(payload));
+            self.required = self.required.max(required);
+            // At least once in 4 MiB, before the counter could turn.
+            if (*bytes ^ before) >> 22 != 0 {
+                self.demand = self.demand.max(1);
+            }
+        }
+        let edge = self.last != ecn;
+        if edge || ce {
+            self.last = ecn;
+            // Two ACKs tell of the new field for sure.
+            self.demand = 2;
+        }
+        edge
+    }
+
+    /// Fills in an ACK that has `blocks` SACK blocks.
+    #[inline]
+    pub fn on_ack(&mut self, ack: &mut Packet, blocks: usize, now: Time, rtt: Time) {
+        ack.flags |= flags_of(self.packets.wrapping_add(CEP_INIT));
+        let due = match self.option {
+            AccEcnOption::Off => false,
+            AccEcnOption::Minimum => {
+                self.demand > 0 || now.since(self.sent).ns() * BEACON >= rtt.ns()
+            }
+            AccEcnOption::Full => true,
+        };
+        if due {
+            self.put_option(ack, blocks, now);
+        }
+    }
+
+    fn put_option(&mut self, ack: &mut Packet, blocks: usize, now: Time) {
+        let Some((fields, kept, size)) = fit(blocks, self.required, self.room) else {
+            return;
+        };
+        for slot in &mut ack.sack[kept..] {
+            *slot = Sack::default();
+        }
+        ack.len -= 8 * (blocks - kept) as u16;
+        ack.len += size;
+        let known = |needs: u8, bytes: u32| (fields >= needs).then_some(bytes);
+        Counters {
+            ce: known(2, self.bytes[0]),
+            ect: known(if self.ect0 { 3 } else { 1 }, self.bytes[1]),
+            ect0: self.ect0,
+            fields,
+        }
+        .put(ack);
+        self.required = 0;
+        self.sent = now;
+        self.demand = self.demand.saturating_sub(1);
+    }
+}
+
+/// The field whose bytes grow while no option tells otherwise (Linux `est_ecnfield`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Ce,
+    Ect,
+}
+
+/// Weight of an ACK in the mean of segments per ACK, and the digits of that mean.
+const STRETCH_WEIGHT: u32 = 6;
+const STRETCH_DIGITS: u32 = 6;
+/// Segments per ACK, on average, beyond which ACKs are thinned and a counter that seems
+/// to have turned probably has not.
+const THINNED: u32 = 4;
+
+/// The sender's side.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sending {
+    /// Bytes that arrived with CE, and with ECT, as far as is known.
+    bytes: [u32; 2],
+    growing: Option<Field>,
+    /// An option was seen.
+    seen: bool,
+    /// Mean of the segments delivered by an ACK, scaled by 2^6.
+    stretch: u32,
+}
+
+impl Sending {
+    /// How many segments an ACK newly tells to have been marked; `counted` of
+    /// them are known, and it delivers so many (Linux `__tcp_accecn_process`).
+    pub fn process(&mut self, ack: &Packet, delivered: u32, counted: u64, mss: u16) -> u32 {
+        let bytes = delivered.saturating_mul(u32::from(mss));
+        let before = self.bytes[0];
+        let valid = self.take_option(ack, bytes);
+        if delivered > 0 {
+            let news = delivered << STRETCH_DIGITS;
+            self.stretch = if self.stretch == 0 {
+                news
+            } else {
+                ((self.stretch << STRETCH_WEIGHT) - self.stretch + news) >> STRETCH_WEIGHT
+            }
+            .min(0xFFFF);
+        }
+        let ace = ace(ack.flags).wrapping_sub(CEP_INIT);
+        let delta = ace.wrapping_sub(counted as u32) & ACE_MASK;
+        let told = valid.then(|| (self.bytes[0].wrapping_sub(before), bytes));
+        let thinned = self.stretch > THINNED << STRETCH_DIGITS;
+        marked(delivered, delta, told, thinned, mss)
+    }
+
+    /// Takes the byte counters; whether they can be relied on (Linux
+    /// `tcp_accecn_process_option`).
+    fn take_option(&mut self, ack: &Packet, delivered: u32) -> bool {
+        let growing = self.growing;
+        let Some(option) = Counters::of(ack) else {
+            return match growing.filter(|_| self.seen) {
+                Some(field) => {
+                    let bytes = &mut self.bytes[usize::from(field == Field::Ect)];
+                    *bytes = bytes.wrapping_add(delivered);
+                    true
+                }
+                None => false,
+            };
+        };
+        self.seen = true;
+        let mut valid = growing.is_some();
+        let mut ambiguous = false;
+        let mut changed = false;
+        // The order on the wire; where ECT is that of ECT(0) it comes last.
+        let mut fields = [(Field::Ect, option.ect), (Field::Ce, option.ce)];
+        if option.ect0 {
+            fields.swap(0, 1);
+        }
+        for (field, value) in fields {
+            let Some(value) = value else { continue };
+            let known = &mut self.bytes[usize::from(field == Field::Ect)];
+            let news = value.wrapping_sub(*known) & BYTES_MASK;
+            // An estimate too high is taken back: 24 bits with a sign.
+            let news = ((news << 8) as i32) >> 8;
+            *known = known.wrapping_add_signed(news);
+            if news < 0 {
+                (valid, ambiguous) = (false, true);
+            }
+            if news != 0 && Some(field) != growing {
+                if changed {
+                    (valid, ambiguous) = (false, true);
+                } else {
+                    self.growing = Some(field);
+                    changed = true;
+                }
+            }
+        }
+        if ambiguous {
+            self.growing = None;
+        }
+        valid
+    }
+}
+
+/// How often the counter of packets has turned: the marks of an ACK that delivers so many
+/// segments and whose ACE field is `delta` on, modulo 8. `told`: bytes that came with CE, and
+/// bytes delivered, where the option tells (RFC 9768 appendix A.2).
+fn marked(delivered: u32, delta: u32, told: Option<(u32, u32)>, thinned: bool, mss: u16) -> u32 {
+    if delivered <= ACE_MASK {
+        return delta;
+    }
+    let mss = u32::from(mss);
+    // As many as there can be.
+    let most = delivered - ((delivered - delta) & ACE_MASK);
+    match told {
+        Some((0, _)) => delta,
+        Some((ce, bytes)) if delivered >= 2 * (ACE_MASK + 1) => {
+            if bytes <= ce {
+                return most;
+            }
+            let share = (u64::from(ce) * u64::from(delivered)).div_ceil(u64::from(bytes));
+            most.min(delta + (share as u32 & !ACE_MASK))
+        }
+        Some((ce, _)) if ce <= delta * mss && ce < (most * mss) >> 1 => delta,
+        None if thinned => delta,
+        _ => most,
+    }
+}

@@ -1,0 +1,335 @@
+//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation), as
+//! Linux 7.3 has it (`tcp_rate_skb_sent`, `tcp_rate_skb_delivered`,
+//! `tcp_rate_gen`), with what the v3 branch of github.com/google/bbr adds: the
+//! flight and the losses at a segment's transmission.
+//!
+//! Kept beside the scoreboard, and only for a congestion control that asks for
+//! it ([`crate::cc::CongestionControl::needs_rate_samples`]): the others pay
+//! for a test.
+//!
+//! Deviations: an ACK of a lone runt is not noted as one that was probably
+//! delayed (Linux `FLAG_ACK_MAYBE_DELAYED`); there is no SACK reneging. A
+//! sender is application-limited when its application writes after the queue
+//! ran empty, as in Linux; one that has a fixed number of bytes never is.
+
+use super::conn::Conn;
+use crate::units::Time;
+
+/// What an ACK tells of the rate of delivery (Linux `rate_sample`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RateSample {
+    /// Time over which it was measured, us: the longer of sending and
+    /// acknowledging; 0: the ACK tells nothing of the rate.
+    pub interval_us: u64,
+    /// Segments delivered in that time.
+    pub delivered: u32,
+    /// Of these, by ACKs with ECN-Echo.
+    pub delivered_ce: u32,
+    /// `Conn::delivered` when the newest segment acknowledged was sent.
+    pub prior_delivered: u64,
+    /// Segments found lost since that segment was sent.
+    pub lost: u32,
+    /// Segments in flight once it was sent, itself included.
+    pub tx_in_flight: u32,
+    /// There was nothing to send at some time in between.
+    pub app_limited: bool,
+    /// What the last tail loss probe sent again is now acknowledged.
+    pub probe_acked: bool,
+    /// Time of the last ACK that delivered something.
+    pub delivered_at: Time,
+    /// Segments found lost since the connection began.
+    pub lost_total: u64,
+    /// No packet leaves before this (pacing).
+    pub next_send: Time,
+}
+
+/// A segment found lost, as it was when it was last sent.
+#[derive(Clone, Copy, Debug)]
+pub struct LostSegment {
+    /// Segments in flight once it was sent, itself included.
+    pub tx_in_flight: u32,
+    /// Segments found lost since then, itself included.
+    pub lost: u32,
+    /// There was nothing to send at some time before.
+    pub app_limited: bool,
+}
+
+/// What was noted of a segment when it was last sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    delivered: u64,
+    delivered_ce: u64,
+    lost: u64,
+    /// Time of the last delivery by then; `NEVER`: it was delivered itself.
+    delivered_at: Time,
+    /// Transmission of the first segment of the sample's flight.
+    first_tx: Time,
+    in_flight: u32,
+    app_limited: bool,
+}
+
+const NOTHING: Sent = Sent {
+    delivered: 0,
+    delivered_ce: 0,
+    lost: 0,
+    delivered_at: Time::NEVER,
+    first_tx: Time::ZERO,
+    in_flight: 0,
+    app_limited: false,
+};
+
+/// The newest segment an ACK has delivered so far.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    sent: Sent,
+    seq: u64,
+    send_us: u64,
+}
+
+/// What is noted of every segment in flight, and of the flight.
+#[derive(Clone, Debug)]
+pub struct Rates {
+    /// By sequence number, as the scoreboard's.
+    ring: Vec<Sent>,
+    mask: u64,
+    /// Transmission of the newest segment delivered.
+    first_tx: Time,
+    /// Time of the last delivery.
+    delivered_at: Time,
+    newest: Option<Newest>,
+    /// Segments just found lost.
+    pub(super) marked: Vec<u64>,
+}
+
+impl Default for Rates {
+    fn default() -> Self {
+        Rates {
+            ring: vec![NOTHING; 32],
+            mask: 31,
+            first_tx: Time::ZERO,
+            delivered_at: Time::ZERO,
+            newest: None,
+            marked: Vec::with_capacity(32),
+        }
+    }
+}
+
+/// Linux counts both ends of an interval in us.
+fn us_between(from: Time, to: Time) -> u64 {
+    (to.ns() / 1000).saturating_sub(from.ns() / 1000)
+}
+
+impl Rates {
+    /// A segment was sent now; `una` is the first one in flight, `alone` says
+    /// that nothing else was outstanding, `in_flight` and `lost` count with it.
+    pub fn sent(
+        &mut self,
+        seq: u64,
+        una: u64,
+        alone: bool,
+        in_flight: u32,
+        lost: u64,
+        conn: &Conn,
+    ) {
+        if seq - una > self.mask {
+            self.grow(una, seq);
+        }
+        // The interval starts with the last ACK, or here if there is none to come.
+        if alone {
+            self.first_tx = conn.now;
+            self.delivered_at = conn.now;
+        }
+        self.ring[(seq & self.mask) as usize] = Sent {
+            delivered: conn.delivered,
+            delivered_ce: conn.delivered_ce,
+            lost,
+            delivered_at: self.delivered_at,
+            first_tx: self.first_tx,
+            in_flight,
+            app_limited: conn.app_limited != 0,
+        };
+    }
+
+    #[cold]
+    fn grow(&mut self, una: u64, seq: u64) {
+        let mut mask = self.mask;
+        while seq - una > mask {
+            mask = mask * 2 + 1;
+        }
+        let mut ring = vec![NOTHING; mask as usize + 1];
+        for old in una..seq {
+            ring[(old & mask) as usize] = self.ring[(old & self.mask) as usize];
+        }
+        self.ring = ring;
+        self.mask = mask;
+    }
+
+    /// A segment was acknowledged or sacked; `at` is when it was last sent.
+    /// The most recently sent one counts.
+    #[inline]
+    pub fn delivered(&mut self, seq: u64, at: Time) {
+        let slot = &mut self.ring[(seq & self.mask) as usize];
+        if slot.delivered_at == Time::NEVER {
+            return; // sacked before
+        }
+        let newer = self
+            .newest
+            .is_none_or(|n| (at, seq) > (self.first_tx, n.seq));
+        if newer {
+            self.first_tx = at;
+            self.newest = Some(Newest {
+                sent: *slot,
+                seq,
+                send_us: us_between(slot.first_tx, at),
+            });
+        }
+        slot.delivered_at = Time::NEVER;
+    }
+
+    /// An ACK that moves no window.
+    pub fn discard(&mut self) {
+        self.newest = None;
+    }
+
+    /// The sample of an ACK that is counted in `conn` (Linux `tcp_rate_gen`):
+    /// `delivered` segments are new; `lost` were found lost so far.
+    pub fn generate(&mut self, delivered: u32, lost: u64, next_send: Time, conn: &mut Conn) {
+        if conn.app_limited != 0 && conn.delivered > conn.app_limited {
+            conn.app_limited = 0;
+        }
+        if delivered > 0 {
+            self.delivered_at = conn.now;
+        }
+        conn.rate = RateSample {
+            delivered_at: self.delivered_at,
+            lost_total: lost,
+            next_send,
+            ..RateSample::default()
+        };
+        let Some(newest) = self.newest.take() else {
+            return;
+        };
+        let sent = newest.sent;
+        let rate = &mut conn.rate;
+        rate.delivered = (conn.delivered - sent.delivered) as u32;
+        rate.delivered_ce = (conn.delivered_ce - sent.delivered_ce) as u32;
+        rate.prior_delivered = sent.delivered;
+        rate.lost = (lost - sent.lost) as u32;
+        rate.tx_in_flight = sent.in_flight;
+        rate.app_limited = sent.app_limited;
+        let ack_us = us_between(sent.delivered_at, conn.now);
+        let interval = newest.send_us.max(ack_us);
+        // Faster than any round trip: a needless retransmission.
+        if conn.min_rtt != Time::NEVER && interval < conn.min_rtt.ns() / 1000 {
+            return;
+        }
+        rate.interval_us = interval;
+    }
+
+    /// What is known of a segment found lost, the last of `lost`.
+    pub fn lost(&self, seq: u64, lost: u64) -> Option<LostSegment> {
+        let sent = &self.ring[(seq & self.mask) as usize];
+        (sent.delivered_at != Time::NEVER).then(|| LostSegment {
+            tx_in_flight: sent.in_flight,
+            lost: lost.saturating_sub(sent.lost) as u32,
+            app_limited: sent.app_limited,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn us(n: u64) -> Time {
+        Time::from_us(n)
+    }
+
+    /// A sender whose window of `n` leaves evenly over 10 ms.
+    fn flight(n: u64) -> (Rates, Conn) {
+        let (mut rates, mut conn) = (Rates::default(), Conn::default());
+        for seq in 0..n {
+            conn.now = us(10_000 * seq / n);
+            rates.sent(seq, 0, seq == 0, seq as u32 + 1, 0, &conn);
+        }
+        (rates, conn)
+    }
+
+    fn ack(rates: &mut Rates, conn: &mut Conn, seqs: std::ops::Range<u64>, n: u64) {
+        for seq in seqs {
+            rates.delivered(seq, us(10_000 * seq / n));
+            conn.delivered += 1;
+        }
+        rates.generate(1, 0, Time::ZERO, conn);
+    }
+
+    #[test]
+    fn the_slower_of_sending_and_acknowledging_counts() {
+        // ACKs come over 20 ms, at half the rate of sending: 100 segments,
+        // the last of which was sent 9.9 ms after the first.
+        let (mut rates, mut conn) = flight(100);
+        for seq in 0..100 {
+            conn.now = us(50_000 + 200 * seq);
+            ack(&mut rates, &mut conn, seq..seq + 1, 100);
+        }
+        let sample = conn.rate;
+        assert_eq!((sample.delivered, sample.interval_us), (100, 69_800));
+        assert_eq!((sample.prior_delivered, sample.tx_in_flight), (0, 100));
+
+        // The ACKs of a second window come compressed into one: 90 segments
+        // sent over 9 ms, the ACK phase is 60 ms.
+        for seq in 100..190 {
+            conn.now = us(70_000 + 100 * (seq - 100));
+            rates.sent(seq, 100, seq == 100, seq as u32 - 99, 0, &conn);
+        }
+        conn.now = us(130_000);
+        for seq in 100..190 {
+            rates.delivered(seq, us(70_000 + 100 * (seq - 100)));
+            conn.delivered += 1;
+        }
+        rates.generate(90, 0, Time::ZERO, &mut conn);
+        assert_eq!((conn.rate.delivered, conn.rate.interval_us), (90, 60_000));
+        assert_eq!(conn.rate.prior_delivered, 100);
+    }
+
+    #[test]
+    fn a_bubble_marks_what_is_sent_until_it_is_acknowledged() {
+        let (mut rates, mut conn) = flight(10);
+        conn.now = us(40_000);
+        ack(&mut rates, &mut conn, 0..2, 10);
+        assert!(!conn.rate.app_limited);
+        // Eight in flight, the application has nothing more.
+        conn.app_limited = conn.delivered + 8;
+        rates.sent(10, 2, false, 9, 0, &conn);
+        conn.now = us(50_000);
+        ack(&mut rates, &mut conn, 2..10, 10);
+        assert_eq!((conn.rate.app_limited, conn.app_limited), (false, 10));
+        rates.delivered(10, us(40_000));
+        conn.delivered += 1;
+        conn.now = us(80_000);
+        rates.generate(1, 0, Time::ZERO, &mut conn);
+        assert_eq!((conn.rate.app_limited, conn.app_limited), (true, 0));
+    }
+
+    #[test]
+    fn a_sacked_segment_counts_once_and_lost_ones_are_told() {
+        let (mut rates, mut conn) = flight(64);
+        conn.now = us(40_000);
+        rates.delivered(40, us(6_250));
+        conn.delivered += 1;
+        rates.generate(1, 0, Time::ZERO, &mut conn);
+        assert_eq!((conn.rate.delivered, conn.rate.tx_in_flight), (1, 41));
+        rates.delivered(40, us(6_250));
+        rates.generate(0, 0, Time::ZERO, &mut conn);
+        assert_eq!((conn.rate.delivered, conn.rate.interval_us), (0, 0));
+        let lost = rates.lost(3, 2).expect("in flight");
+        assert_eq!((lost.tx_in_flight, lost.lost), (4, 2));
+        assert!(rates.lost(40, 2).is_none());
+        // An interval below the smallest RTT is no measurement.
+        conn.min_rtt = us(100_000);
+        rates.delivered(41, us(6_406));
+        conn.delivered += 1;
+        rates.generate(1, 0, Time::ZERO, &mut conn);
+        assert_eq!((conn.rate.delivered, conn.rate.interval_us), (2, 0));
+    }
+}

@@ -1,0 +1,336 @@
+//! Laws of BBR: what its authors promise, and what is known of it.
+
+mod common;
+
+use common::*;
+use tailback_engine::aqm::{Backlog, Dequeue, Queue, Sink, fifo::Packets};
+use tailback_engine::network::Network;
+use tailback_engine::packet::Packet;
+use tailback_engine::plan::{FlowPlan, Plan, SeriesMode};
+use tailback_engine::registry::Value;
+use tailback_engine::units::{Bytes, Time};
+use tailback_record::{Cause, Outcome};
+
+const RATE: u64 = 50_000_000;
+const RTT: Time = Time::from_ms(40);
+/// Segments of 1514 bytes in 40 ms at 50 Mbit/s.
+const BDP: f64 = 50e6 * 0.04 / 8.0 / 1514.0;
+const PROBE_RTT: f64 = 3.0;
+
+/// Flows of 40 ms through a FIFO of so many packets at 50 Mbit/s.
+fn through(packets: u64, flows: Vec<FlowPlan>, seconds: u64, warmup: u64) -> Plan {
+    let mut p = plan(
+        Time::from_secs(seconds),
+        vec![link(RATE, "fifo", &[("limit", Value::Packets(packets))])],
+        flows,
+    );
+    p.warmup = Time::from_secs(warmup);
+    p.record.series = SeriesMode::Interval;
+    p.record.interval = Time::from_ms(10);
+    p
+}
+
+fn one(cc: &str, set: &[(&'static str, Value)]) -> FlowPlan {
+    let mut f = flow(cc, cc, RTT, set);
+    f.tcp.rwnd = Bytes(1 << 30);
+    f
+}
+
+fn named(name: &str, cc: &str) -> FlowPlan {
+    let mut f = one(cc, &[]);
+    f.name = name.into();
+    f
+}
+
+fn played(p: &Plan) -> Outcome {
+    run(Network::new(p))
+}
+
+/// A flow's series: seconds and values.
+fn series(outcome: &Outcome, flow: &str, quantity: &str) -> Vec<(f64, f64)> {
+    let s = &outcome.series;
+    let of = |key: &tailback_record::series::SeriesKey| {
+        key.flow.as_deref() == Some(flow) && key.quantity == quantity
+    };
+    let id = s.keys.iter().position(of).expect("a series") as u32;
+    (0..s.len())
+        .filter(|&i| s.key[i] == id)
+        .map(|i| (s.time_ns[i] as f64 / 1e9, s.value[i]))
+        .collect()
+}
+
+/// Beginnings and ends of the times spent in a mode.
+fn spells(modes: &[(f64, f64)], mode: f64) -> Vec<(f64, f64)> {
+    let mut spells: Vec<(f64, f64)> = Vec::new();
+    let mut inside = false;
+    for &(t, m) in modes {
+        if m == mode {
+            match spells.last_mut().filter(|_| inside) {
+                Some(spell) => spell.1 = t,
+                None => spells.push((t, t)),
+            }
+        }
+        inside = m == mode;
+    }
+    spells
+}
+
+/// Goodput, Mbit/s.
+fn goodput(outcome: &Outcome, flow: usize) -> f64 {
+    let f = &outcome.flows[flow];
+    f.delivered_bytes as f64 * 8e3 / (f.to_ns - f.from_ns) as f64
+}
+
+/// Mean queue in bandwidth-delay products.
+fn mean_queue(outcome: &Outcome) -> f64 {
+    let seconds_ns = (outcome.duration_ns - outcome.warmup_ns) as f64;
+    outcome.links[0].backlog_byte_ns as f64 / seconds_ns / (BDP * 1514.0)
+}
+
+/// The share of the link a flow fills outside PROBE_RTT, from `from` seconds on.
+fn utilisation(outcome: &Outcome, flow: &str, from: f64) -> f64 {
+    let pauses = spells(&series(outcome, flow, "mode"), PROBE_RTT);
+    let delivered = series(outcome, flow, "delivered_bytes");
+    let (mut bytes, mut seconds) = (0.0, 0.0);
+    for pair in delivered.windows(2) {
+        let ((t, before), (u, after)) = (pair[0], pair[1]);
+        // The pipe is full again two round trips later.
+        let paused = |&(start, end): &(f64, f64)| u > start && t < end + 0.08;
+        if t >= from && !pauses.iter().any(paused) {
+            bytes += after - before;
+            seconds += u - t;
+        }
+    }
+    bytes * 8.0 / seconds / (RATE as f64 * 1448.0 / 1514.0)
+}
+
+/// Cardwell et al. 2016: a full pipe and next to no queue, whatever the
+/// buffer. PROBE_RTT every 10 s at a window of four segments; version 3's
+/// every 5 s at half of the bandwidth-delay product.
+#[test]
+fn a_full_pipe_and_a_short_queue() {
+    let half = (BDP / 2.0).ceil();
+    for (cc, period, times, window) in [("bbr", 10.0, 4, 4.0), ("bbr3", 5.0, 8, half)] {
+        let o = played(&through(10_000, vec![one(cc, &[])], 42, 5));
+        assert_eq!(o.flows[0].retransmits, 0, "{cc}");
+        let used = utilisation(&o, cc, 5.0);
+        assert!((0.97..1.0).contains(&used), "{cc}: {used}");
+        let queue = mean_queue(&o);
+        assert!(queue < 0.1, "{cc}: {queue} bdp");
+        let in_flight = series(&o, cc, "in_flight");
+        let most = in_flight.iter().filter(|f| f.0 > 5.0).map(|f| f.1);
+        assert!(most.fold(0.0, f64::max) <= 2.0 * BDP, "{cc}");
+
+        // STARTUP and DRAIN are over within a second, and never come back.
+        let modes = series(&o, cc, "mode");
+        let mut order: Vec<f64> = modes.iter().map(|m| m.1).collect();
+        order.dedup();
+        assert_eq!(order[..5], [0.0, 1.0, 2.0, 3.0, 2.0], "{cc}");
+        assert!(order[2..].iter().all(|&m| m >= 2.0), "{cc}: {order:?}");
+        assert!(spells(&modes, 1.0)[0].1 < 1.0, "{cc}");
+
+        let pauses = spells(&modes, PROBE_RTT);
+        assert_eq!(pauses.len(), times, "{cc}");
+        let mut last = 0.0;
+        for &(start, end) in &pauses {
+            // Counted from the end of the last one, 0.2 s and a round trip or two long.
+            let (gap, length) = (start - last, end - start);
+            assert!((period - 0.01..period + 0.1).contains(&gap), "{cc}: {gap}");
+            assert!((0.2..0.3).contains(&length), "{cc}: {length}");
+            last = end;
+            let inside = series(&o, cc, "cwnd")
+                .into_iter()
+                .filter(|w| w.0 > start && w.0 < end);
+            let windows: Vec<f64> = inside.map(|w| w.1).collect();
+            assert!(windows.len() >= 18);
+            let right = |w: &f64| (w - window).abs() <= f64::from(cc == "bbr3");
+            assert!(windows.iter().all(right), "{cc}: {windows:?}");
+            let drained = in_flight.iter().find(|f| f.0 > end - 0.05);
+            assert!(drained.expect("a sample").1 <= window + 1.0, "{cc}");
+        }
+    }
+}
+
+/// Linux `bbr_pacing_gain`: a round trip at 5/4, at most one at 3/4, six at 1.
+#[test]
+fn version_1_probes_every_eight_round_trips() {
+    let o = played(&through(10_000, vec![one("bbr", &[])], 10, 5));
+    let gains = series(&o, "bbr", "pacing_gain");
+    let steady: Vec<_> = gains.into_iter().filter(|g| g.0 > 2.0).collect();
+    let up = spells(&steady, 1.25);
+    let cruise = spells(&steady, 1.0);
+    let mean = |spells: &[(f64, f64)]| {
+        let whole = &spells[1..spells.len() - 1];
+        whole.iter().map(|s| s.1 - s.0 + 0.01).sum::<f64>() / whole.len() as f64
+    };
+    // A phase lasts from an ACK to the first that is more than a round trip later.
+    assert!((0.04..0.07).contains(&mean(&up)), "{up:?}");
+    assert!((0.24..0.26).contains(&mean(&cruise)), "{cruise:?}");
+    let periods: Vec<f64> = up.windows(2).map(|w| w[1].0 - w[0].0).collect();
+    assert!(
+        periods.iter().all(|p| (0.29..0.37).contains(p)),
+        "{periods:?}"
+    );
+}
+
+/// Linux `bbr_update_cycle_phase` of version 3: down, cruise, refill, up; two
+/// to three seconds or 63 rounds between the probes.
+#[test]
+fn version_3_probes_every_two_to_three_seconds() {
+    let mut f = one("bbr3", &[("probe_rtt", Value::Time(Time::ZERO))]);
+    f.name = "f".into();
+    let o = played(&through(10_000, vec![f], 40, 5));
+    let phases = series(&o, "f", "phase");
+    let mut order: Vec<f64> = phases.iter().filter(|p| p.0 > 1.0).map(|p| p.1).collect();
+    order.dedup();
+    let start = order.iter().position(|&p| p == 1.0).expect("PROBE_DOWN");
+    for cycle in order[start..].chunks_exact(4) {
+        assert_eq!(cycle, [1.0, 2.0, 3.0, 0.0], "{order:?}");
+    }
+    let up = spells(&phases, 0.0);
+    let periods: Vec<f64> = up[1..].windows(2).map(|w| w[1].0 - w[0].0).collect();
+    assert!(periods.len() >= 10, "{periods:?}");
+    assert!(
+        periods.iter().all(|p| (2.0..3.3).contains(p)),
+        "{periods:?}"
+    );
+    let rounds = periods.iter().filter(|p| **p < 2.9).count();
+    assert!(rounds * 2 > periods.len(), "{periods:?}");
+}
+
+/// Flows of one kind share; one that comes 5 s later gets its part.
+#[test]
+fn two_flows_share() {
+    for cc in ["bbr", "bbr3"] {
+        for buffer in [1.0, 4.0] {
+            let mut late = named("b", cc);
+            late.start = Time::from_secs(5);
+            let flows = vec![named("a", cc), late];
+            let o = played(&through((BDP * buffer) as u64, flows, 80, 30));
+            let (a, b) = (goodput(&o, 0), goodput(&o, 1));
+            let (total, share) = (a + b, a / (a + b));
+            assert!(total > 46.0, "{cc}, {buffer} bdp: {a} {b}");
+            assert!((0.4..0.6).contains(&share), "{cc}, {buffer} bdp: {a} {b}");
+        }
+    }
+}
+
+/// Ware et al. 2019: in a shallow buffer version 1 takes what it likes from
+/// loss-based flows; version 3 leaves a single CUBIC flow its part. In a deep
+/// one the cap of two products in flight leaves CUBIC half.
+#[test]
+fn cubic_fares_better_with_version_3() {
+    let against = |cc, buffer: f64| {
+        let flows = vec![named("b", cc), named("c", "cubic")];
+        let o = played(&through((BDP * buffer) as u64, flows, 80, 20));
+        goodput(&o, 1) / (goodput(&o, 0) + goodput(&o, 1))
+    };
+    let (one, three) = (against("bbr", 1.0), against("bbr3", 1.0));
+    assert!((0.05..0.2).contains(&one), "CUBIC with bbr: {one}");
+    assert!((0.35..0.65).contains(&three), "CUBIC with bbr3: {three}");
+    let deep = against("bbr", 4.0);
+    assert!((0.4..0.7).contains(&deep), "CUBIC with bbr, 4 bdp: {deep}");
+}
+
+/// Cardwell et al. 2016, figure 8: random losses do not slow version 1 down,
+/// where CUBIC has (1.17 C^(1/4) (RTT/p)^(3/4) or) Reno's 1.3/sqrt p of window.
+#[test]
+fn random_losses() {
+    let lossy = |cc| {
+        let mut p = through(1_000, vec![one(cc, &[])], 40, 10);
+        p.links[0].loss = 0.01;
+        let o = played(&p);
+        assert_eq!(o.flows[0].timeouts, 0, "{cc}");
+        utilisation_of_total(&o)
+    };
+    let (one, three, cubic) = (lossy("bbr"), lossy("bbr3"), lossy("cubic"));
+    assert!(one > 0.9, "bbr: {one}");
+    assert!((0.5..0.9).contains(&three), "bbr3: {three}");
+    assert!(cubic < 0.1, "cubic: {cubic}");
+}
+
+fn utilisation_of_total(outcome: &Outcome) -> f64 {
+    goodput(outcome, 0) * 1e6 / (RATE as f64 * 1448.0 / 1514.0)
+}
+
+/// A policer of 10 Mbit/s with a bucket of 1 s: drops what exceeds it.
+struct Policer {
+    packets: Packets,
+    /// Bytes x 1e9.
+    tokens: u64,
+    at: Time,
+}
+
+const POLICED: u64 = 10_000_000;
+const BUCKET: u64 = POLICED / 8 * 1_000_000_000;
+
+impl Queue for Policer {
+    fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
+        self.tokens = (self.tokens + (now - self.at).ns() * POLICED / 8).min(BUCKET);
+        self.at = now;
+        let need = u64::from(packet.len) * 1_000_000_000;
+        if self.tokens < need {
+            return sink.drop(&packet, Cause::Aqm, now);
+        }
+        self.tokens -= need;
+        self.packets.push(packet);
+    }
+
+    fn dequeue(&mut self, _now: Time, _sink: &mut Sink) -> Dequeue {
+        self.packets.pop().map_or(Dequeue::Empty, Dequeue::Packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.packets.backlog()
+    }
+}
+
+/// Flach et al. 2016, Linux `bbr_lt_bw_sampling`: losses at a steady rate give
+/// a policer away; that rate is then kept without probing.
+#[test]
+fn a_policer_is_found() {
+    let policed = |seeks| {
+        let f = one("bbr", &[("policer", Value::Bool(seeks))]);
+        let p = through(10_000, vec![f], 9, 0);
+        let mut network = Network::new(&p);
+        network.replace_queue(
+            0,
+            Box::new(Policer {
+                packets: Packets::default(),
+                tokens: BUCKET,
+                at: Time::ZERO,
+            }),
+        );
+        let o = run(network);
+        let steady = series(&o, "bbr", "pacing_gain");
+        let spell = spells(&steady, 1.0).into_iter().map(|s| s.1 - s.0);
+        let bw = series(&o, "bbr", "bw_mbit");
+        let used = bw.iter().filter(|b| b.0 > 1.0 && b.0 < 2.0).map(|b| b.1);
+        (spell.fold(0.0, f64::max), used.sum::<f64>() / 100.0)
+    };
+    let (steady, bw) = policed(true);
+    // 48 rounds at a gain of one, at what the policer lets through (payload).
+    assert!((1.9..2.4).contains(&steady), "{steady} s");
+    assert!((9.4..9.7).contains(&bw), "{bw} Mbit/s");
+    let (steady, ..) = policed(false);
+    assert!(steady < 0.3, "{steady} s");
+}
+
+/// Marks bound version 3 where it asks for them and the path is short; it
+/// ignores them elsewhere, as version 1 does.
+#[test]
+fn marks_bound_version_3_if_asked() {
+    let marked = |response, rtt| {
+        let mut f = one("bbr3", &[("ecn_response", Value::Bool(response))]);
+        f.rtt = Time::from_ms(rtt);
+        f.ecn = true;
+        let p = through(10_000, vec![f], 12, 2);
+        let mut network = Network::new(&p);
+        network.replace_queue(0, EveryNth::new(1, true));
+        let o = run(network);
+        utilisation_of_total(&o)
+    };
+    let (deaf, heard, far) = (marked(false, 4), marked(true, 4), marked(true, 40));
+    assert!(deaf > 0.95 && far > 0.95, "{deaf}, {far}");
+    assert!((0.05..0.8).contains(&heard), "{heard}");
+}

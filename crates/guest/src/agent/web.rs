@@ -1,0 +1,353 @@
+//! Sources whose connections come and go: each request is a client that
+//! connects, a server that sends so many bytes, and an end.
+//!
+//! The client knows how much comes: no FIN is sent, so that every packet of the
+//! server is one that the simulator has too. When it has everything it resets the
+//! connection: one short packet on the way back more than in the simulator, and
+//! no state that keeps its port. A port is used again when the server has heard of
+//! that; the longest free one first.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+
+use tailback_engine::traffic::{self, Step};
+use tailback_engine::units::Time;
+use tailback_guest::job::{Connections, Flow, Job, Source};
+use tailback_record::{Completion, Completions, TrafficOutcome};
+
+use super::setup::Namespaces;
+use super::sys::{EDGE, Poll, READABLE, Socket, WRITABLE};
+use super::tcp::{self, Info};
+
+/// How long a server may take to hear of the end, ns; then the reset was lost.
+const FORGOTTEN_NS: u64 = 5_000_000_000;
+
+/// What the descriptors of a source's connections are called in events.
+#[derive(Clone, Copy)]
+pub struct Tokens {
+    /// The socket that listens.
+    pub listener: u64,
+    /// The first client; the others follow.
+    pub clients: u64,
+    /// The first server; the others follow.
+    pub servers: u64,
+}
+
+/// A client's port and what happens there.
+struct Place {
+    /// The source as a flow, with port and size of this connection.
+    flow: Flow,
+    client: Option<Socket>,
+    server: Option<Socket>,
+    written: u64,
+    read: u64,
+    /// When the client connected, or was done.
+    since_ns: u64,
+    /// Segments before the warm-up was over: sent by the server, received by the client.
+    base: [u32; 2],
+}
+
+/// A source of requests under way.
+pub struct Web<'a> {
+    source: &'a Source,
+    connections: &'a Connections,
+    machine: Box<dyn traffic::Source>,
+    listener: Socket,
+    tokens: Tokens,
+    places: Vec<Place>,
+    /// Places without a client, the longest free first.
+    free: VecDeque<usize>,
+    warmup_ns: u64,
+    started: u64,
+    refused: u64,
+    failed: u64,
+    done: Vec<Completion>,
+    /// Since the warm-up.
+    sent_segments: u64,
+    received_segments: u64,
+    received_bytes: u64,
+}
+
+impl<'a> Web<'a> {
+    /// A source that listens and has no requests yet.
+    pub fn open(
+        source: &'a Source,
+        connections: &'a Connections,
+        machine: Box<dyn traffic::Source>,
+        tokens: Tokens,
+        (job, namespaces, poll): (&Job, &Namespaces, &Poll),
+    ) -> Result<Web<'a>, String> {
+        let what = |e: io::Error| format!("source {}: {e}", source.name);
+        namespaces.enter(source.sender)?;
+        let listener =
+            tcp::server(&connections.flow, i32::from(connections.limit)).map_err(what)?;
+        poll.add(listener.fd(), READABLE, tokens.listener)
+            .map_err(what)?;
+        let place = |index: u16| Place {
+            flow: Flow {
+                port: connections.first_port + index,
+                ..connections.flow.clone()
+            },
+            client: None,
+            server: None,
+            written: 0,
+            read: 0,
+            since_ns: 0,
+            base: [0; 2],
+        };
+        Ok(Web {
+            source,
+            connections,
+            machine,
+            listener,
+            tokens,
+            places: (0..connections.limit).map(place).collect(),
+            free: (0..usize::from(connections.limit)).collect(),
+            warmup_ns: job.warmup_ns,
+            started: 0,
+            refused: 0,
+            failed: 0,
+            done: Vec::new(),
+            sent_segments: 0,
+            received_segments: 0,
+            received_bytes: 0,
+        })
+    }
+
+    /// Begins what is due; gives the time of the next call.
+    pub fn play(
+        &mut self,
+        now: u64,
+        namespaces: &Namespaces,
+        poll: &Poll,
+    ) -> Result<Option<u64>, String> {
+        loop {
+            if self.source.stop_ns.is_some_and(|stop| now >= stop) {
+                return Ok(None);
+            }
+            match self.machine.next(Time(now)) {
+                Step::Wait(until) => return Ok(Some(until.ns())),
+                Step::Connect { bytes } => self.connect(bytes, now, namespaces, poll)?,
+                Step::Send { .. } | Step::Done => return Ok(None),
+            }
+        }
+    }
+
+    fn connect(
+        &mut self,
+        bytes: u64,
+        now: u64,
+        namespaces: &Namespaces,
+        poll: &Poll,
+    ) -> Result<(), String> {
+        let measured = u64::from(now >= self.warmup_ns);
+        let places = &self.places;
+        let usable = |index: &usize| {
+            let place = &places[*index];
+            place.server.is_none() || place.since_ns + FORGOTTEN_NS < now
+        };
+        let Some(position) = self.free.iter().position(usable) else {
+            self.refused += measured;
+            return Ok(());
+        };
+        let Some(index) = self.free.remove(position) else {
+            return Ok(());
+        };
+        if self.places[index].server.is_some() {
+            self.forget_server(index, poll);
+        }
+        let what = |e: io::Error| format!("source {}: {e}", self.source.name);
+        let place = &mut self.places[index];
+        place.flow.bytes = Some(bytes);
+        (place.written, place.read, place.base) = (0, 0, [0; 2]);
+        place.since_ns = now;
+        namespaces.enter(place.flow.receiver)?;
+        let client = tcp::client(&place.flow).map_err(what)?;
+        let server = self.connections.flow.port;
+        client
+            .connect(place.flow.sender_address, server)
+            .map_err(what)?;
+        let token = self.tokens.clients + index as u64;
+        poll.add(client.fd(), READABLE, token).map_err(what)?;
+        place.client = Some(client);
+        self.started += measured;
+        Ok(())
+    }
+
+    /// Clients have connected.
+    pub fn accept(&mut self, zeros: &File, poll: &Poll) -> Result<(), String> {
+        loop {
+            let what = |e: io::Error| format!("source {}: accept: {e}", self.source.name);
+            let server = match self.listener.accept() {
+                Ok(server) => server,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // The client was gone before.
+                Err(e) if e.raw_os_error() == Some(libc::ECONNABORTED) => continue,
+                Err(e) => return Err(what(e)),
+            };
+            let port = server.peer_port().map_err(what)?;
+            let index = port
+                .checked_sub(self.connections.first_port)
+                .map(usize::from);
+            let Some(index) = index.filter(|index| *index < self.places.len()) else {
+                continue;
+            };
+            let token = self.tokens.servers + index as u64;
+            poll.add(server.fd(), WRITABLE | READABLE | EDGE, token)
+                .map_err(what)?;
+            self.places[index].server = Some(server);
+            self.serve(index, 0, zeros, poll);
+        }
+    }
+
+    /// A server can write, or has heard of the end.
+    pub fn serve(&mut self, index: usize, events: u32, zeros: &File, poll: &Poll) {
+        let Some(place) = self.places.get_mut(index) else {
+            return;
+        };
+        let Some(server) = &place.server else {
+            return;
+        };
+        let over = events & (libc::EPOLLERR | libc::EPOLLHUP) as u32 != 0;
+        match tcp::write(&place.flow, server, zeros, place.written) {
+            Ok(written) if !over => place.written = written,
+            _ => self.forget_server(index, poll),
+        }
+    }
+
+    fn forget_server(&mut self, index: usize, poll: &Poll) {
+        let place = &mut self.places[index];
+        if let Some(server) = place.server.take() {
+            let _ = poll.remove(server.fd());
+            let sent = tcp::info(&server).unwrap_or_default().data_segments;
+            self.sent_segments += u64::from(sent.wrapping_sub(place.base[0]));
+            // A client that has failed may not know: nothing is left open.
+            let _ = server.abort();
+        }
+    }
+
+    /// Something has reached a client, at `now`.
+    pub fn read(&mut self, index: usize, now: u64, poll: &Poll) {
+        let Some(place) = self.places.get_mut(index) else {
+            return;
+        };
+        let Some(client) = &place.client else {
+            return;
+        };
+        let bytes = place.flow.bytes.unwrap_or_default();
+        match tcp::read(&place.flow, client, place.read) {
+            Ok(read) if read > place.read || read >= bytes => place.read = read,
+            // Neither data nor an error: woken for nothing.
+            Ok(_) if client.error().is_none() => return,
+            _ => {
+                self.failed += 1;
+                place.read = u64::MAX;
+            }
+        }
+        if place.read < bytes {
+            return;
+        }
+        if place.read < u64::MAX && place.since_ns >= self.warmup_ns {
+            self.done.push(Completion {
+                at_ns: now,
+                bytes,
+                took_ns: now - place.since_ns,
+            });
+        }
+        let info = tcp::info(client).unwrap_or_default();
+        let counted = received(place, &info);
+        self.received_segments += counted.0;
+        self.received_bytes += counted.1;
+        let place = &mut self.places[index];
+        place.since_ns = now;
+        if let Some(client) = place.client.take() {
+            let _ = poll.remove(client.fd());
+            let _ = client.abort();
+        }
+        self.free.push_back(index);
+    }
+
+    /// Counters start from here; gives how many data packets there were.
+    pub fn end_warmup(&mut self) -> u64 {
+        let before = self.sent_segments;
+        (
+            self.sent_segments,
+            self.received_segments,
+            self.received_bytes,
+        ) = (0, 0, 0);
+        let mut open = 0;
+        for place in &mut self.places {
+            let of = |socket: &Option<Socket>| {
+                let info = socket.as_ref().and_then(|s| tcp::info(s).ok());
+                info.unwrap_or_default()
+            };
+            let (server, client) = (of(&place.server), of(&place.client));
+            place.base = [server.data_segments, client.received_segments];
+            open += u64::from(server.data_segments);
+        }
+        before + open
+    }
+
+    /// What it did, the connections that are still open included.
+    pub fn outcome(&self, job: &Job) -> TrafficOutcome {
+        let (mut sent, mut segments) = (self.sent_segments, self.received_segments);
+        let mut bytes = self.received_bytes;
+        for place in &self.places {
+            if let Some(info) = place.server.as_ref().and_then(|s| tcp::info(s).ok()) {
+                sent += u64::from(info.data_segments.wrapping_sub(place.base[0]));
+            }
+            if let Some(info) = place.client.as_ref().and_then(|s| tcp::info(s).ok()) {
+                let counted = received(place, &info);
+                segments += counted.0;
+                bytes += counted.1;
+            }
+        }
+        let stop = self.source.stop_ns;
+        TrafficOutcome {
+            name: self.source.name.clone(),
+            kind: self.source.kind.clone(),
+            from_ns: self.source.start_ns.max(job.warmup_ns),
+            to_ns: stop.map_or(job.duration_ns, |stop| stop.min(job.duration_ns)),
+            sent_packets: sent,
+            received_packets: segments,
+            received_bytes: bytes,
+            completions: Some(Completions {
+                started: self.started,
+                refused: self.refused,
+                rate_bit: self.connections.rate_bit,
+                rtt_ns: self.connections.rtt_ns,
+                most_bytes: self.connections.most_bytes,
+                done: self.done.clone(),
+            }),
+            ..TrafficOutcome::default()
+        }
+    }
+
+    /// What is to be said of it.
+    pub fn warning(&self) -> Option<String> {
+        (self.failed > 0).then(|| {
+            format!(
+                "source {}: {} connections failed",
+                self.source.name, self.failed
+            )
+        })
+    }
+}
+
+/// Data packets that a client has received since the warm-up, and their frame bytes: the last one
+/// of a request may be short.
+fn received(place: &Place, info: &Info) -> (u64, u64) {
+    let flow = &place.flow;
+    let segments = u64::from(info.received_segments.wrapping_sub(place.base[1]));
+    let mss = u64::from(flow.mss).max(1);
+    let full = segments * (mss + u64::from(flow.header));
+    let size = flow.bytes.unwrap_or_default();
+    let whole = segments > 0 && info.received_bytes >= size;
+    let short = if whole {
+        size.div_ceil(mss) * mss - size
+    } else {
+        0
+    };
+    (segments, full - short)
+}
