@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import responses
 import tailback
 from conftest import Tailback
 from tailback import check
@@ -29,6 +30,7 @@ from tailback.experiments.abe_2017 import (
     truth,
 )
 from tailback.experiments.abe_2017.cells import Measured, cells
+from tailback.kernel.kit import Kit
 from tailback.metrics.statistics import estimate
 from tailback.results import Results
 
@@ -292,6 +294,71 @@ def test_a_part_ends_with_a_report(tmp_path: Path) -> None:
     assert loss["Trade-off/reno/pie/beta 0.5"] == 0
     assert loss["Trade-off/reno/pie/beta 0.9"] > 0.25
     assert 0 < loss["Trade-off/reno/fq_codel/beta 0.9"] < 0.12
+
+
+# --- Linux ---------------------------------------------------------------------------------------
+
+ABE = [{"name": "reno", "beta_ecn": 0.8}, {"name": "cubic", "beta_ecn": 0.85}]
+#: Scenarios of marks and losses by packet number.
+SIGNALS = ("marks-avoidance", "marks-one-round", "mark-then-loss", "loss-then-mark", "losses-3")
+
+
+def traces(engine: str, out: Path) -> dict[tuple[str, str], responses.Trace]:
+    """What senders with ABE make of these signals."""
+    change = {"sweep": {"flows.flow.cc": ABE}}
+    jobs = [tailback.Job(responses.HERE / f"{name}.toml", change) for name in SIGNALS]
+    found = {}
+    for name, results in zip(
+        SIGNALS, tailback.run_many(jobs, out=out, engine=engine, progress=False), strict=True
+    ):
+        for run in results:
+            found[name, run.summary["flows"][0]["cc"]] = responses.trace(run.series())
+    return found
+
+
+@pytest.fixture
+def abe_kit(kernel_kit: Kit) -> Kit:
+    """A kit with the modules."""
+    have = {extra["name"] for extra in kernel_kit.extras()}
+    if not {"tcp_reno_abe", "tcp_cubic_abe"} <= have:
+        pytest.skip("the kit is older than the modules; tailback kernel build adds them")
+    return kernel_kit
+
+
+@pytest.mark.usefixtures("abe_kit")
+def test_the_modules_answer_as_the_simulator(tmp_path: Path) -> None:
+    linux, simulated = traces("kernel", tmp_path), traces("sim", tmp_path)
+    for case, trace in linux.items():
+        ours = responses.changes(simulated[case])
+        assert [r.response for r in ours] == [r.response for r in responses.changes(trace)], case
+    # Marks take 20 %, losses a half; ssthresh after the first of them.
+    first = {
+        name: next(row.ssthresh for row in linux[name, "reno"] if row.ssthresh)
+        for name in ("marks-one-round", "losses-3")
+    }
+    windows = {
+        name: max(row.cwnd for row in linux[name, "reno"] if row.ssthresh is None) for name in first
+    }
+    for name, share in (("marks-one-round", 0.8), ("losses-3", 0.5)):
+        assert first[name] == int(windows[name] * share)
+
+
+@pytest.mark.usefixtures("abe_kit")
+def test_a_flow_with_abe_gains_on_linux(tmp_path: Path) -> None:
+    made: dict[str, Any] = layout.scenario("single")
+    made["sweep"] = {"flows.flow.cc.beta_ecn": [0.5, 0.8]}
+    made["path"]["rtt"] = "160ms"
+    made["duration"], made["warmup"] = "150s", "50s"
+    found = {
+        engine: tailback.run(made, out=tmp_path, engine=engine, progress=False)
+        for engine in ("kernel", "sim")
+    }
+    gain = {
+        engine: results[1].summary["flows"][0]["throughput_gain"]
+        for engine, results in found.items()
+    }
+    assert gain["kernel"] == pytest.approx(gain["sim"], abs=0.03)
+    assert 1.15 < gain["kernel"] < 1.25
 
 
 # --- gains, warnings and errors ------------------------------------------------------------------
