@@ -785,7 +785,7 @@ def _choice_chart(cc: str, points: Sequence[Choice], facts: Facts) -> Figure:
         y = alt.Y("gain:Q", title="gain alone, %" if not charts else None)
         base = alt.Chart(frame).encode(x=x, y=y)
         line = base.mark_line(strokeWidth=1, opacity=0.6).encode(color=colour, order="beta:Q")
-        dots = base.mark_point(size=45, opacity=1).encode(
+        dots = base.mark_point(filled=False, size=45, opacity=1, strokeWidth=1.5).encode(
             color=colour,
             fill=alt.Fill("queue:N", scale=colour_scale(queues), legend=None),
             fillOpacity=alt.condition("datum.front == 'on it'", alt.value(1), alt.value(0)),
