@@ -35,6 +35,12 @@ impl Stream {
         Stream(Pcg64::new(wide(1), wide(2)))
     }
 
+    /// A stream of its own for one of many short-lived parts of a component.
+    pub fn fork(&mut self) -> Stream {
+        let mut wide = || u128::from(self.bits()) << 64 | u128::from(self.bits());
+        Stream(Pcg64::new(wide(), wide()))
+    }
+
     /// 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {

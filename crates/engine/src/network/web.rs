@@ -213,7 +213,7 @@ impl Network {
         };
         pool.started += u64::from(measured);
         let mut control = (pool.build)(&pool.options);
-        control.randomise(Stream::new(pool.seeds.bits(), "connection", "cc"));
+        control.randomise(pool.seeds.fork());
         let (sender, receiver) = build_ends(
             self.web.first + index,
             &connections.tcp,
