@@ -270,7 +270,9 @@ def test_the_table_shows_requests_by_size(tailback: Tailback, tmp_path: Path) ->
     assert 870 < started < 1130
     assert started - 20 <= completed <= started
     # Nothing else is on the link: two round-trip times for a segment or two, some more for more.
-    times = [float(cell) for cell in row[4:]]
+    # Of the very large ones there may be none.
+    times = [float(cell) for cell in row[3:] if cell != "–"]
+    assert len(times) >= 7
     assert times[0] == pytest.approx(20, abs=1)
     assert times == sorted(times)
 
