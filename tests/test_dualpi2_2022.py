@@ -136,7 +136,7 @@ def test_the_scenario_files_are_what_is_run(kind: str, run: Run) -> None:
 
 def test_what_a_case_sets() -> None:
     made = points.made(one("ecpie_res_mr", "mix_1000_d5100_r5020"), 250, points.AS_PUBLISHED)
-    assert (made["warmup"], made["duration"]) == ("8s", "258s")
+    assert (made["warmup"], made["duration"]) == ("48s", "298s")
     assert made["path"]["rtt"] == "100ms"
     assert [flow["rtt"] for flow in made["flows"]] == ["100ms", "20ms"]
     assert [(flow["cc"], flow["ecn"]) for flow in made["flows"]] == [
@@ -338,20 +338,41 @@ def test_which_queue_is_at_the_target() -> None:
 
 def test_the_law_and_its_noise() -> None:
     run = one(OVERLOAD, "mix_1000d_u0s5_r_u50s5")
-    counts = {"packets": 100_000, "marks": 0, "drops": 0}
+    counts: dict[str, Any] = {"packets": 100_000, "drops": 0, "causes": {}}
     classes = [
-        {"name": "L", **counts, "marks": 20_000},
+        {"name": "L", **counts, "causes": {"mark": 20_000, "step_mark": 7}},
         {"name": "C", **counts, "packets": 49_500, "drops": 500},
         {"name": "C-udp", **counts, "packets": 49_500, "drops": 500},
     ]
     (law,) = truth.laws([run], [[Made({"classes": classes})]])
     assert [law.p_l, law.p_c] == pytest.approx([0.2, 0.01])
-    assert law.ratio == pytest.approx(1)
+    assert law.ratio == law.judged == pytest.approx(1)
     assert law.noise == pytest.approx(1.96 * math.sqrt(0.99 / 1000 + 4 * 0.8 / 20_000))
     assert law.holds
     assert law.published == pytest.approx(1.0147, abs=1e-3)
     classes[0]["drops"] = 1
     assert truth.laws([run], [[Made({"classes": classes})]]) == []
+
+
+def test_the_law_of_a_probability_that_varies() -> None:
+    """p is 0.05 and 0.15 in turn: L meets 2 x 0.1, C the mean of the squares, 0.0125."""
+    run = one(PC, "mix_1000_d5005_r5005")
+    classes = [
+        {"name": "L", "packets": 100_000, "drops": 0, "causes": {"mark": 20_000}},
+        {"name": "C", "packets": 98_750, "drops": 1250, "causes": {}},
+    ]
+    start = int((points.BEFORE + points.left_out(run)) * 1e9)
+    rows: list[tuple[int, str | None, str, float]] = [(0, None, "dualpi2_probability", 0.9)]
+    for second in range(100):
+        at = start + second * 10**9
+        rows.append((at, None, "dualpi2_probability", 0.05 if second % 2 else 0.15))
+    (law,) = truth.laws([run], [[Made({"classes": classes}, rows)]])
+    assert law.ratio == pytest.approx(1.25)
+    assert law.square == pytest.approx(0.0125)
+    assert law.judged == pytest.approx(1)
+    spread = (0.0225 - 0.0125) ** 2 * 100 / 99 / 100 / 0.0125**2
+    assert law.noise == pytest.approx(1.96 * math.sqrt(0.9875 / 1250 + spread))
+    assert law.holds
 
 
 def test_what_needs_prague_is_not_of_the_kernel(tmp_path: Path) -> None:

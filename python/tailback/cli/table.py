@@ -287,11 +287,14 @@ def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
     table.add_column("quantity")
     for name in ("cells", "median error", "90 % below", "median rel.", "90 % below"):
         table.add_column(name, justify="right")
-    goals = any("goal" in row for row in result.summary)
+    expected = [row for row in result.summary if "expected" in row]
+    goals = any("goal" in row or "within" in row for row in result.summary)
     if goals:
         table.add_column("goal", justify="right")
         table.add_column("")
     for row in result.summary:
+        if row in expected:
+            continue
         table.add_row(
             row["quantity"],
             str(row["cells"]),
@@ -301,8 +304,25 @@ def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
             _percent(row["p90_rel_error"]),
             *(_goal(row) if goals else ()),
         )
-    print_table(table)
+    if len(expected) < len(result.summary):
+        print_table(table)
+    if expected:
+        _show_expectations(expected)
     console.print(f"report: {result.report_dir}", soft_wrap=True, highlight=False)
+
+
+def _show_expectations(rows: Sequence[Mapping[str, Any]]) -> None:
+    """What theory or the source lead one to expect, and whether it came out."""
+    table = Table(title="Expectations", title_justify="left", box=None, pad_edge=False)
+    for name in ("", "expected", "measured"):
+        table.add_column(name)
+    table.add_column("cells", justify="right")
+    table.add_column("")
+    for row in rows:
+        held = f"{row['held']}/{row['cells']}"
+        verdict = "holds" if row["holds"] else "does not"
+        table.add_row(row["title"], row["expected"], row["measured"], held, verdict)
+    print_table(table)
 
 
 def _over_seeds(
@@ -313,11 +333,14 @@ def _over_seeds(
 
 
 def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.2g} %"
+    return "–" if value is None else f"{short(100 * value, 2)} %"
 
 
 def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
     """What a group's errors were to stay below, and whether they do."""
+    verdict = "holds" if row.get("holds") else "missed"
+    if "within" in row:
+        return f"{row['within']} of {row['cells']} {_limit(row.get('goal'))}".rstrip(), verdict
     goal = row.get("goal")
     if goal is None:
         return "", ""
@@ -330,7 +353,15 @@ def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
     )
     reached = found if goal["error"] == "capacity" else ""
     over = " of capacity" if reached else ""
-    return f"{reached}{over and ' for '}{wanted}{over}", "holds" if row["holds"] else "missed"
+    return f"{reached}{over and ' for '}{wanted}{over}", verdict
+
+
+def _limit(goal: Mapping[str, Any] | None) -> str:
+    """How far off each cell of a group may be."""
+    if goal is None:
+        return ""
+    limit = goal["limit"]
+    return f"within {_percent(limit) if goal['error'] == 'relative' else short(limit)}"
 
 
 def width_of(table: Table) -> int:

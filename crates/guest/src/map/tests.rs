@@ -726,13 +726,26 @@ fn refusals_name_their_place() {
             "flows[0].cc.beta",
             Box::new(|p| p.flows[0] = controlled("reno", &[("beta", Value::Float(0.7))])),
         ),
+        // The module is ours, and this kit has it not.
         (
-            "flows[0].cc.beta_ecn",
+            "flows[0].cc.module",
             Box::new(|p| p.flows[0] = controlled("reno", &[("beta_ecn", Value::Float(0.8))])),
         ),
         (
-            "flows[0].cc.beta_ecn",
+            "flows[0].cc.module",
             Box::new(|p| p.flows[0] = controlled("cubic", &[("beta_ecn", Value::Float(0.85))])),
+        ),
+        (
+            "flows[0].cc.abe",
+            Box::new(|p| {
+                p.flows[0] = controlled(
+                    "reno",
+                    &[
+                        ("abe", Value::Word("rfc8511")),
+                        ("beta_ecn", Value::Float(0.5)),
+                    ],
+                );
+            }),
         ),
         (
             "flows[0].cc.friendly_alpha_one",
@@ -857,4 +870,39 @@ fn options_of_dctcp_are_parameters() {
         job.modules.last().unwrap().parameters,
         "dctcp_shift_g=8 dctcp_alpha_on_init=0"
     );
+}
+
+#[test]
+fn a_factor_for_marks_is_a_module_of_ours() {
+    let of = |cc: &str, set: &[(&'static str, Value)]| {
+        let mut plan = simple();
+        plan.flows[0] = controlled(cc, set);
+        let mut kit = kit();
+        for name in ["tcp_reno_abe", "tcp_cubic_abe"] {
+            let path = format!("/extra/{name}/{name}.ko");
+            kit.extra.insert(name.to_owned(), vec![path]);
+        }
+        let job = map(&plan, &kit).expect("the kit has it");
+        let module = job
+            .modules
+            .last()
+            .map(|m| (m.path.clone(), m.parameters.clone()));
+        (job.flows[0].kernel_cc.clone(), module)
+    };
+    let (name, module) = of("reno", &[("beta_ecn", Value::Float(0.85))]);
+    assert_eq!(name, "reno_abe");
+    let (path, parameters) = module.expect("a module");
+    assert_eq!(path, "/extra/tcp_reno_abe/tcp_reno_abe.ko");
+    assert_eq!(parameters, "beta_ecn=850000");
+    let set = [
+        ("beta_ecn", Value::Float(0.85)),
+        ("hystart", Value::Bool(false)),
+    ];
+    let (name, module) = of("cubic", &set);
+    assert_eq!(name, "cubic_abe");
+    assert_eq!(module.expect("a module").1, "beta_ecn=870 hystart=0");
+    // The standard backoff is Linux's own.
+    let (name, module) = of("cubic", &[("beta_ecn", Value::Float(0.7))]);
+    assert_eq!(name, "cubic");
+    assert_eq!(module.expect("a module").0, "/modules/tcp_cubic.ko");
 }

@@ -67,8 +67,11 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "counted",
-        "250 s after the first 4 s and 40 times the larger round-trip time",
-        "stated",
+        "250 s after the first 4 s and 40 times the larger round-trip time; flows have run for "
+        "40 s before that",
+        "stated; the 40 s are inferred: alone at 100 ms Prague fills the link in each of the "
+        "source's samples, which takes a segment in each RTT for 33 s (the step marks its first "
+        "window)",
     ),
     (
         "queue delay",

@@ -28,6 +28,9 @@ from tailback.running import Job
 #: Seconds that count, and those of a quick run.
 SECONDS = 250.0
 QUICK_SECONDS = 50.0
+#: Flows have run so long when the source begins to count its time, s: alone at 100 ms Prague fills
+#: the link in each of its samples, which takes one segment in each RTT for 33 s.
+BEFORE = 40.0
 #: Frame and payload of iperf's UDP packets, bytes.
 UDP_FRAME, UDP_PAYLOAD = 1512, 1470
 #: Queues of the archives that are not DualPI2; what is not set here is tc's default. PIE's timer
@@ -62,6 +65,8 @@ class Variant:
     all_active: bool = False
     #: Added to every base round-trip time, ms.
     longer: float = 0.0
+    #: How long the flows have run when the source begins to count its time, s.
+    before: float = BEFORE
 
 
 AS_PUBLISHED = Variant()
@@ -143,8 +148,9 @@ def made(run: Run, seconds: float, variant: Variant) -> dict[str, Any]:
     """The scenario of a run."""
     archive = run.archive
     out = copy.deepcopy(scenario(archive.kind))
-    out["warmup"] = f"{left_out(run):g}s"
-    out["duration"] = f"{left_out(run) + seconds:g}s"
+    warmup = variant.before + left_out(run)
+    out["warmup"] = f"{warmup:g}s"
+    out["duration"] = f"{warmup + seconds:g}s"
     queue = QUEUES.get(archive.aqm, out["bottleneck"]["queue"])
     out["bottleneck"]["queue"] = {**queue, **variant.queue.get(archive.aqm, {})}
     for flow, cc in zip(out["flows"], archive.ccs, strict=True):
