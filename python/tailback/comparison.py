@@ -468,6 +468,7 @@ def compare(
 def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
     """The variants of a command line: `NAME` or `NAME:KEY=VALUE`, names in order of appearance."""
     sets: dict[str, dict[str, str]] = {}
+    bare: set[str] = set()
     for text in texts:
         name, colon, rest = text.partition(":")
         name = name.strip()
@@ -477,7 +478,13 @@ def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
             if name in sets:
                 raise InputError(f"--variant {text}: there is a variant of this name already")
             sets[name] = {}
+            bare.add(name)
             continue
+        if name in bare:
+            raise InputError(
+                f'--variant {text}: variant "{name}" is the file as it is already; expected '
+                "another name"
+            )
         path, equals, value = rest.partition("=")
         path = path.strip()
         if not equals or not path:
@@ -494,15 +501,15 @@ def _text(path: str, value: object) -> str:
     return str(value) if path in ("engine", "kernel") else toml.value(value)
 
 
-def _values(sets: Mapping[str, str]) -> dict[str, object]:
+def values_of(sets: Mapping[str, str]) -> dict[str, object]:
     """What the texts mean: TOML, bare words being strings."""
-    values: dict[str, object] = {}
+    found: dict[str, object] = {}
     for path, text in sets.items():
         try:
-            values[path] = tomllib.loads(f"value = {text}")["value"]
+            found[path] = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
-            values[path] = text
-    return values
+            found[path] = text
+    return found
 
 
 def _variant(name: str, sets: Mapping[str, str], engine: str) -> Variant:
@@ -545,7 +552,7 @@ def run_variants(
 
     results, failures = _run(variants, loaded, jobs=jobs, out=out, progress=progress)
     columns = [
-        Column(v.name, r.engine, r.version, _values(v.sets), r, p, v.kernel)
+        Column(v.name, r.engine, r.version, values_of(v.sets), r, p, v.kernel)
         for v, r, p in zip(variants, results, planned, strict=True)
     ]
     return of(columns, wanted, failures)
@@ -667,15 +674,15 @@ def select(chosen: Sequence[str]) -> list[Metric]:
 def _load(
     scenario: running.Source, variants: Sequence[Variant], seeds: int | None
 ) -> list[_native.Scenario]:
-    loaded = [_load_one(scenario, variant, seeds) for variant in variants]
+    loaded = [load_one(scenario, variant, seeds) for variant in variants]
     if seeds is None and not any(
         _says_seeds(scenario, variant, case) for variant, case in zip(variants, loaded, strict=True)
     ):
-        loaded = [_load_one(scenario, variant, SEEDS) for variant in variants]
+        loaded = [load_one(scenario, variant, SEEDS) for variant in variants]
     return loaded
 
 
-def _load_one(scenario: running.Source, variant: Variant, seeds: int | None) -> _native.Scenario:
+def load_one(scenario: running.Source, variant: Variant, seeds: int | None) -> _native.Scenario:
     """The one place where a variant is read: what an engine wants to know of it goes in here."""
     try:
         runner = engines.get(variant.engine, variant.kernel)

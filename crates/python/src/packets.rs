@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use tailback_engine::capture::{PacketEvent, Seen};
 use tailback_engine::packet::{Packet, flags};
 use tailback_engine::plan::{FlowPlan, Plan, TcpPlan, TrafficPlan};
+use tailback_engine::tcp::accecn::Counters;
 use tailback_engine::tcp::receiver::Receiver;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::PacketCount;
@@ -243,8 +244,9 @@ impl Tcp {
             options.sack_permitted();
         }
         options.window_scale(self.scale);
-        // RFC 3168 section 6.1.1.
+        // RFC 3168 section 6.1.1; what asks for Accurate ECN has its flags.
         let ecn = match (self.ecn, reply) {
+            (true, _) if packet.flags & flags::ACE != 0 => ace(packet),
             (false, _) => 0,
             (true, false) => frame::flags::ECE | frame::flags::CWR,
             (true, true) => frame::flags::ECE,
@@ -265,17 +267,11 @@ impl Tcp {
         let back = packet.has(flags::ACK);
         if back {
             self.put_sack(packet, options);
-        }
-        let mut bits = frame::flags::ACK;
-        for (ours, theirs) in [
-            (flags::ECE, frame::flags::ECE),
-            (flags::CWR, frame::flags::CWR),
-            (flags::ESCE, frame::flags::AE),
-        ] {
-            if packet.has(ours) {
-                bits |= theirs;
+            if let Some(counters) = Counters::of(packet) {
+                options.accecn(&counters.on_the_wire());
             }
         }
+        let bits = frame::flags::ACK | ace(packet);
         let at = self.at(packet.seq);
         Segment {
             // The SYN has number 0, so what the receiver sends has 1.
@@ -306,7 +302,8 @@ impl Tcp {
     fn put_sack(&self, packet: &Packet, options: &mut Options) {
         let mut blocks = [(0, 0); 3];
         let mut n = 0;
-        for sack in packet.sack.iter().filter(|s| s.len > 0) {
+        let most = if packet.has(flags::ACCECN) { 2 } else { 3 };
+        for sack in packet.sack[..most].iter().filter(|s| s.len > 0) {
             // A D-SACK may lie below the acknowledgement.
             let start = packet
                 .seq
@@ -322,4 +319,16 @@ impl Tcp {
     fn announced_mss(&self) -> u16 {
         self.mss + if self.timestamps { 12 } else { 0 }
     }
+}
+
+/// The three flags of ECN, or the ACE field.
+fn ace(packet: &Packet) -> u16 {
+    [
+        (flags::ECE, frame::flags::ECE),
+        (flags::CWR, frame::flags::CWR),
+        (flags::AE, frame::flags::AE),
+    ]
+    .into_iter()
+    .filter(|(ours, _)| packet.has(*ours))
+    .fold(0, |bits, (_, theirs)| bits | theirs)
 }

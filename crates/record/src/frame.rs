@@ -136,6 +136,37 @@ impl Options {
         self.put(&option[..len])
     }
 
+    /// AccECN in its order 1 (RFC 9768 section 3.2.3): 24-bit counters of bytes with ECT(1),
+    /// CE and ECT(0), the first ones if not all. It may take the padding before SACK blocks.
+    pub fn accecn(&mut self, counters: &[u32]) -> bool {
+        let counters = &counters[..counters.len().min(3)];
+        let len = 2 + 3 * counters.len();
+        let mut option = [NOP; 2 + 3 * 3];
+        option[..2].copy_from_slice(&[174, len as u8]);
+        for (bytes, counter) in option[2..].chunks_exact_mut(3).zip(counters) {
+            bytes.copy_from_slice(&counter.to_be_bytes()[1..]);
+        }
+        // After timestamps, SACK begins with two bytes of padding.
+        let spare = len % 4;
+        let sack = self.bytes[..self.len]
+            .windows(3)
+            .position(|w| w[0] == NOP && w[1] == NOP && w[2] == 5);
+        if let Some(at) = sack.filter(|_| spare > 0 && spare <= 2) {
+            if self.len + len - spare > self.room {
+                return false;
+            }
+            // The blocks move on, and the option ends where their padding did.
+            let end = self.len;
+            let moved = len - spare;
+            self.bytes.copy_within(at + 2..end, at + 2 + moved);
+            self.bytes[at..at + 2 + moved].fill(NOP);
+            self.bytes[at + 2 - spare..at + 2 + moved].copy_from_slice(&option[..len]);
+            self.len += moved;
+            return true;
+        }
+        self.put(&option[..len])
+    }
+
     fn put(&mut self, option: &[u8]) -> bool {
         let whole = option.len().next_multiple_of(4);
         if self.len + whole > self.room {
@@ -286,6 +317,23 @@ mod tests {
             ]
         );
         assert!(!options.sack_permitted());
+    }
+
+    #[test]
+    fn accurate_ecn_uses_the_padding_of_sack() {
+        let mut options = Options::new(TCP_OPTIONS);
+        assert!(options.accecn(&[1, 0x0a_0b_0c, 3]));
+        assert_eq!(
+            options.bytes(),
+            [NOP, 174, 11, 0, 0, 1, 0x0a, 0x0b, 0x0c, 0, 0, 3]
+        );
+        let mut options = Options::new(TCP_OPTIONS);
+        assert!(options.sack(&[(1, 2)]));
+        assert!(options.accecn(&[7]), "5 bytes, of which one in the padding");
+        assert_eq!(
+            options.bytes(),
+            [NOP, 174, 5, 0, 0, 7, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2]
+        );
     }
 
     #[test]

@@ -22,10 +22,12 @@ from tailback.cli.options import (
     jobs_option,
     json_option,
     out_option,
+    pdf_option,
     seeds_option,
     set_option,
 )
 from tailback.errors import InputError, RunsFailed, ScenarioWarning, TailbackError
+from tailback.names import unknown
 
 if TYPE_CHECKING:
     from tailback.comparison import Comparison, Threshold
@@ -100,6 +102,7 @@ def check(file: str, engine: str, overrides: tuple[str, ...], seeds: int | None)
 @click.argument("name")
 @click.option("--part", "parts", multiple=True, help="Only this figure or table.")
 @click.option("--quick", is_flag=True, help="Shorter runs and fewer points: a first look.")
+@pdf_option
 @engine_option
 @seeds_option
 @jobs_option
@@ -109,6 +112,7 @@ def reproduce(
     name: str,
     parts: tuple[str, ...],
     quick: bool,
+    pdf: bool,
     engine: str,
     seeds: int | None,
     jobs: int | None,
@@ -121,15 +125,18 @@ def reproduce(
     engines.get(engine)
     experiment = experiments.get(name)
     experiments.known_parts(parts, experiment.parts)
-    result = experiment.run(
-        list(parts) or None,
-        quick=quick,
-        seeds=seeds,
-        jobs=jobs,
-        out=out if out is not None else store.DEFAULT,
-        progress=None,
-        engine=engine,
-    )
+    from tailback.report import also_pdf
+
+    with also_pdf(pdf):
+        result = experiment.run(
+            list(parts) or None,
+            quick=quick,
+            seeds=seeds,
+            jobs=jobs,
+            out=out if out is not None else store.DEFAULT,
+            progress=None,
+            engine=engine,
+        )
     if as_json:
         _print_json(result.to_dict())
     else:
@@ -140,7 +147,7 @@ def reproduce(
 
 
 @cli.command()
-@click.argument("sources", nargs=-1, required=True, metavar="FILE | STORED STORED...")
+@click.argument("sources", nargs=-1, required=True, metavar="FILE | BATTERY | STORED STORED...")
 @click.option(
     "--variant",
     "variants",
@@ -164,7 +171,31 @@ def reproduce(
     help="Exit 1 if a flagged difference is beyond it: throughput_mbit:-5%, delay_ms.mean:+0.5, "
     "or jain:2% for both ways.",
 )
-@click.option("--report/--no-report", "with_report", default=True, help="Write a report too.")
+@click.option(
+    "--part",
+    "parts",
+    multiple=True,
+    metavar="NAME",
+    help="Of a battery only this. Can be repeated.",
+)
+@click.option("--quick", is_flag=True, help="Of a battery shorter runs and fewer points.")
+@click.option(
+    "--preset",
+    "presets",
+    multiple=True,
+    metavar="NAME",
+    help="A reading of a battery, for every variant: see below. Can be repeated.",
+)
+@click.option(
+    "--report",
+    "report_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the report here, where nothing may be yet [default: comparisons/ID of the "
+    "results].",
+)
+@click.option("--no-report", is_flag=True, help="Write none.")
+@pdf_option
 @engine_option
 @seeds_option
 @jobs_option
@@ -175,7 +206,12 @@ def compare(
     variants: tuple[str, ...],
     chosen: tuple[str, ...],
     limits: tuple[str, ...],
-    with_report: bool,
+    parts: tuple[str, ...],
+    quick: bool,
+    presets: tuple[str, ...],
+    report_folder: Path | None,
+    no_report: bool,
+    pdf: bool,
     engine: str,
     seeds: int | None,
     jobs: int | None,
@@ -188,13 +224,45 @@ def compare(
     many). A difference to the first variant is flagged if its q is below 0.05: the false discovery
     rate over all differences.
 
+    BATTERY is a set of scenarios that go with tailback: l4s-battery, of the
+    parts 1-1, 1h-1h, 1l-1l (together equal-rtt), flows, mixed-rtt and overload.
+    Flows are called L and C, the link bottleneck: NAME:bottleneck.queue.target=18ms
+    is another queue everywhere. Presets: dctcp (DCTCP in L by any_ect, as on
+    the kernel engine), step-2019 (step thresholds of 6 and 2 ms at 4 and 12
+    Mbit/s), overload-5 (five flows in each class). Its report has a PDF too.
+
     STORED is the folder of a sweep, results/sweeps/ID, or of a run,
     results/runs/ID; or a data file of Flent (.flent.gz), or a folder of such
     files: replicates of one set-up.
     """
-    from tailback import comparison
+    from tailback import batteries, comparison
 
     thresholds = [comparison.Threshold.parse(text) for text in limits]
+    if report_folder is not None and (no_report or report_folder.exists()):
+        reason = "is there already; nothing is overwritten" if not no_report else "and --no-report"
+        raise InputError(f"--report {report_folder}: {reason}")
+    battery = _battery(sources)
+    if battery is None and (parts or quick or presets):
+        raise InputError(
+            "--part, --quick and --preset are for batteries; expected one of "
+            f"{', '.join(batteries.NAMES)}"
+        )
+    made: Comparison
+    if battery is not None:
+        from tailback.batteries.side_by_side import run_battery
+
+        made = run_battery(
+            batteries.get(battery),
+            comparison.parse(variants, engine),
+            parts=parts,
+            presets=presets,
+            quick=quick,
+            seeds=seeds,
+            chosen=(*chosen, *(t.quantity for t in thresholds)),
+            jobs=jobs,
+            out=out,
+        )
+        return _show_comparison(made, thresholds, report_folder, no_report, pdf, as_json)
     # What is held against a threshold is compared.
     if thresholds:
         chosen = (*(chosen or comparison.METRICS), *(t.quantity for t in thresholds))
@@ -211,7 +279,9 @@ def compare(
         )
     else:
         made = _compare_stored(sources, chosen, seeds)
-    return _show_comparison(made, thresholds, out if with_report else None, with_report, as_json)
+    if report_folder is None and out is not None:
+        report_folder = out / "comparisons" / made.id
+    return _show_comparison(made, thresholds, report_folder, no_report, pdf, as_json)
 
 
 @cli.command()
@@ -268,7 +338,8 @@ def validate(
 
 @cli.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-def report(folder: Path) -> int:
+@pdf_option
+def report(folder: Path, pdf: bool) -> int:
     """Write the report of a sweep.
 
     DIR is a folder of results, of which the latest sweep is taken, or the
@@ -276,9 +347,11 @@ def report(folder: Path) -> int:
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
+    from tailback.report import also_pdf
     from tailback.report.sweep import write_folder
 
-    click.echo(write_folder(folder))
+    with also_pdf(pdf):
+        click.echo(write_folder(folder))
     return OK
 
 
@@ -353,6 +426,19 @@ def list_(what: str | None, options: bool) -> int:
     return OK
 
 
+def _battery(sources: tuple[str, ...]) -> str | None:
+    """The battery that is meant: a word that is none of the files here."""
+    from tailback import batteries
+
+    word = sources[0]
+    if len(sources) > 1 or word in batteries.NAMES:
+        return word if len(sources) == 1 else None
+    a_path = Path(word).exists() or Path(word).suffix or "/" in word or os.sep in word
+    if not a_path:
+        raise InputError(f"{word}: no such file, and {unknown('battery', word, batteries.NAMES)}")
+    return None
+
+
 def _compare_stored(
     sources: tuple[str, ...], chosen: tuple[str, ...], seeds: int | None
 ) -> Comparison:
@@ -376,13 +462,17 @@ def _compare_stored(
 def _show_comparison(
     made: Comparison,
     thresholds: list[Threshold],
-    out: Path | None,
-    with_report: bool,
+    folder: Path | None,
+    no_report: bool,
+    pdf: bool,
     as_json: bool,
 ) -> int:
     page = None
-    if with_report:
-        page = made.report(None if out is None else out / "comparisons" / made.id)
+    if not no_report:
+        from tailback.report import also_pdf
+
+        with also_pdf(pdf):
+            page = made.report(folder)
     if as_json:
         _print_json(made.to_dict())
     else:

@@ -288,7 +288,7 @@ def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
     for name in ("cells", "median error", "90 % below", "median rel.", "90 % below"):
         table.add_column(name, justify="right")
     expected = [row for row in result.summary if "expected" in row]
-    goals = any("goal" in row for row in result.summary)
+    goals = any("goal" in row or "within" in row for row in result.summary)
     if goals:
         table.add_column("goal", justify="right")
         table.add_column("")
@@ -333,11 +333,14 @@ def _over_seeds(
 
 
 def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.2g} %"
+    return "–" if value is None else f"{short(100 * value, 2)} %"
 
 
 def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
     """What a group's errors were to stay below, and whether they do."""
+    verdict = "holds" if row.get("holds") else "missed"
+    if "within" in row:
+        return f"{row['within']} of {row['cells']} {_limit(row.get('goal'))}".rstrip(), verdict
     goal = row.get("goal")
     if goal is None:
         return "", ""
@@ -350,7 +353,15 @@ def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
     )
     reached = found if goal["error"] == "capacity" else ""
     over = " of capacity" if reached else ""
-    return f"{reached}{over and ' for '}{wanted}{over}", "holds" if row["holds"] else "missed"
+    return f"{reached}{over and ' for '}{wanted}{over}", verdict
+
+
+def _limit(goal: Mapping[str, Any] | None) -> str:
+    """How far off each cell of a group may be."""
+    if goal is None:
+        return ""
+    limit = goal["limit"]
+    return f"within {_percent(limit) if goal['error'] == 'relative' else short(limit)}"
 
 
 def width_of(table: Table) -> int:

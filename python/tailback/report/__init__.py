@@ -14,7 +14,7 @@ from tailback.report.model import (
     Value,
     summarise,
 )
-from tailback.report.write import to_csv, to_html, to_markdown, write
+from tailback.report.write import also_pdf, to_csv, to_html, to_markdown, write
 
 __all__ = [
     "Cell",
@@ -28,6 +28,7 @@ __all__ = [
     "Table",
     "Text",
     "Value",
+    "also_pdf",
     "summarise",
     "to_csv",
     "to_html",

@@ -50,7 +50,7 @@ Block = Text | Figure | Table
 
 def of(made: Comparison) -> Report:
     """The report of a comparison."""
-    facts = _facts(made)
+    facts = facts_of(made)
     several = len(made.points()) > 1
     flagged = len(made.flagged())
     judged = sum(d.q is not None for cell in made.cells for d in cell.differences.values())
@@ -59,7 +59,7 @@ def of(made: Comparison) -> Report:
         Section("cells", "Every quantity", [_cells(made, facts)]),
         Section("differences", "Differences", _figures(made, facts)),
         Section("traces", "Over each other", _traces(made, facts)),
-        Section("how", "How to read it", [Text("\n\n".join(_how(made)))]),
+        Section("how", "How to read it", [Text("\n\n".join(how_to_read(made)))]),
     ]
     others = ", ".join(variant.name for variant in made.others)
     return Report(
@@ -68,19 +68,19 @@ def of(made: Comparison) -> Report:
         lead=f"{others} against {made.baseline.name}: {flagged} of {judged} differences are more "
         "than noise.",
         meta=[
-            *((_label(made, variant), _described(variant)) for variant in made.variants),
+            *((label_of(made, variant), described(variant)) for variant in made.variants),
             ("comparison", made.id),
         ],
         sections=[section for section in sections if section.blocks],
-        files={"cells.csv": _csv(made)},
+        files={"cells.csv": csv_of(made)},
     )
 
 
-def _label(made: Comparison, variant: Variant) -> str:
+def label_of(made: Comparison, variant: Variant) -> str:
     return f"{variant.name} (baseline)" if variant is made.baseline else variant.name
 
 
-def _described(variant: Variant) -> str:
+def described(variant: Variant) -> str:
     if variant.engine == FLENT:
         files = ", ".join(run.run_id for run in variant.results)
         return f"measured: data of Flent {variant.engine_version}; {files}"
@@ -90,7 +90,7 @@ def _described(variant: Variant) -> str:
     return f"{sets or 'the file as it is'}; {engine}; sweep {variant.results.id}"
 
 
-def _facts(made: Comparison) -> Facts:
+def facts_of(made: Comparison) -> Facts:
     runs = [run for variant in made.variants for run in variant.results]
     durations = sorted({run.summary["duration_s"] for run in runs})
     warmups = sorted({run.summary["warmup_s"] for run in runs})
@@ -105,7 +105,7 @@ def _facts(made: Comparison) -> Facts:
     )
 
 
-def _how(made: Comparison) -> list[str]:
+def how_to_read(made: Comparison) -> list[str]:
     percentage = f"{100 * FALSE_DISCOVERY:g} %"
     return [
         "Values are means over seeds ± half the 95 % interval (Student's t). Differences are those "
@@ -340,7 +340,7 @@ def _delays(group: Sequence[Run]) -> pl.DataFrame | None:
     return cumulative((merged["lower"] / 1e6).to_list(), upper.to_list(), merged["count"].to_list())
 
 
-def _csv(made: Comparison) -> str:
+def csv_of(made: Comparison) -> str:
     """One row for each cell and variant; numbers with all their digits, nothing for what is not."""
     rows = made.rows()
     out = io.StringIO()

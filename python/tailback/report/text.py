@@ -11,6 +11,7 @@ MISSING = "\u2014"
 _CODE = re.compile(r"`([^`]+)`")
 _BOLD = re.compile(r"\*\*([^*]+)\*\*")
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
+_EITHER = re.compile(r"\*\*(?P<bold>[^*]+)\*\*|\[(?P<words>[^\]]+)\]\((?P<to>[^)\s]+)\)")
 
 
 def inline_html(text: str) -> str:
@@ -25,6 +26,26 @@ def inline_html(text: str) -> str:
             safe = _BOLD.sub(r"<strong>\1</strong>", safe)
             out.append(_LINK.sub(r'<a href="\2">\1</a>', safe))
     return "".join(out)
+
+
+def pieces(text: str) -> list[list[str]]:
+    """The same paragraph as runs of letters: what they are (text, code, bold, link), the letters,
+    and where a link leads."""
+    out: list[list[str]] = []
+    for i, piece in enumerate(_CODE.split(text)):
+        if i % 2:
+            out.append(["code", piece])
+            continue
+        at = 0
+        for match in _EITHER.finditer(piece):
+            out.append(["text", piece[at : match.start()]])
+            if match["bold"]:
+                out.append(["bold", match["bold"]])
+            else:
+                out.append(["link", match["words"], match["to"]])
+            at = match.end()
+        out.append(["text", piece[at:]])
+    return [run for run in out if run[1]]
 
 
 def paragraphs(text: str) -> list[str]:

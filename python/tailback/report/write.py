@@ -1,4 +1,5 @@
-"""Writes a report: index.html that opens without a network, report.md, cells.csv, figures/*.svg."""
+"""Writes a report: index.html that opens without a network, report.md, cells.csv, figures/*.svg,
+and where it is asked for report.pdf."""
 
 from __future__ import annotations
 
@@ -8,6 +9,9 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,12 +22,25 @@ from tailback.figures import export
 from tailback.report.model import Cell, Figure, Mark, Report, Section, Table, Text
 from tailback.report.text import inline_html, paragraphs, show
 
+_PDF: ContextVar[bool] = ContextVar("pdf", default=False)
 
-def write(report: Report, folder: Path) -> Path:
+
+@contextmanager
+def also_pdf(wanted: bool = True) -> Iterator[None]:
+    """Within it every report that is written has a PDF too: experiments write their own."""
+    token = _PDF.set(wanted)
+    try:
+        yield
+    finally:
+        _PDF.reset(token)
+
+
+def write(report: Report, folder: Path, *, pdf: bool | None = None) -> Path:
     """Writes the report into `folder`, which then holds this report and nothing of an older one.
 
     The files are made beside it and moved in place at the end, so that nobody reads half a report.
-    Returns the path of index.html.
+    `pdf`: whether there is a report.pdf (default: within `also_pdf`). Returns the path of
+    index.html.
     """
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -32,8 +49,9 @@ def write(report: Report, folder: Path) -> Path:
     try:
         figures = temporary / "figures"
         figures.mkdir()
+        svgs = {name: export.svg(made) for name, made in specs.items()}
         for name, made in specs.items():
-            (figures / f"{name}.svg").write_text(export.svg(made), encoding="utf-8")
+            (figures / f"{name}.svg").write_text(svgs[name], encoding="utf-8")
             (figures / f"{name}.vl.json").write_text(json.dumps(made), encoding="utf-8")
         (temporary / "index.html").write_text(to_html(report, specs), encoding="utf-8")
         (temporary / "report.md").write_text(to_markdown(report), encoding="utf-8")
@@ -41,6 +59,10 @@ def write(report: Report, folder: Path) -> Path:
             file = temporary / name
             file.parent.mkdir(exist_ok=True)
             file.write_text(text, encoding="utf-8")
+        if _PDF.get() if pdf is None else pdf:
+            from tailback.report.pdf import to_pdf
+
+            (temporary / "report.pdf").write_bytes(to_pdf(report, svgs))
         temporary.chmod(0o755)
         _replace(temporary, folder)
     except BaseException:

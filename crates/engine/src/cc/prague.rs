@@ -8,8 +8,11 @@
 //! marks or a loss, takes one segment with each ACK. Where the other end has no
 //! Accurate ECN, it is Reno without ECN.
 //!
-//! Deviations: an undone reduction brings back the fraction that there was (the module
-//! adds what was taken once more); the MTU that pacing counts with is that of
+//! Version 0.6 is a year of commits. Of those with the window as a fraction some pace by
+//! the fraction; here pacing is by whole packets throughout, as before and in 0.7.
+//!
+//! Deviations: slow start takes the fraction along, as in 0.7; an undone reduction brings back the fraction that there was (the module
+//! takes once more what was taken); the MTU that pacing counts with is that of
 //! IPv4 with timestamps; bursts are counted in segments that leave at once, not
 //! made by TSO.
 
@@ -75,6 +78,20 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
         Opt {
+            name: "window",
+            doc: "How fractions become whole segments: the window is the fraction rounded up (\"fraction\", later commits of version 0.6 and all since), or a segment is added or taken once the carry has come to a whole one (\"carry\", its first commits).",
+            kind: Kind::Word(&["fraction", "carry"]),
+            default: Some("fraction"),
+            tc: None,
+        },
+        Opt {
+            name: "pace_iw",
+            doc: "The first ten segments are paced, too, at twice the window in the RTT of the handshake.",
+            kind: Kind::Bool,
+            default: Some("false"),
+            tc: None,
+        },
+        Opt {
             name: "burst_shift",
             doc: "Segments may leave together for up to 2^-n seconds at the pacing rate.",
             kind: Kind::Int { min: 0, max: 30 },
@@ -106,6 +123,8 @@ pub const ENTRY: Entry<Build> = Entry {
             bits,
             shift_g: shift_of(options.float("g")).unwrap_or(0),
             alpha_init: libm::round(options.float("alpha_init") * one as f64) as u64,
+            pace_iw: options.bool("pace_iw"),
+            fraction: options.word("window") == "fraction",
             burst_shift: options.int("burst_shift") as u32,
             min_burst: options.int("min_burst") as u32,
             reno: false,
@@ -181,6 +200,10 @@ pub struct Prague {
     shift_g: u32,
     /// alpha at the start, in 2^-bits.
     alpha_init: u64,
+    /// The first segments are paced.
+    pace_iw: bool,
+    /// The window is the fraction rounded up.
+    fraction: bool,
     /// Bursts last up to 2^-burst_shift s.
     burst_shift: u32,
     /// Segments in a burst at least.
@@ -193,8 +216,7 @@ pub struct Prague {
     alpha_stamp: Time,
     /// When marks last reduced the window.
     cwr_stamp: Time,
-    /// What the window is to change by, in 2^-20 segments: one segment with each ACK,
-    /// once it is a whole one.
+    /// What the window is to change by, in 2^-20 segments; by one segment with each ACK at most.
     carry: i64,
     /// Increase of the window per window of unmarked segments, in 2^-20 segments.
     increase: u64,
@@ -220,6 +242,14 @@ impl Prague {
     /// RTT scaling is on and has begun.
     fn is_scaled(&self, conn: &Conn) -> bool {
         self.scaling != Scaling::Off && !conn.in_slow_start() && self.round >= self.transition
+    }
+
+    /// The window that a change is a share of, in 2^-20 segments: with its fraction, where
+    /// the module keeps one.
+    fn window(&self, conn: &Conn) -> u64 {
+        let whole = i64::from(conn.cwnd) << CWND_SHIFT;
+        let carry = if self.fraction { self.carry } else { 0 };
+        (whole + carry).max(0) as u64
     }
 
     /// srtt in units of 2^7 us.
@@ -287,11 +317,26 @@ impl Prague {
                     return self.rescale(conn);
                 }
             }
-            let cwnd = u64::from(conn.cwnd.max(1));
+            // The window to come, where it is still on the way down.
+            let cwnd = (self.window(conn).div_ceil(ONE as u64)).max(1);
             let increase = (u64::from(acked) * self.increase + (cwnd >> 1)) / cwnd;
             self.carry += increase.max(u64::from(acked)) as i64;
         }
-        if self.carry <= -ONE {
+        if self.fraction {
+            // Here the carry is the distance of the fraction from the window.
+            let floor = -i64::from(conn.cwnd) << CWND_SHIFT;
+            self.carry = self.carry.max(floor + ONE);
+            if self.carry <= -ONE && conn.cwnd > MIN_CWND {
+                self.carry += ONE;
+                conn.cwnd -= 1;
+                conn.ssthresh = conn.cwnd;
+                self.rescale(conn);
+            } else if self.carry > 0 && conn.cwnd < conn.cwnd_clamp {
+                self.carry -= ONE;
+                conn.cwnd += 1;
+                self.rescale(conn);
+            }
+        } else if self.carry <= -ONE {
             self.carry += ONE;
             conn.cwnd = conn.cwnd.saturating_sub(1);
             if conn.cwnd < MIN_CWND {
@@ -354,7 +399,7 @@ impl Prague {
         }
         self.cwr_stamp = conn.now;
         let alpha = u128::from(self.upscaled_alpha >> self.shift_g);
-        let window = u128::from(conn.cwnd) << CWND_SHIFT;
+        let window = u128::from(self.window(conn));
         // Rounded to the nearest.
         self.carry -= ((alpha * window + (1 << self.bits)) >> (self.bits + 1)) as i64;
     }
@@ -367,6 +412,10 @@ impl CongestionControl for Prague {
         self.alpha_stamp = conn.now;
         self.saw_ce = conn.delivered_ce > 0;
         self.begin_round(conn);
+        if self.pace_iw && !self.reno {
+            conn.pace_first = true;
+            self.update_pacing(conn);
+        }
     }
 
     fn ssthresh(&mut self, conn: &mut Conn) -> u32 {

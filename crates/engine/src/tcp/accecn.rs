@@ -12,6 +12,8 @@
 //! - Of the two byte counters of ECT(0) and ECT(1) the sum is kept: a sender uses one of them,
 //!   and the option has room for it as for that one.
 //! - Data packets carry no ACE field: their receiver would send no ACKs that are counted.
+//! - No option goes with three SACK blocks (Linux sends one that is empty, or, without
+//!   timestamps, a whole one).
 //! - The SYN-ACK has no option; a CE mark of the SYN counts on both ends when its echo comes.
 //! - ACKs that are not ECN-capable data count for nothing (Linux counts CE on pure ACKs; here
 //!   nobody acknowledges those).
@@ -22,6 +24,8 @@ use crate::units::Time;
 
 /// Where the packet counter begins on the wire (RFC 9768 section 3.2.1).
 const CEP_INIT: u32 = 5;
+/// Where the byte counters of ECT begin on the wire.
+const ECT_INIT: u32 = 1;
 /// Bits of the packet counter on the wire.
 const ACE_MASK: u32 = 7;
 /// Bits of a byte counter on the wire.
@@ -94,6 +98,18 @@ const OF_ECT0: u32 = 1 << 30;
 /// Number of counters on the wire.
 const FIELDS_SHIFT: u32 = 24;
 
+/// The values of an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WireCounters([u32; 3], u8);
+
+impl std::ops::Deref for WireCounters {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        &self.0[..usize::from(self.1.min(3))]
+    }
+}
+
 /// The counters of an option, as they stand on the wire but for their initial values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counters {
@@ -119,6 +135,18 @@ impl Counters {
                 fields: (len >> FIELDS_SHIFT & 3) as u8,
             }
         })
+    }
+
+    /// The values on the wire, in the order ECT(1), CE, ECT(0) (RFC 9768 section 3.2.3).
+    pub fn on_the_wire(self) -> WireCounters {
+        let ect = self.ect.unwrap_or(0);
+        let (ect1, ect0) = if self.ect0 { (0, ect) } else { (ect, 0) };
+        let all = [
+            ect1.wrapping_add(ECT_INIT) & BYTES_MASK,
+            self.ce.unwrap_or(0),
+            ect0.wrapping_add(ECT_INIT) & BYTES_MASK,
+        ];
+        WireCounters(all, self.fields)
     }
 
     fn put(self, ack: &mut Packet) {
@@ -208,7 +236,8 @@ impl Receiving {
 
     /// A data packet has come: whether it is to be acknowledged at once, since the
     /// ECN field has changed (Linux `tcp_ecn_received_counters`).
-    #[inline]
+    // Out of line, as its other hooks: receivers without it pay a test, no more.
+    #[inline(never)]
     pub fn on_data(&mut self, ecn: Ecn, payload: u16) -> bool {
         let ce = ecn == Ecn::Ce;
         let required = match ecn {
@@ -239,7 +268,7 @@ impl Receiving {
     }
 
     /// Fills in an ACK that has `blocks` SACK blocks.
-    #[inline]
+    #[inline(never)]
     pub fn on_ack(&mut self, ack: &mut Packet, blocks: usize, now: Time, rtt: Time) {
         ack.flags |= flags_of(self.packets.wrapping_add(CEP_INIT));
         let due = match self.option {
@@ -258,6 +287,9 @@ impl Receiving {
         let Some((fields, kept, size)) = fit(blocks, self.required, self.room) else {
             return;
         };
+        if kept > 2 {
+            return; // the third slot is taken
+        }
         for slot in &mut ack.sack[kept..] {
             *slot = Sack::default();
         }
@@ -306,6 +338,7 @@ pub(super) struct Sending {
 impl Sending {
     /// How many segments an ACK newly tells to have been marked; `counted` of
     /// them are known, and it delivers so many (Linux `__tcp_accecn_process`).
+    #[inline(never)]
     pub fn process(&mut self, ack: &Packet, delivered: u32, counted: u64, mss: u16) -> u32 {
         let bytes = delivered.saturating_mul(u32::from(mss));
         let before = self.bytes[0];
@@ -397,5 +430,134 @@ fn marked(delivered: u32, delta: u32, told: Option<(u32, u32)>, thinned: bool, m
         Some((ce, _)) if ce <= delta * mss && ce < (most * mss) >> 1 => delta,
         None if thinned => delta,
         _ => most,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9768 table 2.
+    #[test]
+    fn the_handshake() {
+        for (ecn, bits) in [
+            (Ecn::NotEct, 0b010),
+            (Ecn::Ect1, 0b011),
+            (Ecn::Ect0, 0b100),
+            (Ecn::Ce, 0b110),
+        ] {
+            assert_eq!(ace(accepted(ecn)), bits);
+            let syn_ce = ecn == Ecn::Ce;
+            assert_eq!(answer(accepted(ecn)), Answer::AccEcn { syn_ce });
+        }
+        assert_eq!(answer(0), Answer::None);
+        assert_eq!(
+            answer(REQUEST),
+            Answer::None,
+            "a host that echoes the request"
+        );
+        assert_eq!(answer(flags::ECE), Answer::Rfc3168);
+    }
+
+    /// RFC 9768 appendix A.2 with Linux's choices, at segments of 1000 bytes.
+    #[test]
+    fn wraps_by_table() {
+        // delivered, delta, (CE bytes, bytes) where an option tells, thinned; marks
+        type Told = Option<(u32, u32)>;
+        let table: [(u32, u32, Told, bool, u32); 16] = [
+            // Up to seven segments nothing can have wrapped.
+            (7, 7, None, false, 7),
+            (7, 0, None, false, 0),
+            (0, 0, None, false, 0),
+            // Beyond that as many as there can be: the safe side.
+            (8, 0, None, false, 8),
+            (9, 1, None, false, 9),
+            (9, 2, None, false, 2),
+            (20, 3, None, false, 19),
+            // Who gets such ACKs all the time is not so afraid.
+            (20, 3, None, true, 3),
+            // The option tells: no CE bytes, one turn or none, ...
+            (15, 0, Some((0, 15_000)), false, 0),
+            (15, 1, Some((1_000, 15_000)), false, 1),
+            (15, 7, Some((7_000, 15_000)), false, 7),
+            (15, 7, Some((15_000, 15_000)), false, 15),
+            (8, 0, Some((8_000, 8_000)), false, 8),
+            // ... or how many.
+            (40, 1, Some((17_000, 40_000)), false, 17),
+            (40, 0, Some((40_000, 40_000)), false, 40),
+            (40, 7, Some((31_000, 40_000)), true, 31),
+        ];
+        for (delivered, delta, told, thinned, marks) in table {
+            assert_eq!(
+                marked(delivered, delta, told, thinned, 1000),
+                marks,
+                "{delivered} delivered, {delta} on, {told:?}"
+            );
+        }
+    }
+
+    /// Linux `tcp_options_fit_accecn` with timestamps: 28 bytes are left.
+    #[test]
+    fn room_for_the_option() {
+        // SACK blocks, counters required; counters, blocks kept, bytes
+        for (blocks, required, fits) in [
+            (0, 0, Some((3, 0, 12))),
+            (1, 3, Some((3, 1, 12))),
+            // 20 bytes of SACK: eight are left, two counters.
+            (2, 2, Some((2, 2, 8))),
+            (2, 3, None),
+            // A block goes where a counter must be told.
+            (3, 2, Some((2, 2, 8))),
+            (3, 3, None),
+            // An option without counters, in the padding of SACK.
+            (3, 0, Some((0, 3, 0))),
+        ] {
+            assert_eq!(fit(blocks, required, 28), fits, "{blocks} blocks");
+        }
+        assert_eq!(fit(3, 3, 40), Some((3, 3, 12)), "without timestamps");
+    }
+
+    #[test]
+    fn counters_survive_the_wire() {
+        let mut receiver = Receiving::new(AccEcnOption::Full, true);
+        receiver.on_syn(Ecn::Ect1);
+        assert!(!receiver.on_data(Ecn::Ect1, 1448), "nothing has changed");
+        assert!(receiver.on_data(Ecn::Ce, 1000));
+        assert!(!receiver.on_data(Ecn::Ce, 1000));
+        assert!(receiver.on_data(Ecn::Ect1, 1448));
+        let mut ack = Packet::new(0, 66, Ecn::NotEct);
+        receiver.on_ack(&mut ack, 0, Time::ZERO, Time::ZERO);
+        assert_eq!((ace(ack.flags), ack.len), (5 + 2, 78));
+        let counters = Counters::of(&ack).expect("an option");
+        assert_eq!((counters.ce, counters.ect), (Some(2000), Some(2896)));
+        assert_eq!(*counters.on_the_wire(), [2897, 2000, 1]);
+        let mut sender = Sending::default();
+        assert_eq!(sender.process(&ack, 4, 0, 1448), 2);
+        assert_eq!(sender.process(&ack, 1, 2, 1448), 0);
+    }
+
+    #[test]
+    fn the_option_on_demand_follows_changes_and_the_clock() {
+        let mut receiver = Receiving::new(AccEcnOption::Minimum, true);
+        let ms = Time::from_ms;
+        receiver.on_syn(Ecn::Ect1);
+        receiver.demand = 0;
+        let mut seen = Vec::new();
+        for (at, ecn) in [
+            (0, Ecn::Ect1),
+            (1, Ecn::Ce),
+            (2, Ecn::Ect1),
+            (3, Ecn::Ect1),
+            (4, Ecn::Ect1),
+            (12, Ecn::Ect1),
+            (13, Ecn::Ect1),
+        ] {
+            receiver.on_data(ecn, 1448);
+            let mut ack = Packet::new(0, 66, Ecn::NotEct);
+            receiver.on_ack(&mut ack, 0, ms(at), ms(27));
+            seen.push(ack.has(flags::ACCECN));
+        }
+        // Two after each change, then one in 9 ms.
+        assert_eq!(seen, [false, true, true, true, false, true, false]);
     }
 }

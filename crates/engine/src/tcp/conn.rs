@@ -54,6 +54,8 @@ pub struct Conn {
     pub pacing_rate: u64,
     /// Segments that may leave together where packets are paced (TSO autosizing).
     pub pacing_burst: u32,
+    /// The first segments of the connection are paced, too (`tcp_pace_iw` of the L4S team).
+    pub pace_first: bool,
     /// The congestion control needs a kind of ECN that the other end does not have: there is none.
     pub ecn_refused: bool,
     /// Time of the last data transmission (Linux `lsndtime`).
@@ -147,6 +149,7 @@ impl Default for Conn {
             growth: Growth::Segments,
             pacing_rate: 0,
             pacing_burst: 1,
+            pace_first: false,
             ecn_refused: false,
             last_sent: Time::ZERO,
             app_limited: 0,

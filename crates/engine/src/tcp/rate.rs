@@ -122,6 +122,7 @@ fn us_between(from: Time, to: Time) -> u64 {
 impl Rates {
     /// A segment was sent now; `una` is the first one in flight, `alone` says
     /// that nothing else was outstanding, `in_flight` and `lost` count with it.
+    #[inline(never)]
     pub fn sent(
         &mut self,
         seq: u64,
@@ -166,7 +167,8 @@ impl Rates {
 
     /// A segment was acknowledged or sacked; `at` is when it was last sent.
     /// The most recently sent one counts.
-    #[inline]
+    // Out of line, as its other hooks: senders without it pay a test, no more.
+    #[inline(never)]
     pub fn delivered(&mut self, seq: u64, at: Time) {
         let slot = &mut self.ring[(seq & self.mask) as usize];
         if slot.delivered_at == Time::NEVER {
@@ -187,12 +189,14 @@ impl Rates {
     }
 
     /// An ACK that moves no window.
+    #[inline(never)]
     pub fn discard(&mut self) {
         self.newest = None;
     }
 
     /// The sample of an ACK that is counted in `conn` (Linux `tcp_rate_gen`):
     /// `delivered` segments are new; `lost` were found lost so far.
+    #[inline(never)]
     pub fn generate(&mut self, delivered: u32, lost: u64, next_send: Time, conn: &mut Conn) {
         if conn.app_limited != 0 && conn.delivered > conn.app_limited {
             conn.app_limited = 0;

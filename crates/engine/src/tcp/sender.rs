@@ -116,6 +116,8 @@ pub struct Sender {
     /// Segments that may still leave with the last one, and when that was (Linux: in one
     /// TSO segment).
     burst: (u32, Time),
+    /// The congestion control sets the rate of its packets itself.
+    own_pacing: bool,
     flow: u32,
     /// Options of the stack.
     pub(super) plan: TcpPlan,
@@ -271,6 +273,7 @@ impl Sender {
             syn_sent: Time::ZERO,
             pace_until: Time::ZERO,
             burst: (0, Time::NEVER),
+            own_pacing: cc.needs_pacing(),
             flow,
             plan: plan.clone(),
             cc,
@@ -444,11 +447,13 @@ impl Sender {
     /// is delivered until it has passed says nothing of the path (Linux
     /// `tcp_rate_check_app_limited`).
     fn note_if_app_limited(&mut self) {
+        if self.rates.is_none() {
+            return;
+        }
         let in_flight = self.board.in_flight();
-        if self.rates.is_some()
-            && self
-                .unsent
-                .is_some_and(|left| left < u64::from(self.plan.mss))
+        if self
+            .unsent
+            .is_some_and(|left| left < u64::from(self.plan.mss))
             && in_flight < self.conn.cwnd
             && self.board.lost_pending == 0
         {
@@ -640,7 +645,10 @@ impl Sender {
             self.send_new(port);
             in_flight += 1;
         }
-        let limited = in_flight >= self.conn.cwnd;
+        // A burst that does not fit into the window waits for it to open (Linux
+        // `tcp_tso_should_defer`): the window is the limit.
+        let limited = in_flight >= self.conn.cwnd
+            || (self.may_leave() && in_flight + self.conn.pacing_burst > self.conn.cwnd);
         if self.conn.snd_nxt > before || limited {
             self.note_window_use(limited);
         }
@@ -764,7 +772,7 @@ impl Sender {
         self.conn.last_sent = self.conn.now;
         self.stats.packets += 1;
         // As fq, the first window goes out at once.
-        if self.cc.needs_pacing() {
+        if self.own_pacing {
             self.pace(packet.payload);
         } else if self.is_paced() && self.conn.pacing_rate > 0 && self.conn.snd_nxt > UNPACED {
             let gap = Rate(self.conn.pacing_rate.saturating_mul(8)).time_for(u64::from(packet.len));
@@ -782,9 +790,13 @@ impl Sender {
     /// Linux `tcp_update_skb_after_send`: what counts is the payload, and who is
     /// late makes up for it by at most half of the gap. Segments of a burst
     /// leave together.
+    #[inline(never)]
     fn pace(&mut self, payload: u16) {
         let now = self.conn.now;
-        if !self.is_paced() || self.conn.pacing_rate == 0 || self.board.nxt <= UNPACED {
+        if !self.is_paced() || self.conn.pacing_rate == 0 {
+            return;
+        }
+        if self.board.nxt <= UNPACED && !self.conn.pace_first {
             return;
         }
         let rate = Rate(self.conn.pacing_rate.saturating_mul(8));
@@ -803,14 +815,14 @@ impl Sender {
         match self.plan.pacing {
             Pacing::Fq => true,
             Pacing::Off => false,
-            Pacing::Auto => self.cc.needs_pacing(),
+            Pacing::Auto => self.own_pacing,
         }
     }
 
     /// Linux `tcp_update_pacing_rate`: by default twice cwnd/srtt in early slow
     /// start, 1.2 times after that. A congestion control that needs pacing sets its own.
     pub(super) fn update_pacing_rate(&mut self) {
-        if !self.is_paced() || self.cc.needs_pacing() || self.conn.srtt == Time::ZERO {
+        if !self.is_paced() || self.own_pacing || self.conn.srtt == Time::ZERO {
             return;
         }
         let conn = &mut self.conn;

@@ -1,0 +1,342 @@
+//! Accurate ECN and TCP Prague, in a network and out of one.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::*;
+use tailback_engine::aqm::{Backlog, Dequeue, Queue, Sink, fifo::Packets};
+use tailback_engine::cc::ENTRIES;
+use tailback_engine::network::Network;
+use tailback_engine::packet::{Ecn, Packet, flags};
+use tailback_engine::plan::{AccEcnOption, EcnFeedback, TcpPlan};
+use tailback_engine::registry::{Value, complete_defaults, find};
+use tailback_engine::rng::Stream;
+use tailback_engine::tcp::Port;
+use tailback_engine::tcp::receiver::{EcnEcho, Receiver};
+use tailback_engine::tcp::sender::Sender;
+use tailback_engine::units::{Bytes, Time};
+use tailback_record::{Cause, Outcome};
+
+#[derive(Default)]
+struct Wire(Vec<Packet>);
+
+impl Port for Wire {
+    fn send(&mut self, packet: Packet) {
+        self.0.push(packet);
+    }
+}
+
+/// What becomes of ACKs.
+#[derive(Clone, Copy, Debug)]
+enum Acks {
+    /// So many in a hundred are lost, at random.
+    Lost(u64),
+    /// One of so many gets through.
+    Thinned(u64),
+}
+
+/// A sender and its receiver, 5 ms apart. Data is marked at random; ACKs are lost.
+struct Ends {
+    sender: Sender,
+    receiver: Receiver,
+    /// By time and number.
+    on_the_way: BTreeMap<(Time, u64), Packet>,
+    number: u64,
+    rng: Stream,
+    acks: Acks,
+    /// Marks in a thousand.
+    mark: u64,
+    marks: u64,
+    ack_count: u64,
+    /// Most segments that one ACK delivered.
+    most: u64,
+    /// ECN fields of data.
+    fields: Vec<Ecn>,
+}
+
+const DELAY: Time = Time::from_ms(5);
+
+impl Ends {
+    fn new(cc: &str, tcp: &TcpPlan, packets: u64, mark: u64, acks: Acks) -> Ends {
+        let entry = find(ENTRIES, cc).expect("registered");
+        let control = (entry.build)(&complete_defaults(entry));
+        let echo = EcnEcho::of(true, tcp.ecn_feedback, control.ecn_need());
+        Ends {
+            sender: Sender::new(0, tcp, control, true, Some(packets * 1448)),
+            receiver: Receiver::new(0, tcp, echo),
+            on_the_way: BTreeMap::new(),
+            number: 0,
+            rng: Stream::new(1, "ends", "test"),
+            acks,
+            mark,
+            marks: 0,
+            ack_count: 0,
+            most: 0,
+            fields: Vec::new(),
+        }
+    }
+
+    fn forward(&mut self, wire: &mut Wire, now: Time) {
+        for mut packet in wire.0.drain(..) {
+            self.number += 1;
+            if packet.has(flags::ACK) {
+                self.ack_count += 1;
+                let gone = match self.acks {
+                    Acks::Lost(share) => self.rng.below(100) < share,
+                    Acks::Thinned(n) => !self.ack_count.is_multiple_of(n),
+                };
+                if gone && !packet.has(flags::SYN) {
+                    continue;
+                }
+            } else if !packet.has(flags::SYN) {
+                self.fields.push(packet.ecn);
+                if packet.ecn.is_capable() && self.rng.below(1000) < self.mark {
+                    packet.ecn = Ecn::Ce;
+                    self.marks += 1;
+                }
+            }
+            self.on_the_way.insert((now + DELAY, self.number), packet);
+        }
+    }
+
+    fn run(mut self) -> Ends {
+        let mut wire = Wire::default();
+        self.sender.start(Time::ZERO, &mut wire);
+        self.forward(&mut wire, Time::ZERO);
+        for _ in 0..3_000_000 {
+            let arrival = self.on_the_way.first_key_value().map(|((at, _), _)| *at);
+            let deadlines = [
+                arrival.unwrap_or(Time::NEVER),
+                self.sender.deadline(),
+                self.receiver.deadline(),
+            ];
+            let now = deadlines.into_iter().min().expect("three");
+            if now == Time::NEVER || (self.sender.is_done() && arrival.is_none()) {
+                break;
+            }
+            if arrival == Some(now) {
+                let (_, packet) = self.on_the_way.pop_first().expect("it was seen");
+                if !packet.has(flags::ACK) {
+                    self.receiver.on_packet(&packet, now, &mut wire);
+                } else if packet.has(flags::SYN) {
+                    self.sender.on_syn_ack(&packet, now, &mut wire);
+                } else {
+                    let before = self.sender.conn.delivered;
+                    self.sender.on_ack(&packet, now, &mut wire);
+                    self.most = self.most.max(self.sender.conn.delivered - before);
+                }
+            } else if self.sender.deadline() == now {
+                self.sender.on_timer(now, &mut wire);
+            } else {
+                self.receiver.on_timer(now, &mut wire);
+            }
+            self.forward(&mut wire, now);
+        }
+        assert!(self.sender.is_done(), "all was sent and acknowledged");
+        self
+    }
+}
+
+fn tcp(feedback: EcnFeedback, option: AccEcnOption, window: u64) -> TcpPlan {
+    TcpPlan {
+        ecn_feedback: feedback,
+        accecn_option: option,
+        rwnd: Bytes(window * 1448),
+        ..TcpPlan::default()
+    }
+}
+
+const PACKETS: u64 = 100_000;
+
+/// With the option the sender knows of every mark, however few ACKs get through. (At the
+/// smallest windows, after one timeout after the other, it may miss eight marks: those of
+/// duplicates whose ACKs are lost are of segments that no ACK delivers.)
+#[test]
+fn with_the_option_every_mark_is_counted() {
+    for acks in [
+        Acks::Lost(0),
+        Acks::Lost(10),
+        Acks::Lost(50),
+        Acks::Thinned(6),
+        Acks::Thinned(16),
+    ] {
+        // Few ACKs and a small window: a storm of timeouts.
+        let thinned = matches!(acks, Acks::Thinned(_));
+        for mark in [20, if thinned { 40 } else { 150 }] {
+            let plan = tcp(EcnFeedback::Auto, AccEcnOption::Full, 100);
+            let ends = Ends::new("prague", &plan, PACKETS, mark, acks).run();
+            assert!(ends.marks > PACKETS * mark / 1100, "{acks:?}");
+            assert_eq!(
+                ends.sender.conn.delivered_ce, ends.marks,
+                "{acks:?}, {mark} marks in 1000, up to {} segments an ACK",
+                ends.most
+            );
+        }
+    }
+}
+
+/// Without it, as long as no ACK delivers eight segments and more, the counter cannot have
+/// turned unseen; with them the count errs by whole turns.
+#[test]
+fn three_bits_suffice_for_seven_segments() {
+    for acks in [Acks::Lost(0), Acks::Lost(10), Acks::Lost(50)] {
+        for (cc, feedback) in [
+            ("prague", EcnFeedback::Auto),
+            ("cubic", EcnFeedback::AccEcn),
+            ("reno", EcnFeedback::AccEcn),
+            ("dctcp", EcnFeedback::AccEcn),
+        ] {
+            // A duplicate told of by a D-SACK is delivered, too.
+            let plan = tcp(feedback, AccEcnOption::Off, 6);
+            let ends = Ends::new(cc, &plan, PACKETS, 100, acks).run();
+            assert!(ends.most <= 7 && ends.marks > PACKETS / 11);
+            assert_eq!(ends.sender.conn.delivered_ce, ends.marks, "{cc}, {acks:?}");
+        }
+    }
+    let plan = tcp(EcnFeedback::Auto, AccEcnOption::Off, 100);
+    let ends = Ends::new("prague", &plan, PACKETS, 100, Acks::Lost(50)).run();
+    assert!(ends.most > 7);
+    let error = ends.sender.conn.delivered_ce.abs_diff(ends.marks);
+    assert!(error > 0 && error.is_multiple_of(8), "{error}");
+}
+
+/// Who needs Accurate ECN and does not find it sends without ECN, as Reno; others take
+/// what there is.
+#[test]
+fn fallback() {
+    for feedback in [EcnFeedback::Rfc3168, EcnFeedback::None] {
+        let plan = tcp(feedback, AccEcnOption::Full, 100);
+        let ends = Ends::new("prague", &plan, 1000, 300, Acks::Lost(0)).run();
+        assert!(ends.sender.conn.ecn_refused);
+        assert!(
+            ends.fields.iter().all(|e| *e == Ecn::NotEct),
+            "{feedback:?}"
+        );
+        assert_eq!(ends.sender.conn.delivered_ce, 0);
+    }
+    let found = |cc, feedback| {
+        let plan = tcp(feedback, AccEcnOption::Full, 100);
+        let ends = Ends::new(cc, &plan, 1000, 0, Acks::Lost(0)).run();
+        assert!(!ends.sender.conn.ecn_refused);
+        let first = ends.fields[0];
+        assert!(ends.fields.iter().all(|e| *e == first));
+        first
+    };
+    assert_eq!(found("prague", EcnFeedback::Auto), Ecn::Ect1);
+    assert_eq!(found("cubic", EcnFeedback::AccEcn), Ecn::Ect0);
+    assert_eq!(found("cubic", EcnFeedback::Rfc3168), Ecn::Ect0);
+    assert_eq!(found("cubic", EcnFeedback::None), Ecn::NotEct);
+    assert_eq!(found("dctcp", EcnFeedback::Rfc3168), Ecn::Ect0);
+}
+
+/// An unlimited FIFO that marks data at random.
+struct Random {
+    packets: Packets,
+    rng: Stream,
+    per_million: u64,
+}
+
+impl Queue for Random {
+    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
+        if !packet.has(flags::SYN | flags::ACK) && self.rng.below(1_000_000) < self.per_million {
+            sink.mark(&mut packet, Cause::Mark, now);
+        }
+        self.packets.push(packet);
+    }
+
+    fn dequeue(&mut self, _now: Time, _sink: &mut Sink) -> Dequeue {
+        self.packets.pop().map_or(Dequeue::Empty, Dequeue::Packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.packets.backlog()
+    }
+}
+
+fn random_marks(cc: &str, feedback: EcnFeedback, rtt: Time, p: f64, seconds: u64) -> Outcome {
+    let mut f = flow("f", cc, rtt, &[]);
+    f.ecn = true;
+    f.tcp.ecn_feedback = feedback;
+    let mut scene = plan(
+        Time::from_secs(seconds),
+        vec![link(100_000_000_000, "fifo", &[])],
+        vec![f],
+    );
+    scene.warmup = Time::from_secs(seconds / 5);
+    let mut network = Network::new(&scene);
+    network.replace_queue(
+        0,
+        Box::new(Random {
+            packets: Packets::default(),
+            rng: Stream::new(1, "random", "marks"),
+            per_million: (p * 1e6) as u64,
+        }),
+    );
+    run(network)
+}
+
+fn rate(outcome: &Outcome, flow: usize) -> f64 {
+    let f = &outcome.flows[flow];
+    f.packets as f64 / ((f.to_ns - f.from_ns) as f64 / 1e9)
+}
+
+/// In equilibrium what (1 - p) of the segments add is what a reduction takes: a segment in
+/// the target RTT of 25 ms, alpha/2 = p/2 of the window once in T. T is 25 ms and the
+/// wait for the next mark, 1/(p rate): rate x 25 ms x p = 2 (1 - p) T / 25 ms, at any
+/// RTT below that does not make T much longer: a mark shortly before the 25 ms enters CWR
+/// for a round trip without a reduction. Published at 40 Mbit/s with an RTT of 5 ms beside CUBIC: 2.6, of which T is 1.39.
+#[test]
+fn rate_at_random_marks_does_not_depend_on_the_rtt() {
+    for (rtt, p) in [(2, 0.02), (5, 0.02), (5, 0.05), (10, 0.02), (10, 0.05)] {
+        let outcome = random_marks("prague", EcnFeedback::Auto, Time::from_ms(rtt), p, 400);
+        let rate = rate(&outcome, 0);
+        let pause = 0.025 + 1.0 / (p * rate);
+        let expected = 2.0 * (1.0 - p) * pause / 0.025;
+        let error = rate * 0.025 * p / expected - 1.0;
+        assert!(
+            error.abs() < 0.2,
+            "RTT {rtt} ms, p {p}: {:.3}, expected {expected:.3}",
+            rate * 0.025 * p
+        );
+    }
+}
+
+/// DCTCP hears as much of marks by Accurate ECN as by an ACK at each change.
+#[test]
+fn dctcp_over_accurate_ecn() {
+    let window = |feedback| {
+        let outcome = random_marks("dctcp", feedback, Time::from_ms(20), 0.02, 200);
+        mean_window(&outcome, 0)
+    };
+    let (echo, counted) = (window(EcnFeedback::Auto), window(EcnFeedback::AccEcn));
+    assert!((counted / echo - 1.0).abs() < 0.05, "{counted} and {echo}");
+}
+
+/// Two flows over DualPI2: rate of that with 5 ms over that with the other RTT. Hosts
+/// jitter, or else the pairs of one flow always come right behind those of the other, and
+/// the step marks the one flow twice as often as the other.
+fn share(far: u64, set: &[(&'static str, Value)]) -> f64 {
+    let mut p = plan(
+        Time::from_secs(120),
+        vec![link(40_000_000, "dualpi2", &[])],
+        vec![
+            flow("near", "prague", Time::from_ms(5), set),
+            flow("far", "prague", Time::from_ms(far), set),
+        ],
+    );
+    p.warmup = Time::from_secs(30);
+    p.host_jitter = Time::from_us(250);
+    let outcome = run(Network::new(&p));
+    rate(&outcome, 0) / rate(&outcome, 1)
+}
+
+#[test]
+fn flows_of_different_rtts_share_alike() {
+    for far in [10, 20] {
+        let ratio = share(far, &[]);
+        assert!((0.85..=1.15).contains(&ratio), "5 and {far} ms: {ratio}");
+    }
+    let ratio = share(20, &[("rtt_scaling", Value::Word("off"))]);
+    assert!(ratio > 1.7, "not scaled: {ratio}");
+}

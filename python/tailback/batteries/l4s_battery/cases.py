@@ -1,0 +1,83 @@
+"""Where each point of the battery stands: link, round-trip times, flows, UDP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+LINKS = (4.0, 12.0, 40.0, 120.0, 200.0)
+"""Mbit/s, equal RTT."""
+RTTS = (5.0, 10.0, 20.0, 50.0, 100.0)
+"""ms, equal RTT; those of C with mixed RTT too."""
+L_RTTS = (5.0, 100.0)
+"""ms, mixed RTT."""
+UDP = (50.0, 70.0, 100.0, 140.0, 200.0)
+"""Mbit/s, overload."""
+SIZES = {
+    1_000: "1kB",
+    3_000: "3kB",
+    9_000: "9kB",
+    27_000: "27kB",
+    81_000: "81kB",
+    243_000: "243kB",
+    729_000: "729kB",
+    1_000_000: "1MB",
+}
+"""Upper ends of the bins of short flows, bytes, and what the metrics call them."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """What the axes of the figures are."""
+
+    link: float
+    """Mbit/s"""
+    l_rtt: float | None
+    """ms; None: no flow in L."""
+    c_rtt: float | None
+    l_flows: int
+    c_flows: int
+    udp: float = 0.0
+    """Mbit/s"""
+    udp_in: str = ""
+    """L or C; empty: no UDP."""
+
+
+def spot(file: str, params: Mapping[str, Any]) -> Spot:
+    """Of a point of this file (its stem), from what is swept there, in base units."""
+
+    def ms(path: str, default: float) -> float:
+        return float(params.get(path, default * 1e6)) / 1e6
+
+    def mbit(path: str, default: float) -> float:
+        return float(params.get(path, default * 1e6)) / 1e6
+
+    if file.startswith("flows"):
+        one_class = {"flows-L": (10, 0), "flows-C": (0, 10)}
+        swept = tuple(int(params.get(f"flows.{name}.count", 1)) for name in "LC")
+        low, classic = one_class.get(file, swept)
+        return Spot(40.0, 10.0 if low else None, 10.0 if classic else None, low, classic)
+    if file.startswith("mixed-rtt"):
+        low_rtt = ms("flows.L.rtt", 5)
+        if file == "mixed-rtt-L":
+            return Spot(40.0, low_rtt, None, 1, 0)
+        return Spot(40.0, low_rtt, ms("flows.C.rtt", 5), 1, 1)
+    if file.startswith("overload"):
+        where = file.removeprefix("overload-")
+        return Spot(100.0, 10.0, 10.0, 1, 1, mbit(f"traffic.{where}-udp.rate", 50), where)
+    rtt = ms("path.rtt", 10)
+    return Spot(mbit("bottleneck.rate", 40), rtt, rtt, 1, 1)
+
+
+def words(file: str, params: Mapping[str, Any]) -> str:
+    """A point of this file in words; unlike every other of its part."""
+    at = spot(file, params)
+    if file.startswith("flows"):
+        return f"{at.l_flows} L, {at.c_flows} C"
+    if file.startswith("mixed-rtt"):
+        other = "none" if at.c_rtt is None else f"{at.c_rtt:g} ms"
+        return f"L {at.l_rtt:g} ms, C {other}"
+    if file.startswith("overload"):
+        return f"UDP {at.udp:g} Mbit/s in {at.udp_in}"
+    return f"{at.link:g} Mbit/s, {at.l_rtt:g} ms"

@@ -1,0 +1,63 @@
+"""What the reports on DualPI2 show that no summary holds: normalised rates and windows, and the
+statistics of a point over its seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+RANKS = ("p1", "p25", "mean", "p75", "p99")
+"""What is drawn of a quantity."""
+
+Stat = Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The flows of a class at a point."""
+
+    flows: int
+    rtt_ms: float
+    """Base round-trip time."""
+    delay_ms: float
+    """Mean queue delay of the class."""
+
+
+def normalised_rate(rate_mbit: float, link_mbit: float, flows: int) -> float:
+    """A flow's rate over its share of the link, rate / (link / N)."""
+    return rate_mbit * flows / link_mbit
+
+
+def normalised_window(window_bytes: float, link_mbit: float, groups: Iterable[Group]) -> float:
+    """A flow's window over the one that all would have if windows were equal:
+    window / [C / (n_L / (q_L + RTT_L) + n_C / (q_C + RTT_C))]."""
+    per_second = sum(g.flows / ((g.delay_ms + g.rtt_ms) / 1e3) for g in groups)
+    return window_bytes * per_second / (link_mbit * 1e6 / 8)
+
+
+def over_seeds(stats: Sequence[Stat | None]) -> dict[str, float]:
+    """Each percentile as its mean over seeds; without what no run has."""
+    found: dict[str, float] = {}
+    for rank in RANKS:
+        values = [s[rank] for s in stats if s is not None and s.get(rank) is not None]
+        known = [float(v) for v in values if v is not None]
+        if known:
+            found[rank] = math.fsum(known) / len(known)
+    return found
+
+
+def scaled(stat: Mapping[str, float], factor: float) -> dict[str, float]:
+    """A statistic in another unit."""
+    return {rank: value * factor for rank, value in stat.items()}
+
+
+def flow_groups(canonical: Mapping[str, Any]) -> dict[str, tuple[int, float]]:
+    """Number of flows and their base RTT (ms, mean) by class, from a run's canonical point."""
+    found: dict[str, list[float]] = {}
+    for flow in canonical["flows"]:
+        name = flow.get("class")
+        if name:
+            found.setdefault(name, []).extend([flow["rtt"] / 1e6] * flow["count"])
+    return {name: (len(rtts), math.fsum(rtts) / len(rtts)) for name, rtts in found.items()}

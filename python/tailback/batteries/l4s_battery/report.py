@@ -1,0 +1,326 @@
+"""The report of a battery: what differs, the figures of the reports on DualPI2, what was run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from tailback.batteries.l4s_battery.figures import Panels, combinations, tails
+from tailback.batteries.l4s_battery.gather import Gathered
+from tailback.batteries.side_by_side import BatteryComparison
+from tailback.comparison import Cell, Judged, difference_text, percent, with_spread_of
+from tailback.comparison import Column as Variant
+from tailback.metrics import is_of
+from tailback.metrics.statistics import median
+from tailback.report.comparison import csv_of, described, facts_of, how_to_read, label_of
+from tailback.report.model import (
+    Column,
+    Facts,
+    Figure,
+    Mark,
+    Report,
+    Section,
+    Table,
+    Text,
+    Value,
+)
+from tailback.report.tc import qdisc
+from tailback.results import Run
+
+CLEAREST = 30
+"""Differences that are listed one by one."""
+EQUAL = {"1-1": ("A.1", "1-1"), "1h-1h": ("A.2", "1h-1h"), "1l-1l": ("A.3", "1l-1l")}
+
+
+def of(made: BatteryComparison) -> Report:
+    """The report."""
+    facts = facts_of(made)
+    gathered = Gathered(made)
+    titles = {part.name: part.title for part in made.parts}
+    sections = [
+        Section("summary", "What differs beyond noise", _summary(made, facts)),
+        Section("versions", "Versions", _versions(made, facts)),
+    ]
+    for part, (number, kind) in EQUAL.items():
+        if part in titles:
+            panels = Panels(gathered, part, "equal", f"eq-{kind}", f"equal RTT, {kind}", facts)
+            sections.append(
+                Section(
+                    f"eq-{kind}",
+                    f"{number} Equal RTT, {kind}",
+                    [
+                        *panels.utilisation(),
+                        *panels.delay(),
+                        *panels.window(),
+                        *panels.marks(),
+                        *panels.ratios(),
+                        *panels.completions(),
+                    ],
+                )
+            )
+    if "flows" in titles:
+        sections.append(Section("flows", "A.4 Flow combinations", combinations(gathered, facts)))
+    equal = {part: f"equal RTT, {kind}" for part, (_, kind) in EQUAL.items() if part in titles}
+    sections.append(Section("tails", "A.5 Queue delay, CCDF", tails(gathered, equal, facts)))
+    if "mixed-rtt" in titles:
+        mixed = Panels(gathered, "mixed-rtt", "mixed", "mixed", "mixed RTT, 40 Mbit/s", facts)
+        sections += [
+            Section("mixed-rates", "B.1 Mixed RTT: rates", [*mixed.rate(), *mixed.ratios()]),
+            Section("mixed-queue", "B.2 Mixed RTT: queue", [*mixed.delay(), *mixed.marks()]),
+        ]
+    if "overload" in titles:
+        over = Panels(
+            gathered, "overload", "overload", "overload", "overload, 100 Mbit/s, 10 ms", facts
+        )
+        blocks = [*over.delay(), *over.rate(), *over.marks(), *over.utilisation()]
+        sections.append(Section("overload", "C.1 Overload", blocks))
+    sections.append(Section("how", "How to read it", [Text("\n\n".join(_how(made)))]))
+    judged = _judged(made)
+    return Report(
+        name=made.id,
+        title=made.title,
+        lead=f"{', '.join(v.name for v in made.others)} against {made.baseline.name}: "
+        f"{len(made.flagged())} of {judged} differences are more than noise.",
+        meta=[
+            *((label_of(made, variant), described(variant)) for variant in made.variants),
+            ("battery", _battery(made)),
+            ("comparison", made.id),
+        ],
+        sections=[section for section in sections if section.blocks],
+        files={"cells.csv": csv_of(made)},
+    )
+
+
+def _battery(made: BatteryComparison) -> str:
+    quick = ", quick: shorter runs and fewer points" if made.quick else ""
+    presets = "".join(f"; {preset.name}: {preset.doc}" for preset in made.presets)
+    parts = ", ".join(part.name for part in made.parts)
+    return f"{made.battery.name}{quick}; parts {parts}; {len(made.points())} points{presets}"
+
+
+def _judged(made: BatteryComparison) -> int:
+    return sum(d.q is not None for cell in made.cells for d in cell.differences.values())
+
+
+# --- what differs ------------------------------------------------------------------------------
+
+
+def _summary(made: BatteryComparison, facts: Facts) -> list[Text | Figure | Table]:
+    blocks: list[Text | Figure | Table] = [Text("\n\n".join(_sentences(made)))]
+    blocks += [_by_quantity(made, variant, facts) for variant in made.others]
+    flagged = made.flagged()
+    if flagged:
+        blocks.append(_clearest(made, flagged, facts))
+    if made.failures:
+        blocks.append(Text("\n\n".join(f"**Failed**: {text}" for text in made.failures)))
+    return blocks
+
+
+def _sentences(made: BatteryComparison) -> list[str]:
+    out = []
+    for variant in made.others:
+        own = [(c, d) for c in made.cells if (d := c.differences.get(variant.name)) is not None]
+        found = [(c, d) for c, d in own if d.flagged]
+        told = [d for _, d in own if d.q is not None]
+        if not found:
+            text = f"of {len(told)} differences none is more than noise"
+            same = len(own) - len(told)
+            if same:
+                text += f"; {same} values are the same in every run or were measured once"
+            out.append(f"**{variant.name}**: {text}.")
+            continue
+        groups: dict[tuple[str, str], list[Judged]] = {}
+        for c, d in found:
+            groups.setdefault((c.quantity, c.name), []).append(d)
+        most = sorted(groups.items(), key=lambda item: -len(item[1]))[:3]
+        words = []
+        for (quantity, name), ds in most:
+            middle = median([d.relative for d in ds if d.relative is not None])
+            where = f" of {name}" if name else ""
+            words.append(f"{quantity}{where} at {len(ds)} points (median {percent(middle)})")
+        out.append(
+            f"**{variant.name}**: {len(found)} of {len(told)} differences are more than noise; "
+            f"most of them {', '.join(words)}."
+        )
+    out += [f"{note[0].upper()}{note[1:]}." for note in made.notes()]
+    return out
+
+
+def _by_quantity(made: BatteryComparison, variant: Variant, facts: Facts) -> Table:
+    """A row for each quantity of each class, a column for each part."""
+    groups: dict[tuple[str, str], dict[str, list[Judged]]] = {}
+    shown: set[tuple[str, str]] = set()
+    for cell in made.cells:
+        d = cell.differences.get(variant.name)
+        if d is not None:
+            key = (cell.quantity, cell.name)
+            groups.setdefault(key, {}).setdefault(str(cell.params["part"]), []).append(d)
+            if not cell.nothing:
+                shown.add(key)
+    # In the order of the battery, whatever is missing at the first points.
+    order = {name.split(".", 1)[1]: i for i, name in enumerate(made.battery.metrics)}
+    rows: list[list[Value]] = []
+    for (quantity, name), by_part in sorted(
+        groups.items(), key=lambda item: order.get(item[0][0], len(order))
+    ):
+        if (quantity, name) not in shown:
+            continue
+        row: list[Value] = [quantity, name]
+        for part in made.parts:
+            found = by_part.get(part.name)
+            if not found:
+                row.append(None)
+                continue
+            flagged = sum(d.flagged for d in found)
+            middle = percent(median([d.relative for d in found if d.relative is not None]))
+            text = f"{flagged}/{len(found)}, {middle}"
+            row.append(Mark(text, "info") if flagged else text)
+        rows.append(row)
+    columns = [
+        Column("quantity", align="left"),
+        Column("of", align="left"),
+        *(Column(part.name) for part in made.parts),
+    ]
+    caption = (
+        "Points where the difference is more than noise, of all points; behind it the median "
+        f"difference over all of them, in percent of {made.baseline.name}. On a grey ground: some "
+        "are. What is 0 everywhere is left out."
+    )
+    title = f"{variant.name} against {made.baseline.name}, by part"
+    number = made.others.index(variant) + 1
+    return Table(f"by-quantity-{number}", title, columns, rows, caption, facts)
+
+
+def _clearest(
+    made: BatteryComparison, flagged: list[tuple[Cell, str, Judged]], facts: Facts
+) -> Table:
+    def clearness(item: tuple[Cell, str, Judged]) -> tuple[float, float]:
+        _, _, d = item
+        return (d.q if d.q is not None else 1.0, -abs(d.effect_size or 0.0))
+
+    columns = [
+        Column("part", align="left"),
+        Column("point", align="left"),
+        Column("of", align="left"),
+        Column("quantity", align="left"),
+        Column("version", align="left"),
+        Column(made.baseline.name),
+        Column("version’s"),
+        Column("difference"),
+        Column("effect, d"),
+        Column("q"),
+    ]
+    rows: list[list[Value]] = [
+        [
+            str(cell.params["part"]),
+            str(cell.params["case"]),
+            cell.name or cell.kind,
+            f"{cell.quantity}{f' ({cell.metric.unit})' if cell.metric.unit else ''}",
+            variant,
+            with_spread_of(cell.values.get(made.baseline.name)),
+            with_spread_of(cell.values.get(variant)),
+            difference_text(d),
+            None if d.effect_size is None else f"{d.effect_size:+.1f}",
+            None if d.q is None else f"{d.q:.1g}",
+        ]
+        for cell, variant, d in sorted(flagged, key=clearness)[:CLEAREST]
+    ]
+    cut = f"The {CLEAREST} clearest of {len(flagged)}; " if len(flagged) > CLEAREST else ""
+    caption = (
+        f"{cut}by q, then by effect size (Cohen's d of the differences seed by seed). cells.csv "
+        "has all."
+    )
+    caption = caption[0].upper() + caption[1:]
+    return Table("clearest", "The clearest differences", columns, rows, caption, facts)
+
+
+# --- what was run ------------------------------------------------------------------------------
+
+
+def _versions(made: BatteryComparison, facts: Facts) -> list[Text | Figure | Table]:
+    columns = [Column(word, align="left") for word in ("version", "what", "value")]
+    rows: list[list[Value]] = []
+    for variant in made.variants:
+        runs = list(variant.results)
+        items: list[tuple[str, str]] = [
+            ("set", ", ".join(f"{k} = {v}" for k, v in variant.sets.items()) or "nothing"),
+            *_lines("qdisc", runs, lambda run: qdisc(_queue(run))),
+            *_lines("L", runs, lambda run: _sender(run, "L")),
+            *_lines("C", runs, lambda run: _sender(run, "C")),
+            ("engine", f"{variant.engine} {variant.engine_version}"),
+            ("kernel", _kernel(variant)),
+            ("follows", _follows(runs)),
+        ]
+        for i, (what, text) in enumerate((w, t) for w, t in items if t):
+            name = f"**{variant.name}**" if i == 0 else ""
+            rows.append([name, what, text])
+    caption = (
+        "Parameters as `tc` prints them, from what was run; in brackets what the simulator has "
+        "besides. L and C: the senders of the long flows."
+    )
+    return [Table("versions", "Parameters, engines and hashes", columns, rows, caption, facts)]
+
+
+def _queue(run: Run) -> Mapping[str, object]:
+    queue: Mapping[str, object] = run.manifest["canonical"]["links"][0]["queue"]
+    return queue
+
+
+def _lines(what: str, runs: Iterable[Run], read: Callable[[Run], str]) -> list[tuple[str, str]]:
+    """What it was, with the links where it differs between them."""
+    links: dict[str, set[float]] = {}
+    seen: set[tuple[tuple[str, object], ...]] = set()
+    for run in runs:
+        point = tuple(run.params.items())
+        if point in seen:
+            continue
+        seen.add(point)
+        text = read(run)
+        rate = run.manifest["canonical"]["links"][0]["rate"]
+        if text:
+            links.setdefault(text, set()).add(rate / 1e6 if isinstance(rate, int) else 0.0)
+    if len(links) == 1:
+        return [(what, f"`{next(iter(links))}`")]
+    return [
+        (f"{what}, {', '.join(f'{rate:g}' for rate in sorted(rates))} Mbit/s", f"`{text}`")
+        for text, rates in links.items()
+    ]
+
+
+def _sender(run: Run, name: str) -> str:
+    flows = run.manifest["canonical"]["flows"]
+    flow = next((f for f in flows if is_of(f["name"], name)), None)
+    if flow is None:
+        return ""
+    cc = flow["cc"]
+    options = [f"{key} {_word(value)}" for key, value in cc.get("options", {}).items()]
+    return " ".join([cc["name"], *options, "ecn" if flow["ecn"] else "no ecn"])
+
+
+def _word(value: object) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
+def _kernel(variant: Variant) -> str:
+    if variant.kernel:
+        return variant.kernel
+    first = next(iter(variant.results), None)
+    environment = first.manifest.get("environment") if first else None
+    kit = (environment or {}).get("kit", {}) if isinstance(environment, dict) else {}
+    return str(kit.get("kernel", "")) if kit else ""
+
+
+def _follows(runs: Iterable[Run]) -> str:
+    found: dict[str, None] = {}
+    for run in runs:
+        found.update(dict.fromkeys(f"{k}: {v}" for k, v in run.manifest["follows"].items()))
+    return "; ".join(sorted(found))
+
+
+def _how(made: BatteryComparison) -> list[str]:
+    return [
+        "Every version ran the same points with the same seeds. Queue delay is per packet; rate, "
+        "window, utilisation, marks and drops are statistics over seconds, by nearest rank, after "
+        "40 times the largest RTT (in s) and 4 s. Percentiles in the figures are means over seeds "
+        "of those of each run.",
+        *how_to_read(made),
+    ]

@@ -1,0 +1,281 @@
+"""What the source leaves open: each reading tried by itself, and what that does to the errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tailback.experiments.dualpi2_2022 import points, truth
+from tailback.experiments.dualpi2_2022.layout import OVERLOAD, RUNS, Run, published_runs
+from tailback.experiments.dualpi2_2022.points import Entry, Variant
+from tailback.report import Column, Facts, Figure, Report, Section, Table, Text, Value, to_markdown
+from tailback.running import Job
+
+#: The set-up of the reproduction.
+BASELINE = "baseline"
+
+
+def _any(_run: Run) -> bool:
+    return True
+
+
+def _on(aqm: str, kind: str = "") -> Callable[[Run], bool]:
+    return lambda run: run.archive.aqm == aqm and (not kind or run.archive.kind == kind)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A reading."""
+
+    id: str
+    #: What is different from the set-up of the reproduction.
+    title: str
+    variant: Variant
+    #: Runs that it can make a difference to.
+    concerns: Callable[[Run], bool] = _any
+
+
+TRIED: tuple[Tried, ...] = (
+    Tried(
+        "wire",
+        'a packet\'s delay ends at the end of its slot of the one before (`link = "wire"`)',
+        Variant(set={"bottleneck.link": "wire"}),
+    ),
+    Tried(
+        "udp-frames",
+        "iperf's rate counts frames",
+        Variant(udp_overhead=1.0),
+        lambda run: run.archive.kind == OVERLOAD,
+    ),
+    Tried(
+        "all-active",
+        "all five flows of each class are active",
+        Variant(all_active=True),
+        lambda run: run.archive.kind == OVERLOAD,
+    ),
+    Tried(
+        "longer",
+        "the test bed itself adds 0.6 ms to every round-trip time",
+        Variant(longer=0.6),
+    ),
+    Tried(
+        "no-lead",
+        "flows start when the source begins to count its time",
+        Variant(before=0.0),
+    ),
+    Tried(
+        "later",
+        "the classic flows start 1 s later",
+        Variant(later=1.0),
+        lambda run: run.rtt_nonecn > 0,
+    ),
+    Tried(
+        "no-hystart",
+        "CUBIC leaves slow start at losses and marks only (`hystart = false`)",
+        Variant(ccs={"cubic": {"hystart": False}}),
+        lambda run: run.rtt_nonecn > 0 or run.archive.ccs[0] == "cubic",
+    ),
+    Tried(
+        "fq",
+        'the hosts\' queue is fq, which paces (`pacing = "fq"`)',
+        Variant(set={"tcp.pacing": "fq"}),
+    ),
+    Tried(
+        "no-delack",
+        "every segment is acknowledged (`delack = false`)",
+        Variant(set={"tcp.delack": False}),
+    ),
+    Tried(
+        "jitter",
+        "hosts delay packets by up to 0.1 ms, in order (`host_jitter`)",
+        Variant(set={"host_jitter": "100us"}),
+    ),
+    Tried(
+        "hz-1000",
+        "PIE's update every 16 ms, as a kernel of 1000 Hz has it (`tupdate` 15 ms)",
+        Variant(queue={"pie": {"tupdate": "15ms"}}),
+        _on("pie"),
+    ),
+    Tried(
+        "dq-rate",
+        "PIE estimates the delay from the departure rate (`dq_rate_estimator`)",
+        Variant(queue={"pie": {"dq_rate_estimator": True}}),
+        _on("pie"),
+    ),
+    Tried(
+        "fq-codel-20ms",
+        "FQ-CoDel's target is the 20 ms in the name of the runs",
+        Variant(queue={"fq_codel": {"target": "20ms"}}),
+        _on("fq_codel"),
+    ),
+    Tried(
+        "refactored",
+        'DualPI2 as refactored in 2019 (`version = "dualpi2-2019-refactored"`)',
+        Variant(queue={"dualpi2": {"version": "dualpi2-2019-refactored"}}),
+        _on("dualpi2"),
+    ),
+    Tried(
+        "printed-gains",
+        "DualPI2's gains are those that tc prints (40/256 and 818/256)",
+        Variant(queue={"dualpi2": {"alpha": 0.15625, "beta": 3.1953125}}),
+        _on("dualpi2"),
+    ),
+    Tried(
+        "step-always",
+        "the step is for every packet of L, as in Linux 6.17 (`min_qlen_step = 0`)",
+        Variant(queue={"dualpi2": {"min_qlen_step": 0}}),
+        _on("dualpi2"),
+    ),
+    Tried(
+        "half-gains",
+        'the gains of the arithmetic that divides by 127 (`arithmetic = "div127"`)',
+        Variant(queue={"dualpi2": {"arithmetic": "div127"}}),
+        _on("dualpi2"),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run of a reading."""
+
+    id: str
+    run: Run
+    job: Job
+
+
+def plan(*, quick: bool, seeds: int) -> list[Planned]:
+    """What to run: the published rows in the set-up of the reproduction, and those that a reading
+    concerns with it."""
+    seconds = points.QUICK_SECONDS if quick else points.SECONDS
+    known = [run for run in RUNS if run in published_runs()]
+    if quick:
+        known = known[::3]
+    out = [Planned(BASELINE, run, points.job(run, seeds=seeds, seconds=seconds)) for run in known]
+    for tried in TRIED:
+        out += [
+            Planned(
+                tried.id,
+                run,
+                points.job(run, seeds=seeds, seconds=seconds, variant=tried.variant),
+            )
+            for run in known
+            if tried.concerns(run)
+        ]
+    return out
+
+
+def measured(
+    planned: Sequence[Planned], results: Sequence[Iterable[Any]]
+) -> dict[str, list[Entry]]:
+    """The cells of each reading."""
+    out: dict[str, list[Entry]] = {}
+    for one, stored in zip(planned, results, strict=True):
+        out.setdefault(one.id, []).extend(truth.judged(points.entries([one.run], [stored])))
+    return out
+
+
+def sections(found: Mapping[str, Sequence[Entry]], facts: Facts) -> list[Section]:
+    """The set-up as it is, then each reading, as sections of a report."""
+    from tailback.experiments.dualpi2_2022 import figures
+
+    blocks: list[Text | Figure | Table] = [Text(READ)]
+    for tried in TRIED:
+        if tried.id in found:
+            blocks.append(_table(tried, found))
+    return [
+        Section(
+            "baseline", "The set-up of the reproduction", [figures.goals(found[BASELINE], facts)]
+        ),
+        Section("readings", "Readings", blocks),
+        Section("findings", "What decides what", [Text(FINDINGS)]),
+    ]
+
+
+READ = (
+    "What the source does not say has been settled by mechanism, once for all rows. Each table has "
+    "one reading changed: cells within their goal, the median and the largest error, in the set-up "
+    "of the reproduction \u2192 with the change, of the same published cells. Errors that rise "
+    "speak for the set-up; goals whose errors do not change are left out."
+)
+
+FINDINGS = (
+    "**PIE's clock.** PIE counts its update in jiffies and the timer wheel adds one. On a "
+    "kernel of 250 Hz its 15 ms are 20 ms, and mean delays are nearer to the source in every "
+    "row than with 16 ms, what a kernel of 1000 Hz makes of it.\n\n"
+    "**Idle flows.** Of the source's five flows in each class not all have packets: its rates "
+    "per flow are 0 in more than 1 % of all samples (one of five idle) or more than 25 % "
+    "(two). With as many active flows as they show, marks in L, drops in C and rates agree; "
+    "with five and five L is marked 40 % more often than in the source. What W sqrt(p) of the "
+    "classic flows is low in the source's means is that: of the active ones it is that of "
+    "Linux.\n\n"
+    "**A head start.** A queue with a step of 1 ms marks the first window of a flow, and TCP "
+    "Prague goes on with one segment in each round-trip time: at 100 ms it needs 33 s to fill "
+    "40 Mbit/s. In the source it fills them in each sample, so its flows were not new.\n\n"
+    "**DualPI2's module.** The one for 5.10 has the gains of Linux 6.17, which tc prints cut, "
+    "and the step only for packets that find two more in L.\n\n"
+    "**The coupling.** With two flows p_C is 1.2 to 3 times (p_L/2)\u00b2, in the source as here: "
+    "p varies, and C meets the mean of its square.\n\n"
+    "**What stays open.** Where CUBIC has 50 or 100 ms beside Prague's 5 ms, C's queue swings "
+    "further here than in the source (P99 of its delay 35 and 38 ms, not 30 and 33), C has "
+    "more drops and Prague a larger share. Prague alone at 5 ms has 8.9 % of marks, not 6.4 "
+    "%, all by the step: which packets cross it depends on noise of tens of microseconds (see "
+    "`host_jitter`). The same module in a later form, which paces by the fraction of the "
+    "window, comes nearer in the former rows, but its slow start would not fill the link at "
+    "100 ms as the source does."
+)
+
+
+def page(found: Mapping[str, Sequence[Entry]], facts: Facts) -> str:
+    """The same as a page of its own."""
+    report = Report(
+        name="",
+        title="DualPI2 in 2022: what the source leaves open",
+        lead=(
+            "How the numbers published with \u201cDual Queue Coupled AQM\u201d (2022) are measured "
+            "again, and what becomes of the errors if what the source leaves open is read "
+            "otherwise. "
+            "`tailback reproduce dualpi2-2022 --part readings` writes this page beside its report."
+        ),
+        meta=[],
+        sections=sections(found, facts),
+    )
+    return to_markdown(report)
+
+
+def _table(tried: Tried, found: Mapping[str, Sequence[Entry]]) -> Table:
+    changed = found[tried.id]
+    ids = {entry.cell.id for entry in changed}
+    before = {
+        v.goal.id: v for v in truth.verdicts([e for e in found[BASELINE] if e.cell.id in ids])
+    }
+    after = {v.goal.id: v for v in truth.verdicts(changed)}
+    columns = [
+        Column("", align="left"),
+        Column("cells"),
+        Column("within"),
+        Column("median error"),
+        Column("largest"),
+    ]
+    rows: list[list[Value]] = []
+    for goal in truth.GOALS:
+        old, new = before.get(goal.id), after.get(goal.id)
+        if old is None or new is None or (old.median, old.worst) == (new.median, new.worst):
+            continue
+        rows.append(
+            [
+                goal.title,
+                new.cells,
+                f"{old.hits} \u2192 {new.hits}",
+                f"{_size(old.median, goal.kind)} \u2192 {_size(new.median, goal.kind)}",
+                f"{_size(old.worst, goal.kind)} \u2192 {_size(new.worst, goal.kind)}",
+            ]
+        )
+    return Table(
+        f"reading-{tried.id}", tried.title[:1].upper() + tried.title[1:], columns, rows, ""
+    )
+
+
+def _size(value: float, kind: str) -> str:
+    return f"{100 * value:.2g} %" if kind == "relative" else f"{value:.2g}"

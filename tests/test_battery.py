@@ -1,0 +1,487 @@
+"""Batteries: what they consist of, what they find, their reports, bad input."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Tailback
+from synthetic import expand
+from synthetic_battery import base_units, made
+from tailback import batteries
+from tailback.batteries import Part
+from tailback.batteries.l4s_battery import BATTERY, L4sBattery, cases, measures
+from tailback.batteries.l4s_battery.gather import Gathered
+from tailback.batteries.l4s_battery.measures import Group
+from tailback.batteries.side_by_side import BatteryComparison, run_battery
+from tailback.comparison import Threshold, Variant, parse
+from tailback.errors import InputError, ScenarioError
+from tailback.experiments import NAMES as EXPERIMENTS
+from tailback.experiments import get as experiment
+from tailback.report.tc import qdisc
+
+FILES = [path for part in BATTERY.parts for path in part.files]
+
+# --- what it consists of -----------------------------------------------------------------------
+
+
+def points(part: batteries.Part) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """File, table and swept values of every point of a part."""
+    out = []
+    for path in part.files:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        out += [(path.stem, table, row) for row in expand(table)]
+    return out
+
+
+def test_the_battery_has_the_points_of_the_reports() -> None:
+    count = {part.name: len(points(part)) for part in BATTERY.parts}
+    assert count == {
+        "1-1": 25,
+        "1h-1h": 25,
+        "1l-1l": 25,
+        "flows": 20,
+        "mixed-rtt": 12,
+        "overload": 10,
+    }
+    spots = {
+        part.name: {
+            cases.spot(file, {k: base_units(v) for k, v in row.items()})
+            for file, _, row in points(part)
+        }
+        for part in BATTERY.parts
+    }
+    for kind in ("1-1", "1h-1h", "1l-1l"):
+        grid = {(s.link, s.l_rtt, s.c_rtt) for s in spots[kind]}
+        assert grid == {(link, rtt, rtt) for link in cases.LINKS for rtt in cases.RTTS}
+    splits = {(n, n) for n in range(1, 11)} | {(n, 10 - n) for n in range(11)}
+    assert {(s.l_flows, s.c_flows) for s in spots["flows"]} == splits
+    assert {(s.l_rtt, s.c_rtt) for s in spots["mixed-rtt"]} == {
+        (low, classic) for low in cases.L_RTTS for classic in (None, *cases.RTTS)
+    }
+    assert {(s.udp_in, s.udp) for s in spots["overload"]} == {
+        (where, rate) for where in "LC" for rate in cases.UDP
+    }
+
+
+def test_every_point_leaves_out_40_rtts_and_4_s_of_250_s() -> None:
+    for part in BATTERY.parts:
+        for file, table, row in points(part):
+            values = {k: base_units(v) for k, v in row.items()}
+            at = cases.spot(file, values)
+            longest = max(rtt for rtt in (at.l_rtt, at.c_rtt) if rtt is not None)
+            warmup = base_units(row.get("warmup", table["warmup"]))
+            # 40 s of warm-up for each second of RTT.
+            assert warmup == pytest.approx((40 * longest / 1e3 + 4) * 1e9), (file, row)
+            assert table["duration"] == "250s"
+
+
+def test_requests_come_100_and_10_times_a_second_at_40_mbit() -> None:
+    for kind, at_40 in (("1h-1h", 100.0), ("1l-1l", 10.0)):
+        part = next(p for p in BATTERY.parts if p.name == kind)
+        for _, _, row in points(part):
+            rate = base_units(row["bottleneck.rate"]) / 1e6
+            for source in ("L-web", "C-web"):
+                arrival = base_units(row[f"traffic.{source}.arrival"]) / 1e9
+                assert 1 / arrival == pytest.approx(at_40 * rate / 40, rel=2e-4)
+
+
+def test_every_case_of_a_part_has_words_of_its_own() -> None:
+    for part in BATTERY.parts:
+        words = [
+            BATTERY.case(file, {k: base_units(v) for k, v in row.items()})
+            for file, _, row in points(part)
+        ]
+        assert len(set(words)) == len(words)
+
+
+# --- definitions -------------------------------------------------------------------------------
+
+
+def test_normalised_rate_is_over_an_equal_share() -> None:
+    # 40 Mbit/s among 4 flows: 10 each.
+    assert measures.normalised_rate(15.0, 40.0, 4) == pytest.approx(1.5)
+
+
+def test_normalised_window_is_over_an_equal_window() -> None:
+    # L: 2 flows, 0.5 + 9.5 ms; C: 3 flows, 15 + 10 ms. With equal windows W the link carries
+    # W (2 / 10 ms + 3 / 25 ms) = 320 W a second, and 40 Mbit/s are 5 MB/s: W = 15625 bytes.
+    groups = [Group(2, 9.5, 0.5), Group(3, 10.0, 15.0)]
+    assert measures.normalised_window(15625.0, 40.0, groups) == pytest.approx(1.0)
+    assert measures.normalised_window(31250.0, 40.0, groups) == pytest.approx(2.0)
+    # Windows in proportion to delays are equal rates: 5 MB/s / 5 flows x 10 ms = 10000 bytes.
+    assert measures.normalised_window(10000.0, 40.0, groups) == pytest.approx(0.64)
+
+
+def test_percentiles_are_means_over_seeds() -> None:
+    stats = [{"p1": 1.0, "mean": 2.0, "p99": None}, None, {"p1": 3.0, "mean": 4.0, "p99": 9.0}]
+    assert measures.over_seeds(stats) == {"p1": 2.0, "mean": 3.0, "p99": 9.0}
+    assert measures.over_seeds([None]) == {}
+
+
+def test_normalised_values_of_a_point() -> None:
+    from tailback.batteries.l4s_battery.figures import normalised
+
+    found = made(["a", "b"], parts=["flows"], seeds=2)
+    point = next(p for p in Gathered(found).of("flows") if (p.at.l_flows, p.at.c_flows) == (2, 8))
+    values = {(row, name): stat["mean"] for row, name, stat in normalised(point, "a")}
+    # Synthetic flows have equal rates, give or take 2 % of noise, and so windows in proportion to
+    # 10.5 and 25 ms: 1 over (2 / 10.5 + 8 / 25) / 10 per ms.
+    assert values["normalised rate", "L"] == pytest.approx(1.0, rel=0.06)
+    equal = 10 / (2 / 10.5 + 8 / 25)
+    assert values["normalised window", "L"] == pytest.approx(10.5 / equal, rel=0.08)
+    assert values["normalised window", "C"] == pytest.approx(25 / equal, rel=0.08)
+
+
+def test_a_line_as_tc_prints_it() -> None:
+    options = {
+        "limit": {"packets": 40000},
+        "target": 15_000_000,
+        "tupdate": 16_000_000,
+        "alpha": 40 / 256,
+        "beta": 818 / 256,
+        "any_ect": True,
+        "coupling_factor": 2,
+        "overload": "drop",
+        "step_thresh": {"ns": 1_000_000},
+        "min_qlen_step": 0,
+        "drop": "dequeue",
+        "classic_protection": 10,
+        "wrr_ratio": 16,
+        "scheduler": "credit",
+    }
+    line = qdisc({"name": "dualpi2", "options": options})
+    # From the report of 2019 on the refactoring, but for the rounding of 818/256 = 3.1953125.
+    assert line.partition(" [")[0] == (
+        "qdisc dualpi2 limit 40000p target 15ms tupdate 16ms alpha 0.156250 beta 3.195312 any_ect "
+        "coupling_factor 2 drop_on_overload step_thresh 1ms drop_dequeue classic_protection 10%"
+    )
+    assert line.endswith("[scheduler credit]")
+    counted = {**options, "scheduler": "wrr-counter", "step_thresh": {"packets": 5}}
+    line = qdisc({"name": "dualpi2", "options": counted})
+    assert "step_thresh 5p" in line
+    assert line.endswith("[scheduler wrr-counter, wrr_ratio 16]")
+    codel = {"target": 5_000_000, "limit": {"packets": 1000}, "ecn": True, "ce_threshold": None}
+    assert qdisc({"name": "codel", "options": codel}) == "qdisc codel target 5ms limit 1000p ecn"
+
+
+# --- what it finds -----------------------------------------------------------------------------
+
+
+def test_false_discovery_is_controlled_over_the_whole_battery() -> None:
+    found = made(["a", "b"], seeds=4)
+    assert not found.flagged()
+    raised = made(
+        ["a", "b"],
+        seeds=4,
+        effect=lambda variant, at: 1.2 if variant == "b" and at.udp_in else 1.0,
+    )
+    flagged = {(cell.params["part"], cell.name, cell.quantity) for cell, _, _ in raised.flagged()}
+    assert ("overload", "C", "delay_ms.mean") in flagged
+    assert not any(name == "L" for _, name, _ in flagged)
+    [message, *_] = Threshold.parse("class.delay_ms.mean:+10%").passed(raised)
+    assert "class C" in message
+    assert "UDP" in message
+    assert not Threshold.parse("class.delay_ms.mean:+40%").passed(raised)
+
+
+class Small(L4sBattery):
+    """Two of its files, each a part."""
+
+    parts = (
+        Part("1-1", "1-1", [p for p in FILES if p.stem == "equal-rtt-1-1"]),
+        Part("L", "L alone", [p for p in FILES if p.stem == "mixed-rtt-L"]),
+    )
+
+
+def small(
+    tmp_path: Path,
+    part: str,
+    texts: list[str],
+    base: dict[str, Any],
+    *,
+    seeds: int,
+    rtts: dict[str, str] | None = None,
+) -> BatteryComparison:
+    """A part with short runs; of equal RTTs, at 40 Mbit/s, those of `rtts` with their warm-ups."""
+    if rtts:
+        axis = {"path.rtt": [*rtts], "warmup": [*rtts.values()]}
+        base = {**base, "sweep": {"zip": [axis]}}
+    return run_battery(
+        Small(),
+        parse(texts),
+        parts=[part],
+        seeds=seeds,
+        out=tmp_path,
+        progress=False,
+        base=base,
+    )
+
+
+def quantities(found: BatteryComparison) -> set[tuple[str, str]]:
+    """What is flagged."""
+    return {(cell.name, cell.quantity) for cell, _, _ in found.flagged()}
+
+
+def test_a_against_a_flags_nothing(tmp_path: Path) -> None:
+    short = {"duration": "16s"}
+    rtts = {"10ms": "4400ms"}
+    found = small(tmp_path, "1-1", ["a", "b"], short, seeds=4, rtts=rtts)
+    assert len(found.cells) >= 15
+    assert all(d.absolute == 0 for cell in found.cells for d in cell.differences.values())
+    assert not found.flagged()
+    # With seeds of their own: unpaired.
+    found = small(tmp_path, "1-1", ["a", "b:seed=101"], short, seeds=8, rtts=rtts)
+    judged = [d for cell in found.cells for d in cell.differences.values() if d.q is not None]
+    assert len(judged) >= 12
+    assert not any(d.paired for d in judged)
+    assert not found.flagged()
+
+
+def test_a_target_of_20_percent_more_is_found(tmp_path: Path) -> None:
+    found = small(
+        tmp_path,
+        "1-1",
+        ["base", "new:bottleneck.queue.target=18ms"],
+        {"duration": "20s"},
+        seeds=6,
+        rtts={"10ms": "4400ms"},
+    )
+    assert ("C", "delay_ms.mean") in quantities(found)
+    [difference] = [
+        d for cell, _, d in found.flagged() if (cell.name, cell.quantity) == ("C", "delay_ms.mean")
+    ]
+    # The queue follows its target.
+    assert difference.relative == pytest.approx(0.2, abs=0.04)
+
+
+def test_a_beta_of_cubic_of_75_percent_is_found(tmp_path: Path) -> None:
+    found = small(
+        tmp_path,
+        "1-1",
+        ["base", 'new:flows.C.cc={ name = "cubic", beta = 0.75 }'],
+        {"duration": "50s"},
+        seeds=10,
+        rtts={"20ms": "4800ms"},
+    )
+    # Less is given up after a loss: the queue is shorter than its target for less time.
+    [difference] = [
+        cell.differences["new"]
+        for cell in found.cells
+        if (cell.name, cell.quantity) == ("C", "delay_ms.mean")
+    ]
+    assert difference.flagged
+    assert difference.absolute > 0
+
+
+def test_a_marking_off_by_one_packet_is_found(tmp_path: Path) -> None:
+    found = small(
+        tmp_path,
+        "L",
+        ["base", "new:bottleneck.queue.step_thresh=4p"],
+        {"duration": "16s", "bottleneck.queue.step_thresh": "3p"},
+        seeds=5,
+    )
+    assert {("L", "delay_ms.mean"), ("L", "window_bytes.mean")} <= quantities(found)
+
+
+# --- bad input ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["l4s-batery", "--variant", "a", "--variant", "b"], 'did you mean "l4s-battery"?'),
+        (["l4s-battery"], "0 variants: l4s-battery lays at least two side by side"),
+        (["l4s-battery", "--variant", "a"], "the first is the baseline"),
+        (["l4s-battery", "--variant", "a", "--variant", "a"], "a variant of this name already"),
+        (
+            ["l4s-battery", "--variant", "a", "--variant", "a:seed=2"],
+            'variant "a" is the file as it is already',
+        ),
+        (
+            ["l4s-battery", "--variant", "a", "--variant", "b", "--part", "overlod"],
+            'did you mean "overload"?',
+        ),
+        (
+            ["l4s-battery", "--variant", "a", "--variant", "b", "--preset", "step-2018"],
+            'did you mean "step-2019"?',
+        ),
+        (["l4s-battery", "--variant", "a", "--variant", "b", "--report", "."], "overwritten"),
+        (
+            ["l4s-battery", "--variant", "a", "--variant", "b", "--fail-if", "delay_ms.man:1%"],
+            'did you mean "delay_ms.mean"?',
+        ),
+        (["file.toml", "--variant", "a", "--variant", "b", "--quick"], "are for batteries"),
+    ],
+)
+def test_bad_input_is_refused_at_once(
+    tailback: Tailback, tmp_path: Path, args: list[str], message: str
+) -> None:
+    done = tailback("compare", *args)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "results").exists()
+
+
+def test_everything_that_is_wrong_is_said_once(tmp_path: Path) -> None:
+    variants = [
+        Variant("base"),
+        Variant("k", {"bottleneck.queue.coupling_factor": "0"}),
+        Variant("zero", {"bottleneck.queue.target": "0ms"}),
+        Variant(
+            "both",
+            {"bottleneck.queue.classic_protection": "101", "bottleneck.queue.alpha": "1e9"},
+        ),
+    ]
+    with pytest.raises(ScenarioError) as caught:
+        run_battery(BATTERY, variants, out=tmp_path / "out")
+    found = caught.value.diagnostics
+    assert len(found) == 4
+    for text, name in zip(found, ("k", "zero", "both", "both"), strict=True):
+        # The name of the variant, line, column, and what was expected.
+        assert re.match(rf"--variant {name}:\S+=\S+:1:\d+: ", text)
+        assert "expected" in text
+    assert not (tmp_path / "out").exists()
+
+
+def test_values_for_what_is_not_there(tmp_path: Path) -> None:
+    def run(texts: list[str], parts: list[str]) -> None:
+        run_battery(BATTERY, parse(texts), parts=parts, out=tmp_path / "out")
+
+    with pytest.raises(InputError, match="which l4s-battery sweeps in part mixed-rtt"):
+        run(["a", "b:flows.C.rtt=5ms"], ["mixed-rtt"])
+    with pytest.raises(InputError, match="which part overload has not"):
+        run(["a", "b:traffic.L-web.arrival=5ms"], ["overload"])
+    with pytest.raises(ScenarioError, match='there is no "X" in flows'):
+        run(["a", "b:flows.X.cc=reno"], ["overload"])
+
+
+def test_a_step_threshold_by_link(tmp_path: Path) -> None:
+    found = run_battery(
+        BATTERY,
+        parse(["a", "b:bottleneck.queue.target=18ms"]),
+        parts=["1-1"],
+        presets=["step-2019"],
+        quick=True,
+        seeds=1,
+        out=tmp_path,
+        progress=False,
+        base={"duration": "9s"},
+    )
+    steps = {
+        run.params["bottleneck.rate"]: run.manifest["canonical"]["links"][0]["queue"]["options"][
+            "step_thresh"
+        ]["ns"]
+        for run in found.baseline.results
+    }
+    assert steps == {4e6: 6e6, 12e6: 2e6, 40e6: 1e6, 120e6: 1e6, 200e6: 1e6}
+    with pytest.raises(InputError, match=r"sets bottleneck.queue.step_thresh, which l4s-battery"):
+        run_battery(
+            BATTERY,
+            parse(["a", "b:bottleneck.queue.step_thresh=2ms"]),
+            parts=["equal-rtt"],
+            presets=["step-2019"],
+            out=tmp_path / "out",
+        )
+
+
+# --- report ------------------------------------------------------------------------------------
+
+
+def pdf_parts(data: bytes) -> tuple[int, set[str], set[str]]:
+    """Pages, headings of the outline, letters that its fonts have for those who search it."""
+    pages = len(re.findall(rb"/Type\s*/Page\b", data))
+    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", data, re.DOTALL)
+    plain = data
+    for stream in streams:
+        try:
+            plain += zlib.decompress(stream)
+        except zlib.error:
+            continue
+    headings = {text.decode("latin-1") for text in re.findall(rb"/Title\(([^)]*)\)", plain)}
+    maps = re.findall(rb"<[0-9A-Fa-f]{4}>\s*<([0-9A-Fa-f]{4})>", plain)
+    return pages, headings, {chr(int(code, 16)) for code in maps}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of two versions, of the smallest parts."""
+    folder = tmp_path_factory.mktemp("report") / "report"
+    found = made(
+        ["base", "new"],
+        parts=["mixed-rtt", "overload"],
+        effect=lambda variant, _: 1.3 if variant == "new" else 1.0,
+    )
+    found.report(folder)
+    return folder
+
+
+def test_a_report_has_its_figures_as_page_and_pdf(written: Path) -> None:
+    names = {path.stem for path in (written / "figures").glob("*.svg")}
+    assert names == {
+        *(f"mixed-{what}" for what in ("rate", "ratios", "delay", "marks")),
+        *(f"overload-{what}" for what in ("delay", "rate", "marks", "utilisation")),
+    }
+    pages, headings, letters = pdf_parts((written / "report.pdf").read_bytes())
+    assert pages >= 5
+    assert {"What differs beyond noise", "B.1 Mixed RTT: rates", "C.1 Overload"} <= headings
+    assert set("Figure Page of") - {" "} <= letters | {"P"}
+    text = (written / "report.md").read_text(encoding="utf-8")
+    assert "qdisc dualpi2 limit 10000p target 15ms" in text
+    assert "**new**: " in text
+    assert "more than noise" in text
+
+
+def test_versions_share_axes_and_marks_stand_where_something_differs(written: Path) -> None:
+    spec = json.loads((written / "figures" / "mixed-delay.vl.json").read_text(encoding="utf-8"))
+    wide = spec["columns"]
+    assert wide == 2
+    rows = [spec["concat"][i : i + wide] for i in range(0, len(spec["concat"]), wide)]
+    assert len(rows) == len(cases.L_RTTS)
+    for base, new in rows:
+        domains = [
+            layer["encoding"]["y"]["scale"]["domain"]
+            for panel in (base, new)
+            for layer in panel["layer"]
+            if "scale" in layer["encoding"]["y"]
+        ]
+        assert all(domain == domains[0] for domain in domains)
+        stars = {
+            value["series"]
+            for layer in new["layer"]
+            if layer["mark"]["type"] == "text"
+            for value in layer["data"]["values"]
+        }
+        assert stars == {"C"}
+        assert all(layer["mark"]["type"] != "text" for layer in base["layer"])
+
+
+def test_the_json_says_which_part_and_case(tmp_path: Path) -> None:
+    found = made(["a", "b"], parts=["overload"], root=tmp_path)
+    data = found.to_dict()
+    assert (data["battery"], data["parts"]) == ("l4s-battery", ["overload"])
+    first = data["cells"][0]
+    assert first["params"]["part"] == "overload"
+    assert first["params"]["case"] == "UDP 50 Mbit/s in L"
+
+
+def test_versions_of_2019_are_experiments(tmp_path: Path) -> None:
+    assert {"dualpi2-2019-wrr", "dualpi2-2019-refactoring"} <= set(EXPERIMENTS)
+    with pytest.raises(InputError, match="expected --engine sim"):
+        experiment("dualpi2-2019-wrr").run(
+            None,
+            quick=True,
+            seeds=1,
+            jobs=None,
+            out=tmp_path,
+            progress=False,
+            engine="kernel",
+        )

@@ -1,0 +1,429 @@
+"""The experiment of 2022: its rows, its definitions, its goals, and a few of its numbers."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import tailback
+from tailback.errors import InputError
+from tailback.experiments import get
+from tailback.experiments.dualpi2_2022 import GROUPS, PARTS, layout, points, readings, truth
+from tailback.experiments.dualpi2_2022.layout import CASES, RUNS, Case, Run
+from tailback.report import Cell
+
+
+def one(archive: str, stem: str) -> Run:
+    """A run by its names."""
+    (found,) = [run for run in RUNS if run.archive.name == archive and run.stem == stem]
+    return found
+
+
+PC = "pcdualpi2_res_mr"
+OVERLOAD = "pcdualpi2_res_overload"
+
+
+# --- the source ----------------------------------------------------------------------------------
+
+
+def test_every_published_row_has_its_place_and_its_columns() -> None:
+    text = (Path(layout.__file__).parent / "published.csv").read_text()
+    rows = list(csv.DictReader(text.splitlines()))
+    assert len(rows) == 56
+    assert len(CASES) == 112
+    places = {(case.run.archive.name, case.name): case for case in CASES}
+    assert len(places) == 112
+    assert tuple(rows[0])[3:] == layout.COLUMNS
+    for row in rows:
+        case = places[row["archive"], row["case"]]
+        assert row["run"] == case.run.archive.run
+        held = tuple(c for c in layout.COLUMNS if not math.isnan(float(row[c])))
+        assert held == case.columns
+
+
+def test_published_values() -> None:
+    known = layout.published()
+    assert known[PC, "mix_1000_d5005_r5100", "rate_ratio"] == 6.06871
+    assert known["ecpie_res_mr", "mix_1000_d5100_r5005", "qs_ecn_mean"] == 15.8437
+    udp = (OVERLOAD, "mix_1000d_u200s5_r_u0s5_udp")
+    assert known[*udp, "drops_ecn_mean"] == 51.491
+    assert (*udp, "drops_nonecn_mean") not in known
+    assert len(layout.published_runs()) == 46
+
+
+def test_ratios_and_windows_of_the_source_are_as_defined_here() -> None:
+    """The ratio is that of mean rates, a window a rate times mean queue delay and base RTT."""
+    known = layout.published()
+    for case in CASES:
+        key = (case.run.archive.name, case.name)
+        if (*key, "rate_ratio") not in known:
+            continue
+        rates = [known[*key, f"rpf_{side}_mean"] for side in ("ecn", "nonecn")]
+        assert known[*key, "rate_ratio"] == pytest.approx(rates[0] / rates[1], rel=1e-4)
+        for side, rtt in (("ecn", case.run.rtt_ecn), ("nonecn", case.run.rtt_nonecn)):
+            for statistic in ("mean", "p25", "p99", "stddev"):
+                rate = known[*key, f"rpf_{side}_{statistic}"]
+                window = rate * (known[*key, f"qs_{side}_mean"] + rtt) / 1000
+                assert known[*key, f"win_{side}_{statistic}"] == pytest.approx(window, rel=2e-4)
+
+
+def test_udp_counts_its_payload() -> None:
+    """What 50 and 70 Mbit/s use of the link, and what is lost of 140 and 200."""
+    known = layout.published()
+    for rate in (50, 70):
+        used = known[OVERLOAD, f"mix_1000d_u{rate}s5_r_u0s5_udp", "util_mean"]
+        assert used == pytest.approx(rate * 1512 / 1470, abs=0.01)
+    for rate in (140, 200):
+        lost = known[OVERLOAD, f"mix_1000d_u0s5_r_u{rate}s5_udp", "drops_nonecn_mean"]
+        assert truth.udp_share(rate) == pytest.approx(lost, abs=1.2)
+    assert truth.udp_share(200) == pytest.approx(100 * (1 - 1470 / 3024), abs=1e-9)
+    assert truth.udp_share(50) == 0
+
+
+def test_idle_flows_in_the_rates_of_the_source() -> None:
+    """One of five is idle where P1 is 0 and P25 is not; two where P25 is 0 and P75 5/3 the mean."""
+    known = layout.published()
+    for run in RUNS:
+        key = (OVERLOAD, f"{run.stem}_tcp")
+        if run.archive.name != OVERLOAD or run.flows != 5 or sum(run.udp) > 70:
+            continue
+        for side, active in zip(("ecn", "nonecn"), run.active, strict=True):
+            p1, p25, p75, mean = (
+                known[*key, f"rpf_{side}_{s}"] for s in ("p1", "p25", "p75", "mean")
+            )
+            assert p1 == 0
+            assert (p25 > 0) == (active == 4)
+            if active == 3:
+                assert p75 / mean == pytest.approx(5 / 3, rel=0.03)
+
+
+def test_the_law_in_the_source() -> None:
+    """With ten flows and UDP p_C = (p_L/2)^2 within 6 % wherever L is not overloaded."""
+    laws = {}
+    for run in RUNS:
+        found = truth._published_law(run)
+        if found is not None and run.archive.kind == layout.OVERLOAD:
+            laws[run.udp] = found
+    for udp in ((0, 50), (0, 70), (0, 100), (50, 0), (70, 0)):
+        assert laws[udp] == pytest.approx(1, abs=0.06)
+    # With two flows the probability varies: the mean of a square is more.
+    mixed = truth._published_law(one(PC, "mix_1000_d5005_r5005"))
+    assert mixed == pytest.approx(1.296, abs=0.001)
+
+
+# --- what is run ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "run"),
+    [
+        ("mixed-rtt", one(PC, "mix_1000_d5005_r5005")),
+        ("overload", one(OVERLOAD, "mix_1000d_u100s5_r_u0s5")),
+    ],
+)
+def test_the_scenario_files_are_what_is_run(kind: str, run: Run) -> None:
+    path = Path(layout.__file__).parent / "scenarios" / f"{kind}.toml"
+    (alone,) = tailback.check(path).points
+    (planned,) = tailback.check(points.job(run, seeds=1).scenario).points
+    assert planned.run_id == alone.run_id
+
+
+def test_what_a_case_sets() -> None:
+    made = points.made(one("ecpie_res_mr", "mix_1000_d5100_r5020"), 250, points.AS_PUBLISHED)
+    assert (made["warmup"], made["duration"]) == ("48s", "298s")
+    assert made["path"]["rtt"] == "100ms"
+    assert [flow["rtt"] for flow in made["flows"]] == ["100ms", "20ms"]
+    assert [(flow["cc"], flow["ecn"]) for flow in made["flows"]] == [
+        ("cubic", True),
+        ("cubic", False),
+    ]
+    assert made["bottleneck"]["queue"]["aqm"] == "pie"
+    alone = points.made(one("erfqcodel_res_mr", "mix_1000_d5005_r0"), 250, points.AS_PUBLISHED)
+    assert [flow["cc"] for flow in alone["flows"]] == ["reno"]
+    udp = points.made(one(OVERLOAD, "mix_1000d_u0s1_r_u140s1"), 250, points.AS_PUBLISHED)
+    (source,) = udp["traffic"]
+    assert (source["class"], source["ecn"], source["rate"]) == ("C-udp", "not-ect", "144000000bit")
+    assert [flow["count"] for flow in udp["flows"]] == [1, 1]
+    five = points.made(one(OVERLOAD, "mix_1000d_u0s5_r_u140s5"), 250, points.AS_PUBLISHED)
+    assert [flow["count"] for flow in five["flows"]] == [3, 4]
+
+
+def test_one_set_of_options_for_every_row() -> None:
+    found: dict[str, set[str]] = {}
+    for run in RUNS:
+        made = points.made(run, 250, points.AS_PUBLISHED)
+        found.setdefault(run.archive.aqm, set()).add(str(made["bottleneck"]["queue"]))
+    assert {aqm: len(queues) for aqm, queues in found.items()} == {
+        "dualpi2": 1,
+        "pie": 1,
+        "fq_codel": 1,
+    }
+
+
+def test_parts_and_what_a_quick_run_does() -> None:
+    assert set(GROUPS) < set(PARTS)
+    assert sum(len(GROUPS[part]) for part in PARTS if part in GROUPS and part != "mixed-rtt") == 92
+    chosen = points.sample(RUNS, layout.published_runs().__contains__)
+    assert len(chosen) == 46
+    assert all(run.flows == 5 or run.archive.kind != layout.OVERLOAD for run in chosen)
+    assert {run.archive.ccs[1] for run in chosen} == {"cubic"}
+
+
+# --- definitions ---------------------------------------------------------------------------------
+
+
+@dataclass
+class Made:
+    """A stored run with numbers by hand."""
+
+    summary: dict[str, Any]
+    rows: list[tuple[int, str | None, str, float]] = field(default_factory=list)
+
+    def series(self) -> pl.DataFrame:
+        """As of a run."""
+        schema = {"time_ns": pl.Int64, "flow": pl.String, "quantity": pl.String}
+        return pl.DataFrame(self.rows, schema={**schema, "value": pl.Float64}, orient="row")
+
+
+def stat(mean: float) -> dict[str, float]:
+    """Statistics that differ from one another."""
+    shares = {"mean": 1.0, "p1": 0.5, "p25": 0.8, "p75": 1.2, "p99": 1.5, "stddev": 0.1}
+    return {name: mean * share for name, share in shares.items()}
+
+
+def a_class(name: str, rate: float | None, used: float, delay: float) -> dict[str, Any]:
+    """A class of a summary."""
+    return {
+        "name": name,
+        "flows": 0 if rate is None else 4,
+        "packets": 1000,
+        "marks": 60,
+        "drops": 0,
+        "delay_ms": stat(delay),
+        "samples": {
+            "rate_mbit": None if rate is None else stat(rate),
+            "utilisation": stat(used),
+            "mark_share": stat(0.06),
+            "drop_share": stat(0.002),
+        },
+    }
+
+
+def test_columns_of_a_row_with_both_flows() -> None:
+    run = one(PC, "mix_1000_d5005_r5020")
+    summary = {
+        "classes": [
+            {**a_class("L", 24.0, 0.6, 0.3), "flows": 1},
+            {**a_class("C", 16.0, 0.4, 14.0), "flows": 1},
+        ],
+        "queues": {"bottleneck": {"samples": {"utilisation": stat(0.999)}}},
+    }
+    (case,) = run.cases
+    found = points.values(case, Made(summary))
+    assert set(found) == set(case.columns)
+    assert found["rate_ratio"] == pytest.approx(1.5)
+    assert found["rpf_ecn_mean"] == pytest.approx(3e6)
+    assert found["win_ecn_p99"] == pytest.approx(1.5 * 3e6 * 0.0053)
+    assert found["win_nonecn_mean"] == pytest.approx(2e6 * 0.034)
+    assert found["window_ratio"] == pytest.approx(3e6 * 0.0053 / (2e6 * 0.034))
+    assert found["qs_nonecn_p25"] == pytest.approx(0.8 * 14)
+    assert found["marks_ecn_mean"] == pytest.approx(6)
+    assert found["drops_nonecn_stddev"] == pytest.approx(0.02)
+    assert found["util_mean"] == pytest.approx(99.9)
+
+
+def test_columns_of_the_rows_of_overload() -> None:
+    run = one(OVERLOAD, "mix_1000d_u50s5_r_u0s5")
+    tcp, udp = run.cases
+    classes = [
+        a_class("L", 5.0, 0.25, 0.2),
+        a_class("C", 4.0, 0.2, 15.0),
+        a_class("L-udp", None, 0.514, 0.2),
+    ]
+    rows: list[tuple[int, str | None, str, float]] = []
+    for second, (l_share, c_share) in enumerate([(0.2, 0.1), (0.3, 0.2), (0.25, 0.3), (0.25, 0.2)]):
+        rows.append((second, None, "class.L.utilisation", l_share))
+        rows.append((second, None, "class.C.utilisation", c_share))
+        rows.append((second, None, "class.L-udp.utilisation", 0.5))
+        for number in range(1, 5):
+            rows.append((second, f"L/{number}", "rate_mbit", 5.0 + number))
+            rows.append((second, f"C/{number}", "rate_mbit", 4.0))
+    made = Made({"classes": classes, "queues": {"bottleneck": {"samples": None}}}, rows)
+    found = points.values(tcp, made)
+    assert set(found) == set(tcp.columns)
+    # 30, 50, 55 and 45 % of the link, second by second.
+    assert found["util_mean"] == pytest.approx(45)
+    assert [found["util_p1"], found["util_p25"]] == pytest.approx([30, 30])
+    assert [found["util_p75"], found["util_p99"]] == pytest.approx([50, 55])
+    assert found["util_stddev"] == pytest.approx(math.sqrt(350 / 3))
+    # Of five flows one is idle: 0, 6, 7, 8 and 9 Mbit/s in each second.
+    assert found["rpf_ecn_mean"] == pytest.approx(6 * 125_000)
+    assert [found[f"rpf_ecn_{p}"] for p in ("p1", "p25", "p75", "p99")] == pytest.approx(
+        [0, 6 * 125_000, 8 * 125_000, 9 * 125_000]
+    )
+    assert found["rate_ratio"] == pytest.approx(6 / (4 * 0.8))
+    own = points.values(udp, made)
+    assert set(own) == set(udp.columns)
+    assert own["util_mean"] == pytest.approx(51.4)
+    assert own["rpf_ecn_mean"] == pytest.approx(0.514 * 12.5e6)
+    assert own["win_ecn_mean"] == pytest.approx(0.514 * 12.5e6 * 0.0102)
+
+
+def test_percentiles_are_by_nearest_rank() -> None:
+    found = points.statistics([float(i) for i in range(250, 0, -1)])
+    assert [found[name] for name in ("mean", "p1", "p25", "p75", "p99")] == [125.5, 3, 63, 188, 248]
+    assert found["stddev"] == pytest.approx(math.sqrt(250 * 251 / 12))
+
+
+# --- goals ---------------------------------------------------------------------------------------
+
+
+def entry(
+    case: Case, column: str, known: float | None, value: float, values: tuple[float, ...] = ()
+) -> points.Entry:
+    """A cell with numbers by hand."""
+    cell = Cell("id", column, points.unit(column), known, value, max(len(values), 1), None)
+    return points.Entry(case, column, cell, values)
+
+
+def test_goals() -> None:
+    (case,) = one(PC, "mix_1000_d5005_r5020").cases
+    ratios = [entry(case, "rate_ratio", 1.0, value) for value in (1.2, 0.81, 1.0, 1.21)]
+    judged = truth.judged(ratios)
+    assert [truth.within(e) for e in judged] == [True, True, True, False]
+    (verdict,) = truth.verdicts(judged)
+    assert (verdict.goal.id, verdict.cells, verdict.hits) == ("dualpi2.rate_ratio", 4, 3)
+    assert not verdict.holds
+    # Ten of eleven suffice.
+    assert truth.verdicts(judged[:1] * 10 + judged[3:])[0].holds
+    assert not truth.verdicts(judged[:1] * 9 + judged[3:] * 2)[0].holds
+    queue = truth.judged([entry(case, "qs_ecn_mean", 0.34, value) for value in (0.25, 0.43, 0.45)])
+    assert [truth.within(e) for e in queue] == [True, True, False]
+    tcp, _ = one(OVERLOAD, "mix_1000d_u0s5_r_u200s5").cases
+    # The source's delays are multiples of 0.033 ms: nearer than one of them says nothing.
+    short = truth.judged([entry(tcp, "qs_ecn_mean", 0.0526, value) for value in (0.021, 0.018)])
+    assert [truth.within(e) for e in short] == [True, False]
+    (pie,) = one("ecpie_res_mr", "mix_1000_d5005_r5020").cases
+    assert truth.within(truth.judged([entry(pie, "rate_ratio", 1.0, 1.16)])[0]) is False
+    assert truth.within(truth.judged([entry(pie, "rate_ratio", None, 1.16)])[0]) is None
+
+
+def test_chance_is_what_one_more_run_would_give() -> None:
+    (case,) = one(PC, "mix_1000_d5005_r5020").cases
+    runs = (0.9, 1.0, 1.1, 1.0, 1.0)
+    # Deviation 0.0707, t of four degrees of freedom 2.776: 0.215 either way.
+    for known, told in ((1.21, True), (1.22, False), (0.79, True)):
+        assert truth.chance(entry(case, "rate_ratio", known, 1.0, runs)) is told
+    assert not truth.chance(entry(case, "rate_ratio", 1.3, 1.0, (1.0,)))
+
+
+def test_which_queue_is_at_the_target() -> None:
+    assert truth.at_target(15.03, 0.96) == "L"
+    assert truth.at_target(0.09, 15.08) == "C"
+    assert truth.at_target(0.09, 11.9) == "neither"
+    assert truth.at_target(15.0, 14.0) == "neither"
+    known = layout.published()
+    for run in RUNS:
+        key = (OVERLOAD, f"{run.stem}_tcp")
+        if run.archive.name == OVERLOAD and (*key, "qs_ecn_mean") in known:
+            found = truth.at_target(known[*key, "qs_ecn_mean"], known[*key, "qs_nonecn_mean"])
+            assert found == ("L" if run.udp[0] >= 100 else "C")
+
+
+def test_the_law_and_its_noise() -> None:
+    run = one(OVERLOAD, "mix_1000d_u0s5_r_u50s5")
+    counts: dict[str, Any] = {"packets": 100_000, "drops": 0, "causes": {}}
+    classes = [
+        {"name": "L", **counts, "causes": {"mark": 20_000, "step_mark": 7}},
+        {"name": "C", **counts, "packets": 49_500, "drops": 500},
+        {"name": "C-udp", **counts, "packets": 49_500, "drops": 500},
+    ]
+    (law,) = truth.laws([run], [[Made({"classes": classes})]])
+    assert [law.p_l, law.p_c] == pytest.approx([0.2, 0.01])
+    assert law.ratio == law.judged == pytest.approx(1)
+    assert law.noise == pytest.approx(1.96 * math.sqrt(0.99 / 1000 + 4 * 0.8 / 20_000))
+    assert law.holds
+    assert law.published == pytest.approx(1.0147, abs=1e-3)
+    classes[0]["drops"] = 1
+    assert truth.laws([run], [[Made({"classes": classes})]]) == []
+
+
+def test_the_law_of_a_probability_that_varies() -> None:
+    """p is 0.05 and 0.15 in turn: L meets 2 x 0.1, C the mean of the squares, 0.0125."""
+    run = one(PC, "mix_1000_d5005_r5005")
+    classes = [
+        {"name": "L", "packets": 100_000, "drops": 0, "causes": {"mark": 20_000}},
+        {"name": "C", "packets": 98_750, "drops": 1250, "causes": {}},
+    ]
+    start = int((points.BEFORE + points.left_out(run)) * 1e9)
+    rows: list[tuple[int, str | None, str, float]] = [(0, None, "dualpi2_probability", 0.9)]
+    for second in range(100):
+        at = start + second * 10**9
+        rows.append((at, None, "dualpi2_probability", 0.05 if second % 2 else 0.15))
+    (law,) = truth.laws([run], [[Made({"classes": classes}, rows)]])
+    assert law.ratio == pytest.approx(1.25)
+    assert law.square == pytest.approx(0.0125)
+    assert law.judged == pytest.approx(1)
+    spread = (0.0225 - 0.0125) ** 2 * 100 / 99 / 100 / 0.0125**2
+    assert law.noise == pytest.approx(1.96 * math.sqrt(0.9875 / 1250 + spread))
+    assert law.holds
+
+
+def test_what_needs_prague_is_not_of_the_kernel(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"quick": True, "seeds": 1, "jobs": 1, "progress": False}
+    with pytest.raises(InputError, match=r"Linux has no Prague.*ecpie, ecfqcodel, erpie"):
+        get("dualpi2-2022").run(["overload"], **options, out=tmp_path, engine="kernel")
+    with pytest.raises(InputError, match="readings is of the simulator"):
+        get("dualpi2-2022").run(["readings"], **options, out=tmp_path, engine="kernel")
+
+
+def test_readings_change_one_thing() -> None:
+    ids = [tried.id for tried in readings.TRIED]
+    assert len(set(ids)) == len(ids)
+    for tried in readings.TRIED:
+        run = next(r for r in RUNS if r in layout.published_runs() and tried.concerns(r))
+        base = points.made(run, 250, points.AS_PUBLISHED)
+        assert points.made(run, 250, tried.variant) != base
+
+
+# --- numbers -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> list[points.Entry]:
+    """A few rows, as a quick run has them."""
+    runs = [
+        one("ecpie_res_mr", "mix_1000_d5005_r5005"),
+        one("ecfqcodel_res_mr", "mix_1000_d5005_r5100"),
+        one(PC, "mix_1000_d5005_r5005"),
+        one(OVERLOAD, "mix_1000d_u0s5_r_u200s5"),
+        one(OVERLOAD, "mix_1000d_u100s5_r_u0s5"),
+    ]
+    results = tailback.run_many(
+        [points.job(run, seeds=1, seconds=50) for run in runs],
+        out=tmp_path_factory.mktemp("results"),
+        progress=False,
+    )
+    return truth.judged(points.entries(runs, results))
+
+
+def test_a_quick_part_agrees(quick: list[points.Entry]) -> None:
+    held = {f"{e.run.stem}/{e.case.whose}/{e.column}": e for e in quick}
+    asked = [e for e in quick if truth.within(e) is not None]
+    assert len(asked) > 20
+    missed = {name: e.cell for name, e in held.items() if truth.within(e) is False}
+    assert missed == {}
+
+
+def test_overload_moves_the_target_to_l(quick: list[points.Entry]) -> None:
+    assert [s.measured for s in truth.signatures(quick)] == ["C", "L"]
+    (share,) = [
+        e.cell.measured for e in quick if e.case.whose == "udp" and e.column == "drops_nonecn_mean"
+    ]
+    assert share == pytest.approx(truth.udp_share(200), abs=1)
