@@ -270,7 +270,9 @@ def test_the_table_shows_requests_by_size(tailback: Tailback, tmp_path: Path) ->
     assert 870 < started < 1130
     assert started - 20 <= completed <= started
     # Nothing else is on the link: two round-trip times for a segment or two, some more for more.
-    times = [float(cell) for cell in row[4:]]
+    # Of the very large ones there may be none.
+    times = [float(cell) for cell in row[3:] if cell != "–"]
+    assert len(times) >= 7
     assert times[0] == pytest.approx(20, abs=1)
     assert times == sorted(times)
 
@@ -316,8 +318,10 @@ def test_every_metric_of_an_assertion_exists(tailback: Tailback, tmp_path: Path)
     names = re.findall(r"[a-z_0-9]+(?:\.[a-z_0-9]+)?", message.partition("expected")[2])
     names = [name for name in names if name not in ("one", "of", "or")]
     assert len(names) > 15, message
+    # This scenario has no flow that completes, and no other backoff to gain over.
+    skipped = ("completion_s", "throughput_gain")
     tables = "".join(
-        f'[[assert]]\nmetric = "{name}"\nmin = 0\n' for name in names if name != "completion_s"
+        f'[[assert]]\nmetric = "{name}"\nmin = 0\n' for name in names if name not in skipped
     )
     file.write_text(SCENARIO + tables, encoding="utf-8")
     done = tailback("run", file)

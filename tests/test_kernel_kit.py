@@ -16,6 +16,7 @@ from conftest import Tailback
 from tailback.errors import InputError, TailbackError
 from tailback.kernel import apt, build, config, modules, root, source, tools
 from tailback.kernel import kit as kits
+from tailback.kernel import own as tailbacks
 from tailback.kernel.kit import Kit
 from tailback.kernel.steps import Steps
 
@@ -557,7 +558,7 @@ def test_a_module_of_the_users_is_built_and_loads(
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in own.iterdir()) == before
     extras = json.loads(done.stdout)["extra_modules"]
-    [extra] = [one for one in extras if one["name"] != "tbsched"]
+    [extra] = [one for one in extras if one["name"] not in tailbacks.MODULES]
     assert (extra["name"], extra["cc"]) == ("own", {"steady": "tcp_mine.ko"})
     chosen = kits.with_modules(["own"])
     commands = [

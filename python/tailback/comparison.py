@@ -546,6 +546,7 @@ def run_variants(
         engines.get(variant.engine)
     loaded = _load(scenario, variants, seeds)
     _refuse_mixed_axes(variants, loaded)
+    _refuse_gain_over_nothing(variants, loaded, chosen)
     planned = [_planned(case.points) for case in loaded]
     _refuse_other_points([variant.name for variant in variants], planned)
 
@@ -607,6 +608,19 @@ def _open_stored(source: Path) -> tuple[Results, dict[Params, list[int]]]:
     results = open_results(source)
     index = store.read_index(store.index_path(results.root, results.id))
     return results, _planned(index.points)
+
+
+def _refuse_gain_over_nothing(
+    variants: Sequence[Variant], loaded: Sequence[_native.Scenario], chosen: Sequence[str]
+) -> None:
+    if not any(metric.name == "throughput_gain" for metric in select(chosen)):
+        return
+    for variant, case in zip(variants, loaded, strict=True):
+        if any(point.baseline is None for point in case.points):
+            raise InputError(
+                f"--metric throughput_gain: variant {variant.name} has no baseline; expected a "
+                "sweep over beta_ecn with a value equal to beta, the standard backoff"
+            )
 
 
 def _refuse_many_points(

@@ -26,6 +26,10 @@ class ScenarioError(InputError):
         self.diagnostics = list(diagnostics)
 
 
+class ScenarioWarning(UserWarning):
+    """Something in a scenario is allowed but unusual."""
+
+
 class Cancelled(TailbackError):
     """A run was asked to stop before its end."""
 

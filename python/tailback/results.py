@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailback import store
+from tailback.metrics import gain
 from tailback.numbers import short
 
 if TYPE_CHECKING:
@@ -28,11 +29,15 @@ class Run:
     seed: int
     run_id: str
     path: Path
+    #: The run of the sweep over which gains are, by its id.
+    baseline: str | None = field(default=None, kw_only=True)
 
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The object that `--json` prints for this point."""
         summary: dict[str, Any] = store.read_json(self.path / "summary.json")
+        if self.baseline is not None:
+            gain.add(summary, self.path.parent / self.baseline)
         return {"params": self.params, **summary}
 
     @cached_property
@@ -105,7 +110,7 @@ class Results:
             root=root,
             asserts=list(asserts),
             points=[
-                Run(p.params, p.labels, p.seed, p.run_id, path)
+                Run(p.params, p.labels, p.seed, p.run_id, path, baseline=p.baseline)
                 for p in index.points
                 if (path := store.run_path(root, p.run_id)).is_dir()
             ],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import queue
+import warnings
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,7 +18,7 @@ from typing import Any
 
 from tailback import _native, engines, machine, store, toml
 from tailback.assertions import Assertion
-from tailback.errors import EnginePanic, InputError, RunsFailed
+from tailback.errors import EnginePanic, InputError, RunsFailed, ScenarioWarning
 from tailback.progress import Progress
 from tailback.results import Results
 
@@ -187,7 +188,8 @@ def load(
 ) -> _native.Scenario:
     """As `check`, the `values` by path being TOML text or bare words.
 
-    Without an engine it is validated for the simulator.
+    Without an engine it is validated for the simulator. What is allowed but unusual becomes a
+    `ScenarioWarning`.
     """
     if seeds is not None and seeds < 1:
         raise InputError(f"seeds is {seeds}; expected at least 1")
@@ -200,7 +202,10 @@ def load(
     def read(options: Mapping[str, Any]) -> _native.Scenario:
         return _native.load(text, name, list(values), seeds, folder=folder, **options)
 
-    return chosen.load(read)
+    loaded = chosen.load(read)
+    for warning in loaded.warnings:
+        warnings.warn(warning, ScenarioWarning, stacklevel=2)
+    return loaded
 
 
 def _read(scenario: Source) -> tuple[bytes, str, Path]:
@@ -323,7 +328,10 @@ def _index(scenario: _native.Scenario) -> store.Index:
         engine=scenario.engine,
         engine_version=scenario.engine_version,
         axes=scenario.axes,
-        points=[store.PointRef(p.params, p.labels, p.seed, p.run_id) for p in scenario.points],
+        points=[
+            store.PointRef(p.params, p.labels, p.seed, p.run_id, p.baseline)
+            for p in scenario.points
+        ],
     )
 
 

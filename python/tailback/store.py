@@ -27,6 +27,8 @@ class PointRef:
     labels: dict[str, str]
     seed: int
     run_id: str
+    #: The run with the same seed and the standard backoff, over which gains are.
+    baseline: str | None = None
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,19 @@ fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
             }
         }
     }
+    // ABE's readings are refused alone.
+    if entry.options.iter().any(|opt| opt.name == "abe") {
+        for (reading, further) in [("rfc8511", false), ("freebsd", false), ("freebsd", true)] {
+            for beta in [0.001, 0.8, 0.999] {
+                let mut options = defaults(entry.options);
+                options.set("beta_ecn", Value::Float(beta));
+                options.set("abe", Value::Word(reading));
+                options.set("abe_frlossreduce", Value::Bool(further));
+                assert_eq!((entry.finish)(&mut options), Ok(()));
+                variants.push(options);
+            }
+        }
+    }
     variants
 }
 

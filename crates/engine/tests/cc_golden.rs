@@ -139,3 +139,42 @@ fn rounds() {
     }
     insta::assert_snapshot!("window_after_each_round", table);
 }
+
+/// Prague, ACK by ACK, at 20 ms: half of the window is to go on the first mark (alpha is
+/// 1), by a segment with each ACK; unmarked segments go on adding. The next mark is another
+/// CWR, for what is left of alpha.
+#[test]
+fn prague_by_acks() {
+    let set: &[(&str, Value)] = &[];
+    let mut hosts = hosts(&[("prague", "prague", set, Growth::Segments)]);
+    let host = &mut hosts[0];
+    let mut table = String::from("ack mark state cwnd ssthresh  alpha  window\n");
+    let mut gauges = Vec::new();
+    for n in 1..=60 {
+        host.wait(Time::from_ms(1));
+        let mark = matches!(n, 3 | 4 | 40);
+        if mark {
+            host.ack_ece(1);
+        } else {
+            host.ack(1);
+        }
+        gauges.clear();
+        host.cc.gauges(&host.conn, &mut gauges);
+        writeln!(
+            table,
+            "{n:>3} {:>4} {:>5} {:>4} {:>8} {:.4} {:>7.4}",
+            if mark { "*" } else { "" },
+            if host.conn.ca_state == CaState::Cwr {
+                "cwr"
+            } else {
+                ""
+            },
+            host.conn.cwnd,
+            host.conn.ssthresh,
+            gauges[0],
+            gauges[1],
+        )
+        .expect("a string");
+    }
+    insta::assert_snapshot!("prague_ack_by_ack", table);
+}

@@ -159,6 +159,16 @@ impl Scenario {
             .collect()
     }
 
+    /// What is allowed but unusual, a line each.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.inner
+            .warnings
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
     /// Runs a point in the simulator and stores its folder; other Python threads
     /// run meanwhile. Raises `ValueError` for a scenario that was loaded for
     /// another engine, `Cancelled` when `control` is cancelled, `EnginePanic` when the
@@ -263,6 +273,15 @@ impl Point {
     #[getter]
     fn run_id(&self) -> &str {
         &self.point().run_id
+    }
+
+    /// Identity of the run with the same seed in which every flow has its
+    /// standard backoff, if the sweep has one.
+    #[getter]
+    fn baseline(&self) -> Option<&str> {
+        let points = &self.scenario.points;
+        let baseline = points.get(self.point().baseline?)?;
+        Some(&baseline.run_id)
     }
 
     /// The point with every default filled in, in base units, as JSON.

@@ -2,16 +2,21 @@
 //! point. Whether an assertion holds is seen after the run (`tailback.assertions`).
 
 use crate::diagnostic::Problem;
-use crate::keys::{ASSERT, KeyKind, METRICS, Scope};
+use crate::keys::{ASSERT, GAIN, KeyKind, METRICS, Scope};
 use crate::read::{Bdp, Fields, Reader};
 use crate::tree::{Node, shorten};
-use crate::{Assert, Run};
+use crate::{Assert, Run, abe};
 
 /// The most assertions.
 const MAX_ASSERTS: usize = 1000;
 
 /// Reads `[[assert]]` and checks it against every point.
-pub(crate) fn read(root: &Node, runs: &[Run], reader: &mut Reader<'_>) -> Vec<Assert> {
+pub(crate) fn read(
+    root: &Node,
+    runs: &[Run],
+    baselines: &[Option<usize>],
+    reader: &mut Reader<'_>,
+) -> Vec<Assert> {
     let list = root.table().and_then(|table| table.item("assert"));
     let Some(item) = list else { return Vec::new() };
     let Some(nodes) = item.node.array() else {
@@ -58,6 +63,13 @@ pub(crate) fn read(root: &Node, runs: &[Run], reader: &mut Reader<'_>) -> Vec<As
         let Some(metric) = metric else { continue };
         check_scope(reader, &fields, &metric, flow.as_deref(), link.as_deref());
         check_subject(reader, &fields, flow.as_deref(), link.as_deref(), runs);
+        if metric == GAIN && baselines.iter().any(Option::is_none) {
+            let problem = Problem::new(
+                fields.span_of("metric"),
+                format!("there is no baseline for \"{GAIN}\""),
+            );
+            reader.problem(problem.expected(abe::BASELINE).global());
+        }
         asserts.push(Assert {
             metric,
             flow,

@@ -14,6 +14,7 @@ use tailback_engine::units::{Bytes, Rate, Time};
 use tailback_engine::{aqm, traffic};
 
 use crate::EngineKind;
+use crate::abe;
 use crate::diagnostic::{Problem, listed};
 use crate::keys::{self, KeyKind, ROOT, Registry};
 use crate::memory;
@@ -629,6 +630,9 @@ fn ecn_of(
             .expected("ecn = true, or no ecn key"),
         );
     }
+    if choice.right {
+        check_abe(reader, fields, &choice.algorithm, ecn, at);
+    }
     // ESCE has become a bit of the counter of Accurate ECN.
     let accurate = need == EcnNeed::Accurate || tcp.ecn_feedback == EcnFeedback::AccEcn;
     let sce =
@@ -643,6 +647,40 @@ fn ecn_of(
         );
     }
     ecn
+}
+
+/// A factor for ECN-Echo (ABE, RFC 8511) needs ECN, and is meant to be the gentler one.
+fn check_abe(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    algorithm: &Algorithm,
+    ecn: bool,
+    at: Span,
+) {
+    let Some((name, loss, marks)) = abe::factors(algorithm) else {
+        return;
+    };
+    if !ecn {
+        reader.problem(
+            Problem::new(
+                at,
+                format!("beta_ecn of {name} answers CE marks, which a flow without ECN never gets"),
+            )
+            .expected("ecn = true, or no beta_ecn"),
+        );
+    } else if marks < loss {
+        let cc = fields.item("cc").and_then(|item| item.node.table());
+        let span = cc
+            .and_then(|cc| cc.item("beta_ecn"))
+            .map_or(fields.span_of("cc"), |item| item.node.span);
+        let message = format!(
+            "beta_ecn = {marks} of {name} is below beta = {loss}: a mark costs more than a loss"
+        );
+        let usual = "beta_ecn of at least beta, as RFC 8511 has it";
+        reader
+            .warnings
+            .push(Problem::new(span, message).expected(usual));
+    }
 }
 
 /// The connections of a source that has some; `options` are those of its kind.

@@ -715,10 +715,14 @@ pub enum Scope {
     Run,
 }
 
+/// Throughput over that with the standard backoff: a metric of several points.
+pub(crate) const GAIN: &str = "throughput_gain";
+
 /// The metrics an assertion may name, with what they are measured on: the
 /// fields of the summary, inner ones with a dot.
 pub const METRICS: &[(&str, Scope)] = &[
     ("throughput_mbit", Scope::Flow),
+    (GAIN, Scope::Flow),
     ("rtt_ms.mean", Scope::Flow),
     ("rtt_ms.p50", Scope::Flow),
     ("rtt_ms.p99", Scope::Flow),

@@ -5,6 +5,7 @@
 //! place. There is no I/O here: who calls reads the file, and hands
 //! [`Request::loader`] what reads a trace beside it.
 
+mod abe;
 mod asserts;
 mod build;
 mod canonical;
@@ -152,6 +153,8 @@ pub struct Scenario {
     pub points: Vec<Point>,
     /// What must hold.
     pub asserts: Vec<Assert>,
+    /// What is allowed but unusual.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// An axis of a sweep: one key, or several that advance together.
@@ -186,6 +189,10 @@ pub struct Point {
     pub run_id: String,
     /// JSON: everything but the seed, with defaults filled in, base units and sorted keys.
     pub canonical: String,
+    /// The point with the same seed in which every flow has its standard
+    /// backoff, by its place in the sweep: what gains are over. `None` if no
+    /// flow has a backoff of its own for ECN-Echo, or there is no such point.
+    pub baseline: Option<usize>,
     /// What the engine is given.
     pub plan: Plan,
 }
@@ -376,14 +383,15 @@ fn expand(
     }
     let sound = problems.is_empty();
     let runs = runs(&root, &sweep, &mut reader, request.judge, sound);
-    let asserts = asserts::read(&root, &runs, &mut reader);
+    let baselines = abe::baselines(&runs);
+    let asserts = asserts::read(&root, &runs, &baselines, &mut reader);
     problems.append(&mut reader.problems);
     if !sound || !problems.is_empty() {
         return Err(problems);
     }
     let axes = axes(&sweep, &runs);
     let mut points = Vec::with_capacity(runs.len() * sweep.seeds as usize);
-    for run in runs {
+    for (run, baseline) in runs.into_iter().zip(baselines) {
         let canonical = canonical::canonical(&run.plan);
         for k in 0..sweep.seeds {
             let seed = run.plan.seed + k;
@@ -393,6 +401,7 @@ fn expand(
                 seed,
                 run_id: canonical::run_id(&canonical, seed, request.version()),
                 canonical: canonical.clone(),
+                baseline: baseline.map(|run| run * sweep.seeds as usize + k as usize),
                 plan: Plan {
                     seed,
                     ..run.plan.clone()
@@ -410,6 +419,7 @@ fn expand(
         axes,
         points,
         asserts,
+        warnings: render(std::mem::take(&mut reader.warnings), sources),
     })
 }
 

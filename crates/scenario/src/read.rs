@@ -50,6 +50,8 @@ pub(crate) enum Bdp {
 /// Reads values and collects what is wrong.
 pub(crate) struct Reader<'a> {
     pub problems: Vec<Problem>,
+    /// What is allowed but unusual.
+    pub warnings: Vec<Problem>,
     /// Values of a sweep: the places whose numbers label the points.
     pub watched: HashSet<Span>,
     /// The watched ones that were read as numbers, base units.
@@ -240,6 +242,7 @@ impl<'a> Reader<'a> {
     pub fn new(load: &'a Loader<'a>, memory: Option<u64>, engine: EngineKind) -> Reader<'a> {
         Reader {
             problems: Vec::new(),
+            warnings: Vec::new(),
             watched: HashSet::new(),
             resolved: HashMap::new(),
             memory,

@@ -281,7 +281,7 @@ rtt = inf
         f.toml:16:12: wrong value "0s" for "interval"; expected a time of at least 1us
         f.toml:17:10: wrong value "all" for "series"; expected one of interval, changes, acks, off, or true or false
         f.toml:18:11: wrong value 1 for "packets"; expected true or false
-        f.toml:20:30: wrong value nan for "beta"; expected a number from 0.01 to 0.99
+        f.toml:20:30: wrong value nan for "beta"; expected a number from 0.001 to 0.999
         f.toml:21:9: wrong value "0b" for "bytes"; expected a size greater than 0
         f.toml:22:9: wrong value 0 for "count"; expected a whole number of at least 1
         f.toml:23:7: wrong value 1 for "ecn"; expected true or false
@@ -898,7 +898,7 @@ min = "1"
 min = inf
 "#,
         r#"
-        f.toml:12:10: unknown metric "utilization"; expected one of throughput_mbit, rtt_ms.mean, rtt_ms.p50, rtt_ms.p99, srtt_ms_mean, retransmits, timeouts, completion_s, drops, marks, sce_marks, delay_ms.mean, delay_ms.p1, delay_ms.p25, delay_ms.p50, delay_ms.p75, delay_ms.p99, delay_ms.max, packets, utilisation, occupancy_bytes_mean, jain, throughput_ratio; did you mean "utilisation"?
+        f.toml:12:10: unknown metric "utilization"; expected one of throughput_mbit, throughput_gain, rtt_ms.mean, rtt_ms.p50, rtt_ms.p99, srtt_ms_mean, retransmits, timeouts, completion_s, drops, marks, sce_marks, delay_ms.mean, delay_ms.p1, delay_ms.p25, delay_ms.p50, delay_ms.p75, delay_ms.p99, delay_ms.max, packets, utilisation, occupancy_bytes_mean, jain, throughput_ratio; did you mean "utilisation"?
         f.toml:16:8: "delay_ms.p99" is not measured on a flow
         f.toml:20:8: there is no flow named "cubicc"; did you mean "cubic"?
         f.toml:22:7: wrong value 3 for "max"; expected a number of at least min, 5
@@ -1128,6 +1128,7 @@ count = 3
 route = ["up"]
 [[flows]]
 cc = { name = "reno", beta_ecn = 0.8 }
+ecn = true
 route = ["up", "far"]
 rtt = "30ms"
 tcp.mss = 1200
@@ -1163,18 +1164,18 @@ route = ["up"]
         f.toml:21:1: no name
         f.toml:21:1: no stop
         f.toml:22:34: no cc.beta_ecn
-        f.toml:24:7: no rtt
-        f.toml:25:11: no tcp.mss
-        f.toml:26:1: no name
-        f.toml:26:1: no stop
-        f.toml:27:6: no cc.beta_ecn
-        f.toml:27:23: reno has no option "bta"; expected one of {options of reno}; did you mean "beta"?
-        f.toml:29:1: no traffic
-        f.toml:35:8: no traffic
-        f.toml:38:15: no rtt
-        f.toml:38:23: no rtt
-        f.toml:39:22: far
-        f.toml:39:31: far
+        f.toml:25:7: no rtt
+        f.toml:26:11: no tcp.mss
+        f.toml:27:1: no name
+        f.toml:27:1: no stop
+        f.toml:28:6: no cc.beta_ecn
+        f.toml:28:23: reno has no option "bta"; expected one of {options of reno}; did you mean "beta"?
+        f.toml:30:1: no traffic
+        f.toml:36:8: no traffic
+        f.toml:39:15: no rtt
+        f.toml:39:23: no rtt
+        f.toml:40:22: far
+        f.toml:40:31: far
         "#,
     );
 }
@@ -1217,6 +1218,82 @@ fn schedules() {
         &format!("{{ marks = [{}] }}", many.join(",")),
         "f.toml:4:22: 100001 packet numbers in \"marks\"; expected at most 100000",
     );
+}
+
+#[test]
+fn a_factor_for_marks() {
+    let flow = |more: &str| {
+        format!(
+            "duration = \"60s\"\n[bottleneck]\nrate = \"100Mbit\"\n[[flows]]\nname = \"abe\"\n{more}\n"
+        )
+    };
+    // Out of (0, 1).
+    check(
+        &flow("ecn = true\ncc = { name = \"reno\", beta = 1, beta_ecn = 0 }"),
+        r#"
+        f.toml:7:30: wrong value 1 for "beta"; expected a number from 0.001 to 0.999
+        f.toml:7:44: wrong value 0 for "beta_ecn"; expected a number from 0.001 to 0.999
+        "#,
+    );
+    // Without ECN, as it stands, set, and swept.
+    let message = "beta_ecn of reno answers CE marks, which a flow without ECN never gets; expected ecn = true, or no beta_ecn";
+    check(
+        &flow("cc = { name = \"reno\", beta_ecn = 0.8 }"),
+        &format!("f.toml:4:1: {message}"),
+    );
+    check(
+        &flow("cc = { name = \"reno\", beta_ecn = 0.8 }\necn = false"),
+        &format!("f.toml:7:7: {message}"),
+    );
+    check_with(
+        flow("ecn = true\ncc = { name = \"reno\", beta_ecn = 0.8 }").as_bytes(),
+        &[("flows.abe.ecn", "false")],
+        None,
+        &format!("--set flows.abe.ecn=false:1:15: {message}"),
+    );
+    check(
+        &flow("cc = { name = \"reno\" }\n[sweep]\n\"flows.abe.cc.beta_ecn\" = [0.5, 0.7, 0.8]"),
+        &format!("f.toml:4:1: {message}"),
+    );
+    check(
+        &flow(
+            "ecn = true\ncc = { name = \"reno\", beta_ecn = 0.8 }\n[sweep]\n\"flows.abe.ecn\" = [true, false]",
+        ),
+        &format!("f.toml:9:26: {message}"),
+    );
+}
+
+#[test]
+fn gains_need_a_baseline() {
+    let sweep = |values: &str| {
+        format!(
+            "duration = \"60s\"\n[bottleneck]\nrate = \"100Mbit\"\n[[flows]]\nname = \"abe\"\necn = true\ncc = {{ name = \"reno\" }}\n[[assert]]\nmetric = \"throughput_gain\"\nmin = 1\n[sweep]\n\"path.rtt\" = [\"10ms\", \"20ms\"]\n\"flows.abe.cc.beta_ecn\" = {values}\nseeds = 2\n"
+        )
+    };
+    check(
+        &sweep("[0.7, 0.8]"),
+        r#"f.toml:9:10: there is no baseline for "throughput_gain"; expected for every point another that differs in beta_ecn only and has the standard backoff: a sweep over beta_ecn with a value equal to beta"#,
+    );
+    let made = load(sweep("[0.8, 0.5]").as_bytes(), "f.toml", &[], None).expect("it is right");
+    let baselines: Vec<_> = made.points.iter().map(|point| point.baseline).collect();
+    // Of each RTT the second factor, seed by seed.
+    let expected = [2, 3, 2, 3, 6, 7, 6, 7].map(Some);
+    assert_eq!(baselines, expected);
+}
+
+#[test]
+fn unusual_but_allowed() {
+    let text = "duration = \"60s\"\n[bottleneck]\nrate = \"100Mbit\"\n[[flows]]\necn = true\ncount = 3\ncc = { name = \"cubic\", beta_ecn = 0.6 }\n[sweep]\n\"path.rtt\" = [\"10ms\", \"20ms\"]\n";
+    let made = load(text.as_bytes(), "f.toml", &[], None).expect("it is allowed");
+    let warnings: Vec<String> = made.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        warnings,
+        [
+            "f.toml:7:35: beta_ecn = 0.6 of cubic is below beta = 0.7: a mark costs more than a loss; expected beta_ecn of at least beta, as RFC 8511 has it"
+        ]
+    );
+    let usual = load(text.replace("0.6", "0.7").as_bytes(), "f.toml", &[], None);
+    assert!(usual.expect("it is right").warnings.is_empty());
 }
 
 #[test]

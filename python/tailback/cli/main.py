@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
@@ -25,7 +26,7 @@ from tailback.cli.options import (
     seeds_option,
     set_option,
 )
-from tailback.errors import InputError, RunsFailed, TailbackError
+from tailback.errors import InputError, RunsFailed, ScenarioWarning, TailbackError
 from tailback.names import unknown
 
 if TYPE_CHECKING:
@@ -503,8 +504,27 @@ def _complain(message: str) -> None:
     click.echo(f"tailback: {message}", err=True)
 
 
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """What a scenario warns of concerns the user, not the line of Python that found it."""
+    if issubclass(category, ScenarioWarning):
+        _complain(f"warning: {message}")
+    else:
+        _show_python_warning(message, category, filename, lineno, file, line)
+
+
+_show_python_warning = warnings.showwarning
+
+
 def main() -> NoReturn:
     """Entry point of the command."""
+    warnings.showwarning = _show_warning
     try:
         status = cli(standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as shown:

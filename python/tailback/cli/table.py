@@ -287,11 +287,14 @@ def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
     table.add_column("quantity")
     for name in ("cells", "median error", "90 % below", "median rel.", "90 % below"):
         table.add_column(name, justify="right")
+    expected = [row for row in result.summary if "expected" in row]
     goals = any("goal" in row or "within" in row for row in result.summary)
     if goals:
         table.add_column("goal", justify="right")
         table.add_column("")
     for row in result.summary:
+        if row in expected:
+            continue
         table.add_row(
             row["quantity"],
             str(row["cells"]),
@@ -301,8 +304,25 @@ def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
             _percent(row["p90_rel_error"]),
             *(_goal(row) if goals else ()),
         )
-    print_table(table)
+    if len(expected) < len(result.summary):
+        print_table(table)
+    if expected:
+        _show_expectations(expected)
     console.print(f"report: {result.report_dir}", soft_wrap=True, highlight=False)
+
+
+def _show_expectations(rows: Sequence[Mapping[str, Any]]) -> None:
+    """What theory or the source lead one to expect, and whether it came out."""
+    table = Table(title="Expectations", title_justify="left", box=None, pad_edge=False)
+    for name in ("", "expected", "measured"):
+        table.add_column(name)
+    table.add_column("cells", justify="right")
+    table.add_column("")
+    for row in rows:
+        held = f"{row['held']}/{row['cells']}"
+        verdict = "holds" if row["holds"] else "does not"
+        table.add_row(row["title"], row["expected"], row["measured"], held, verdict)
+    print_table(table)
 
 
 def _over_seeds(

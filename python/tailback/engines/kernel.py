@@ -172,9 +172,12 @@ def _setting(variable: str, default: float) -> float:
 
 
 def _modules_of(canonical: Any) -> set[str]:
-    """The modules that a canonical point names."""
+    """The modules that a canonical point names, or needs: for ABE those of tailback's own."""
     if isinstance(canonical, dict):
         own = {canonical["module"]} if isinstance(canonical.get("module"), str) else set()
+        options = canonical.get("options")
+        if isinstance(options, dict) and "abe" in options and "beta_ecn" in options:
+            own.add(f"tcp_{canonical['name']}_abe")
         return own.union(*map(_modules_of, canonical.values()))
     if isinstance(canonical, list):
         return set().union(*map(_modules_of, canonical))

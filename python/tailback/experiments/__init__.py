@@ -16,6 +16,7 @@ from tailback.errors import InputError
 from tailback.names import unknown
 
 _MODULES = {
+    "abe-2017": "tailback.experiments.abe_2017",
     "dctcp-internet-2014": "tailback.experiments.dctcp_internet_2014",
     "dualpi2-2022": "tailback.experiments.dualpi2_2022",
     "sce-2019": "tailback.experiments.sce_2019",

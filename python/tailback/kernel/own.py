@@ -1,6 +1,7 @@
 """What a kit has of tailback's own.
 
-Seeded random numbers, the program that starts it, and the schedule of marks and losses.
+Seeded random numbers, the program that starts it, the schedule of marks and losses, and Reno and
+CUBIC with a factor of their own for marks (ABE), which Linux has not.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ PROGRAMS = {
     kit.LAUNCHER: ("launch.c", []),
 }
 """What is compiled for this machine: file, its source beside this file, flags."""
-MODULES = (kit.SCHEDULE,)
+MODULES = (kit.SCHEDULE, "tcp_cubic_abe", "tcp_reno_abe")
 """Folders beside this file with modules, by name."""
 
 

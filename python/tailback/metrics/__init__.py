@@ -12,6 +12,7 @@ from tailback.metrics import (
     completion,
     delay,
     events,
+    gain,
     jain,
     occupancy,
     ratio,
@@ -26,6 +27,7 @@ from tailback.metrics.statistics import Estimate, estimate
 
 _MODULES = (
     throughput,
+    gain,
     rtt,
     delay,
     utilisation,

@@ -1,5 +1,5 @@
 //! CUBIC (RFC 9438), as Linux 7.3 `tcp_cubic.c` has it, in its fixed-point
-//! arithmetic; ABE (RFC 8511) as an option.
+//! arithmetic; ABE (RFC 8511; see `abe`) as an option.
 //!
 //! Units inside: windows in segments; `K` and epochs in 1/1024 s once they
 //! enter the cubic function; clocks in jiffies of 1 ms (HZ 1000); delays in us.
@@ -17,12 +17,16 @@
 //!   (section 4.9).
 //! - Slow start ends by HyStart (its ACK trains and delays), not HyStart++.
 //!
+//! With ABE `beta_ecn` stands for beta in fast convergence too, when ECN-Echo
+//! caused the reduction (RFC 8511 does not speak of it); the growth of the
+//! Reno-friendly window keeps the alpha of `beta`.
+//!
 //! Deviation from Linux: products that wrap there (epochs beyond some 350 s,
 //! windows beyond 2^22) saturate.
 
-use super::reno::betas;
+use super::abe::{self, Backoff};
 use super::{Build, CaState, CongestionControl, CwndEvent};
-use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
+use crate::registry::{Entry, Kernel, Kind, Opt};
 use crate::tcp::conn::Conn;
 use crate::units::Time;
 
@@ -51,26 +55,15 @@ pub const ENTRY: Entry<Build> = Entry {
     doc: "Window as a cubic function of the time since the last reduction; Linux's default.",
     follows: "RFC 9438; Linux 7.3 tcp_cubic.c",
     options: &[
-        Opt {
-            name: "beta",
-            doc: "Factor of the window after a loss, rounded to 1/1024 as in Linux.",
-            kind: Kind::Float {
-                min: 0.01,
-                max: 0.99,
-            },
-            default: Some("0.7"),
-            tc: None,
-        },
-        Opt {
-            name: "beta_ecn",
-            doc: "Factor of the window after ECN-Echo (ABE, RFC 8511, has 0.85), also in fast convergence; default: beta.",
-            kind: Kind::Float {
-                min: 0.01,
-                max: 0.99,
-            },
-            default: None,
-            tc: None,
-        },
+        abe::beta(
+            "0.7",
+            "Factor of the window after a loss, rounded to 1/1024 as in Linux.",
+        ),
+        abe::beta_ecn(
+            "Factor of the window after ECN-Echo (ABE, RFC 8511, has 0.85), also in fast convergence; default: beta. Needs ecn = true on the flow.",
+        ),
+        abe::READING,
+        abe::FRLOSSREDUCE,
         Opt {
             name: "fast_convergence",
             doc: "Remember less than the window reached if it was below the last maximum (RFC 9438 section 4.7).",
@@ -108,16 +101,15 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Module("cubic"),
-    finish: no_finish,
+    finish: abe::finish,
     build: |options| {
-        let (beta, beta_ecn) = betas(options, BETA_SCALE);
         Box::new(Cubic {
             fast_convergence: options.bool("fast_convergence"),
             tcp_friendliness: options.bool("tcp_friendliness"),
             friendly_alpha_one: options.bool("friendly_alpha_one"),
             hystart: options.bool("hystart"),
             ack_delay: options.bool("hystart_ack_delay"),
-            ..Cubic::new(beta, beta_ecn)
+            ..Cubic::new(Backoff::of(options, BETA_SCALE))
         })
     },
 };
@@ -125,10 +117,8 @@ pub const ENTRY: Entry<Build> = Entry {
 /// The congestion control.
 #[derive(Debug)]
 pub struct Cubic {
-    /// Factor after a loss, 1/1024.
-    beta: u32,
-    /// Factor after ECN-Echo, 1/1024.
-    beta_ecn: u32,
+    /// Its factors, 1/1024.
+    backoff: Backoff,
     /// 8/alpha of the Reno-friendly window: eighths of a window to
     /// acknowledge per segment of increase.
     beta_scale: u32,
@@ -347,11 +337,11 @@ struct Friendly {
 }
 
 impl Cubic {
-    /// With these factors in 1/1024 and the rest as Linux has it.
-    pub(super) fn new(beta: u32, beta_ecn: u32) -> Cubic {
+    /// With these factors and the rest as Linux has it.
+    pub(super) fn new(backoff: Backoff) -> Cubic {
+        let beta = backoff.loss;
         Cubic {
-            beta,
-            beta_ecn,
+            backoff,
             beta_scale: 8 * (BETA_SCALE + beta) / 3 / (BETA_SCALE - beta),
             fast_convergence: true,
             tcp_friendliness: true,
@@ -443,24 +433,29 @@ impl CongestionControl for Cubic {
     }
 
     fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
-        // RFC 9438 section 4.6; RFC 8511 section 3 for ECN.
-        let beta = if conn.reducing_on_ecn {
-            self.beta_ecn
-        } else {
-            self.beta
-        };
-        let part =
-            |of: u32, scale: u32| (u64::from(conn.cwnd) * u64::from(of) / u64::from(scale)) as u32;
         self.cwnd_prior = conn.cwnd;
         self.epoch.start = None;
         // RFC 9438 section 4.7: release bandwidth while the maximum falls.
         self.epoch.last_max_cwnd = if self.fast_convergence && conn.cwnd < self.epoch.last_max_cwnd
         {
-            part(BETA_SCALE + beta, 2 * BETA_SCALE)
+            let kept = u64::from(BETA_SCALE + self.backoff.factor(conn));
+            (u64::from(conn.cwnd) * kept / u64::from(2 * BETA_SCALE)) as u32
         } else {
             conn.cwnd
         };
-        part(beta, BETA_SCALE).max(2)
+        self.backoff.ssthresh(conn)
+    }
+
+    fn owns_cwr(&self) -> bool {
+        self.backoff.owns_cwr()
+    }
+
+    fn cwr_begin(&mut self, conn: &mut Conn) {
+        self.backoff.cwr_begin(conn);
+    }
+
+    fn loss_in_cwr(&mut self, conn: &mut Conn) {
+        self.backoff.loss_in_cwr(conn);
     }
 
     fn cong_avoid(&mut self, conn: &mut Conn, mut acked: u32) {
@@ -550,7 +545,7 @@ mod tests {
 
     /// The same without the box, to look inside.
     fn cubic() -> Cubic {
-        Cubic::new(717, 717)
+        Cubic::new(Backoff::same(717, BETA_SCALE))
     }
 
     #[test]

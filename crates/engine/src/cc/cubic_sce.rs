@@ -13,6 +13,7 @@
 //! compared with the root; the window does not react to ESCE while it is being
 //! reduced; the rest of CUBIC is that of Linux 7.3.
 
+use super::abe::Backoff;
 use super::cubic::{Cubic, jiffies, jiffies_of, rise, ticks};
 use super::sce::UNIT_QUIRK;
 use super::{Ack, Build, CaState, CongestionControl, CwndEvent, Echo, EcnNeed};
@@ -56,7 +57,7 @@ pub const ENTRY: Entry<Build> = Entry {
         let fixed = |name| libm::round(options.float(name) * SCALE) as u32;
         let beta = fixed("beta");
         Box::new(CubicSce {
-            cubic: Cubic::new(beta, beta),
+            cubic: Cubic::new(Backoff::same(beta, 1024)),
             beta,
             beta_sce: fixed("beta_sce"),
             unit_quirk: options.int("unit_quirk"),

@@ -173,6 +173,10 @@ pub trait CongestionControl: Send {
     /// CWR has begun (only with `owns_cwr`); `conn.ssthresh` is set.
     fn cwr_begin(&mut self, _conn: &mut Conn) {}
 
+    /// A loss was found in CWR and fast recovery begins: nothing more is
+    /// reduced, unless this lowers `conn.ssthresh`.
+    fn loss_in_cwr(&mut self, _conn: &mut Conn) {}
+
     /// An ACK in CWR (only with `owns_cwr`); `grow` is what growth counts.
     fn cwr_ack(&mut self, _conn: &mut Conn, _ack: &Ack, _grow: u32) {}
 
@@ -213,6 +217,7 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &reno_sce::ENTRY,
 ];
 
+mod abe;
 pub mod bbr;
 pub mod bbr3;
 mod bbr_model;

@@ -244,6 +244,14 @@ impl Prague {
         self.scaling != Scaling::Off && !conn.in_slow_start() && self.round >= self.transition
     }
 
+    /// The window that a change is a share of, in 2^-20 segments: with its fraction, where
+    /// the module keeps one.
+    fn window(&self, conn: &Conn) -> u64 {
+        let whole = i64::from(conn.cwnd) << CWND_SHIFT;
+        let carry = if self.fraction { self.carry } else { 0 };
+        (whole + carry).max(0) as u64
+    }
+
     /// srtt in units of 2^7 us.
     fn rtt(conn: &Conn) -> u64 {
         (conn.srtt.ns() / 1000) >> RTT_SHIFT
@@ -309,7 +317,8 @@ impl Prague {
                     return self.rescale(conn);
                 }
             }
-            let cwnd = u64::from(conn.cwnd.max(1));
+            // The window to come, where it is still on the way down.
+            let cwnd = (self.window(conn).div_ceil(ONE as u64)).max(1);
             let increase = (u64::from(acked) * self.increase + (cwnd >> 1)) / cwnd;
             self.carry += increase.max(u64::from(acked)) as i64;
         }
@@ -390,7 +399,7 @@ impl Prague {
         }
         self.cwr_stamp = conn.now;
         let alpha = u128::from(self.upscaled_alpha >> self.shift_g);
-        let window = u128::from(conn.cwnd) << CWND_SHIFT;
+        let window = u128::from(self.window(conn));
         // Rounded to the nearest.
         self.carry -= ((alpha * window + (1 << self.bits)) >> (self.bits + 1)) as i64;
     }

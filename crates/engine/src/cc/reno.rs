@@ -1,13 +1,14 @@
-//! Reno (RFC 5681), as Linux 7.3 `tcp_cong.c` has it, with ABE (RFC 8511) as
-//! an option.
+//! Reno (RFC 5681), as Linux 7.3 `tcp_cong.c` has it, with ABE (RFC 8511; see
+//! `abe`) as an option.
 //!
 //! Deviations from the RFCs, as in Linux: the window counts segments; the
 //! reduction is from cwnd, not from FlightSize; growth is per acknowledged
 //! segment (an L of the whole ACK in RFC 3465's terms). Linux has the factors
 //! fixed at one half; any other is applied in millionths and rounded down.
 
+use super::abe::{self, Backoff};
 use super::{Build, CongestionControl};
-use crate::registry::{Entry, Kernel, Kind, Opt, Options, no_finish};
+use crate::registry::{Entry, Kernel};
 use crate::tcp::conn::Conn;
 
 /// The registry entry.
@@ -16,45 +17,21 @@ pub const ENTRY: Entry<Build> = Entry {
     doc: "Additive increase of one segment per RTT, multiplicative decrease by half.",
     follows: "RFC 5681; Linux 7.3 tcp_cong.c",
     options: &[
-        Opt {
-            name: "beta",
-            doc: "Factor of the window after a loss.",
-            kind: Kind::Float {
-                min: 0.01,
-                max: 0.99,
-            },
-            default: Some("0.5"),
-            tc: None,
-        },
-        Opt {
-            name: "beta_ecn",
-            doc: "Factor of the window after ECN-Echo (ABE, RFC 8511, has 0.8); default: beta.",
-            kind: Kind::Float {
-                min: 0.01,
-                max: 0.99,
-            },
-            default: None,
-            tc: None,
-        },
+        abe::beta("0.5", "Factor of the window after a loss."),
+        abe::beta_ecn(
+            "Factor of the window after ECN-Echo (ABE, RFC 8511, has 0.8); default: beta. Needs ecn = true on the flow.",
+        ),
+        abe::READING,
+        abe::FRLOSSREDUCE,
     ],
     kernel: Kernel::Module("reno"),
-    finish: no_finish,
+    finish: abe::finish,
     build: |options| {
-        let (loss, ecn) = betas(options, 1_000_000);
-        Box::new(Reno { loss, ecn })
+        Box::new(Reno {
+            backoff: Backoff::of(options, 1_000_000),
+        })
     },
 };
-
-/// The options `beta` and `beta_ecn` as integers of `scale`, the second the
-/// first where it is not set.
-pub(super) fn betas(options: &Options, scale: u32) -> (u32, u32) {
-    let fixed = |name| libm::round(options.float(name) * f64::from(scale)) as u32;
-    let loss = fixed("beta");
-    match options.get("beta_ecn") {
-        Some(_) => (loss, fixed("beta_ecn")),
-        None => (loss, loss),
-    }
-}
 
 /// Reno's growth, which DCTCP shares.
 #[inline]
@@ -76,26 +53,29 @@ pub(super) fn cong_avoid(conn: &mut Conn, mut acked: u32) {
 /// The congestion control: all of its state is the connection's.
 #[derive(Debug)]
 pub struct Reno {
-    /// Factor after a loss, millionths.
-    loss: u32,
-    /// Factor after ECN-Echo, millionths.
-    ecn: u32,
+    /// Its factors.
+    backoff: Backoff,
 }
 
 impl CongestionControl for Reno {
     fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
-        // RFC 5681 equation (4); RFC 8511 section 3 for ECN.
-        let beta = if conn.reducing_on_ecn {
-            self.ecn
-        } else {
-            self.loss
-        };
-        let cut = u64::from(conn.cwnd) * u64::from(beta) / 1_000_000;
-        (cut as u32).max(2)
+        self.backoff.ssthresh(conn)
     }
 
     fn cong_avoid(&mut self, conn: &mut Conn, acked: u32) {
         cong_avoid(conn, acked);
+    }
+
+    fn owns_cwr(&self) -> bool {
+        self.backoff.owns_cwr()
+    }
+
+    fn cwr_begin(&mut self, conn: &mut Conn) {
+        self.backoff.cwr_begin(conn);
+    }
+
+    fn loss_in_cwr(&mut self, conn: &mut Conn) {
+        self.backoff.loss_in_cwr(conn);
     }
 }
 

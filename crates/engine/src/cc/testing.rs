@@ -123,6 +123,8 @@ impl Host {
         }
         if self.conn.ca_state != CaState::Cwr {
             self.begin_reduction(false);
+        } else {
+            self.cc.loss_in_cwr(&mut self.conn);
         }
         self.cc.set_state(&mut self.conn, CaState::Recovery);
         self.conn.ca_state = CaState::Recovery;

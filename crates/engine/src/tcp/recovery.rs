@@ -140,6 +140,8 @@ impl Sender {
                 self.undo.prior_ssthresh = self.current_ssthresh();
             }
             self.begin_reduction(false);
+        } else if self.conn.ca_state == CaState::Cwr {
+            self.cc.loss_in_cwr(&mut self.conn);
         }
         self.set_ca_state(CaState::Recovery);
     }

@@ -84,6 +84,7 @@ pub(super) fn control(
             );
         }
     }
+    let mut own = None;
     let (name, parameters) = match &flow.cc {
         Algorithm::Kernel { name, args } => (name.clone(), args.clone()),
         Algorithm::Known { name, options } => {
@@ -100,6 +101,7 @@ pub(super) fn control(
                 return String::new();
             };
             let defaults = complete_defaults(entry);
+            own = abe(name, options);
             let parameters = match *name {
                 "reno" => reno(&at, options, &defaults, no),
                 "cubic" => cubic(&at, options, &defaults, no),
@@ -107,11 +109,25 @@ pub(super) fn control(
                 "bbr" | "bbr3" => bbr(&at, name, options, &defaults, no),
                 _ => plain(&at, options, &defaults, no),
             };
-            (module.to_owned(), parameters.join(" "))
+            let name = own.map_or(module, |own| own.0);
+            (name.to_owned(), parameters.join(" "))
         }
     };
-    modules.congestion_control(path, &name, flow.module.as_deref(), parameters, kit, no);
+    let stand_in = flow.module.as_deref().or(own.map(|own| own.1));
+    modules.congestion_control(path, &name, stand_in, parameters, kit, no);
     name
+}
+
+/// Linux answers ECN-Echo as it answers a loss; where a flow does not, a module
+/// of ours has the congestion control: its name there, and the module's.
+fn abe(name: &str, options: &Options) -> Option<(&'static str, &'static str)> {
+    let beta_ecn = options.get("beta_ecn")?;
+    match name {
+        _ if options.get("beta") == Some(beta_ecn) => None,
+        "reno" => Some(("reno_abe", "tcp_reno_abe")),
+        "cubic" => Some(("cubic_abe", "tcp_cubic_abe")),
+        _ => None,
+    }
 }
 
 /// Refuses every option that is not as in `defaults`, but for `mapped`.
@@ -162,23 +178,16 @@ fn bbr(
     Vec::new()
 }
 
-/// `beta_ecn` is the same as `beta` in every congestion control of Linux.
-fn one_beta(path: &str, options: &Options, name: &str, no: &mut Refusals) {
-    if let Some(ecn) = options.get("beta_ecn")
-        && Some(ecn) != options.get("beta")
-    {
-        no.add(
-            &format!("{path}.beta_ecn"),
-            format!("{name} of Linux responds to ECN-Echo as to a loss"),
-            "no beta_ecn (ABE is in the simulator only)",
-        );
-    }
+/// The parameter of a module of ours, in parts of one.
+fn beta_ecn(name: &str, options: &Options, one: f64) -> Option<String> {
+    abe(name, options)?;
+    let part = (options.float("beta_ecn") * one).round();
+    Some(format!("beta_ecn={part}"))
 }
 
 fn reno(path: &str, options: &Options, defaults: &Options, no: &mut Refusals) -> Vec<String> {
-    one_beta(path, options, "reno", no);
     same(path, options, defaults, &["beta_ecn"], "reno", no);
-    Vec::new()
+    beta_ecn("reno", options, 1e6).into_iter().collect()
 }
 
 fn cubic(path: &str, options: &Options, defaults: &Options, no: &mut Refusals) -> Vec<String> {
@@ -189,9 +198,8 @@ fn cubic(path: &str, options: &Options, defaults: &Options, no: &mut Refusals) -
         "tcp_friendliness",
         "hystart",
     ];
-    one_beta(path, options, "cubic", no);
     same(path, options, defaults, &mapped, "cubic", no);
-    let mut parameters = Vec::new();
+    let mut parameters: Vec<String> = beta_ecn("cubic", options, 1024.0).into_iter().collect();
     if options.get("beta") != defaults.get("beta") {
         // In 1/1024, as in the module.
         parameters.push(format!("beta={}", (options.float("beta") * 1024.0).round()));

@@ -452,6 +452,92 @@ fn texts_of_options_are_read_back() {
     assert!(checked > 50, "{checked}");
 }
 
+/// Requests over the simple plan's link.
+fn web(name: &str) -> TrafficPlan {
+    let entry = find(traffic::ENTRIES, "web").unwrap();
+    let server = flow(name, "cubic", MS(20), &[]);
+    TrafficPlan {
+        kind: entry.name,
+        options: complete_defaults(entry),
+        connections: Some(Box::new(ConnectionsPlan {
+            cc: server.cc,
+            module: None,
+            ecn: false,
+            back: vec![],
+            tcp: server.tcp,
+            limit: 20,
+        })),
+        ..cbr(name)
+    }
+}
+
+/// Each client has a port of its own, behind those of flows and sources, and a
+/// source's connections are on the hosts of flows that have the same stack.
+#[test]
+fn clients_have_ports_behind_all_others() {
+    let mut plan = simple();
+    plan.traffic = vec![cbr("c"), web("a"), web("b")];
+    let connections = plan.traffic[2].connections.as_mut().unwrap();
+    connections.ecn = true;
+    connections.limit = 3;
+    let job = map(&plan, &kit()).unwrap_or_else(|no| panic!("{no:#?}"));
+    assert_eq!(job.flows[0].port, 5001);
+    let ports: Vec<u16> = job.sources.iter().map(|s| s.port).collect();
+    assert_eq!(ports, [5002, 5003, 5004]);
+    let of = |source: usize| job.sources[source].connections.as_ref();
+    assert!(of(0).is_none());
+    let (a, b) = (of(1).unwrap(), of(2).unwrap());
+    assert_eq!((a.first_port, a.limit), (5005, 20));
+    assert_eq!((b.first_port, b.limit), (5025, 3));
+    assert_eq!((a.flow.port, b.flow.port), (5003, 5004));
+    assert_eq!(
+        (a.rate_bit, a.rtt_ns, a.most_bytes),
+        (100_000_000, 20_000_000, 1_000_000)
+    );
+    assert_eq!(a.flow.kernel_cc, "cubic");
+    // The simulator numbers packets in the same way.
+    assert_eq!(job.owners(), plan.owners());
+    assert_eq!(job.owners().len(), 4 + 20 + 3);
+    assert_eq!(job.owners()[..5], [0, 1, 2, 3, 2]);
+    // ECN is a switch of the hosts.
+    assert_eq!(job.sources[1].sender, job.flows[0].sender);
+    assert_ne!(job.sources[2].sender, job.flows[0].sender);
+}
+
+#[test]
+fn connections_are_refused_as_flows_are() {
+    let path = |change: fn(&mut ConnectionsPlan)| {
+        refused(|plan| {
+            let mut source = web("w");
+            change(source.connections.as_mut().unwrap());
+            plan.traffic.push(source);
+        })
+    };
+    assert_eq!(path(|_| {}), [""; 0]);
+    assert_eq!(path(|c| c.tcp.header = 40), ["traffic[0].tcp.header"]);
+    assert_eq!(
+        path(|c| c.tcp.growth = Growth::Acks),
+        ["traffic[0].tcp.growth"]
+    );
+    assert_eq!(path(|c| c.limit = 5000), ["traffic[0].limit"]);
+    assert_eq!(path(|c| c.back = vec![0, 0]), ["traffic[0].back"]);
+    let reno_sce = |c: &mut ConnectionsPlan| {
+        c.cc = flow("f", "reno-sce", MS(20), &[]).cc;
+        c.ecn = true;
+    };
+    assert_eq!(path(reno_sce), ["traffic[0].cc"]);
+    // A port for each.
+    let many = refused(|plan| plan.traffic = (0..60).map(|i| web(&format!("w{i}"))).collect());
+    assert_eq!(many, [""; 0]);
+    let many = refused(|plan| {
+        plan.traffic = (0..60).map(|i| web(&format!("w{i}"))).collect();
+        for source in &mut plan.traffic {
+            source.connections.as_mut().unwrap().limit = 1000;
+        }
+    });
+    assert_eq!(many, ["flows"]);
+}
+
 /// Paths of what is refused after a change of the simple plan.
 fn refused(change: impl FnOnce(&mut Plan)) -> Vec<String> {
     let mut plan = simple();
@@ -726,13 +812,26 @@ fn refusals_name_their_place() {
             "flows[0].cc.beta",
             Box::new(|p| p.flows[0] = controlled("reno", &[("beta", Value::Float(0.7))])),
         ),
+        // The module is ours, and this kit has it not.
         (
-            "flows[0].cc.beta_ecn",
+            "flows[0].cc.module",
             Box::new(|p| p.flows[0] = controlled("reno", &[("beta_ecn", Value::Float(0.8))])),
         ),
         (
-            "flows[0].cc.beta_ecn",
+            "flows[0].cc.module",
             Box::new(|p| p.flows[0] = controlled("cubic", &[("beta_ecn", Value::Float(0.85))])),
+        ),
+        (
+            "flows[0].cc.abe",
+            Box::new(|p| {
+                p.flows[0] = controlled(
+                    "reno",
+                    &[
+                        ("abe", Value::Word("rfc8511")),
+                        ("beta_ecn", Value::Float(0.5)),
+                    ],
+                );
+            }),
         ),
         (
             "flows[0].cc.friendly_alpha_one",
@@ -857,4 +956,39 @@ fn options_of_dctcp_are_parameters() {
         job.modules.last().unwrap().parameters,
         "dctcp_shift_g=8 dctcp_alpha_on_init=0"
     );
+}
+
+#[test]
+fn a_factor_for_marks_is_a_module_of_ours() {
+    let of = |cc: &str, set: &[(&'static str, Value)]| {
+        let mut plan = simple();
+        plan.flows[0] = controlled(cc, set);
+        let mut kit = kit();
+        for name in ["tcp_reno_abe", "tcp_cubic_abe"] {
+            let path = format!("/extra/{name}/{name}.ko");
+            kit.extra.insert(name.to_owned(), vec![path]);
+        }
+        let job = map(&plan, &kit).expect("the kit has it");
+        let module = job
+            .modules
+            .last()
+            .map(|m| (m.path.clone(), m.parameters.clone()));
+        (job.flows[0].kernel_cc.clone(), module)
+    };
+    let (name, module) = of("reno", &[("beta_ecn", Value::Float(0.85))]);
+    assert_eq!(name, "reno_abe");
+    let (path, parameters) = module.expect("a module");
+    assert_eq!(path, "/extra/tcp_reno_abe/tcp_reno_abe.ko");
+    assert_eq!(parameters, "beta_ecn=850000");
+    let set = [
+        ("beta_ecn", Value::Float(0.85)),
+        ("hystart", Value::Bool(false)),
+    ];
+    let (name, module) = of("cubic", &set);
+    assert_eq!(name, "cubic_abe");
+    assert_eq!(module.expect("a module").1, "beta_ecn=870 hystart=0");
+    // The standard backoff is Linux's own.
+    let (name, module) = of("cubic", &[("beta_ecn", Value::Float(0.7))]);
+    assert_eq!(name, "cubic");
+    assert_eq!(module.expect("a module").0, "/modules/tcp_cubic.ko");
 }

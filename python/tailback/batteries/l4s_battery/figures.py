@@ -213,6 +213,7 @@ class Panels:
         self.points = gathered.of(part)
         self.row, self.x, self.xs, self.x_title = _AXES[axes]
         self.prefix, self.title, self.facts = prefix, title, facts
+        self.over = axes == "overload"
         self.height = {"equal": 110, "mixed": 120, "overload": 120}[axes]
 
     def _figure(
@@ -262,7 +263,9 @@ class Panels:
         return self._figure(
             "utilisation",
             "Utilisation",
-            Look("utilisation, %", ""),
+            Look("utilisation, %", "", "log", floor=0.01)
+            if self.over
+            else Look("utilisation, %", ""),
             _utilisation,
             flags,
             {"all": "#52606d", **CLASSES, "UDP": GREEN},
@@ -300,7 +303,8 @@ class Panels:
         return self._figure(
             "rate",
             "Rate per flow",
-            Look("Mbit/s", ""),
+            # Beside UDP little is left.
+            Look("Mbit/s", "", "log", floor=0.01) if self.over else Look("Mbit/s", ""),
             _of_classes("rate_mbit"),
             _class_flags(self.gathered, "rate_mbit.mean"),
             CLASSES,

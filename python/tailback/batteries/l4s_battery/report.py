@@ -156,8 +156,12 @@ def _by_quantity(made: BatteryComparison, variant: Variant, facts: Facts) -> Tab
             groups.setdefault(key, {}).setdefault(str(cell.params["part"]), []).append(d)
             if not cell.nothing:
                 shown.add(key)
+    # In the order of the battery, whatever is missing at the first points.
+    order = {name.split(".", 1)[1]: i for i, name in enumerate(made.battery.metrics)}
     rows: list[list[Value]] = []
-    for (quantity, name), by_part in groups.items():
+    for (quantity, name), by_part in sorted(
+        groups.items(), key=lambda item: order.get(item[0][0], len(order))
+    ):
         if (quantity, name) not in shown:
             continue
         row: list[Value] = [quantity, name]

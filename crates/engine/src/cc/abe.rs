@@ -1,0 +1,341 @@
+//! The factors of Reno and CUBIC, and ABE (RFC 8511): one of its own for
+//! ECN-Echo.
+//!
+//! With `beta_ecn` alone (`abe = "linux"`) Linux's machinery answers ECN-Echo,
+//! with another factor. What stays Linux's: the reduction is from cwnd, and PRR
+//! spreads it over a round trip. The rest RFC 8511 section 3 has as well: the
+//! response comes once per RTT (CWR lasts until what was sent before it is
+//! acknowledged), a loss found meanwhile is repaired without a further
+//! reduction, a loss otherwise has its own factor, and ssthresh stays at two
+//! segments or more.
+//!
+//! `abe = "rfc8511"` reduces from FlightSize on ECN-Echo (what is sent and not
+//! acknowledged by the ACK that brings it); losses stay as they were.
+//!
+//! `abe = "freebsd"` is what FreeBSD 14 has in `cc_newreno.c`: from cwnd, in
+//! whole percent, down to whole segments; the window is ssthresh at once
+//! instead of by PRR, and does not grow until the RTT is over. With
+//! `abe_frlossreduce` (its sysctl `net.inet.tcp.cc.abe_frlossreduce`, off by
+//! default) a loss that is found meanwhile lowers ssthresh from what ECN-Echo
+//! left to what the loss alone would have. FreeBSD's CUBIC has no ABE: there
+//! it is the rule of its NewReno.
+
+use crate::registry::{Kind, Opt, OptionError, Options};
+use crate::tcp::conn::Conn;
+
+/// Least and largest factor.
+const RANGE: Kind = Kind::Float {
+    min: 0.001,
+    max: 0.999,
+};
+
+/// The option `beta`.
+pub const fn beta(default: &'static str, doc: &'static str) -> Opt {
+    Opt {
+        name: "beta",
+        doc,
+        kind: RANGE,
+        default: Some(default),
+        tc: None,
+    }
+}
+
+/// The option `beta_ecn`.
+pub const fn beta_ecn(doc: &'static str) -> Opt {
+    Opt {
+        name: "beta_ecn",
+        doc,
+        kind: RANGE,
+        default: None,
+        tc: None,
+    }
+}
+
+/// The option `abe`.
+pub const READING: Opt = Opt {
+    name: "abe",
+    doc: "How beta_ecn is applied: as Linux applies its factor (from cwnd, by PRR), as RFC 8511 has it (from FlightSize), or as FreeBSD does (from cwnd in whole percent, at once).",
+    kind: Kind::Word(&["linux", "rfc8511", "freebsd"]),
+    default: Some("linux"),
+    tc: None,
+};
+
+/// The option `abe_frlossreduce`.
+pub const FRLOSSREDUCE: Opt = Opt {
+    name: "abe_frlossreduce",
+    doc: "Whether a loss found in the RTT after ECN-Echo takes ssthresh further down, to beta of the window before (FreeBSD's sysctl; only with abe = \"freebsd\").",
+    kind: Kind::Bool,
+    default: Some("false"),
+    tc: None,
+};
+
+/// Combinations that make no sense.
+pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
+    let mut errors = Vec::new();
+    let reading = options.word("abe");
+    if reading != "linux" && options.get("beta_ecn").is_none() {
+        errors.push(OptionError {
+            option: "abe",
+            message: format!("{reading} is a way to apply beta_ecn: expected beta_ecn too"),
+        });
+    }
+    if options.bool("abe_frlossreduce") && reading != "freebsd" {
+        errors.push(OptionError {
+            option: "abe_frlossreduce",
+            message: "only FreeBSD has it: expected abe = \"freebsd\"".to_owned(),
+        });
+    }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
+}
+
+/// How `beta_ecn` is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    Linux,
+    Rfc8511,
+    Freebsd,
+}
+
+/// The factors and how they are applied.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Backoff {
+    /// What is 1.
+    scale: u32,
+    /// Factor after a loss, in `scale`.
+    pub loss: u32,
+    /// Factor after ECN-Echo, in `scale`; with FreeBSD's reading in whole percent of it.
+    pub ecn: u32,
+    reading: Reading,
+    /// A loss in the RTT after ECN-Echo reduces further.
+    further: bool,
+}
+
+impl Backoff {
+    /// One factor for both.
+    pub fn same(beta: u32, scale: u32) -> Backoff {
+        Backoff {
+            scale,
+            loss: beta,
+            ecn: beta,
+            reading: Reading::Linux,
+            further: false,
+        }
+    }
+
+    /// From complete options; factors are rounded to `scale`, and `beta_ecn`
+    /// is `beta` where it is not set.
+    pub fn of(options: &Options, scale: u32) -> Backoff {
+        let fixed = |factor: f64| libm::round(factor * f64::from(scale)) as u32;
+        let reading = match options.word("abe") {
+            "rfc8511" => Reading::Rfc8511,
+            "freebsd" => Reading::Freebsd,
+            _ => Reading::Linux,
+        };
+        let loss = fixed(options.float("beta"));
+        let ecn = match options.get("beta_ecn") {
+            None => loss,
+            Some(_) if reading == Reading::Freebsd => {
+                fixed(libm::round(options.float("beta_ecn") * 100.0) / 100.0)
+            }
+            Some(_) => fixed(options.float("beta_ecn")),
+        };
+        Backoff {
+            scale,
+            loss,
+            ecn,
+            reading,
+            further: options.bool("abe_frlossreduce"),
+        }
+    }
+
+    /// The factor of the reduction that is asked for.
+    #[inline]
+    pub fn factor(&self, conn: &Conn) -> u32 {
+        if conn.reducing_on_ecn {
+            self.ecn
+        } else {
+            self.loss
+        }
+    }
+
+    /// `factor` of `window`, both as they are, rounded down.
+    #[inline]
+    pub fn part(&self, window: u32, factor: u32) -> u32 {
+        (u64::from(window) * u64::from(factor) / u64::from(self.scale)) as u32
+    }
+
+    /// RFC 5681 equation (4), RFC 9438 section 4.6; RFC 8511 section 3 for ECN.
+    #[inline]
+    pub fn ssthresh(&self, conn: &Conn) -> u32 {
+        let window = if conn.reducing_on_ecn && self.reading == Reading::Rfc8511 {
+            conn.packets_out
+        } else {
+            conn.cwnd
+        };
+        self.part(window, self.factor(conn)).max(2)
+    }
+
+    /// What `owns_cwr` answers.
+    pub fn owns_cwr(&self) -> bool {
+        self.reading == Reading::Freebsd
+    }
+
+    /// What `cwr_begin` does, with FreeBSD's reading.
+    pub fn cwr_begin(&self, conn: &mut Conn) {
+        conn.cwnd = conn.ssthresh.min(conn.cwnd);
+        conn.cwnd_cnt = 0;
+    }
+
+    /// What `loss_in_cwr` does.
+    pub fn loss_in_cwr(&self, conn: &mut Conn) {
+        if self.further && self.ecn > 0 {
+            let left = u64::from(conn.ssthresh) * u64::from(self.loss) / u64::from(self.ecn);
+            conn.ssthresh = (left as u32).clamp(2, conn.ssthresh.max(2));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Host, options};
+    use super::super::{CaState, cubic, reno};
+    use super::*;
+    use crate::registry::Value;
+    use crate::units::Time;
+
+    const ECN: (&str, Value) = ("beta_ecn", Value::Float(0.8));
+    const RFC: (&str, Value) = ("abe", Value::Word("rfc8511"));
+    const FREEBSD: (&str, Value) = ("abe", Value::Word("freebsd"));
+    const FURTHER: (&str, Value) = ("abe_frlossreduce", Value::Bool(true));
+
+    fn reno(set: &[(&'static str, Value)], cwnd: u32) -> Host {
+        let cc = (reno::ENTRY.build)(&options(&reno::ENTRY, set));
+        let mut host = Host::new(cc, cwnd, Time::from_ms(20));
+        host.conn.ssthresh = cwnd;
+        host
+    }
+
+    fn ssthresh(set: &[(&'static str, Value)], cwnd: u32, out: u32, ecn: bool) -> u32 {
+        let mut cc = (reno::ENTRY.build)(&options(&reno::ENTRY, set));
+        cc.ssthresh(&mut Conn {
+            cwnd,
+            packets_out: out,
+            reducing_on_ecn: ecn,
+            ..Conn::default()
+        })
+    }
+
+    #[test]
+    fn flight_size_of_rfc_8511_and_the_floor() {
+        // A window of 40 of which the application has used 10.
+        assert_eq!(ssthresh(&[ECN], 40, 10, true), 32);
+        assert_eq!(ssthresh(&[ECN, RFC], 40, 10, true), 8);
+        assert_eq!(ssthresh(&[ECN, FREEBSD], 40, 10, true), 32);
+        // A loss is answered from cwnd with its own factor.
+        assert_eq!(ssthresh(&[ECN, RFC], 40, 10, false), 20);
+        for set in [vec![ECN], vec![ECN, RFC], vec![ECN, FREEBSD]] {
+            assert_eq!(ssthresh(&set, 2, 2, true), 2, "{set:?}");
+            assert_eq!(ssthresh(&set, 3, 1, true), 2, "{set:?}");
+        }
+    }
+
+    #[test]
+    fn freebsd_counts_in_percent() {
+        let fine = ("beta_ecn", Value::Float(0.8449));
+        assert_eq!(ssthresh(&[fine.clone()], 1000, 1000, true), 844);
+        assert_eq!(ssthresh(&[fine, FREEBSD], 1000, 1000, true), 840);
+    }
+
+    #[test]
+    fn once_per_round_trip() {
+        for set in [vec![ECN], vec![ECN, RFC], vec![ECN, FREEBSD]] {
+            let mut host = reno(&set, 100);
+            host.marked_round(50);
+            let first = host.conn.ssthresh;
+            // FlightSize is what the first ACK leaves of 100.
+            let expected = if set.contains(&RFC) { 79 } else { 80 };
+            assert_eq!(first, expected, "{set:?}");
+            // What was in flight at the first mark brings no other response.
+            assert_eq!(host.conn.ca_state, CaState::Cwr);
+            host.ack(1);
+            host.ack(1);
+            assert_eq!(host.conn.cwnd, first, "{set:?}");
+            assert_eq!(host.conn.ca_state, CaState::Open, "{set:?}");
+            host.ack_ece(1);
+            assert!(host.conn.ssthresh < first, "{set:?}");
+        }
+    }
+
+    #[test]
+    fn freebsd_takes_the_window_down_at_once() {
+        let (mut linux, mut freebsd) = (reno(&[ECN], 100), reno(&[ECN, FREEBSD], 100));
+        linux.ack_ece(1);
+        freebsd.ack_ece(1);
+        assert_eq!((linux.conn.cwnd, freebsd.conn.cwnd), (100, 80));
+        assert_eq!(freebsd.conn.in_flight, 99, "nothing is sent meanwhile");
+        for _ in 0..30 {
+            freebsd.ack(1);
+        }
+        assert_eq!((freebsd.conn.cwnd, freebsd.conn.in_flight), (80, 80));
+    }
+
+    #[test]
+    fn a_loss_in_the_same_round_trip() {
+        let after = |set: &[(&'static str, Value)]| {
+            let mut host = reno(set, 100);
+            host.ack_ece(1);
+            host.lose();
+            (host.conn.ssthresh, host.conn.ca_state)
+        };
+        assert_eq!(after(&[ECN]), (80, CaState::Recovery));
+        assert_eq!(after(&[ECN, RFC]), (79, CaState::Recovery));
+        assert_eq!(after(&[ECN, FREEBSD]), (80, CaState::Recovery));
+        // 80 * 0.5 / 0.8: what the loss alone would have left of 100.
+        assert_eq!(after(&[ECN, FREEBSD, FURTHER]), (50, CaState::Recovery));
+        let mut host = reno(&[ECN, FREEBSD, FURTHER], 100);
+        host.lose();
+        assert_eq!(host.conn.ssthresh, 50);
+    }
+
+    #[test]
+    fn cubic_has_the_same_rules() {
+        let ecn = ("beta_ecn", Value::Float(0.85));
+        let after = |set: &[(&'static str, Value)], lose: bool| {
+            let cc = (cubic::ENTRY.build)(&options(&cubic::ENTRY, set));
+            let mut host = Host::new(cc, 200, Time::from_ms(20));
+            host.conn.ssthresh = 200;
+            host.ack_ece(1);
+            if lose {
+                host.lose();
+            }
+            host.conn.ssthresh
+        };
+        // 870/1024 of 200, and of the 199 that are out.
+        assert_eq!(after(&[ecn.clone()], true), 169);
+        assert_eq!(after(&[ecn.clone(), RFC], true), 169);
+        // 717/870 of 169.
+        assert_eq!(after(&[ecn.clone(), FREEBSD], false), 169);
+        assert_eq!(after(&[ecn, FREEBSD, FURTHER], true), 139);
+    }
+
+    #[test]
+    fn combinations() {
+        let refused = |set: &[(&'static str, Value)]| {
+            let mut options = crate::registry::defaults(reno::ENTRY.options);
+            for (name, value) in set {
+                options.set(name, value.clone());
+            }
+            (reno::ENTRY.finish)(&mut options)
+                .err()
+                .map(|errors| errors.iter().map(|e| e.option).collect::<Vec<_>>())
+        };
+        assert_eq!(refused(&[ECN, FREEBSD, FURTHER]), None);
+        assert_eq!(refused(&[RFC]), Some(vec!["abe"]));
+        assert_eq!(refused(&[ECN, FURTHER]), Some(vec!["abe_frlossreduce"]));
+        assert_eq!(refused(&[FURTHER]), Some(vec!["abe_frlossreduce"]));
+    }
+}

@@ -1,0 +1,161 @@
+"""What theory says: utilisation of a sawtooth, rates at equal mark probability, steps of reduction.
+
+Windows are in segments, or in bandwidth-delay products where they are called x: then x = 1 + the
+queue at the moment of the reduction over the bandwidth-delay product.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+#: C of CUBIC, segments/s^3, and its factor (RFC 9438 section 5).
+CUBIC_C = 0.4
+CUBIC_BETA = 0.7
+
+
+def aimd_utilisation(beta: float, x: float) -> float:
+    """Share of the capacity that one AIMD flow uses whose window falls from x to beta x.
+
+    It grows by one segment per RTT, and the RTT by what is queued. Assumes equal cycles with one
+    reduction each, a window of many segments, and a link that never waits while more than a
+    bandwidth-delay product is in flight.
+    """
+    low = beta * x
+    if low >= 1:
+        return 1.0
+    if x <= 1:
+        return x * (1 + beta) / 2
+    # Below one BDP a round trip takes 1 and carries the window; above, it takes the window.
+    above = (x * x - 1) / 2
+    return ((1 - low * low) / 2 + above) / ((1 - low) + above)
+
+
+def cubic_utilisation(beta: float, x: float) -> float:
+    """The same for CUBIC's curve: W = x (1 - (1 - beta) s^3), s from 1 (the reduction) to 0."""
+    if beta * x >= 1:
+        return 1.0
+    if x <= 1:
+        return x * (3 + beta) / 4
+    # W reaches one BDP where s is:
+    full = math.cbrt((1 - 1 / x) / (1 - beta))
+    below = x * ((1 - full) - (1 - beta) * (1 - full**4) / 4)
+    return full + below
+
+
+@dataclass
+class _Work:
+    """What was carried, in bandwidth-delay products, and how long it took, in round-trip times."""
+
+    carried: float = 0.0
+    taken: float = 0.0
+
+    def at(self, x: float, rounds: float) -> None:
+        """`rounds` of the window's own round trips at a window of `x`."""
+        self.carried += x * rounds
+        self.taken += max(x, 1.0) * rounds
+
+
+def utilisation_by_cycles(
+    cc: str, beta: float, windows: Sequence[float], bdp: float, rtt_s: float, *, fast: bool = True
+) -> float:
+    """The same with cycles that differ: each from beta times a window (segments, as measured at the
+    reductions) up to the next one.
+
+    It has what Linux has beyond the formula: the round trip of the reduction, in which the window
+    is down and does not grow; ACKs for two segments, which lengthen a round trip by one; and for
+    CUBIC whole segments, fast convergence (if `fast`) and Reno's growth where it is ahead.
+    """
+    bdp += 1
+    work = _Work()
+    remembered = 0.0
+    for i, before in enumerate(windows):
+        after = windows[(i + 1) % len(windows)]
+        start = beta * before
+        origin = before
+        if fast and before < remembered:
+            origin = before * (1 + beta) / 2
+        remembered = origin
+        work.at(start / bdp, 1.0)
+        if cc == "reno":
+            window = start
+            while window < after:
+                work.at(window / bdp, 1.0)
+                window += 1.0
+        else:
+            _climb(work, start, origin, after, bdp, rtt_s)
+    return min(1.0, work.carried / work.taken) if work.taken else 1.0
+
+
+def _climb(
+    work: _Work, start: float, origin: float, after: float, bdp: float, rtt_s: float
+) -> None:
+    """CUBIC from `start` until it has reached `after`, round trip by round trip."""
+    k = math.cbrt(max(0.0, origin - start) / CUBIC_C)
+    alpha = 3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA)
+    t, friendly, window = 0.0, start, start
+    while window < after and t < 120:
+        work.at(window / bdp, 1.0)
+        t += rtt_s * max(1.0, window / bdp)
+        friendly += alpha
+        rise = CUBIC_C * abs(t + rtt_s - k) ** 3
+        curve = max(origin, start) + (-float(int(rise)) if t + rtt_s < k else rise)
+        window = min(max(window, curve, friendly), 1.5 * window)
+
+
+def reno_window(beta: float, p: float) -> float:
+    """Mean window of AIMD with an increase of 1 when every 1/p-th segment is marked."""
+    return math.sqrt((1 + beta) / (2 * (1 - beta) * p))
+
+
+def cubic_window(beta: float, p: float, rtt_s: float) -> float:
+    """Mean window of CUBIC (RFC 9438 equation 5)."""
+    return float((CUBIC_C * (3 + beta) / (4 * (1 - beta))) ** 0.25 * (rtt_s / p) ** 0.75)
+
+
+def friendly_window(beta: float, p: float, standard: float) -> float:
+    """Mean window of CUBIC's Reno-friendly part, whose increase belongs to the standard beta."""
+    alpha = 3 * (1 - standard) / (1 + standard)
+    return math.sqrt(alpha * (1 + beta) / (2 * (1 - beta) * p))
+
+
+def reno_ratio(beta: float, standard: float = 0.5) -> float:
+    """Rate of Reno with `beta` over one with `standard` at the same mark probability."""
+    return reno_window(beta, 1.0) / reno_window(standard, 1.0)
+
+
+def cubic_ratio(beta: float, standard: float = 0.7) -> float:
+    """The same for CUBIC on its curve."""
+    return cubic_window(beta, 1.0, 1.0) / cubic_window(standard, 1.0, 1.0)
+
+
+@cache
+def random_constant(beta: float) -> float:
+    """W sqrt(p) of AIMD when each segment is marked with probability p by itself (Dumas, Guillemin
+    and Robert 2002): sqrt(2/pi) prod (1 - beta^2n) / (1 - beta^(2n-1)); 1.3098 for one half."""
+    out = math.sqrt(2 / math.pi)
+    for n in range(1, 2000):
+        out *= (1 - beta ** (2 * n)) / (1 - beta ** (2 * n - 1))
+    return out
+
+
+def random_ratio(beta: float, standard: float = 0.5) -> float:
+    """`reno_ratio` with marks at random."""
+    return random_constant(beta) / random_constant(standard)
+
+
+def ratio(cc: str, beta: float) -> float:
+    """The reference's ratio at equal mark probability, of this congestion control to itself."""
+    return reno_ratio(beta) if cc == "reno" else cubic_ratio(beta)
+
+
+def utilisation(cc: str, beta: float, x: float) -> float:
+    """Of one flow of this congestion control."""
+    return aimd_utilisation(beta, x) if cc == "reno" else cubic_utilisation(beta, x)
+
+
+def steps(beta: float) -> int:
+    """Reductions that at least halve a window: log_beta(0.5), rounded up."""
+    return math.ceil(round(math.log(0.5) / math.log(beta), 9))

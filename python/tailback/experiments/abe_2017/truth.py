@@ -1,0 +1,335 @@
+"""What the reference and the poster lead one to expect, and whether it came out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tailback.experiments.abe_2017 import equal, groups, layout, short, single
+from tailback.metrics.statistics import median
+
+#: Points of utilisation, share of a ratio, ms.
+UTILISATION = 0.02
+RATIO = 0.08
+DELAY_MS = 2.0
+#: The poster's ratio of ten flows to ten, between these factors.
+POSTER_RATIO = (1.25, 2.0)
+POSTER_BETAS = (0.7, 0.85)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the parts that ran have measured."""
+
+    single: Sequence[single.Point] = ()
+    equal: Sequence[equal.Point] = ()
+    groups: Sequence[groups.Point] = ()
+    sizes: Sequence[short.Point] = ()
+    steps: Sequence[short.Steps] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An expectation."""
+
+    id: str
+    title: str
+    expected: str
+    #: What was found, in words.
+    measured: str
+    cells: int
+    #: How many of them hold.
+    held: int
+    #: Whether all of it does.
+    holds: bool
+    #: The cells that do not, in words.
+    misses: Sequence[str] = field(default_factory=tuple)
+
+    def json(self) -> dict[str, Any]:
+        """A row of the summary."""
+        return {
+            "quantity": f"expected.{self.id}",
+            "cells": self.cells,
+            "median_rel_error": None,
+            "p90_rel_error": None,
+            "median_abs_error": None,
+            "p90_abs_error": None,
+            "title": self.title,
+            "expected": self.expected,
+            "measured": self.measured,
+            "held": self.held,
+            "holds": self.holds,
+        }
+
+
+def verdicts(found: Found) -> list[Verdict]:
+    """Every expectation of which something was run."""
+    every = (
+        *_utilisation(found.single),
+        _equal(found.equal),
+        *_poster(found.groups),
+        _which(found.groups),
+        _cubic_gains_less(found.single),
+        *_delays(found.single),
+        _steps(found.steps),
+    )
+    return [verdict for verdict in every if verdict is not None]
+
+
+def judged(points: Sequence[single.Point]) -> list[single.Point]:
+    """Where the assumptions of the formula hold."""
+    return [p for p in points if not p.doubt and p.utilisation.mean is not None]
+
+
+def gap(point: single.Point) -> float:
+    """Utilisation measured less predicted."""
+    assert point.utilisation.mean is not None
+    assert point.predicted is not None
+    # A shaper may show a packet more than 1.
+    return min(1.0, point.utilisation.mean) - point.predicted
+
+
+def where(point: single.Point) -> str:
+    """A point in words."""
+    setup = point.setup
+    return f"{setup.title}, {setup.rate_mbit:g} Mbit/s, {point.rtt_ms:g} ms, beta {point.beta:g}"
+
+
+def cycle_gap(point: single.Point) -> float:
+    """The same of the formula that is applied cycle by cycle."""
+    assert point.utilisation.mean is not None
+    assert point.by_cycles is not None
+    return min(1.0, point.utilisation.mean) - point.by_cycles
+
+
+def _utilisation(points: Sequence[single.Point]) -> list[Verdict]:
+    clear = judged(points)
+    known = [p for p in points if p.by_cycles is not None and p.utilisation.mean is not None]
+    return [
+        *_gaps(
+            "utilisation",
+            "Utilisation of one NewReno flow by the AIMD formula, where its assumptions hold",
+            [(p, gap(p)) for p in clear if p.setup.cc == "reno"],
+        ),
+        *_gaps(
+            "utilisation.cubic",
+            "Of one CUBIC flow by the mean of its curve, where its assumptions hold",
+            [(p, gap(p)) for p in clear if p.setup.cc == "cubic"],
+        ),
+        *_gaps(
+            "utilisation.cycles",
+            "Of any flow by the formula applied cycle by cycle",
+            [(p, cycle_gap(p)) for p in known],
+        ),
+    ]
+
+
+def _gaps(name: str, title: str, cells: Sequence[tuple[single.Point, float]]) -> Iterator[Verdict]:
+    if not cells:
+        return
+    sizes = [abs(g) for _, g in cells]
+    off = [(p, g) for p, g in cells if abs(g) > UTILISATION]
+    yield Verdict(
+        name,
+        title,
+        f"within {100 * UTILISATION:g} points",
+        f"median {100 * (median(sizes) or 0):.2f}, at most {100 * max(sizes):.2f} points",
+        len(cells),
+        len(cells) - len(off),
+        not off,
+        [f"{where(p)}: {100 * g:+.1f} points" for p, g in off],
+    )
+
+
+def _equal(points: Sequence[equal.Point]) -> Verdict | None:
+    abe = [
+        p
+        for p in points
+        if p.error is not None and p.beta != layout.STANDARD[p.cc] and p.marks == "periodic"
+    ]
+    if not abe:
+        return None
+    errors = [abs(p.error or 0.0) for p in abe]
+    off = [p for p in abe if abs(p.error or 0.0) > RATIO]
+    return Verdict(
+        "equal-probability",
+        "Rate ratio at equal mark probability by the reference's table",
+        f"within {100 * RATIO:g} %",
+        f"median {100 * (median(errors) or 0):.1f} %, at most {100 * max(errors):.1f} %",
+        len(abe),
+        len(abe) - len(off),
+        not off,
+        [f"{layout.NAMES[p.cc]}, beta {p.beta:g}: {100 * (p.error or 0):+.1f} %" for p in off],
+    )
+
+
+def over_rtts(points: Sequence[groups.Point]) -> dict[tuple[str, str], dict[float, groups.Point]]:
+    """The averages over round-trip times, by who stood against whom and factor."""
+    out: dict[tuple[str, str], dict[float, groups.Point]] = {}
+    for p in points:
+        if p.rtt_ms is None:
+            out.setdefault((p.abe, p.standard), {})[p.beta] = p
+    return out
+
+
+def in_poster_range(by_beta: dict[float, groups.Point]) -> list[tuple[groups.Point, bool]]:
+    """Each factor of the poster's range, and whether the ratio is in the poster's, the interval
+    counted."""
+    low, high = POSTER_RATIO
+    out = []
+    for beta, p in sorted(by_beta.items()):
+        if POSTER_BETAS[0] <= beta <= POSTER_BETAS[1] and p.ratio.mean is not None:
+            half = p.ratio.half_width or 0.0
+            out.append((p, low <= p.ratio.mean + half and p.ratio.mean - half <= high))
+    return out
+
+
+def _poster(points: Sequence[groups.Point]) -> list[Verdict]:
+    out = []
+    for (abe, standard), by_beta in over_rtts(points).items():
+        cells = in_poster_range(by_beta)
+        held = sum(inside for _, inside in cells)
+        means = ", ".join(f"{p.ratio.mean:.2f} ({p.beta:g})" for p, _ in cells)
+        out.append(
+            Verdict(
+                f"poster.{abe}-against-{standard}",
+                f"Ratio of ten to ten: {layout.NAMES[abe]} with ABE against "
+                f"{layout.NAMES[standard]}",
+                "1.25 to 2 for beta 0.7 to 0.85",
+                means,
+                len(cells),
+                held,
+                held == len(cells),
+            )
+        )
+    return out
+
+
+def _which(points: Sequence[groups.Point]) -> Verdict | None:
+    """Who has the poster's range: on average over round-trip times, and from which one up."""
+    average, some = [], []
+    pairs = over_rtts(points)
+    for (abe, standard), by_beta in pairs.items():
+        name = f"{layout.NAMES[abe]} with ABE against {layout.NAMES[standard]}"
+        if all(inside for _, inside in in_poster_range(by_beta)):
+            average.append(name)
+        at: dict[float, dict[float, groups.Point]] = {}
+        for p in points:
+            if (p.abe, p.standard) == (abe, standard) and p.rtt_ms is not None:
+                at.setdefault(p.rtt_ms, {})[p.beta] = p
+        rtts = [
+            f"{rtt:g}"
+            for rtt, own in sorted(at.items())
+            if all(inside for _, inside in in_poster_range(own))
+        ]
+        if rtts:
+            some.append(f"{name} at {', '.join(rtts)} ms")
+    if not pairs:
+        return None
+    return Verdict(
+        "which-baseline",
+        "Who has a ratio of 1.25 to 2 at every beta from 0.7 to 0.85",
+        "NewReno against NewReno, by the ratios at equal mark probability",
+        f"averaged over round-trip times: {'; '.join(average) or 'none'}; at single ones: "
+        f"{'; '.join(some) or 'none'}",
+        len(pairs),
+        len(average),
+        any("NewReno with ABE against NewReno" in name for name in average),
+    )
+
+
+def gains(points: Sequence[single.Point]) -> list[tuple[float, str, single.Point, single.Point]]:
+    """CUBIC and NewReno with the recommended factors at the same place: round-trip time, queue."""
+    known = {
+        (p.setup.cc, p.setup.queue, p.rtt_ms): p
+        for p in points
+        if p.setup.rate_mbit == 10
+        and p.setup.fast_convergence
+        and p.beta == layout.RECOMMENDED[p.setup.cc]
+    }
+    return [
+        (rtt, queue, p, known["reno", queue, rtt])
+        for (cc, queue, rtt), p in known.items()
+        if cc == "cubic" and ("reno", queue, rtt) in known
+    ]
+
+
+def _cubic_gains_less(points: Sequence[single.Point]) -> Verdict | None:
+    pairs = [
+        (rtt, queue, cubic.gain.mean, reno.gain.mean)
+        for rtt, queue, cubic, reno in gains(points)
+        if cubic.gain.mean is not None and reno.gain.mean is not None
+    ]
+    if not pairs:
+        return None
+    off = [pair for pair in pairs if pair[2] >= pair[3]]
+    cubic = median([pair[2] for pair in pairs]) or 0
+    reno = median([pair[3] for pair in pairs]) or 0
+    return Verdict(
+        "cubic-gains-less",
+        "CUBIC's gain (beta 0.85) is smaller than NewReno's (0.8)",
+        "at every round-trip time and in every queue",
+        f"medians {100 * (cubic - 1):+.1f} % and {100 * (reno - 1):+.1f} %",
+        len(pairs),
+        len(pairs) - len(off),
+        not off,
+        [
+            f"{layout.QUEUES[queue].title}, {rtt:g} ms: {100 * (c - 1):+.1f} % and "
+            f"{100 * (r - 1):+.1f} %"
+            for rtt, queue, c, r in off
+        ],
+    )
+
+
+def delay_gaps(points: Sequence[single.Point]) -> list[tuple[single.Point, float]]:
+    """Median queue delay with ABE less that with the standard backoff, ms."""
+    standard = {(p.setup, p.rtt_ms): p.delay["p50"] for p in points if p.standard}
+    out = []
+    for p in points:
+        base, own = standard.get((p.setup, p.rtt_ms)), p.delay["p50"]
+        if not p.standard and base is not None and own is not None:
+            out.append((p, own - base))
+    return out
+
+
+def _delays(points: Sequence[single.Point]) -> Iterator[Verdict]:
+    # The factors that are proposed; what more does is in the tables.
+    known = [(p, d) for p, d in delay_gaps(points) if p.beta <= layout.RECOMMENDED[p.setup.cc]]
+    for queue in dict.fromkeys(p.setup.queue for p, _ in known):
+        cells = [(p, d) for p, d in known if p.setup.queue == queue]
+        off = [(p, d) for p, d in cells if abs(d) > DELAY_MS]
+        sizes = [abs(d) for _, d in cells]
+        yield Verdict(
+            f"queue-delay.{queue}",
+            f"Median queue delay on {layout.QUEUES[queue].title} with ABE, up to the recommended "
+            "factor, and without",
+            f"within {DELAY_MS:g} ms",
+            f"median {median(sizes) or 0:.2f}, at most {max(sizes):.2f} ms",
+            len(cells),
+            len(cells) - len(off),
+            not off,
+            [f"{where(p)}: {d:+.1f} ms" for p, d in off],
+        )
+
+
+def _steps(steps: Sequence[short.Steps]) -> Verdict | None:
+    cells = [s for s in steps if s.bounded]
+    if not cells:
+        return None
+    runs, within = sum(s.bounded for s in cells), sum(s.within for s in cells)
+    return Verdict(
+        "reduction-steps",
+        "Reductions after slow start, of windows up to twice what the path holds",
+        "at most log_beta(0.5), rounded up",
+        f"{within} of {runs} runs",
+        runs,
+        within,
+        within == runs,
+        [
+            f"{layout.NAMES[s.cc]} on {layout.QUEUES[s.queue].title}, {s.rtt_ms:g} ms, beta "
+            f"{s.beta:g}: {s.bounded - s.within} of {s.bounded} runs"
+            for s in cells
+            if s.within < s.bounded
+        ],
+    )

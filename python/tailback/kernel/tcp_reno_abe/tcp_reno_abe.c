@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: (MIT OR Apache-2.0) AND GPL-2.0
+/*
+ * reno_abe: Reno with a factor of its own for ECN-Echo (ABE, RFC 8511).
+ *
+ * Linux asks for an ssthresh before its state changes, and does not say why.
+ * A reduction is one on ECN-Echo if the ACK that is being processed carries it
+ * and nothing is marked lost; in_ack_event() comes first and sees the flag. A
+ * timeout marks segments lost before it asks. One case is told wrongly: a loss
+ * that a tail loss probe has repaired, acknowledged together with ECN-Echo.
+ *
+ * Everything else is Linux's Reno: from cwnd, by PRR, once per window, and no
+ * further reduction for a loss in that window.
+ */
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <net/tcp.h>
+
+#define ONE 1000000
+
+static unsigned int beta_ecn __read_mostly = 800000;
+module_param(beta_ecn, uint, 0444);
+MODULE_PARM_DESC(beta_ecn, "factor of the window after ECN-Echo, millionths");
+
+struct reno_abe {
+	bool ece;	/* the ACK at hand carries ECN-Echo */
+};
+
+static void reno_abe_init(struct sock *sk)
+{
+	struct reno_abe *ca = inet_csk_ca(sk);
+
+	ca->ece = false;
+}
+
+static void reno_abe_in_ack_event(struct sock *sk, u32 flags)
+{
+	struct reno_abe *ca = inet_csk_ca(sk);
+
+	ca->ece = flags & CA_ACK_ECE;
+}
+
+static u32 reno_abe_ssthresh(struct sock *sk)
+{
+	const struct reno_abe *ca = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 left;
+
+	if (!ca->ece || tp->lost_out)
+		return tcp_reno_ssthresh(sk);
+	left = div_u64((u64)tcp_snd_cwnd(tp) * beta_ecn, ONE);
+	return max_t(u32, left, 2);
+}
+
+static struct tcp_congestion_ops reno_abe __read_mostly = {
+	.init		= reno_abe_init,
+	.ssthresh	= reno_abe_ssthresh,
+	.in_ack_event	= reno_abe_in_ack_event,
+	.cong_avoid	= tcp_reno_cong_avoid,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.owner		= THIS_MODULE,
+	.name		= "reno_abe",
+};
+
+static int __init reno_abe_start(void)
+{
+	BUILD_BUG_ON(sizeof(struct reno_abe) > ICSK_CA_PRIV_SIZE);
+	if (beta_ecn == 0 || beta_ecn >= ONE)
+		return -EINVAL;
+	return tcp_register_congestion_control(&reno_abe);
+}
+
+static void __exit reno_abe_stop(void)
+{
+	tcp_unregister_congestion_control(&reno_abe);
+}
+
+module_init(reno_abe_start)
+module_exit(reno_abe_stop)
+MODULE_LICENSE("Dual MIT/GPL");
+MODULE_DESCRIPTION("Reno with alternative backoff on ECN");
