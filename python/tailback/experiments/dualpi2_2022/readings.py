@@ -221,9 +221,8 @@ FINDINGS = (
     "further here than in the source (P99 of its delay 35 and 38 ms, not 30 and 33), C has "
     "more drops and Prague a larger share. Prague alone at 5 ms has 8.9 % of marks, not 6.4 "
     "%, all by the step: which packets cross it depends on noise of tens of microseconds (see "
-    "`host_jitter`). The same module in a later form, which paces by the fraction of the "
-    "window, comes nearer in the former rows, but its slow start would not fill the link at "
-    "100 ms as the source does."
+    "`host_jitter`). A later form of version 0.6, whose window and pacing have fractions of a "
+    "segment where the one here waits for a whole one, is the suspect: it yields sooner."
 )
 
 
