@@ -209,7 +209,7 @@ def small(
     seeds: int,
     rtts: dict[str, str] | None = None,
 ) -> BatteryComparison:
-    """A part with short runs; of equal RTTs, at 40 Mbit/s, those of `rtts` with their warm-ups."""
+    """A part with short runs; of equal RTTs, at one rate, those of `rtts` with their warm-ups."""
     if rtts:
         axis = {"path.rtt": [*rtts], "warmup": [*rtts.values()]}
         base = {**base, "sweep": {"zip": [axis]}}
@@ -266,9 +266,9 @@ def test_a_beta_of_cubic_of_75_percent_is_found(tmp_path: Path) -> None:
         tmp_path,
         "1-1",
         ["base", 'new:flows.C.cc={ name = "cubic", beta = 0.75 }'],
-        {"duration": "50s"},
+        {"duration": "100s", "bottleneck.rate": "12Mbit"},
         seeds=10,
-        rtts={"20ms": "4800ms"},
+        rtts={"50ms": "6s"},
     )
     # Less is given up after a loss: the queue is shorter than its target for less time.
     [difference] = [
@@ -303,7 +303,7 @@ def test_a_marking_off_by_one_packet_is_found(tmp_path: Path) -> None:
         (["l4s-battery", "--variant", "a", "--variant", "a"], "a variant of this name already"),
         (
             ["l4s-battery", "--variant", "a", "--variant", "a:seed=2"],
-            'variant "a" is the file as it is already',
+            "1 variant: l4s-battery lays at least two side by side",
         ),
         (
             ["l4s-battery", "--variant", "a", "--variant", "b", "--part", "overlod"],

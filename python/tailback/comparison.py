@@ -468,7 +468,6 @@ def compare(
 def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
     """The variants of a command line: `NAME` or `NAME:KEY=VALUE`, names in order of appearance."""
     sets: dict[str, dict[str, str]] = {}
-    bare: set[str] = set()
     for text in texts:
         name, colon, rest = text.partition(":")
         name = name.strip()
@@ -478,13 +477,7 @@ def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
             if name in sets:
                 raise InputError(f"--variant {text}: there is a variant of this name already")
             sets[name] = {}
-            bare.add(name)
             continue
-        if name in bare:
-            raise InputError(
-                f'--variant {text}: variant "{name}" is the file as it is already; expected '
-                "another name"
-            )
         path, equals, value = rest.partition("=")
         path = path.strip()
         if not equals or not path:

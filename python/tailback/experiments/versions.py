@@ -91,7 +91,13 @@ class Versions:
                 "id": "/".join(
                     filter(
                         None,
-                        [str(cell.params["part"]), str(cell.params["case"]), cell.name, variant],
+                        [
+                            str(cell.params["part"]),
+                            str(cell.params["case"]),
+                            cell.name,
+                            cell.quantity,
+                            variant,
+                        ],
                     )
                 ),
                 "quantity": cell.quantity,

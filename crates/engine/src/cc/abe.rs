@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn freebsd_counts_in_percent() {
         let fine = ("beta_ecn", Value::Float(0.8449));
-        assert_eq!(ssthresh(&[fine.clone()], 1000, 1000, true), 844);
+        assert_eq!(ssthresh(std::slice::from_ref(&fine), 1000, 1000, true), 844);
         assert_eq!(ssthresh(&[fine, FREEBSD], 1000, 1000, true), 840);
     }
 
@@ -315,7 +315,7 @@ mod tests {
             host.conn.ssthresh
         };
         // 870/1024 of 200, and of the 199 that are out.
-        assert_eq!(after(&[ecn.clone()], true), 169);
+        assert_eq!(after(std::slice::from_ref(&ecn), true), 169);
         assert_eq!(after(&[ecn.clone(), RFC], true), 169);
         // 717/870 of 169.
         assert_eq!(after(&[ecn.clone(), FREEBSD], false), 169);

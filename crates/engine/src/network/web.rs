@@ -83,6 +83,8 @@ struct Pool {
     free: VecDeque<u32>,
     /// Connections that are over: their memory is used again, and their
     /// statistics go on in it.
+    // Boxed as those in use are: a box moves from one list to the other, the connection stays.
+    #[allow(clippy::vec_box)]
     spare: Vec<Box<Connection>>,
     started: u64,
     refused: u64,

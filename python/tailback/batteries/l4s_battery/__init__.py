@@ -35,7 +35,7 @@ class L4sBattery:
 
     name = "l4s-battery"
     title = "DualPI2 versions over the L4S battery"
-    parts = (
+    parts: tuple[Part, ...] = (
         Part("1-1", "Equal RTT, 1-1", _files("equal-rtt-1-1"), "equal-rtt"),
         Part("1h-1h", "Equal RTT, 1h-1h", _files("equal-rtt-1h-1h"), "equal-rtt"),
         Part("1l-1l", "Equal RTT, 1l-1l", _files("equal-rtt-1l-1l"), "equal-rtt"),

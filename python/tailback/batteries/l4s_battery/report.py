@@ -301,12 +301,30 @@ def _word(value: object) -> str:
 
 
 def _kernel(variant: Variant) -> str:
-    if variant.kernel:
-        return variant.kernel
+    """The kernel that ran it, its kit, and the modules of the user's by their hashes."""
     first = next(iter(variant.results), None)
     environment = first.manifest.get("environment") if first else None
-    kit = (environment or {}).get("kit", {}) if isinstance(environment, dict) else {}
-    return str(kit.get("kernel", "")) if kit else ""
+    kit = environment.get("kit") if isinstance(environment, Mapping) else None
+    if not kit:
+        return variant.kernel or ""
+    modules = {found for run in variant.results for found in _modules(run.manifest["canonical"])}
+    known = kit.get("extra") or {}
+    texts = [
+        f"module {name} {str(known[name])[:16]}" if name in known else f"module {name}"
+        for name in sorted(modules)
+    ]
+    kit_name = f"kit {variant.kernel or ''} {str(kit.get('hash', ''))[:16]}".replace("  ", " ")
+    return ", ".join([f"Linux {kit.get('kernel', '')}", kit_name, *texts])
+
+
+def _modules(canonical: object) -> set[str]:
+    """Modules that a canonical point names."""
+    if isinstance(canonical, Mapping):
+        own = {canonical["module"]} if isinstance(canonical.get("module"), str) else set()
+        return own.union(*map(_modules, canonical.values()))
+    if isinstance(canonical, list):
+        return set().union(*map(_modules, canonical))
+    return set()
 
 
 def _follows(runs: Iterable[Run]) -> str:

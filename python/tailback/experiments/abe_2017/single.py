@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -131,10 +131,16 @@ def plan(
     wanted = set(parts)
     setups = [s for s in SETUPS if s.part in wanted]
     if quick:
-        setups = [s for s in setups if s.queue != "pie-8033" and s.fast_convergence]
+        setups = [s for s in setups if s.queue in ("codel", "pie") and s.fast_convergence]
     if engine != "sim":
-        # The PIE of 2014 is not in a kernel of today.
-        setups = [s for s in setups if s.queue != "pie" or s.part == "experiment-1"]
+        # A kernel of today has today's PIE only.
+        setups = list(
+            dict.fromkeys(
+                replace(s, queue="pie-8033") if s.queue == "pie" else s
+                for s in setups
+                if s.fast_convergence
+            )
+        )
     every = seeds if seeds is not None else 1 if quick or engine != "sim" else SEEDS
     return [(setup, Job(_scenario(setup, quick, engine), {}, every)) for setup in setups]
 
@@ -161,7 +167,7 @@ def measured(planned: Sequence[tuple[Setup, Job]], results: Sequence[Results]) -
     for (setup, _), found in zip(planned, results, strict=True):
         for runs in found.groups():
             out.append(_point(setup, runs))
-    order = {setup: i for i, setup in enumerate(SETUPS)}
+    order = {setup: i for i, (setup, _) in enumerate(planned)}
     return sorted(out, key=lambda p: (order[p.setup], p.rtt_ms, p.beta))
 
 
