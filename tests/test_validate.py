@@ -187,10 +187,13 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     assert set(shown["engines"]) == {"sim", "kernel"}
     assert [c["flows"] for c in shown["cells"]] == [["reno"]] * 4
     assert [v["holds"] for v in shown["summary"]] == [True] * 4
-    text = (tmp_path / "docs" / "validation.md").read_text(encoding="utf-8")
-    for name in ("validation/errors.svg", "validation/cells.csv"):
+    # A part does not stand in the place of the whole.
+    assert not (tmp_path / "docs" / "validation.md").exists()
+    text = (tmp_path / "docs" / "validation-codel.md").read_text(encoding="utf-8")
+    for name in ("validation-codel/errors.svg", "validation-codel/cells.csv"):
         assert (tmp_path / "docs" / name).is_file()
-    assert "](validation/errors.svg)" in text
+    assert "](validation-codel/errors.svg)" in text
+    assert "`tailback validate --quick --seeds 1 --queue codel --write`" in text
 
 
 def test_many_flows_have_a_short_name() -> None:

@@ -287,7 +287,11 @@ def compare(
 @cli.command()
 @click.option("--quick", is_flag=True, help="Fewer cells, seeds and seconds: a first look.")
 @click.option("--queue", "queues", multiple=True, metavar="NAME", help="Only cells of this queue.")
-@click.option("--write", is_flag=True, help="Write docs/validation.md and its figures too.")
+@click.option(
+    "--write",
+    is_flag=True,
+    help="Write docs/validation.md (with --queue docs/validation-NAME.md) and its figures too.",
+)
 @seeds_option
 @jobs_option
 @out_option

@@ -23,6 +23,7 @@ from tailback.report.model import Column, Facts, Figure, Mark, Report, Section, 
 from tailback.report.write import to_markdown, write
 from tailback.validation import Validation
 from tailback.validation.cells import Cell, Measure
+from tailback.validation.grid import QUEUES, QUICK_SEEDS, SEEDS
 from tailback.validation.verdicts import LIMITS, Verdict, worst
 
 CAUSES = Path(__file__).parent / "causes.toml"
@@ -95,29 +96,45 @@ def save(made: Validation) -> Path:
 
 
 def save_page(made: Validation, docs: Path) -> Path:
-    """Writes validation.md and the folder of its figures."""
+    """Writes validation.md (of some queues validation-FIRST.md) and the folder of its figures."""
     built = report(made)
-    folder = docs / "validation"
+    queues = _queues(made)
+    name = f"validation-{queues[0]}" if queues else "validation"
+    folder = docs / name
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.svg"):
         old.unlink()
     for figure in built.figures():
         svg = export.svg(export.spec(figure.chart))
         (folder / f"{figure.id}.svg").write_text(svg, encoding="utf-8")
-    for name, text in built.files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    page = docs / "validation.md"
-    text = to_markdown(built).replace("](figures/", "](validation/")
+    for file, text in built.files.items():
+        (folder / file).write_text(text, encoding="utf-8")
+    page = docs / f"{name}.md"
+    text = to_markdown(built).replace("](figures/", f"]({name}/")
     page.write_text(text, encoding="utf-8")
     return page
 
 
+def _queues(made: Validation) -> list[str]:
+    """The queues of the grid that were asked for; none if all were."""
+    found = list(dict.fromkeys(batch.queue.name for batch in made.ran.batches))
+    return found if len(found) < len(QUEUES) else []
+
+
+def _command(made: Validation) -> str:
+    """What makes the page."""
+    words = ["tailback validate", *(["--quick"] if made.quick else [])]
+    seeds = max((len(ids) for cell in made.cells for ids in cell.runs.values()), default=0)
+    if seeds != (QUICK_SEEDS if made.quick else SEEDS):
+        words.append(f"--seeds {seeds}")
+    return " ".join([*words, *(f"--queue {name}" for name in _queues(made)), "--write"])
+
+
 def _how(made: Validation) -> Text:
     runs = sum(len(ids) for cell in made.cells for ids in cell.runs.values())
-    command = "tailback validate --quick --write" if made.quick else "tailback validate --write"
     return Text(
-        f"Made by `{command}`: {len(made.cells)} cells, {runs} runs. A cell is a set of flows in a "
-        "queue at a rate and a round-trip time; its scenario files are "
+        f"Made by `{_command(made)}`: {len(made.cells)} cells, {runs} runs. A cell is a set of "
+        "flows in a queue at a rate and a round-trip time; its scenario files are "
         "`python/tailback/validation/*.toml`, and `cells.csv` has all its numbers.\n\n"
         "Numbers are means over seeds, errors those of the simulator relative to the kernel. "
         "For flows that compete the error of throughput is that over the rate of the link, and "
