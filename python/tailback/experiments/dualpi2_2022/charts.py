@@ -45,7 +45,7 @@ def beside(
             "case:N",
             title=x_title,
             sort=[case for case in order if case in held],
-            axis=alt.Axis(labelAngle=0, labelOverlap=False),
+            axis=alt.Axis(labelAngle=0, labelOverlap=False, labelFontSize=9),
         )
         base = alt.Chart(rows).encode(x=x, xOffset=offset, color=colour)
         layers = []

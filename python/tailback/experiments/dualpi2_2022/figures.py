@@ -310,7 +310,7 @@ def _beside(
         y_title=f"{title.lower()}, {unit}",
         x_title=_x_title(kind),
         columns=1 if kind == OVERLOAD else 2,
-        width=760 if kind == OVERLOAD else 520,
+        width=760 if kind == OVERLOAD else 440,
     )
     caption = "Mean, P25 to P75 (bar) and P1 to P99 (line), published and measured."
     return Figure(f"{kind}-{figure_id}", title, chart, caption, facts)
@@ -354,7 +354,7 @@ def _ratios(entries: Sequence[Entry], facts: Facts) -> Figure | None:
         x_title=_x_title(MIXED),
         log=True,
         columns=2,
-        width=520,
+        width=440,
         rule=1.0,
     )
     caption = "Mean rate (window) of the flow with ECN over that of the other, published, measured."
