@@ -1,0 +1,151 @@
+"""Reads what others wrote: files of unknown origin, and text on its way to a terminal.
+
+A file that somebody else wrote is data. It is a regular file of a bounded size, before
+and after it is decompressed; its JSON is of bounded depth and its numbers are
+finite. Whatever it is instead is one sentence that names the file, an `InputError`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import unicodedata
+import zlib
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tailback.errors import InputError
+
+MAX_BYTES = 64 << 20
+"""Of a file, unless its reader says otherwise."""
+
+MAX_DEPTH = 64
+"""Of nested lists and tables in JSON."""
+
+MAX_DIGITS = 400
+"""Of a whole number in JSON: more than the largest float has."""
+
+
+def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of a regular file of at most `limit` bytes."""
+    try:
+        # A pipe without a writer would be waited for.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"{shown(path)}: {reason}") from None
+    with os.fdopen(handle, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError(f"{shown(path)}: not a regular file")
+        try:
+            data = file.read(limit + 1)
+        except OSError as error:
+            raise InputError(f"{shown(path)}: {error.strerror}") from None
+    if len(data) > limit:
+        raise InputError(f"{shown(path)}: larger than {limit >> 20} MiB; not read")
+    return data
+
+
+def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
+    """What a gzip file has in it, of at most `limit` bytes; `path` is for messages."""
+    out = bytearray()
+    try:
+        while data:
+            inflate = zlib.decompressobj(wbits=31)
+            out += inflate.decompress(data, limit + 1 - len(out))
+            if len(out) > limit:
+                raise InputError(f"{shown(path)}: larger than {limit >> 20} MiB when unpacked")
+            if not inflate.eof:
+                raise InputError(f"{shown(path)}: ends in the middle of its gzip data")
+            # As gzip itself: members follow one another, zeros may fill the rest.
+            data = inflate.unused_data.lstrip(b"\0")
+    except zlib.error:
+        raise InputError(f"{shown(path)}: not gzip data") from None
+    return bytes(out)
+
+
+def parse_json(data: bytes, path: Path) -> Any:
+    """JSON of bounded depth with finite numbers; `path` is for messages."""
+    if _depth(data) > MAX_DEPTH:
+        raise InputError(f"{shown(path)}: nested more than {MAX_DEPTH} deep")
+    try:
+        return json.loads(
+            data.decode(), parse_constant=_no_constant, parse_float=_finite, parse_int=_whole
+        )
+    except UnicodeDecodeError:
+        raise InputError(f"{shown(path)}: not UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise InputError(f"{shown(path)}: not JSON ({where})") from None
+    except _OutOfRange as error:
+        raise InputError(f"{shown(path)}: {error}") from None
+
+
+def read_json(path: Path, *, limit: int = MAX_BYTES) -> Any:
+    """A JSON file; as `read` and `parse_json`."""
+    return parse_json(read(path, limit=limit), path)
+
+
+def shown(text: object) -> str:
+    r"""Text that a terminal prints as it stands: control characters as `\x1b`.
+
+    Line breaks and tabs stay. Also what reorders text (the bidirectional controls) is escaped.
+    """
+    return "".join(c if _harmless(c) else _escaped(c) for c in str(text))
+
+
+def _harmless(c: str) -> bool:
+    # Not printable: controls, and what reorders or hides text; spaces of other widths are not harm.
+    return c.isprintable() or c in "\n\t" or unicodedata.category(c) == "Zs"
+
+
+def _escaped(c: str) -> str:
+    code = ord(c)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+class _OutOfRange(ValueError):
+    """A number that JSON can write and nothing here can have."""
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise _OutOfRange(f"{word} is not a number of JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value - value != 0.0:
+        raise _OutOfRange("a number beyond the range of floating point")
+    return value
+
+
+def _whole(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise _OutOfRange(f"a number of {len(text)} digits")
+    return int(text)
+
+
+def _depth(data: bytes) -> int:
+    """How deep lists and tables nest."""
+    # What is between quotes does not count; an escaped quote does not end it.
+    plain = _STRING.sub(b"", data.replace(b"\\\\", b"").replace(b'\\"', b""))
+    depth = deepest = 0
+    for c in plain.translate(None, delete=_NOT_BRACKETS):
+        if c in b"[{":
+            depth += 1
+            if depth > deepest:
+                deepest = depth
+                if deepest > MAX_DEPTH:
+                    break
+        else:
+            depth -= 1
+    return deepest
+
+
+_STRING = re.compile(rb'"[^"]*"?')
+_NOT_BRACKETS = bytes(c for c in range(256) if c not in b"[]{}")
