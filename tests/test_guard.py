@@ -6,9 +6,9 @@ import json
 import re
 from pathlib import Path
 
-import guard
 import pytest
 
+import guard
 from tailback import _native
 
 HERE = Path(__file__).resolve().parent
