@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from tailback import store
 from tailback.errors import InputError, TailbackError
 from tailback.names import unknown
-
-#: Name of the capture in a run folder.
-FILE = "packets.pcapng"
+from tailback.stored import StoredRun
 
 INTERFACE, PACKET = 1, 6
 _IF_NAME = 2
@@ -27,16 +26,17 @@ class Pcapng:
 
     def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
         """Copies the capture, or the packets of some of its interfaces."""
-        capture = run / FILE
-        if not capture.is_file():
+        capture = StoredRun(run).packets()
+        if capture is None:
             raise InputError(
                 f"{run}: no packets were recorded; run the scenario with record.packets = true "
                 "(--set record.packets=true)"
             )
-        if interfaces:
-            _select(capture, out, interfaces)
-        else:
-            shutil.copyfile(capture, out)
+        with store.replacing(out) as part:
+            if interfaces:
+                _select(capture, part, interfaces)
+            else:
+                shutil.copyfile(capture, part)
         return [out]
 
 
