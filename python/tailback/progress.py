@@ -31,7 +31,10 @@ def bar() -> RichProgress:
 
 
 class Progress:
-    """Shows how far a batch of runs (or other things, `what`) is. Rich is imported when the bar appears, not before."""
+    """Shows how far a batch of runs (or of `what` else) is.
+
+    Rich is imported when the bar appears, not before.
+    """
 
     def __init__(self, total: int, *, enabled: bool | None, what: str = "runs") -> None:
         self._total = total

@@ -28,6 +28,7 @@ from tailback.errors import (
 )
 from tailback.progress import Progress
 from tailback.results import Results
+from tailback.stored import StoredRun
 
 Source = Path | str | Mapping[str, object]
 """A scenario: a file, TOML text (a str with a line break), or a table."""
@@ -297,9 +298,16 @@ def _missing(
 
 def _is_stored(folder: _native.Store, run_id: str) -> bool:
     """Whether a run is there as it was written; one that is damaged is moved aside."""
+    found = None
     if folder.contains(run_id):
-        return True
-    said = folder.set_aside(run_id)
+        try:
+            _ = StoredRun(folder.path(run_id)).summary
+        except InputError as damage:
+            # Its hash is right all the same: somebody has changed it.
+            found = str(damage)
+        else:
+            return True
+    said = folder.set_aside(run_id, found)
     if said is not None:
         warnings.warn(f"{said}; it is run again", DamageWarning, stacklevel=2)
     return False

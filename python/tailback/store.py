@@ -81,7 +81,7 @@ def write_index(runs: _native.Store, root: Path, index: Index) -> None:
     refuse_link(target.parent.parent, target.parent)
     text = json.dumps({"format": FORMAT, **asdict(index)}, indent=1)
     work = runs.workplace(index.id)
-    with (work / INDEX).open("wb") as file:
+    with naming(target), (work / INDEX).open("wb") as file:
         file.write(_native.seal(text))
         file.flush()
         os.fsync(file.fileno())
@@ -147,6 +147,17 @@ def refuse_link(*paths: Path) -> None:
             raise DamagedResults(f"{path}: a link; expected a folder (links are not followed)")
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Errors of the file system name the path: those of an open file do not by themselves."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise type(error)(error.errno, error.strerror, str(path)) from error
+
+
 def is_refused(error: OSError) -> bool:
     """Whether nothing may be written there: no permission, or a file system to be read only."""
     return isinstance(error, PermissionError) or error.errno == errno.EROFS
@@ -170,7 +181,7 @@ def replacing(target: Path) -> Iterator[Path]:
         return
     if not place.parent.is_dir():
         raise InputError(f"{target}: there is no folder {target.parent}")
-    with folders.scratch(place.parent) as scratch:
+    with naming(target), folders.scratch(place.parent) as scratch:
         part = scratch / place.name
         yield part
         with part.open("rb") as file:

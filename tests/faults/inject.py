@@ -122,16 +122,9 @@ def inject(
     commands: Sequence[Command], faults: Sequence[Fault], tries: int | None, *, tell: bool = True
 ) -> tuple[int, list[str]]:
     """Disturbs commands; how many tries there were, and what was found."""
-    # Before the forks, for speed; nothing of it starts a thread before it is used.
-    import altair  # noqa: F401
-    import polars  # noqa: F401
-
-    import tailback.cli.main  # noqa: F401
-    import tailback.report.comparison
-    import tailback.report.sweep  # noqa: F401
-
+    harness.preload()
     count, found = 0, []
-    with TemporaryDirectory(prefix="tailback-faults-") as folder:
+    with TemporaryDirectory(prefix="tailback-faults-", dir=harness.MEMORY) as folder:
         for command in commands:
             made = harness.prepare(command, Path(folder))
             for fault in faults:
@@ -144,14 +137,15 @@ def inject(
                 count += len(chosen)
                 found += wrong
                 if tell:
-                    print(f"{command.name:14} {fault.name:7} {calls:5} calls, {len(chosen):5} tries, {len(wrong)} found", flush=True)  # noqa: E501
+                    named = f"{command.name:14} {fault.name:7}"
+                    print(f"{named} {calls:5} calls, {len(chosen):5} tries, {len(wrong)} found")
                     print("".join(f"    {line}\n" for line in wrong), end="", flush=True)
     return count, found
 
 
 def main() -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tries", type=int, help="of each command and fault [default: every call]")
     parser.add_argument("--fault", action="append", choices=[f.name for f in FAULTS])
     parser.add_argument("--command", action="append", choices=[c.name for c in harness.COMMANDS])
@@ -159,7 +153,8 @@ def main() -> int:
     if "shim" not in os.environ.get("LD_PRELOAD", ""):
         with TemporaryDirectory(prefix="tailback-shim-") as folder:
             environment = {**os.environ, "LD_PRELOAD": str(build(Path(folder)))}
-            return subprocess.run([sys.executable, *sys.argv], env=environment, check=False).returncode
+            again = [sys.executable, *sys.argv]
+            return subprocess.run(again, env=environment, check=False).returncode
     commands = [c for c in harness.COMMANDS if not chosen.command or c.name in chosen.command]
     faults = [f for f in FAULTS if not chosen.fault or f.name in chosen.fault]
     count, found = inject(commands, faults, chosen.tries)

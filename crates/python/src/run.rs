@@ -52,9 +52,17 @@ impl Store {
     }
 
     /// Moves a run that is not what was written to `runs/.damaged`, if it is one;
-    /// what is wrong with it and where it is now, in a sentence.
-    fn set_aside(&self, py: Python<'_>, run_id: &str) -> PyResult<Option<String>> {
-        py.detach(|| self.inner.set_aside(run_id)).map_err(os_error)
+    /// what is wrong with it and where it is now, in a sentence. `found` is what somebody else
+    /// found wrong, who looked at more than hashes.
+    #[pyo3(signature = (run_id, found = None))]
+    fn set_aside(
+        &self,
+        py: Python<'_>,
+        run_id: &str,
+        found: Option<&str>,
+    ) -> PyResult<Option<String>> {
+        py.detach(|| self.inner.set_aside(run_id, found))
+            .map_err(os_error)
     }
 
     /// A new folder for whatever a run needs while it is under way. It is the

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tailback_record::stored::{self, Fault};
 use tailback_record::scratch;
+use tailback_record::stored::{self, Fault};
 
 use crate::DamagedResults;
 use crate::run::os_error;
@@ -79,8 +79,8 @@ pub fn is_id(name: &str) -> bool {
 
 /// The text of a JSON object with its own SHA-256 as last entry.
 #[pyfunction]
-pub fn seal<'py>(py: Python<'py>, object: &str) -> Bound<'py, PyBytes> {
-    PyBytes::new(py, &tailback_record::seal::seal(object))
+pub fn seal<'py>(py: Python<'py>, text: &str) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &tailback_record::seal::seal(text))
 }
 
 /// Whether a sealed file is as it was written.

@@ -118,10 +118,11 @@ impl Store {
     }
 
     /// Moves a run that is not what was written out of the way, if it is one;
-    /// says what is wrong with it and where it is now.
-    pub fn set_aside(&self, run_id: &str) -> io::Result<Option<String>> {
+    /// says what is wrong with it and where it is now. `found` is what somebody
+    /// else found wrong, who looked at more than hashes.
+    pub fn set_aside(&self, run_id: &str, found: Option<&str>) -> io::Result<Option<String>> {
         let path = self.path(run_id);
-        if !matches!(stored::check(&path), Err(Fault::Damaged(_))) {
+        if found.is_none() && !matches!(stored::check(&path), Err(Fault::Damaged(_))) {
             return Ok(None);
         }
         let damaged = self.runs.join(DAMAGED);
@@ -131,10 +132,11 @@ impl Store {
         // meanwhile is not moved.
         let lock = File::open(&damaged).map_err(|e| at(&damaged, e))?;
         lock.lock().map_err(|e| at(&damaged, e))?;
-        let what = match stored::check(&path) {
-            Err(Fault::Damaged(what)) => what,
-            Err(Fault::Io(e)) => return Err(e),
-            Ok(()) | Err(Fault::Absent(_)) => return Ok(None),
+        let what = match (stored::check(&path), found) {
+            (Err(Fault::Damaged(what)), _) => what,
+            (Err(Fault::Io(e)), _) => return Err(e),
+            (Ok(()), Some(found)) => found.to_owned(),
+            (Ok(()), None) | (Err(Fault::Absent(_)), _) => return Ok(None),
         };
         let mut to = damaged.join(run_id);
         for n in 2.. {
@@ -198,7 +200,7 @@ impl Store {
             if self.contains(run_id)? {
                 return Ok(Stored::Already);
             }
-            self.set_aside(run_id)?;
+            self.set_aside(run_id, None)?;
             renamed = fs::rename(folder, &target);
         }
         renamed.map_err(|e| at(&target, e))?;
@@ -216,7 +218,10 @@ fn refuse_link(folder: &Path) -> io::Result<()> {
         return Ok(());
     }
     let what = "is not a folder (a link is not followed)";
-    Err(at(folder, io::Error::new(io::ErrorKind::NotADirectory, what)))
+    Err(at(
+        folder,
+        io::Error::new(io::ErrorKind::NotADirectory, what),
+    ))
 }
 
 /// Makes the names in a folder last; some file systems refuse to sync one.
@@ -500,7 +505,12 @@ mod tests {
 
         prepare(OTHER);
         store.discard(OTHER);
-        assert_eq!(fs::read_dir(store.scratch.path()).expect("a folder").count(), 0);
+        assert_eq!(
+            fs::read_dir(store.scratch.path())
+                .expect("a folder")
+                .count(),
+            0
+        );
     }
 
     #[test]
@@ -514,7 +524,9 @@ mod tests {
             .expect_err("a folder is in the way");
         assert!(error.to_string().contains(ID), "{error}");
         assert_eq!(
-            fs::read_dir(store.scratch.path()).expect("a folder").count(),
+            fs::read_dir(store.scratch.path())
+                .expect("a folder")
+                .count(),
             0
         );
 
@@ -572,11 +584,14 @@ mod tests {
     #[test]
     fn a_damaged_run_is_moved_and_done_again() {
         let (_root, store) = with_run();
-        assert_eq!(store.set_aside(ID).expect("readable"), None);
+        assert_eq!(store.set_aside(ID, None).expect("readable"), None);
         for moved in [ID.to_owned(), format!("{ID}-2"), format!("{ID}-3")] {
             fs::remove_file(store.path(ID).join(stored::TIMING)).expect("a file");
-            let said = store.set_aside(ID).expect("moved").expect("damaged");
-            assert!(said.contains(stored::TIMING) && said.contains(&moved), "{said}");
+            let said = store.set_aside(ID, None).expect("moved").expect("damaged");
+            assert!(
+                said.contains(stored::TIMING) && said.contains(&moved),
+                "{said}"
+            );
             assert!(!store.path(ID).exists());
             assert!(store.runs.join(DAMAGED).join(&moved).is_dir());
             let stored = store.write(&manifest(ID), &outcome(), &Timing::default());
@@ -599,7 +614,7 @@ mod tests {
         fs::rename(store.path(OTHER), &elsewhere).expect("renamed");
         std::os::unix::fs::symlink(&elsewhere, store.path(ID)).expect("a link");
         assert!(!store.contains(ID).expect("readable"));
-        assert!(store.set_aside(ID).expect("moved").is_some());
+        assert!(store.set_aside(ID, None).expect("moved").is_some());
         assert!(elsewhere.join(stored::MANIFEST).exists());
         fs::write(store.path(ID), "").expect("a file");
         assert!(!store.contains(ID).expect("readable"));

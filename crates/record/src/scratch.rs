@@ -74,8 +74,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        remove(&self.folder);
-        let _ = fs::remove_file(&self.lock_path);
+        remove_with_lock(&self.folder, &self.lock_path);
     }
 }
 
@@ -95,9 +94,16 @@ fn remove_leftovers(parent: &Path) {
         if let Ok(file) = File::open(&lock_path)
             && file.try_lock().is_ok()
         {
-            remove(&parent.join(scratch));
-            let _ = fs::remove_file(&lock_path);
+            remove_with_lock(&parent.join(scratch), &lock_path);
         }
+    }
+}
+
+/// The lock stays as long as the folder: who finds it tries again.
+fn remove_with_lock(folder: &Path, lock_path: &Path) {
+    remove(folder);
+    if fs::symlink_metadata(folder).is_err() {
+        let _ = fs::remove_file(lock_path);
     }
 }
 

@@ -26,11 +26,7 @@ pub fn seal(object: &str) -> Vec<u8> {
 /// Whether a sealed file is as it was written.
 pub fn is_whole(sealed: &[u8]) -> bool {
     let line = BEFORE.len() + DIGITS + AFTER.len();
-    let Some((body, tail)) = sealed
-        .len()
-        .checked_sub(line)
-        .map(|at| sealed.split_at(at))
-    else {
+    let Some((body, tail)) = sealed.len().checked_sub(line).map(|at| sealed.split_at(at)) else {
         return false;
     };
     tail.strip_prefix(BEFORE.as_bytes())

@@ -71,7 +71,12 @@ pub struct RunFolder {
 pub fn check(path: &Path) -> Result<()> {
     let run = RunFolder::open(path)?;
     run.timing()?;
-    run.files.keys().try_for_each(|name| run.check_file(name))
+    run.files
+        .iter()
+        .try_for_each(|(name, (_, rows))| match rows {
+            Some(_) => run.read(name).map(drop),
+            None => run.check_file(name),
+        })
 }
 
 impl RunFolder {
@@ -104,7 +109,10 @@ impl RunFolder {
         let own = std::path::absolute(path).map_err(|e| Fault::Io(at(path, e)))?;
         let name = own.file_name().and_then(|name| name.to_str());
         if !manifest["run_id"].as_str().is_some_and(is_id) || manifest["run_id"].as_str() != name {
-            return damaged(&file, "the manifest of another run than its folder is named after");
+            return damaged(
+                &file,
+                "the manifest of another run than its folder is named after",
+            );
         }
         let texts = ["engine", "engine_version"];
         let whole = texts.iter().all(|key| manifest[*key].is_string())

@@ -78,9 +78,7 @@ def run(
     job = running.load(Path(file), running.overrides(overrides), seeds, runner)
     failures: list[str] = []
     try:
-        results = running.run_loaded(
-            [job], [runner], jobs=jobs, out=out, read_only=read_only
-        )[0]
+        results = running.run_loaded([job], [runner], jobs=jobs, out=out, read_only=read_only)[0]
     except RunsFailed as failed:
         results, failures = failed.results[0], failed.failures
     if as_json:
@@ -544,7 +542,7 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """What a scenario or a store warns of concerns the user, not the line of Python that found it."""
+    """What a scenario or a store warns of concerns the user, not where Python found it."""
     if issubclass(category, ScenarioWarning | DamageWarning):
         _complain(f"warning: {message}")
     else:

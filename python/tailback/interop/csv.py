@@ -33,9 +33,9 @@ class Csv:
         summary = stored.summary
         series = stored.series().select(time_s, "flow", "link", "quantity", "value")
         beside = out.with_name(f"{out.stem}.summary{out.suffix}")
-        with store.replacing(out) as part, store.replacing(beside) as part_beside:
-            series.write_csv(part)
-            with part_beside.open("w", encoding="utf-8", newline="") as file:
+        with store.replacing(out) as first, store.replacing(beside) as second:
+            series.write_csv(first)
+            with second.open("w", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file, lineterminator="\n")
                 writer.writerow(("kind", "name", "quantity", "value"))
                 writer.writerows(_rows(summary))

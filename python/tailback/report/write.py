@@ -16,7 +16,7 @@ from typing import Any
 
 import jinja2
 
-from tailback import folders, marker
+from tailback import folders, marker, store
 from tailback.figures import export
 from tailback.report.model import Cell, Figure, Mark, Report, Section, Table, Text
 from tailback.report.text import inline_html, paragraphs, show
@@ -48,7 +48,7 @@ def write(report: Report, folder: Path, *, pdf: bool | None = None) -> Path:
     marker.require_own(folder)
     specs = {figure.id: export.spec(figure.chart) for figure in report.figures()}
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with folders.scratch(folder.parent) as scratch:
+    with store.naming(folder), folders.scratch(folder.parent) as scratch:
         temporary = scratch / "new"
         figures = temporary / "figures"
         figures.mkdir(parents=True)
