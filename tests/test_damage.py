@@ -18,8 +18,8 @@ from tailback import _native, store
 from tailback.errors import DamagedResults, InputError
 from tailback.stored import StoredRun
 
-EVERY = 7
-"""Of the kinds of damage each command has every seventh here; tests/faults/damage.py has all."""
+EVERY = 11
+"""Of the kinds of damage each command has every eleventh here; tests/faults/damage.py has all."""
 
 TRIES = [
     f"{kind} | {command.name}"

@@ -45,7 +45,7 @@ def require_own(folder: Path) -> bool:
     remedy = "it is not replaced; move it away, or write the report elsewhere"
     try:
         named = read(folder)["files"]
-    except DamagedResults:
+    except InputError:
         raise InputError(
             f"{folder}: no marker {NAME} of this report, so it is not known to be one; {remedy}"
         ) from None

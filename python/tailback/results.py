@@ -220,13 +220,12 @@ def open_results(path: Path | str) -> Results:
     """The results stored in a folder: its latest sweep, or the sweep whose folder it is."""
     path = Path(path)
     if os.path.lexists(path / store.INDEX):
-        index_file, root = path / store.INDEX, _root_of(path, "sweeps")
-    else:
-        found = store.sweeps(path)
-        if not found:
-            raise InputError(f"{path}: no results; expected a folder that holds sweeps/")
-        index_file, root = found[0], path
-    return Results.of(store.read_index(index_file), root)
+        index = store.read_index(path / store.INDEX)
+        return Results.of(index, _root_of(path, "sweeps"))
+    found = store.sweeps(path)
+    if not found:
+        raise InputError(f"{path}: no results; expected a folder that holds sweeps/")
+    return Results.of(store.read_index(found[0]), path)
 
 
 def _root_of(folder: Path, kind: str) -> Path:

@@ -153,9 +153,12 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno is None or error.filename is not None:
+        if error.filename is not None:
             raise
-        raise type(error)(error.errno, error.strerror, str(path)) from error
+        if error.errno is not None:
+            raise type(error)(error.errno, error.strerror, str(path)) from error
+        # Of a library that has a text only.
+        raise type(error)(f"{path}: {error}") from error
 
 
 def is_refused(error: OSError) -> bool:

@@ -16,6 +16,7 @@ import argparse
 import ctypes
 import errno
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -100,12 +101,13 @@ def disturb(made: Prepared, fault: Fault, nth: int) -> list[str]:
         if not ended.stderr:
             found = harness.contents(made.work)
             # What could not be removed goes with the next command.
-            kept = {k: v for k, v in found.items() if ".tailback-" not in k}
+            kept = {k: v for k, v in found.items() if not re.search(r"\.tailback-\d", k)}
             wrong += harness.different(made.reference, kept)
     else:
         if ended.status not in (1, 2):
             wrong.append(f"status {ended.status}: {ended.stderr}")
-        if "results" not in ended.stderr and made.work.name not in ended.stderr:
+        places = ["results", ".tailback-", *made.reference]
+        if not any(place in ended.stderr for place in places):
             wrong.append(f"no path is named: {ended.stderr!r}")
     return wrong + harness.afterwards(made)
 

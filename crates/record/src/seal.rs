@@ -53,11 +53,26 @@ pub struct Mark {
 }
 
 impl Mark {
+    /// The mark of bytes that are held.
+    pub fn of_bytes(bytes: &[u8]) -> Mark {
+        Mark {
+            bytes: bytes.len() as u64,
+            sha256: sha256(bytes),
+        }
+    }
+
     /// The mark of what a reader gives.
     pub fn of(mut reader: impl Read) -> io::Result<Mark> {
         let mut hashing = Hashing::new(io::sink());
-        io::copy(&mut reader, &mut hashing)?;
-        Ok(hashing.mark())
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            match reader.read(&mut buffer) {
+                Ok(0) => return Ok(hashing.mark()),
+                Ok(n) => hashing.write_all(&buffer[..n])?,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
     }
 }
 
@@ -130,5 +145,6 @@ mod tests {
         // FIPS 180-4's own example.
         assert!(mark.sha256.starts_with("ba7816bf8f01cfea"), "{mark:?}");
         assert_eq!(Mark::of(&b"abc"[..]).expect("memory"), mark);
+        assert_eq!(Mark::of_bytes(b"abc"), mark);
     }
 }

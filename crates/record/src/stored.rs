@@ -164,8 +164,7 @@ impl RunFolder {
             return damaged(&path, "larger than such a file of a run can be");
         }
         let bytes = read_whole(&path, mark.bytes)?;
-        let found = Mark::of(&bytes[..]).map_err(|e| Fault::Io(at(&path, e)))?;
-        if found != *mark {
+        if Mark::of_bytes(&bytes) != *mark {
             return damaged(&path, NOT_WRITTEN);
         }
         let Some(rows) = rows else { return Ok(bytes) };
