@@ -20,7 +20,7 @@ from typing import Any
 
 import tailback
 from tailback import store
-from tailback.errors import InputError
+from tailback.errors import DamagedResults, InputError
 from tailback.interop.flent_file import SUFFIX, VERSION
 from tailback.metrics.groups import group_of
 from tailback.metrics.jain import jain
@@ -63,7 +63,13 @@ class Flent:
             raise InputError(
                 f"--out {out}: expected a name that ends in {SUFFIX}; Flent goes by it"
             )
-        text = json.dumps(_Export(run, out.name).data(), sort_keys=True, allow_nan=False)
+        try:
+            text = json.dumps(_Export(run, out.name).data(), sort_keys=True, allow_nan=False)
+        except InputError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # The canonical point is believed to be one: its hash was right.
+            raise DamagedResults(f"{run}: not a run that tailback wrote ({error!r})") from error
         with (
             store.replacing(out) as part,
             part.open("wb") as file,
