@@ -31,7 +31,7 @@ class DamagedResults(InputError):
 
 
 class DamageWarning(UserWarning):
-    """A stored run was damaged: it was moved aside and is run again."""
+    """Something stored is damaged: a run is done again, what is not needed is left out."""
 
 
 class ScenarioWarning(UserWarning):

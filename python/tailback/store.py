@@ -14,13 +14,14 @@ import errno
 import json
 import os
 import stat
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tailback import _native, folders, foreign, shape
-from tailback.errors import DamagedResults, InputError
+from tailback.errors import DamagedResults, DamageWarning, InputError
 
 FORMAT = 2
 DEFAULT = Path("results")
@@ -103,7 +104,10 @@ def read_index(path: Path) -> Index:
     if not stat.S_ISREG(_mode(path)):
         raise DamagedResults(f"{path}: not a regular file")
     data = foreign.read(path)
-    found = foreign.parse_json(data, path)
+    try:
+        found = foreign.parse_json(data, path)
+    except InputError as error:
+        raise DamagedResults(str(error)) from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise DamagedResults(f"{path}: written by another version of tailback, or damaged")
     if not _native.is_whole(data):
@@ -132,7 +136,9 @@ def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
     for file in sweeps(root):
         try:
             index = read_index(file)
-        except InputError:
+        except DamagedResults as damage:
+            # The run is whole without it: it loses its title at most.
+            warnings.warn(f"{damage}; not looked at", DamageWarning, stacklevel=2)
             continue
         for point in index.points:
             if point.run_id == run_id:
