@@ -28,6 +28,11 @@ out_option = click.option(
     help="Where results are kept [default: results].",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
+read_only_option = click.option(
+    "--read-only",
+    is_flag=True,
+    help="Show what is stored; run and write nothing.",
+)
 pdf_option = click.option("--pdf", is_flag=True, help="Write the report as PDF too.")
 set_option = click.option(
     "--set",
