@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tailback import folders
 from tailback.errors import InputError, TailbackError
 from tailback.kernel import process
 from tailback.kernel.apt import Apt, Deb, newest
@@ -117,7 +118,7 @@ def prepare(source: Source, apt: Apt | None, env: dict[str, str], steps: Steps) 
     if source.folder.exists():
         return
     begun = source.folder.with_name(source.folder.name + ".part")
-    shutil.rmtree(begun, ignore_errors=True)
+    folders.remove(begun, inside=begun.parent)
     begun.mkdir(parents=True)
     origin = source.origin
     if origin is not None and origin.is_dir():
