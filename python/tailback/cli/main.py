@@ -25,6 +25,7 @@ from tailback.cli.options import (
     pdf_option,
     seeds_option,
     set_option,
+    unconfined_option,
 )
 from tailback.errors import InputError, RunsFailed, ScenarioWarning, TailbackError
 from tailback.names import unknown
@@ -51,6 +52,7 @@ def cli() -> None:
 @seeds_option
 @jobs_option
 @out_option
+@unconfined_option
 @json_option
 def run(
     file: str,
@@ -107,6 +109,7 @@ def check(file: str, engine: str, overrides: tuple[str, ...], seeds: int | None)
 @seeds_option
 @jobs_option
 @out_option
+@unconfined_option
 @json_option
 def reproduce(
     name: str,
@@ -200,6 +203,7 @@ def reproduce(
 @seeds_option
 @jobs_option
 @out_option
+@unconfined_option
 @json_option
 def compare(
     sources: tuple[str, ...],
@@ -295,6 +299,7 @@ def compare(
 @seeds_option
 @jobs_option
 @out_option
+@unconfined_option
 @json_option
 def validate(
     quick: bool,

@@ -135,7 +135,7 @@ class Kernel:
                 memory_bytes=finished.memory_bytes,
             )
         except OSError as error:
-            raise GuestFailed(str(error)) from error
+            raise GuestFailed(f"what the guest left is no result: {error}") from error
         finally:
             folders.remove(workplace, inside=workplace.parent)
 

@@ -172,7 +172,7 @@ def _sound(folder: Path) -> bool:
     except InputError:
         return False
     whole = facts["format"] == kit.FORMAT and facts["hash"] == kit.content_hash(facts)
-    return whole and facts["files"] == contents.of(folder, kit.OF_KIT)
+    return bool(whole and facts["files"] == contents.of(folder, kit.OF_KIT))
 
 
 def _compiled(folder: Path) -> bool:
@@ -184,8 +184,9 @@ def _compiled(folder: Path) -> bool:
         expected["linux"] = facts.get("sha256", contents.sha256(folder / "linux"))
     except (InputError, KeyError, TypeError, AttributeError):
         return False
-    return all(digest and contents.sha256(folder / name) == digest
-               for name, digest in expected.items())
+    return all(
+        digest and contents.sha256(folder / name) == digest for name, digest in expected.items()
+    )
 
 
 def _kernel(

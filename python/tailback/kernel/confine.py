@@ -95,10 +95,11 @@ def allowed() -> bool:
 def command(kit: Kit, workplace: Path, memory_mib: int, boot: Sequence[str]) -> list[str]:
     """The words that start the kernel, `boot`, in its workplace."""
     launcher = kit.launcher.resolve()
-    programs = [LOADER, *_libraries(launcher.parent, kit.linux), kit.linux, kit.library]
-    shown = [*READABLE, kit.root, kit.path / "modules"]
-    words = [word for path in shown for word in ("-r", str(Path(path).resolve()))]
+    linux = kit.linux.resolve()
     # Libraries by the names that the loader looks for, which may be links.
+    programs = [LOADER, *_libraries(linux), linux, kit.library.resolve()]
+    shown = [*map(Path, READABLE), kit.root, kit.path / "modules"]
+    words = [word for path in shown for word in ("-r", str(path.resolve()))]
     words += [word for path in programs for word in ("-x", str(path))]
     words += ["-w", str(workplace.resolve())]
     confined = "unconfined" if allowed() else "confined"
@@ -107,7 +108,7 @@ def command(kit: Kit, workplace: Path, memory_mib: int, boot: Sequence[str]) -> 
 
 
 @cache
-def _libraries(_kit: Path, linux: Path) -> tuple[str, ...]:
+def _libraries(linux: Path) -> tuple[str, ...]:
     """The libraries of this machine that a program is linked to."""
     done = subprocess.run(
         [LOADER, "--list", linux], capture_output=True, text=True, check=False, env={}

@@ -37,8 +37,8 @@ FAILURE = re.compile(
 WARNING = re.compile(
     r"WARNING: |possible (circular|recursive|irq)\b.*\b(lock|detected)|inconsistent lock state"
     r"|INFO: .*(\bstall|self-detected|lock|blocked for more than|non-static key)"
-    r"|suspicious RCU usage|UBSAN|refcount_t: |unregister_netdevice: waiting|page allocation failure"
-    r"|soft lockup|hung_task|KCSAN|Object already free|corruption"
+    r"|suspicious RCU usage|UBSAN|refcount_t: |unregister_netdevice: waiting|corruption"
+    r"|page allocation failure|soft lockup|hung_task|KCSAN|Object already free"
 )
 """Says a kernel that something in it is wrong; it goes on."""
 

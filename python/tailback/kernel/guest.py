@@ -58,6 +58,7 @@ HERE = "/proc/self/cwd"
 """The workplace as the kernel's process sees it: the same in every run, and without a
 character that the boot line would take for its own."""
 
+
 @dataclass(frozen=True)
 class Finished:
     """What a guest cost."""
@@ -166,8 +167,9 @@ def environment(kit: Kit, seed: int) -> dict[str, str]:
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
         "LC_ALL": "C",
         "TAILBACK_SEED": str(seed),
-        "LD_PRELOAD": str(kit.library),
-        "TMPDIR": ".",
+        "LD_PRELOAD": str(kit.library.resolve()),
+        # Not used: its memory is a file that the launcher has opened. But it looks there first.
+        "TMPDIR": "/",
     }
 
 

@@ -49,7 +49,17 @@ SCHEDULE = "tbsched"
 FORMAT = 2
 OF_KIT = ("linux", "root")
 """What of a kit is hashed whole, when it is put together."""
-HASHED = ("recipe", "files", "kernel", "config_hash", "iproute2", "packages", "qdisc", "cc", "modules")
+HASHED = (
+    "recipe",
+    "files",
+    "kernel",
+    "config_hash",
+    "iproute2",
+    "packages",
+    "qdisc",
+    "cc",
+    "modules",
+)
 """What of its manifest makes a kit another one; the rest tells where it came from."""
 
 

@@ -117,13 +117,9 @@ LINE = text()
 PLAIN = text(NAME, what="a name of letters, digits, dots, dashes and underscores")
 SHA256 = text(HASH, what="64 hexadecimal digits")
 OBJECT = text(rf"{NAME}\.ko", what="the name of a .ko file")
-INSIDE = text(
-    r"(?!/)(?!(.*/)?\.\.?(/|$))[^\x00-\x1f\x7f]{1,1024}", what="a path inside the kit"
-)
+INSIDE = text(r"(?!/)(?!(.*/)?\.\.?(/|$))[^\x00-\x1f\x7f]{1,1024}", what="a path inside the kit")
 ENTRY = text(rf"{HASH}|/|-> [^\x00-\x1f\x7f]{{1,1024}}", what="a hash, a link or a folder")
-MODULES = each(
-    PLAIN, _table({"file": OBJECT, "sha256": SHA256, "depends": every(PLAIN)})
-)
+MODULES = each(PLAIN, _table({"file": OBJECT, "sha256": SHA256, "depends": every(PLAIN)}))
 KINDS = each(PLAIN, optional(OBJECT))
 
 KIT: Mapping[str, Check] = {

@@ -159,9 +159,9 @@ def tree_files(tree: Path) -> Iterator[str]:
 
 def left_out(relative: str) -> bool:
     """Whether a file is of a part that this kernel never compiles."""
-    for endings, folders in NEVER_FOR_UML.items():
+    for endings, places in NEVER_FOR_UML.items():
         if relative.endswith(endings):
-            return any(relative.startswith(folder + "/") for folder in folders)
+            return any(relative.startswith(place + "/") for place in places)
     return False
 
 
