@@ -56,7 +56,8 @@ def programs() -> Iterator[Path]:
         [ROOT / "tests/modules/probes/plain.c", "-static", "-o", folder / "plain"],
         [ROOT / "tests/walls/without.c", "-o", folder / "without"],
     ):
-        subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", *words], check=True)
+        command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", *map(str, words)]
+        subprocess.run(command, check=True)
     yield folder
     shutil.rmtree(folder)
 

@@ -29,7 +29,7 @@ LONGEST_WAIT_S = 1.0
 """A poll that took longer was not waiting for the guest: we, or the machine, were stopped."""
 
 FAILURE = re.compile(
-    r"Kernel panic|Out of memory|invoked oom-killer|\bBUG\b[: !]|\bOops\b"
+    r"Kernel panic|Out of memory|\bBUG\b[: !]|\bOops\b"
     r"|general protection fault|stack is corrupted|KASAN|scheduling while atomic"
 )
 """Says a kernel after which nothing it measures counts."""
