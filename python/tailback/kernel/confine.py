@@ -63,6 +63,11 @@ class Walls:
         return cls({name: os.strerror(error) for name, error in errors.items() if error})
 
     @property
+    def refused(self) -> bool:
+        """Whether the launcher has not started the guest: nothing kept it from files."""
+        return {"mount", "landlock"} <= self.missing.keys() and not allowed()
+
+    @property
     def warning(self) -> str | None:
         """What is to be said of it, if anything."""
         lacks = dict(self.missing)

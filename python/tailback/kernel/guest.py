@@ -120,7 +120,7 @@ def run(
         usage = _wait(child)
     if console.walls is None:
         raise GuestFailed(_failure(console.error or "the guest could not be started", console))
-    if child.returncode == confine.UNCONFINED and console.at_ns is None and not console.done:
+    if console.walls.refused:
         raise InputError(confine.REFUSED)
     if console.error is not None:
         raise GuestFailed(console.error)
@@ -188,17 +188,18 @@ def _start(
 
 
 def _check_written(workplace: Path) -> None:
-    """Ends a guest that fills the disk, or leaves something that is no file."""
+    """Ends a guest that fills the disk, or leaves what is neither file nor folder."""
     size = count = 0
-    for base, _folders, files in os.walk(workplace / "results"):
-        for name in files:
+    for base, folders, files in os.walk(workplace):
+        # Beside these are the two links of ours.
+        for name in (*files, *(folders if base != str(workplace) else ())):
             try:
                 status = os.lstat(os.path.join(base, name))
             except FileNotFoundError:
                 continue
             count += 1
             size += status.st_blocks * 512
-            if not stat.S_ISREG(status.st_mode):
+            if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
                 raise GuestFailed(f"the guest left something that is no file: {shown(name)}")
     if size > WRITTEN_BYTES or count > WRITTEN_FILES:
         raise GuestFailed(
