@@ -26,6 +26,7 @@ from tailback.cli.options import (
     read_only_option,
     seeds_option,
     set_option,
+    unconfined_option,
 )
 from tailback.cli.verify import verify
 from tailback.errors import (
@@ -60,6 +61,7 @@ def cli() -> None:
 @jobs_option
 @out_option
 @read_only_option
+@unconfined_option
 @json_option
 def run(
     file: str,
@@ -117,6 +119,7 @@ def check(file: str, engine: str, overrides: tuple[str, ...], seeds: int | None)
 @seeds_option
 @jobs_option
 @out_option
+@unconfined_option
 @json_option
 def reproduce(
     name: str,
@@ -211,6 +214,7 @@ def reproduce(
 @jobs_option
 @out_option
 @read_only_option
+@unconfined_option
 @json_option
 def compare(
     sources: tuple[str, ...],
@@ -309,6 +313,7 @@ def compare(
 @seeds_option
 @jobs_option
 @out_option
+@unconfined_option
 @json_option
 def validate(
     quick: bool,

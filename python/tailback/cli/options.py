@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
+
+def _unconfine(_context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    """For whatever this command runs, in whichever thread."""
+    if wanted:
+        from tailback.kernel import confine
+
+        os.environ[confine.VARIABLE] = "1"
+
+
+unconfined_option = click.option(
+    "--unconfined",
+    is_flag=True,
+    expose_value=False,
+    callback=_unconfine,
+    help="Run kernel guests even where nothing keeps them from this machine's files.",
+)
 engine_option = click.option(
     "--engine",
     default="sim",
