@@ -16,10 +16,13 @@ mod places;
 mod read;
 mod schema;
 mod sweep;
+mod trace;
 mod tree;
 
-use tailback_engine::plan::Plan;
+use std::sync::Arc;
+
 pub use tailback_engine::plan::Refusal;
+use tailback_engine::plan::{Plan, RatePlan};
 
 pub use diagnostic::Diagnostic;
 pub use keys::{METRICS, Scope};
@@ -38,6 +41,9 @@ pub const MAX_FILE: usize = 1 << 20;
 
 /// The most flows and sources of all points together.
 const MAX_TOTAL_FLOWS: u64 = 2_000_000;
+
+/// The most memory that the points of a grid take together, bytes.
+const MAX_GRID: u64 = 1 << 30;
 
 /// Gives the text of a file that a scenario names, relative to the scenario,
 /// or what is wrong.
@@ -176,25 +182,35 @@ pub enum Param {
     Name(String),
 }
 
-/// One run.
+/// One run. What the seeds of a point have in common they share.
 #[derive(Clone, Debug)]
 pub struct Point {
     /// The swept keys and their values here.
-    pub params: Vec<(String, Param)>,
+    pub params: Arc<[(String, Param)]>,
     /// The same values as they are written, for people: "10Mbit", "0.5bdp".
-    pub labels: Vec<String>,
+    pub labels: Arc<[String]>,
     /// The seed.
     pub seed: u64,
     /// Names the run: a hash of `canonical`, the seed and the engine's version.
     pub run_id: String,
     /// JSON: everything but the seed, with defaults filled in, base units and sorted keys.
-    pub canonical: String,
+    pub canonical: Arc<str>,
     /// The point with the same seed in which every flow has its standard
     /// backoff, by its place in the sweep: what gains are over. `None` if no
     /// flow has a backoff of its own for ECN-Echo, or there is no such point.
     pub baseline: Option<usize>,
+    /// The plan without this run's seed.
+    pub shape: Arc<Plan>,
+}
+
+impl Point {
     /// What the engine is given.
-    pub plan: Plan,
+    pub fn plan(&self) -> Plan {
+        Plan {
+            seed: self.seed,
+            ..Plan::clone(&self.shape)
+        }
+    }
 }
 
 /// What must hold at every point and seed.
@@ -383,7 +399,7 @@ fn expand(
     }
     let sound = problems.is_empty();
     let runs = runs(&root, &sweep, &mut reader, request.judge, sound);
-    let baselines = abe::baselines(&runs);
+    let baselines = abe::baselines(&runs, &reader.traces);
     let asserts = asserts::read(&root, &runs, &baselines, &mut reader);
     problems.append(&mut reader.problems);
     if !sound || !problems.is_empty() {
@@ -392,20 +408,19 @@ fn expand(
     let axes = axes(&sweep, &runs);
     let mut points = Vec::with_capacity(runs.len() * sweep.seeds as usize);
     for (run, baseline) in runs.into_iter().zip(baselines) {
-        let canonical = canonical::canonical(&run.plan);
+        let canonical: Arc<str> = canonical::canonical(&run.plan, &reader.traces).into();
+        let (params, labels): (Arc<[_]>, Arc<[_]>) = (run.params.into(), run.labels.into());
+        let shape = Arc::new(run.plan);
         for k in 0..sweep.seeds {
-            let seed = run.plan.seed + k;
+            let seed = shape.seed + k;
             points.push(Point {
-                params: run.params.clone(),
-                labels: run.labels.clone(),
+                params: Arc::clone(&params),
+                labels: Arc::clone(&labels),
                 seed,
                 run_id: canonical::run_id(&canonical, seed, request.version()),
-                canonical: canonical.clone(),
+                canonical: Arc::clone(&canonical),
                 baseline: baseline.map(|run| run * sweep.seeds as usize + k as usize),
-                plan: Plan {
-                    seed,
-                    ..run.plan.clone()
-                },
+                shape: Arc::clone(&shape),
             });
         }
     }
@@ -532,14 +547,25 @@ fn runs(
     if !sound || !reader.problems.is_empty() {
         return runs;
     }
-    let mut flows: u64 = 0;
+    let (mut flows, mut bytes): (u64, u64) = (0, 0);
     let mut at = origin;
     loop {
         if let Some(last) = runs.last() {
             flows = flows.saturating_add(size(last).saturating_mul(sweep.seeds));
+            bytes = bytes.saturating_add(weight(last));
         }
         if flows > MAX_TOTAL_FLOWS && grid > 1 {
             reader.problem(too_many);
+            return runs;
+        }
+        if bytes > MAX_GRID && runs.len() > 1 {
+            reader.problem(
+                Problem::new(
+                    too_many.span,
+                    "the points of the sweep are too large together",
+                )
+                .expected(format!("at most {} MiB; split it", memory::mib(MAX_GRID))),
+            );
             return runs;
         }
         // The last key is the fastest.
@@ -558,6 +584,34 @@ fn runs(
             return runs;
         }
     }
+}
+
+/// About what a point takes as long as the sweep is held, bytes: texts that
+/// are copied from the file into each, lists, and all of it again as JSON.
+fn weight(run: &Run) -> u64 {
+    const FLOW: usize = 1 << 10;
+    const ENTRY: usize = 48;
+    const PARAM: usize = 128;
+    let texts = run.params.iter().map(|(path, value)| {
+        let name = match value {
+            Param::Number(_) => 0,
+            Param::Name(name) => name.len(),
+        };
+        path.len() + name + PARAM
+    });
+    let labels = run.labels.iter().map(String::len);
+    let lists = run.plan.links.iter().map(|link| {
+        let steps = match &link.rate {
+            RatePlan::Steps(steps) => steps.len(),
+            RatePlan::Constant(_) | RatePlan::Trace(_) => 0,
+        };
+        let schedule = link.schedule.as_ref();
+        let signals = schedule.map_or(0, |s| s.marks.len() + s.drops.len());
+        FLOW + (steps + signals) * ENTRY
+    });
+    let flows = (run.plan.flows.len() + run.plan.traffic.len()) * FLOW;
+    let bytes = texts.chain(labels).chain(lists).sum::<usize>() + flows;
+    bytes as u64
 }
 
 /// One point of the grid.

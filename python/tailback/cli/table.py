@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
+from tailback.console import PlainConsole
 from tailback.metrics import estimate
 from tailback.numbers import short, with_spread
 
@@ -280,8 +280,8 @@ def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
     """How far off each quantity is, and where the report is."""
     console = new_console()
     if not result.summary:
-        console.print(f"{experiment.title}\nno published numbers to compare with", highlight=False)
-        console.print(f"report: {result.report_dir}", soft_wrap=True, highlight=False)
+        console.print(f"{experiment.title}\nno published numbers to compare with")
+        console.print(f"report: {result.report_dir}", soft_wrap=True)
         return
     table = Table(title=experiment.title, title_justify="left", box=None, pad_edge=False)
     table.add_column("quantity")
@@ -308,7 +308,7 @@ def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
         print_table(table)
     if expected:
         _show_expectations(expected)
-    console.print(f"report: {result.report_dir}", soft_wrap=True, highlight=False)
+    console.print(f"report: {result.report_dir}", soft_wrap=True)
 
 
 def _show_expectations(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -366,7 +366,7 @@ def _limit(goal: Mapping[str, Any] | None) -> str:
 
 def width_of(table: Table) -> int:
     """Columns that a table takes if nothing of it is cut."""
-    wide = Console(width=UNLIMITED)
+    wide = PlainConsole(width=UNLIMITED)
     return Measurement.get(wide, wide.options, table).maximum
 
 
@@ -376,10 +376,10 @@ def print_table(table: Table) -> None:
     new_console(max(console.width, width_of(table))).print(table, crop=False)
 
 
-def new_console(width: int | None = None) -> Console:
+def new_console(width: int | None = None) -> PlainConsole:
     """The terminal, or what takes its place, of this width if it is given."""
     # Into a pipe or a file a table must not be cut to 80 columns.
     if width is None and not sys.stdout.isatty():
         width = UNLIMITED
     # Without a height rich takes 80 columns for a terminal that is dumb.
-    return Console(width=width, height=None if width is None else 25, highlight=False)
+    return PlainConsole(width=width, height=None if width is None else 25)
