@@ -64,11 +64,12 @@ def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
             if len(out) > limit:
                 raise InputError(f"{shown(path)}: larger than {limit >> 20} MiB when unpacked")
             if not inflate.eof:
-                raise InputError(f"{shown(path)}: ends in the middle of its gzip data")
+                raise InputError(f"{shown(path)}: truncated, ends in its gzip data")
             # As gzip itself: members follow one another, zeros may fill the rest.
             data = inflate.unused_data.lstrip(b"\0")
     except zlib.error:
-        raise InputError(f"{shown(path)}: not gzip data, or damaged") from None
+        what = "damaged gzip data" if data.startswith(b"\x1f\x8b") else "not gzip data"
+        raise InputError(f"{shown(path)}: {what}") from None
     raise InputError(f"{shown(path)}: more than {MAX_MEMBERS} gzip members")
 
 
@@ -142,8 +143,11 @@ def _whole(text: str) -> int:
 
 def _check_shape(data: bytes) -> None:
     """Refuses what nests too deep or has too much in it, before any of it is made."""
+    escapes = _PAIR.sub(b"", data.replace(b"\\\\", b""))
+    if _HALF.search(escapes):
+        raise _OutOfRange("half a character (a lone surrogate)")
     # What is between quotes does not count; an escaped quote does not end it.
-    plain = _STRING.sub(b"", data.replace(b"\\\\", b"").replace(b'\\"', b""))
+    plain = _STRING.sub(b"", escapes.replace(b'\\"', b""))
     if plain.count(b",") + plain.count(b"[") + plain.count(b"{") > MAX_VALUES:
         raise _OutOfRange(f"more than {MAX_VALUES} values")
     depth = 0
@@ -156,5 +160,7 @@ def _check_shape(data: bytes) -> None:
             depth -= 1
 
 
+_PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _STRING = re.compile(rb'"[^"]*"?')
 _NOT_BRACKETS = bytes(c for c in range(256) if c not in b"[]{}")

@@ -21,8 +21,8 @@ mod tree;
 
 use std::sync::Arc;
 
+use tailback_engine::plan::Plan;
 pub use tailback_engine::plan::Refusal;
-use tailback_engine::plan::{Plan, RatePlan};
 
 pub use diagnostic::Diagnostic;
 pub use keys::{METRICS, Scope};
@@ -42,8 +42,9 @@ pub const MAX_FILE: usize = 1 << 20;
 /// The most flows and sources of all points together.
 const MAX_TOTAL_FLOWS: u64 = 2_000_000;
 
-/// The most memory that the points of a grid take together, bytes.
-const MAX_GRID: u64 = 1 << 30;
+/// The most values of all points together: each point is a copy of the file that
+/// is read anew, some 0.5 us and 50 bytes for a value.
+const MAX_TOTAL_VALUES: u64 = 20_000_000;
 
 /// Gives the text of a file that a scenario names, relative to the scenario,
 /// or what is wrong.
@@ -524,6 +525,14 @@ fn runs(
         return runs;
     }
     // What is refused anyway is not worth minutes of looking for more.
+    if sound && grid > 1 && values(root, sweep).saturating_mul(grid) > MAX_TOTAL_VALUES {
+        reader.problem(Problem {
+            message: "the points have too many values together".to_owned(),
+            expected: Some(format!("at most {MAX_TOTAL_VALUES} in one sweep; split it")),
+            ..too_many
+        });
+        return runs;
+    }
     let patience = MAX_TOTAL_FLOWS / size(&runs[0]).max(1);
     let patience = if sound {
         patience
@@ -547,25 +556,14 @@ fn runs(
     if !sound || !reader.problems.is_empty() {
         return runs;
     }
-    let (mut flows, mut bytes): (u64, u64) = (0, 0);
+    let mut flows: u64 = 0;
     let mut at = origin;
     loop {
         if let Some(last) = runs.last() {
             flows = flows.saturating_add(size(last).saturating_mul(sweep.seeds));
-            bytes = bytes.saturating_add(weight(last));
         }
         if flows > MAX_TOTAL_FLOWS && grid > 1 {
             reader.problem(too_many);
-            return runs;
-        }
-        if bytes > MAX_GRID && runs.len() > 1 {
-            reader.problem(
-                Problem::new(
-                    too_many.span,
-                    "the points of the sweep are too large together",
-                )
-                .expected(format!("at most {} MiB; split it", memory::mib(MAX_GRID))),
-            );
             return runs;
         }
         // The last key is the fastest.
@@ -586,32 +584,15 @@ fn runs(
     }
 }
 
-/// About what a point takes as long as the sweep is held, bytes: texts that
-/// are copied from the file into each, lists, and all of it again as JSON.
-fn weight(run: &Run) -> u64 {
-    const FLOW: usize = 1 << 10;
-    const ENTRY: usize = 48;
-    const PARAM: usize = 128;
-    let texts = run.params.iter().map(|(path, value)| {
-        let name = match value {
-            Param::Number(_) => 0,
-            Param::Name(name) => name.len(),
-        };
-        path.len() + name + PARAM
+/// About how many values the file has at a point.
+fn values(root: &Node, sweep: &Sweep) -> u64 {
+    let keys = sweep.dimensions.iter().flat_map(|d| &d.keys);
+    // The path is copied into each point too.
+    let swept = keys.map(|key| {
+        let largest = key.values.iter().map(Node::size).max();
+        largest.unwrap_or(0) + key.text.len() / 32
     });
-    let labels = run.labels.iter().map(String::len);
-    let lists = run.plan.links.iter().map(|link| {
-        let steps = match &link.rate {
-            RatePlan::Steps(steps) => steps.len(),
-            RatePlan::Constant(_) | RatePlan::Trace(_) => 0,
-        };
-        let schedule = link.schedule.as_ref();
-        let signals = schedule.map_or(0, |s| s.marks.len() + s.drops.len());
-        FLOW + (steps + signals) * ENTRY
-    });
-    let flows = (run.plan.flows.len() + run.plan.traffic.len()) * FLOW;
-    let bytes = texts.chain(labels).chain(lists).sum::<usize>() + flows;
-    bytes as u64
+    (root.size() + swept.sum::<usize>()) as u64
 }
 
 /// One point of the grid.

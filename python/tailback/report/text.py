@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import re
 
+from tailback.foreign import shown
 from tailback.report.model import Column, Mark, Value
 
 MISSING = "\u2014"
@@ -28,12 +29,16 @@ _LINK = re.compile(r"(https?://|#)")
 
 def plain(text: object) -> str:
     """Data, to stand in our words or in Markdown: on one line, with nothing that is read."""
-    return re.sub(_SPECIAL, r"\\\g<0>", " ".join(str(text).split()))
+    return re.sub(_SPECIAL, r"\\\g<0>", _one_line(text))
 
 
 def code(text: object) -> str:
     """Data as code, to stand in our words."""
-    return f"`{' '.join(str(text).split()).replace('`', chr(39))}`"
+    return f"`{_one_line(text).replace('`', chr(39))}`"
+
+
+def _one_line(text: object) -> str:
+    return shown(" ".join(str(text).split()))
 
 
 def pieces(text: str) -> list[list[str]]:
