@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -86,26 +86,27 @@ class DataFile:
     @cached_property
     def flows(self) -> list[str]:
         """Names of the series that have the throughput of a TCP flow, uploads first."""
-        names = [name for name in self.raw if _is_flow(name) and self.throughput(name)]
+        names = [name for name in self.raw if _is_flow(name) and any(self._samples(name))]
         return sorted(names, key=_order)
 
     def throughput(self, flow: str) -> list[Sample]:
-        """The samples of a flow, in order of time.
+        """The samples of a flow, in order of time."""
+        return list(self._samples(flow))
 
-        A sample without a duration reaches back to the one before it.
-        """
-        samples: list[Sample] = []
+    def _samples(self, flow: str) -> Iterator[Sample]:
+        """A sample without a duration reaches back to the one before it."""
+        last: float | None = None
         for row in self.raw[flow]:
             value = row.get("val")
             if not _is_number(value):
                 continue
             end = float(row["t"])
-            begin = samples[-1].end if samples else end - self.step
+            begin = last if last is not None else end - self.step
             if _is_number(lasted := row.get("dur")):
                 begin = end - lasted
             if end > begin:
-                samples.append(Sample(begin, end, float(value)))
-        return samples
+                last = end
+                yield Sample(begin, end, float(value))
 
     def statistic(self, flow: str, key: str) -> list[tuple[float, float]]:
         """Times and values of a socket statistic: `tcp_rtt` in ms, `tcp_cwnd` in segments."""
@@ -113,7 +114,7 @@ class DataFile:
             (float(row["t"]), float(row[key])) for row in self.raw[flow] if _is_number(row.get(key))
         ]
 
-    @property
+    @cached_property
     def origin(self) -> float:
         """When the load began: with the first flow's first sample.
 
@@ -121,7 +122,7 @@ class DataFile:
         """
         if "TAILBACK" in self.metadata:
             return _seconds(self.metadata["T0"])
-        return min(samples[0].begin for flow in self.flows if (samples := self.throughput(flow)))
+        return min(next(self._samples(flow)).begin for flow in self.flows)
 
 
 def is_named_so(path: Path) -> bool:
