@@ -246,7 +246,7 @@ def test_pages_of_stored_sweeps_and_comparisons(tmp_path: Path) -> None:
     checked(report.read_text(encoding="utf-8"))
     assert "javascript:" in (tmp_path / "page" / "report.md").read_text(encoding="utf-8")
     folder = tb.open_results(out)
-    html = folder._repr_html_()
+    assert not Page(made._repr_html_()).attributes
     nasty = type(folder)(**{**vars(folder), "title": name, "engine": name, "version": name})
     html = nasty._repr_html_()
     page = Page(html)

@@ -38,17 +38,17 @@ def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"{shown(path)}: {reason}") from None
+        raise InputError(f"{line(path)}: {reason}") from None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise InputError(f"{shown(path)}: not a regular file")
+        raise InputError(f"{line(path)}: not a regular file")
     with os.fdopen(handle, "rb") as file:
         try:
             data = file.read(limit + 1)
         except OSError as error:
-            raise InputError(f"{shown(path)}: {error.strerror}") from None
+            raise InputError(f"{line(path)}: {error.strerror}") from None
     if len(data) > limit:
-        raise InputError(f"{shown(path)}: larger than {limit >> 20} MiB; not read")
+        raise InputError(f"{line(path)}: larger than {limit >> 20} MiB; not read")
     return data
 
 
@@ -62,15 +62,15 @@ def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
             inflate = zlib.decompressobj(wbits=31)
             out += inflate.decompress(data, limit + 1 - len(out))
             if len(out) > limit:
-                raise InputError(f"{shown(path)}: larger than {limit >> 20} MiB when unpacked")
+                raise InputError(f"{line(path)}: larger than {limit >> 20} MiB when unpacked")
             if not inflate.eof:
-                raise InputError(f"{shown(path)}: truncated, ends in its gzip data")
+                raise InputError(f"{line(path)}: truncated, ends in its gzip data")
             # As gzip itself: members follow one another, zeros may fill the rest.
             data = inflate.unused_data.lstrip(b"\0")
     except zlib.error:
         what = "damaged gzip data" if data.startswith(b"\x1f\x8b") else "not gzip data"
-        raise InputError(f"{shown(path)}: {what}") from None
-    raise InputError(f"{shown(path)}: more than {MAX_MEMBERS} gzip members")
+        raise InputError(f"{line(path)}: {what}") from None
+    raise InputError(f"{line(path)}: more than {MAX_MEMBERS} gzip members")
 
 
 def parse_json(data: bytes, path: Path) -> Any:
@@ -81,12 +81,12 @@ def parse_json(data: bytes, path: Path) -> Any:
             data.decode(), parse_constant=_no_constant, parse_float=_finite, parse_int=_whole
         )
     except UnicodeDecodeError:
-        raise InputError(f"{shown(path)}: not UTF-8 text") from None
+        raise InputError(f"{line(path)}: not UTF-8 text") from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise InputError(f"{shown(path)}: not JSON ({where})") from None
+        raise InputError(f"{line(path)}: not JSON ({where})") from None
     except _OutOfRange as error:
-        raise InputError(f"{shown(path)}: {error}") from None
+        raise InputError(f"{line(path)}: {error}") from None
 
 
 def read_json(path: Path, *, limit: int = MAX_BYTES) -> Any:
@@ -100,6 +100,11 @@ def shown(text: object) -> str:
     Line breaks and tabs stay. Also what reorders text (the bidirectional controls) is escaped.
     """
     return "".join(c if _harmless(c) else _escaped(c) for c in str(text))
+
+
+def line(text: object) -> str:
+    """As `shown`, on one line: what follows a line break would look like ours."""
+    return shown(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def quoted(text: object, most: int = 60) -> str:

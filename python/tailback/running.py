@@ -212,7 +212,7 @@ def _read(scenario: Source) -> tuple[bytes, str, Path]:
         return scenario.encode(), "<text>", Path()
     path = Path(scenario)
     # A name that is not UTF-8 is no text for the validator's messages.
-    return foreign.read(path), foreign.shown(scenario), path.parent
+    return foreign.read(path), foreign.line(scenario), path.parent
 
 
 def text_of(scenario: Source) -> str:

@@ -19,9 +19,8 @@ from typing import TextIO
 
 import click
 
-from tailback import _native, terminal
+from tailback import _native, foreign, terminal
 from tailback.errors import InputError, ScenarioWarning, TailbackError
-from tailback.foreign import quoted, shown
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -75,14 +74,14 @@ def _said(error: BaseException) -> int:
             terminal.complain(error)
             return FAILED
         case OSError():
-            where = f"{shown(error.filename)}: " if error.filename is not None else ""
+            where = f"{foreign.line(error.filename)}: " if error.filename is not None else ""
             terminal.complain(f"{where}{error.strerror}" if error.strerror else error)
             return FAILED
         case MemoryError():
             terminal.complain("out of memory; fewer --jobs or a smaller scenario take less")
             return FAILED
         case UnicodeEncodeError() if any("\ud800" <= c <= "\udfff" for c in error.object):
-            terminal.err(f"{quoted(error.object)} is not UTF-8; expected names in UTF-8")
+            terminal.err(f"{foreign.quoted(error.object)} is not UTF-8; expected names in UTF-8")
             return BAD_INPUT
     _unexpected(error)
     return FAILED
@@ -106,12 +105,12 @@ def _unexpected(error: BaseException | None) -> None:
     )
     if os.environ.get("TAILBACK_DEBUG") == "1":
         terminal.err(trace)
-    what = "nested too deeply" if isinstance(error, RecursionError) else quoted(error)
+    what = "nested too deeply" if isinstance(error, RecursionError) else foreign.quoted(error)
     try:
         # A new name each time, for its owner only.
         handle, path = tempfile.mkstemp(prefix="tailback-error-", suffix=".txt")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(shown(about + trace))
+            file.write(foreign.shown(about + trace))
         attach = f"with {path}"
     except OSError:
         attach = "with what TAILBACK_DEBUG=1 shows"

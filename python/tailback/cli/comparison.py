@@ -11,6 +11,7 @@ from rich.text import Text
 
 from tailback.cli.table import MAX_ROWS, new_console, print_table, short_names, width_of
 from tailback.comparison import Cell, Comparison, difference_text, percent, with_spread_of
+from tailback.foreign import line
 
 FLAG = "*"
 
@@ -40,7 +41,7 @@ LAYOUTS = (
 def show(made: Comparison, page: Path | None) -> None:
     """One row for each point, flow or link and quantity, as wide as the terminal allows."""
     console = new_console()
-    console.print(made.title, soft_wrap=True)
+    console.print(line(made.title), soft_wrap=True)
     cells, hidden = _chosen(made)
     tables: list[Table] = []
     for layout in LAYOUTS:
@@ -78,7 +79,7 @@ def _tables(made: Comparison, cells: Sequence[Cell], layout: Layout) -> list[Tab
         return [_table(made, cells, layout, titles, paths, "")]
     points: dict[str, list[Cell]] = {}
     for cell in cells:
-        at = ", ".join(f"{path} = {label}" for path, label in cell.labels.items())
+        at = line(", ".join(f"{path} = {label}" for path, label in cell.labels.items()))
         points.setdefault(at, []).append(cell)
     return [_table(made, found, layout, [], [], at) for at, found in points.items()]
 
@@ -102,11 +103,11 @@ def _table(
         table.add_column(title, no_wrap=True)
     if layout.side_by_side:
         for variant in made.variants:
-            table.add_column(variant.name, justify="right", no_wrap=True)
+            table.add_column(line(variant.name), justify="right", no_wrap=True)
         for variant in made.others:
-            name = f"{variant.name} − {made.baseline.name}"
+            name = f"{line(variant.name)} − {line(made.baseline.name)}"
             if not layout.one_line:
-                name = f"{variant.name} −\n{made.baseline.name}"
+                name = f"{line(variant.name)} −\n{line(made.baseline.name)}"
             table.add_column(name, justify="right", no_wrap=True)
     else:
         table.add_column("variant", no_wrap=True)
@@ -119,7 +120,7 @@ def _table(
         of = cell.name or cell.kind
         new = cell.labels != point
         # A point and a flow stand in the first of their rows only.
-        start = [cell.labels.get(path, "") if new else "" for path in paths]
+        start = [line(cell.labels.get(path, "")) if new else "" for path in paths]
         start += [of if new or of != last else "", cell.quantity]
         point, last = cell.labels, of
         means = [
@@ -133,7 +134,7 @@ def _table(
         for i, variant in enumerate(made.variants):
             first = start if i == 0 else [""] * len(start)
             gap = gaps[i - 1] if i else Text("")
-            table.add_row(*first, variant.name, means[i], gap)
+            table.add_row(*first, line(variant.name), means[i], gap)
     return table
 
 

@@ -11,6 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from tailback.console import PlainConsole
+from tailback.foreign import line
 from tailback.metrics import estimate
 from tailback.numbers import short, with_spread
 
@@ -125,7 +126,7 @@ def _tables(
     titles = paths if layout.full_paths else short_names(paths, {"flow", "link", "cc", "aqm"})
     requests, more = _requests(groups, paths, titles, layout)
     flows = _table([*titles, "flow", "cc"], quantities, layout)
-    flows.title = results.title or None
+    flows.title = line(results.title) or None
     links = _table([*titles, "link", "aqm"], of_link, layout)
     if layout.together:
         for name, _ in QUEUE:
@@ -136,7 +137,7 @@ def _tables(
 
     rows: dict[str, list[list[str]]] = {"flows": [], "links": [], "classes": []}
     for group in groups:
-        labels = [group[0].labels.get(path, "") for path in paths]
+        labels = [line(group[0].labels.get(path, "")) for path in paths]
         jain = _over_seeds(group, lambda s: s["jain"], lambda s: s)
         for i, part in enumerate(_senders(group[0].summary)):
             values = [_over_seeds(group, v, partial(_sender, index=i)) for _, v in quantities]
@@ -197,7 +198,7 @@ def _requests(
     rows = []
     for group, i, part in sources:
         values = [_over_seeds(group, value, partial(_source, index=i)) for _, value in quantities]
-        labels = [group[0].labels.get(path, "") for path in paths]
+        labels = [line(group[0].labels.get(path, "")) for path in paths]
         rows.append([*_first(i, labels), part["name"], *values])
     return [table], _fill(table, rows, layout)
 

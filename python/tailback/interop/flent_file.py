@@ -144,7 +144,7 @@ def read_all(paths: Sequence[Path]) -> list[DataFile]:
         together += unpacked
         if together > MAX_TOGETHER:
             limit = f"{MAX_TOGETHER >> 20} MiB"
-            problems.append(f"{foreign.shown(path)}: more than {limit} together with those before")
+            problems.append(f"{foreign.line(path)}: more than {limit} together with those before")
             break
         files.append(file)
     if problems:
@@ -170,7 +170,7 @@ def _read(path: Path) -> tuple[DataFile, int]:
     more = len(problems) - MAX_PROBLEMS
     if more > 0:
         problems[MAX_PROBLEMS:] = [f"and {more} more"]
-    raise InputError("\n".join(f"{foreign.shown(path)}: {problem}" for problem in problems))
+    raise InputError("\n".join(f"{foreign.line(path)}: {problem}" for problem in problems))
 
 
 def _problems_of(file: DataFile) -> list[str]:
@@ -196,7 +196,7 @@ def _json(path: Path) -> tuple[Any, bytes, int]:
     """What is in a file, the file itself, and how large it is when unpacked."""
     packed = foreign.read(path)
     if not packed:
-        raise InputError(f"{foreign.shown(path)}: empty; expected {_WHAT}")
+        raise InputError(f"{foreign.line(path)}: empty; expected {_WHAT}")
     try:
         text = foreign.gunzip(packed, path)
         return foreign.parse_json(text, path), packed, len(text)
