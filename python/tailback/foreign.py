@@ -21,11 +21,14 @@ from tailback.errors import InputError
 MAX_BYTES = 64 << 20
 """Of a file, unless its reader says otherwise."""
 
+MAX_MEMBERS = 100
+"""Of a gzip file: after each the rest is copied."""
+
 MAX_DEPTH = 64
 """Of nested lists and tables in JSON."""
 
-MAX_DIGITS = 400
-"""Of a whole number in JSON: more than the largest float has."""
+MAX_VALUES = 4_000_000
+"""Of lists, tables and what is in them in JSON: each takes some 100 bytes."""
 
 
 def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
@@ -35,17 +38,17 @@ def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"{shown(path)}: {reason}") from None
+        raise InputError(f"{line(path)}: {reason}") from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise InputError(f"{line(path)}: not a regular file")
     with os.fdopen(handle, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise InputError(f"{shown(path)}: not a regular file")
         try:
             data = file.read(limit + 1)
         except OSError as error:
-            raise InputError(f"{shown(path)}: {error.strerror}") from None
+            raise InputError(f"{line(path)}: {error.strerror}") from None
     if len(data) > limit:
-        raise InputError(f"{shown(path)}: larger than {limit >> 20} MiB; not read")
+        raise InputError(f"{line(path)}: larger than {limit >> 20} MiB; not read")
     return data
 
 
@@ -53,35 +56,37 @@ def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
     """What a gzip file has in it, of at most `limit` bytes; `path` is for messages."""
     out = bytearray()
     try:
-        while data:
+        for _ in range(MAX_MEMBERS):
+            if not data:
+                return bytes(out)
             inflate = zlib.decompressobj(wbits=31)
             out += inflate.decompress(data, limit + 1 - len(out))
             if len(out) > limit:
-                raise InputError(f"{shown(path)}: larger than {limit >> 20} MiB when unpacked")
+                raise InputError(f"{line(path)}: larger than {limit >> 20} MiB when unpacked")
             if not inflate.eof:
-                raise InputError(f"{shown(path)}: ends in the middle of its gzip data")
+                raise InputError(f"{line(path)}: truncated, ends in its gzip data")
             # As gzip itself: members follow one another, zeros may fill the rest.
             data = inflate.unused_data.lstrip(b"\0")
     except zlib.error:
-        raise InputError(f"{shown(path)}: not gzip data") from None
-    return bytes(out)
+        what = "damaged gzip data" if data.startswith(b"\x1f\x8b") else "not gzip data"
+        raise InputError(f"{line(path)}: {what}") from None
+    raise InputError(f"{line(path)}: more than {MAX_MEMBERS} gzip members")
 
 
 def parse_json(data: bytes, path: Path) -> Any:
     """JSON of bounded depth with finite numbers; `path` is for messages."""
-    if _depth(data) > MAX_DEPTH:
-        raise InputError(f"{shown(path)}: nested more than {MAX_DEPTH} deep")
     try:
+        _check_shape(data)
         return json.loads(
             data.decode(), parse_constant=_no_constant, parse_float=_finite, parse_int=_whole
         )
     except UnicodeDecodeError:
-        raise InputError(f"{shown(path)}: not UTF-8 text") from None
+        raise InputError(f"{line(path)}: not UTF-8 text") from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise InputError(f"{shown(path)}: not JSON ({where})") from None
+        raise InputError(f"{line(path)}: not JSON ({where})") from None
     except _OutOfRange as error:
-        raise InputError(f"{shown(path)}: {error}") from None
+        raise InputError(f"{line(path)}: {error}") from None
 
 
 def read_json(path: Path, *, limit: int = MAX_BYTES) -> Any:
@@ -97,6 +102,17 @@ def shown(text: object) -> str:
     return "".join(c if _harmless(c) else _escaped(c) for c in str(text))
 
 
+def line(text: object) -> str:
+    """As `shown`, on one line: what follows a line break would look like ours."""
+    return shown(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def quoted(text: object, most: int = 60) -> str:
+    """The beginning of a text of others in quotes, on one line, for a message."""
+    words = " ".join(str(text)[: most + 1].split())
+    return f'"{shown(words[:most])}{"..." if len(words) > most else ""}"'
+
+
 def _harmless(c: str) -> bool:
     # Not printable: controls, and what reorders or hides text; spaces of other widths are not harm.
     return c.isprintable() or c in "\n\t" or unicodedata.category(c) == "Zs"
@@ -110,7 +126,7 @@ def _escaped(c: str) -> str:
 
 
 class _OutOfRange(ValueError):
-    """A number that JSON can write and nothing here can have."""
+    """What JSON can write and nothing here can have."""
 
 
 def _no_constant(word: str) -> NoReturn:
@@ -125,27 +141,31 @@ def _finite(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    if len(text) > MAX_DIGITS:
-        raise _OutOfRange(f"a number of {len(text)} digits")
+    # Whoever computes with it makes a float of it; and thousands of digits take seconds.
+    _finite(text)
     return int(text)
 
 
-def _depth(data: bytes) -> int:
-    """How deep lists and tables nest."""
+def _check_shape(data: bytes) -> None:
+    """Refuses what nests too deep or has too much in it, before any of it is made."""
+    escapes = _PAIR.sub(b"", data.replace(b"\\\\", b""))
+    if _HALF.search(escapes):
+        raise _OutOfRange("half a character (a lone surrogate)")
     # What is between quotes does not count; an escaped quote does not end it.
-    plain = _STRING.sub(b"", data.replace(b"\\\\", b"").replace(b'\\"', b""))
-    depth = deepest = 0
+    plain = _STRING.sub(b"", escapes.replace(b'\\"', b""))
+    if plain.count(b",") + plain.count(b"[") + plain.count(b"{") > MAX_VALUES:
+        raise _OutOfRange(f"more than {MAX_VALUES} values")
+    depth = 0
     for c in plain.translate(None, delete=_NOT_BRACKETS):
         if c in b"[{":
             depth += 1
-            if depth > deepest:
-                deepest = depth
-                if deepest > MAX_DEPTH:
-                    break
+            if depth > MAX_DEPTH:
+                raise _OutOfRange(f"nested more than {MAX_DEPTH} deep")
         else:
             depth -= 1
-    return deepest
 
 
+_PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _STRING = re.compile(rb'"[^"]*"?')
 _NOT_BRACKETS = bytes(c for c in range(256) if c not in b"[]{}")

@@ -16,16 +16,17 @@ PATIENCE_S = 2.0
 
 def bar() -> RichProgress:
     """A bar that has not been started."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
+
+    from tailback.console import PlainConsole
 
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=None),
         TaskProgressColumn(),
         TimeLeft(),
-        console=Console(stderr=True),
+        console=PlainConsole(stderr=True),
         transient=True,
     )
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tailback import _native, engines, machine, store, toml
+from tailback import _native, engines, foreign, machine, store, toml
 from tailback.assertions import Assertion
 from tailback.errors import (
     DamagedResults,
@@ -32,10 +32,6 @@ from tailback.stored import StoredRun
 
 Source = Path | str | Mapping[str, object]
 """A scenario: a file, TOML text (a str with a line break), or a table."""
-
-
-MAX_READ = 64 << 20
-"""More of a file is not read: what is larger is refused for its size in any case."""
 
 
 @dataclass(frozen=True)
@@ -262,11 +258,8 @@ def _read(scenario: Source) -> tuple[bytes, str, Path]:
     if isinstance(scenario, str) and "\n" in scenario:
         return scenario.encode(), "<text>", Path()
     path = Path(scenario)
-    try:
-        with path.open("rb") as file:
-            return file.read(MAX_READ), str(scenario), path.parent
-    except OSError as error:
-        raise InputError(f"{scenario}: {error.strerror or error}") from None
+    # A name that is not UTF-8 is no text for the validator's messages.
+    return foreign.read(path), foreign.line(scenario), path.parent
 
 
 def text_of(scenario: Source) -> str:

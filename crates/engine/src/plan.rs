@@ -3,6 +3,7 @@
 //! Plain data in base units; the scenario crate makes it, nothing here reads files.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tailback_record::{ClassFlow, ClassPlan};
 
@@ -356,8 +357,8 @@ pub enum RatePlan {
     /// From each time on, ascending, the first at 0. A rate of 0 stops the link.
     Steps(Vec<(Time, Rate)>),
     /// Delivery opportunities of 1504 bytes each (Mahimahi), ascending, repeated
-    /// from the last one on.
-    Trace(Vec<Time>),
+    /// from the last one on. Millions of them: shared, not copied with the plan.
+    Trace(Arc<[Time]>),
 }
 
 impl RatePlan {

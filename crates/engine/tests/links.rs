@@ -176,7 +176,7 @@ fn a_saturated_trace_is_used_to_the_byte() {
     let times: Vec<Time> = [1, 1, 5, 5].map(Time::from_ms).to_vec();
     for size in [100, 1504, 1514, 9000] {
         let mut l = link(0, "fifo", &[("limit", Value::Packets(100))]);
-        l.rate = RatePlan::Trace(times.clone());
+        l.rate = RatePlan::Trace(times.clone().into());
         let p = with_traffic(
             Time::from_secs(10),
             vec![l],
@@ -414,7 +414,7 @@ fn any_link() -> impl Strategy<Value = LinkPlan> {
                     (Time::from_ms(1_500), Rate(rate / 7)),
                     (Time::from_secs(4), Rate(rate)),
                 ]),
-                1 => RatePlan::Trace([3, 3, 8, 40].map(Time::from_ms).to_vec()),
+                1 => RatePlan::Trace([3, 3, 8, 40].map(Time::from_ms).into()),
                 _ => RatePlan::Constant(Rate(rate)),
             };
             l.mode = if wire {

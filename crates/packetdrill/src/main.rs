@@ -4,6 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tailback_packetdrill::{judge, kernel_scripts, kernel_version, parse, report, scripts_in};
+use tailback_record::foreign::{read_text, shown};
+
+/// Larger scripts are not read, bytes.
+const MAX_SCRIPT: u64 = 256 << 10;
 
 const USAGE: &str = "\
 usage: tailback-packetdrill [--json | --markdown] (FILE.pkt... | --kernel)
@@ -35,7 +39,10 @@ fn main() -> ExitCode {
             ExitCode::from(u8::from(failed))
         }
         Err(message) => {
-            eprintln!("{}", message.trim_end());
+            // Names of files and words of scripts may hold anything.
+            for line in message.trim_end().lines() {
+                eprintln!("{}", shown(line));
+            }
             ExitCode::from(2)
         }
     }
@@ -71,7 +78,7 @@ fn run(args: impl Iterator<Item = String>) -> Result<(String, bool), String> {
     let mut rows = Vec::new();
     let mut errors = Vec::new();
     for file in &files {
-        let judged = std::fs::read_to_string(file)
+        let judged = read_text(file, MAX_SCRIPT)
             .map_err(|e| format!("{}: {e}", file.display()))
             .and_then(|text| parse(&text).map_err(|e| format!("{}:{e}", file.display())))
             .map(|script| judge(&script));
@@ -87,7 +94,13 @@ fn run(args: impl Iterator<Item = String>) -> Result<(String, bool), String> {
         return Err(errors.join("\n"));
     }
     let text = match form {
-        Form::Table => report::table(&rows),
+        Form::Table => {
+            let table = report::table(&rows);
+            table
+                .lines()
+                .map(|line| format!("{}\n", shown(line)))
+                .collect()
+        }
         Form::Json => format!("{:#}\n", report::json(&rows, version.as_deref())),
         Form::Markdown => report::markdown(&rows, version.as_deref()),
     };

@@ -35,11 +35,17 @@ type Parsed<T> = Result<T, SyntaxError>;
 const NS: u64 = 1_000_000_000;
 const MOST_SECONDS: u64 = 100_000;
 
+/// The most operands and brackets of an expression: parsing, evaluating and
+/// dropping it take a stack frame for each.
+const MOST_PARTS: u32 = 500;
+
 /// Parses a script.
 pub fn parse(text: &str) -> Parsed<Script> {
     let mut reader = Reader {
         text: text.chars().collect(),
         at: 0,
+        known: false,
+        parts: 0,
     };
     reader.script()
 }
@@ -47,6 +53,11 @@ pub fn parse(text: &str) -> Parsed<Script> {
 struct Reader {
     text: Vec<char>,
     at: usize,
+    /// Whether something of the file was a script's: only then are its words
+    /// repeated in errors, since any file can be named by mistake.
+    known: bool,
+    /// Of the expression being read.
+    parts: u32,
 }
 
 impl Reader {
@@ -68,6 +79,7 @@ impl Reader {
             } else {
                 self.when()?
             };
+            self.known = true;
             self.space();
             let what = self.what()?;
             script.events.push(Event { line, at, what });
@@ -120,6 +132,7 @@ impl Reader {
             .take(20)
             .collect();
         let found = match rest.split_whitespace().next() {
+            Some(_) if !self.known => "something else".to_owned(),
             Some(word) => format!("`{word}`"),
             None if self.at >= self.text.len() => "the end of the file".to_owned(),
             None => "the end of the line".to_owned(),
@@ -516,6 +529,7 @@ impl Reader {
             }
             let line = self.line();
             let start = self.at;
+            self.parts = 0;
             let keyword = self.word(|c| c.is_ascii_alphanumeric() || c == '_');
             let action = match keyword.as_str() {
                 "assert" => {
@@ -626,6 +640,7 @@ impl Reader {
 
     fn negation(&mut self) -> Parsed<Expression> {
         self.python_space();
+        self.part()?;
         if self.keyword("not") {
             return Ok(Expression::Not(Box::new(self.negation()?)));
         }
@@ -663,8 +678,18 @@ impl Reader {
         }
     }
 
+    /// Counts what an expression consists of.
+    fn part(&mut self) -> Parsed<()> {
+        self.parts += 1;
+        if self.parts > MOST_PARTS {
+            return Err(self.error("an expression of fewer parts"));
+        }
+        Ok(())
+    }
+
     fn atom(&mut self) -> Parsed<Expression> {
         self.python_space();
+        self.part()?;
         match self.peek() {
             Some('(') => {
                 self.at += 1;
@@ -802,7 +827,7 @@ mod tests {
             ),
             (
                 "+.x close(3) = 0",
-                "1:2: expected a time (0.1, +.1, *), found `.x`",
+                "1:2: expected a time (0.1, +.1, *), found something else",
             ),
             (
                 "+0 > . 1:1(0) ack 1 <sac 1:2>",
@@ -822,6 +847,20 @@ mod tests {
             ),
         ] {
             assert_eq!(error(text), message);
+        }
+        // Of a file that is no script nothing is repeated.
+        assert!(!error("root:$y$secret:19000").contains("root"));
+    }
+
+    #[test]
+    fn expressions_are_as_deep_as_the_stack_allows() {
+        let many = 100_000;
+        for (begin, end) in [("(", ")"), ("not ", ""), ("1 + ", ""), ("1 or ", "")] {
+            let expression = format!("{}1{}", begin.repeat(many), end.repeat(many));
+            let found = error(&format!("+0 %{{ assert {expression}\n}}%"));
+            assert!(found.contains("an expression of fewer parts"), "{found}");
+            let expression = format!("{}1{}", begin.repeat(50), end.repeat(50));
+            only(&format!("+0 %{{ assert {expression}\n}}%"));
         }
     }
 }

@@ -19,7 +19,7 @@ pub fn kit(text: &str) -> PyResult<Kit> {
 }
 
 fn mapped(point: &Point, kit: &Kit) -> PyResult<Job> {
-    map::map(&point.plan, kit).map_err(|refusals| {
+    map::map(&point.plan(), kit).map_err(|refusals| {
         let all: Vec<String> = refusals
             .iter()
             .map(|r| format!("{}: {}", r.path, r.message))
@@ -91,7 +91,7 @@ pub fn store(
         engine_version: host_says.engine_version,
         seed: point.seed,
         canonical: serde_json::from_str(&point.canonical).map_err(json)?,
-        follows: follows(&point.plan),
+        follows: follows(&point.shape),
         environment: Some(whole),
     };
     store

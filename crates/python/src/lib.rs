@@ -21,7 +21,7 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::run::{Control, Store};
+    use crate::run::{Control, Store, keep_panics, kept_panic};
     #[pymodule_export]
     use crate::scenario::{Assert, Point, Scenario, load};
     #[pymodule_export]

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -134,10 +135,30 @@ pub fn keep_panics_of_runs() {
     std::panic::set_hook(Box::new(move |info| {
         if IN_RUN.get() {
             PANIC.set(Some(info.to_string()));
+        } else if KEEP.load(Ordering::Relaxed) {
+            if let Ok(mut kept) = KEPT.lock() {
+                *kept = Some(info.to_string());
+            }
         } else {
             default(info);
         }
     }));
+}
+
+static KEEP: AtomicBool = AtomicBool::new(false);
+static KEPT: Mutex<Option<String>> = Mutex::new(None);
+
+/// From now on the message of a panic outside of runs is kept instead of
+/// printed: for a program that has its own way to say it.
+#[pyfunction]
+pub fn keep_panics() {
+    KEEP.store(true, Ordering::Relaxed);
+}
+
+/// The message of the last panic that was kept, with its place.
+#[pyfunction]
+pub fn kept_panic() -> Option<String> {
+    KEPT.lock().ok()?.clone()
 }
 
 /// Runs a point and stores its folder.
@@ -152,17 +173,18 @@ pub fn run(point: &Point, store: &Store, control: &Control) -> PyResult<()> {
 fn run_and_write(point: &Point, store: &Store, control: &Control) -> PyResult<()> {
     let wall = Instant::now();
     let cpu = thread_cpu_s();
-    let capture = if point.plan.record.packets {
+    let plan = point.plan();
+    let capture = if plan.record.packets {
         let path = store.inner.scratch_file(&point.run_id, CAPTURE);
         Some(
-            path.and_then(|path| Capture::create(path, &point.plan))
+            path.and_then(|path| Capture::create(path, &plan))
                 .map_err(os_error)?,
         )
     } else {
         None
     };
     IN_RUN.set(true);
-    let simulated = catch_unwind(AssertUnwindSafe(|| simulate(&point.plan, control, capture)));
+    let simulated = catch_unwind(AssertUnwindSafe(|| simulate(&plan, control, capture)));
     IN_RUN.set(false);
     let outcome = match simulated {
         Ok(Ok(Some(outcome))) => outcome,
@@ -188,7 +210,7 @@ fn run_and_write(point: &Point, store: &Store, control: &Control) -> PyResult<()
         seed: point.seed,
         canonical: serde_json::from_str(&point.canonical)
             .map_err(|e| PyOSError::new_err(format!("canonical point: {e}")))?,
-        follows: follows(&point.plan),
+        follows: follows(&plan),
         environment: None,
     };
     store

@@ -7,11 +7,15 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tailback_engine::plan::Plan;
+use tailback_record::foreign::read_text;
 use tailback_scenario::{Diagnostic, EngineKind, Judge, Override, Param, Request, check_memory};
 
 use crate::ScenarioError;
 use crate::guest;
 use crate::run::{Control, Store};
+
+/// Larger traces are not read, bytes: ten million lines have 90 MB.
+const MAX_TRACE: u64 = 128 << 20;
 
 /// A scenario with its sweep expanded.
 #[pyclass(frozen, module = "tailback._native")]
@@ -79,9 +83,7 @@ pub fn load(
             engine,
             engine_version,
             judge: kit.as_ref().map(|_| &judge as &Judge<'_>),
-            ..Request::new(text, file, &|name| {
-                std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string())
-            })
+            ..Request::new(text, file, &|name| read_text(&folder.join(name), MAX_TRACE))
         })?;
         if let Some(available) = memory {
             check_memory(&scenario, available).map_err(|diagnostic| vec![diagnostic])?;
@@ -244,7 +246,7 @@ impl Point {
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let labels = PyDict::new(py);
         let point = self.point();
-        for ((path, _), label) in point.params.iter().zip(&point.labels) {
+        for ((path, _), label) in point.params.iter().zip(point.labels.iter()) {
             labels.set_item(path, label)?;
         }
         Ok(labels)
@@ -254,7 +256,7 @@ impl Point {
     #[getter]
     fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let params = PyDict::new(py);
-        for (path, value) in &self.point().params {
+        for (path, value) in self.point().params.iter() {
             match value {
                 Param::Number(number) => params.set_item(path, number)?,
                 Param::Name(name) => params.set_item(path, name)?,
@@ -293,14 +295,14 @@ impl Point {
     /// Estimate of the memory the run needs, bytes.
     #[getter]
     fn memory(&self) -> u64 {
-        tailback_scenario::estimate_memory(&self.point().plan)
+        tailback_scenario::estimate_memory(&self.point().shape)
     }
 
     /// Rough size of the run in packets: for the order of runs and for the
     /// time left, not for results.
     #[getter]
     fn cost(&self) -> f64 {
-        cost(&self.point().plan)
+        cost(&self.point().shape)
     }
 }
 

@@ -10,6 +10,7 @@ pub mod class;
 pub mod completions;
 #[cfg(feature = "folder")]
 pub mod folder;
+pub mod foreign;
 #[cfg(feature = "pcapng")]
 pub mod frame;
 pub mod histogram;

@@ -8,6 +8,7 @@ use tailback_engine::registry::{Options, Value};
 
 use crate::Run;
 use crate::canonical::canonical;
+use crate::trace::Traces;
 
 /// What is expected where a gain has no baseline.
 pub(crate) const BASELINE: &str = "for every point another that differs in beta_ecn only and has the standard backoff: a sweep over beta_ecn with a value equal to beta";
@@ -64,13 +65,13 @@ fn standard(plan: &Plan) -> Plan {
 }
 
 /// For each run the one with the standard backoff and everything else the same.
-pub(crate) fn baselines(runs: &[Run]) -> Vec<Option<usize>> {
+pub(crate) fn baselines(runs: &[Run], traces: &Traces) -> Vec<Option<usize>> {
     if !runs.iter().any(|run| apart(&run.plan)) {
         return vec![None; runs.len()];
     }
     let keys: Vec<String> = runs
         .iter()
-        .map(|run| canonical(&standard(&run.plan)))
+        .map(|run| canonical(&standard(&run.plan), traces))
         .collect();
     let mut found = HashMap::new();
     for (i, (run, key)) in runs.iter().zip(&keys).enumerate() {

@@ -13,19 +13,20 @@ use tailback_engine::registry::{Kind, Opt, Options, Value};
 use tailback_engine::units::Time;
 
 use crate::keys::Registry;
+use crate::trace::Traces;
 
 /// Version of the canonical form.
 const VERSION: u32 = 1;
 
 /// The canonical form as JSON; the seed is not part of it.
-pub(crate) fn canonical(plan: &Plan) -> String {
+pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
     let links: Vec<Json> = plan
         .links
         .iter()
         .map(|link| {
             json!({
                 "name": link.name,
-                "rate": rate(&link.rate),
+                "rate": rate(&link.rate, traces),
                 "queue": algorithm(Registry::Aqm, &link.queue, link.module.as_deref()),
                 "link": match link.mode {
                     LinkMode::Shaper => "shaper",
@@ -92,7 +93,8 @@ fn digest(parts: &[&str]) -> String {
     hex(&hash.finalize(), 10)
 }
 
-fn hex(bytes: &[u8], len: usize) -> String {
+/// The first bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8], len: usize) -> String {
     bytes
         .iter()
         .take(len)
@@ -143,7 +145,7 @@ fn write_sorted(json: &Json, out: &mut String) {
     }
 }
 
-fn rate(rate: &RatePlan) -> Json {
+fn rate(rate: &RatePlan, traces: &Traces) -> Json {
     match rate {
         RatePlan::Constant(rate) => json!(rate.0),
         RatePlan::Steps(steps) => {
@@ -152,11 +154,7 @@ fn rate(rate: &RatePlan) -> Json {
         }
         // The content of the file, whatever its name: a changed file is another run.
         RatePlan::Trace(times) => {
-            let mut hash = Sha256::new();
-            for time in times {
-                hash.update(time.0.to_le_bytes());
-            }
-            json!({ "trace": { "opportunities": times.len(), "sha256": hex(&hash.finalize(), 32) } })
+            json!({ "trace": { "opportunities": times.len(), "sha256": traces.hash(times) } })
         }
     }
 }

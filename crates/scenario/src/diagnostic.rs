@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use tailback_record::foreign::shown;
+
 use crate::tree::{Sources, Span};
 
 /// One thing that is wrong, for the user.
@@ -24,16 +26,14 @@ pub struct Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:{}:{}: {}",
-            self.file, self.line, self.column, self.message
-        )?;
+        // Names and values come from files; a terminal would obey what they hold.
+        let (file, message) = (shown(&self.file), shown(&self.message));
+        write!(f, "{file}:{}:{}: {message}", self.line, self.column)?;
         if let Some(expected) = &self.expected {
-            write!(f, "; expected {expected}")?;
+            write!(f, "; expected {}", shown(expected))?;
         }
         if let Some(nearest) = &self.nearest {
-            write!(f, "; did you mean \"{nearest}\"?")?;
+            write!(f, "; did you mean \"{}\"?", shown(nearest))?;
         }
         Ok(())
     }

@@ -16,7 +16,10 @@ mod places;
 mod read;
 mod schema;
 mod sweep;
+mod trace;
 mod tree;
+
+use std::sync::Arc;
 
 use tailback_engine::plan::Plan;
 pub use tailback_engine::plan::Refusal;
@@ -38,6 +41,10 @@ pub const MAX_FILE: usize = 1 << 20;
 
 /// The most flows and sources of all points together.
 const MAX_TOTAL_FLOWS: u64 = 2_000_000;
+
+/// The most values of all points together: each point is a copy of the file that
+/// is read anew, some 0.5 us and 50 bytes for a value.
+const MAX_TOTAL_VALUES: u64 = 20_000_000;
 
 /// Gives the text of a file that a scenario names, relative to the scenario,
 /// or what is wrong.
@@ -176,25 +183,35 @@ pub enum Param {
     Name(String),
 }
 
-/// One run.
+/// One run. What the seeds of a point have in common they share.
 #[derive(Clone, Debug)]
 pub struct Point {
     /// The swept keys and their values here.
-    pub params: Vec<(String, Param)>,
+    pub params: Arc<[(String, Param)]>,
     /// The same values as they are written, for people: "10Mbit", "0.5bdp".
-    pub labels: Vec<String>,
+    pub labels: Arc<[String]>,
     /// The seed.
     pub seed: u64,
     /// Names the run: a hash of `canonical`, the seed and the engine's version.
     pub run_id: String,
     /// JSON: everything but the seed, with defaults filled in, base units and sorted keys.
-    pub canonical: String,
+    pub canonical: Arc<str>,
     /// The point with the same seed in which every flow has its standard
     /// backoff, by its place in the sweep: what gains are over. `None` if no
     /// flow has a backoff of its own for ECN-Echo, or there is no such point.
     pub baseline: Option<usize>,
+    /// The plan without this run's seed.
+    pub shape: Arc<Plan>,
+}
+
+impl Point {
     /// What the engine is given.
-    pub plan: Plan,
+    pub fn plan(&self) -> Plan {
+        Plan {
+            seed: self.seed,
+            ..Plan::clone(&self.shape)
+        }
+    }
 }
 
 /// What must hold at every point and seed.
@@ -383,7 +400,7 @@ fn expand(
     }
     let sound = problems.is_empty();
     let runs = runs(&root, &sweep, &mut reader, request.judge, sound);
-    let baselines = abe::baselines(&runs);
+    let baselines = abe::baselines(&runs, &reader.traces);
     let asserts = asserts::read(&root, &runs, &baselines, &mut reader);
     problems.append(&mut reader.problems);
     if !sound || !problems.is_empty() {
@@ -392,20 +409,19 @@ fn expand(
     let axes = axes(&sweep, &runs);
     let mut points = Vec::with_capacity(runs.len() * sweep.seeds as usize);
     for (run, baseline) in runs.into_iter().zip(baselines) {
-        let canonical = canonical::canonical(&run.plan);
+        let canonical: Arc<str> = canonical::canonical(&run.plan, &reader.traces).into();
+        let (params, labels): (Arc<[_]>, Arc<[_]>) = (run.params.into(), run.labels.into());
+        let shape = Arc::new(run.plan);
         for k in 0..sweep.seeds {
-            let seed = run.plan.seed + k;
+            let seed = shape.seed + k;
             points.push(Point {
-                params: run.params.clone(),
-                labels: run.labels.clone(),
+                params: Arc::clone(&params),
+                labels: Arc::clone(&labels),
                 seed,
                 run_id: canonical::run_id(&canonical, seed, request.version()),
-                canonical: canonical.clone(),
+                canonical: Arc::clone(&canonical),
                 baseline: baseline.map(|run| run * sweep.seeds as usize + k as usize),
-                plan: Plan {
-                    seed,
-                    ..run.plan.clone()
-                },
+                shape: Arc::clone(&shape),
             });
         }
     }
@@ -509,6 +525,14 @@ fn runs(
         return runs;
     }
     // What is refused anyway is not worth minutes of looking for more.
+    if sound && grid > 1 && values(root, sweep).saturating_mul(grid) > MAX_TOTAL_VALUES {
+        reader.problem(Problem {
+            message: "the points have too many values together".to_owned(),
+            expected: Some(format!("at most {MAX_TOTAL_VALUES} in one sweep; split it")),
+            ..too_many
+        });
+        return runs;
+    }
     let patience = MAX_TOTAL_FLOWS / size(&runs[0]).max(1);
     let patience = if sound {
         patience
@@ -558,6 +582,17 @@ fn runs(
             return runs;
         }
     }
+}
+
+/// About how many values the file has at a point.
+fn values(root: &Node, sweep: &Sweep) -> u64 {
+    let keys = sweep.dimensions.iter().flat_map(|d| &d.keys);
+    // The path is copied into each point too.
+    let swept = keys.map(|key| {
+        let largest = key.values.iter().map(Node::size).max();
+        largest.unwrap_or(0) + key.text.len() / 32
+    });
+    (root.size() + swept.sum::<usize>()) as u64
 }
 
 /// One point of the grid.

@@ -255,7 +255,7 @@ pub fn check_memory(scenario: &Scenario, available_bytes: u64) -> Result<(), Dia
     let largest = scenario
         .points
         .iter()
-        .map(|p| estimate_memory(&p.plan))
+        .map(|p| estimate_memory(&p.shape))
         .max();
     let needed = largest.unwrap_or(0);
     if needed <= available_bytes {

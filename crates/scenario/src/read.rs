@@ -12,6 +12,7 @@ use tailback_engine::units::{Bytes, Rate, Size, Time, parse_rate, parse_size, pa
 
 use crate::diagnostic::Problem;
 use crate::keys::{Key, KeyKind, Registry, TableDef, View};
+use crate::trace::Traces;
 use crate::tree::{Item, Node, Span, Table, Toml, shorten};
 use crate::{EngineKind, Loader};
 
@@ -61,7 +62,8 @@ pub(crate) struct Reader<'a> {
     /// What the runs are for.
     pub engine: EngineKind,
     load: &'a Loader<'a>,
-    traces: HashMap<String, Result<Vec<Time>, String>>,
+    /// The files that rates name.
+    pub traces: Traces,
 }
 
 /// A queue discipline or congestion control that has been read.
@@ -248,7 +250,7 @@ impl<'a> Reader<'a> {
             memory,
             engine,
             load,
-            traces: HashMap::new(),
+            traces: Traces::default(),
         }
     }
 
@@ -914,55 +916,14 @@ impl<'a> Reader<'a> {
             self.wrong(&item.key, &item.node, "the name of a file in quotes");
             return None;
         };
-        if !self.traces.contains_key(file) {
-            let trace = (self.load)(file).and_then(|text| parse_trace(&text));
-            self.traces.insert(file.to_owned(), trace);
-        }
-        match &self.traces[file] {
-            Ok(times) => Some(RatePlan::Trace(times.clone())),
+        match self.traces.get(file, self.load) {
+            Ok(times) => Some(RatePlan::Trace(times)),
             Err(error) => {
                 let message = format!("trace \"{}\": {error}", shorten(file));
                 self.problem(Problem::new(item.node.span, message));
                 None
             }
         }
-    }
-}
-
-/// The most opportunities a trace may have: an hour at 33 Gbit/s.
-const MAX_TRACE: usize = 10_000_000;
-
-/// Reads a Mahimahi trace: a whole number of milliseconds on each line,
-/// ascending, each an opportunity to deliver 1504 bytes.
-fn parse_trace(text: &str) -> Result<Vec<Time>, String> {
-    let mut times: Vec<Time> = Vec::new();
-    for (n, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() {
-            continue;
-        }
-        let n = n + 1;
-        let time = match line.parse::<u64>() {
-            Ok(ms) if ms <= MAX_TIME.0 / 1_000_000 => Time::from_ms(ms),
-            _ => {
-                return Err(format!(
-                    "line {n}: expected a whole number of milliseconds, found \"{}\"",
-                    shorten(line)
-                ));
-            }
-        };
-        if times.last().is_some_and(|last| time < *last) {
-            return Err(format!("line {n}: times must not decrease"));
-        }
-        if times.len() == MAX_TRACE {
-            return Err(format!("more than {MAX_TRACE} lines"));
-        }
-        times.push(time);
-    }
-    match times.last() {
-        None => Err("it is empty".to_owned()),
-        Some(Time(0)) => Err("its last time must be greater than 0".to_owned()),
-        Some(_) => Ok(times),
     }
 }
 

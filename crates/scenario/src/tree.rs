@@ -162,6 +162,19 @@ impl Node {
         }
     }
 
+    /// How many values there are in it; a long text counts as several.
+    pub fn size(&self) -> usize {
+        1 + match &self.value {
+            Toml::String(text) | Toml::Datetime(text) => text.len() / 32,
+            Toml::Integer(_) | Toml::Float(_) | Toml::Bool(_) => 0,
+            Toml::Array(items) => items.iter().map(Node::size).sum(),
+            Toml::Table(table) => {
+                let of = |item: &Item| item.node.size() + item.key.len() / 32;
+                table.0.iter().map(of).sum()
+            }
+        }
+    }
+
     /// The value as TOML on one line, shortened to about `max` characters.
     pub fn inline(&self, max: usize) -> String {
         let mut out = String::new();

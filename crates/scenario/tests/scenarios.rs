@@ -33,7 +33,7 @@ fn load_ok(text: &str) -> Scenario {
 
 #[track_caller]
 fn plan(text: &str) -> Plan {
-    load_ok(text).points.swap_remove(0).plan
+    load_ok(text).points.swap_remove(0).plan()
 }
 
 #[track_caller]
@@ -92,7 +92,7 @@ fn the_example_of_the_definition() {
     let rates: Vec<&RatePlan> = scenario
         .points
         .iter()
-        .map(|point| &point.plan.links[0].rate)
+        .map(|point| &point.shape.links[0].rate)
         .collect();
     let (slow, fast) = (
         &RatePlan::Constant(Rate(10_000_000)),
@@ -101,9 +101,9 @@ fn the_example_of_the_definition() {
     assert_eq!(rates, [slow, slow, slow, fast, fast, fast]);
     assert_eq!(
         scenario.points[3].params,
-        [("bottleneck.rate".to_owned(), Param::Number(1e8))]
+        [("bottleneck.rate".to_owned(), Param::Number(1e8))].into()
     );
-    let plan = &scenario.points[0].plan;
+    let plan = &scenario.points[0].shape;
     assert_eq!(plan.duration, Time::from_secs(60));
     assert_eq!(plan.warmup, Time::from_secs(5));
     assert_eq!(plan.start_jitter, Time::from_ms(20));
@@ -147,8 +147,8 @@ fn the_files_of_the_repository() {
         }
     };
     assert_eq!(points("examples/first.toml").len(), 1);
-    assert_eq!(points("examples/codel-dctcp.toml")[0].plan.flows.len(), 2);
-    assert_eq!(points("examples/parking-lot.toml")[0].plan.links.len(), 3);
+    assert_eq!(points("examples/codel-dctcp.toml")[0].shape.flows.len(), 2);
+    assert_eq!(points("examples/parking-lot.toml")[0].shape.links.len(), 3);
     assert_eq!(points("examples/sweep.toml").len(), 48);
     for (case, flows, seconds) in [
         ("a", 1, 300),
@@ -158,9 +158,9 @@ fn the_files_of_the_repository() {
         ("e", 1000, 10),
     ] {
         let points = points(&format!("benches/{case}.toml"));
-        assert_eq!(points[0].plan.flows.len(), flows, "case {case}");
+        assert_eq!(points[0].shape.flows.len(), flows, "case {case}");
         assert_eq!(
-            points[0].plan.duration,
+            points[0].shape.duration,
             Time::from_secs(seconds),
             "case {case}"
         );
@@ -429,9 +429,9 @@ fn traces() {
         Ok("0\n1\n1\n4\n".to_owned())
     })
     .unwrap();
-    let times = [0, 1, 1, 4].map(Time::from_ms).to_vec();
+    let times = [0, 1, 1, 4].map(Time::from_ms).into();
     assert_eq!(
-        scenario.points[0].plan.links[0].rate,
+        scenario.points[0].shape.links[0].rate,
         RatePlan::Trace(times)
     );
     let other = load_with(text.as_bytes(), "f.toml", &[], None, &|_| {
@@ -488,16 +488,16 @@ seeds = 2
     assert_eq!(found, expected);
     // The bdp is that of the point.
     assert_eq!(
-        options(&scenario.points[0].plan.links[0].queue).bytes("limit"),
+        options(&scenario.points[0].shape.links[0].queue).bytes("limit"),
         2_500
     );
     assert_eq!(
-        options(&scenario.points[4].plan.links[0].queue).bytes("limit"),
+        options(&scenario.points[4].shape.links[0].queue).bytes("limit"),
         5_000
     );
     // A flow keeps its name, whatever congestion control it has.
-    assert_eq!(scenario.points[8].plan.flows[0].cc.name(), "cubic");
-    assert_eq!(scenario.points[8].plan.flows[0].name, "reno");
+    assert_eq!(scenario.points[8].shape.flows[0].cc.name(), "cubic");
+    assert_eq!(scenario.points[8].shape.flows[0].name, "reno");
     let keys: Vec<&[String]> = scenario
         .axes
         .iter()
@@ -558,7 +558,7 @@ fn set_wins() {
         ],
     );
     assert_eq!((scenario.points.len(), scenario.title.as_str()), (2, "5ms"));
-    let plan = &scenario.points[0].plan;
+    let plan = &scenario.points[0].shape;
     assert_eq!(
         options(&plan.links[0].queue).get("limit"),
         Some(&Value::Packets(10))
@@ -573,7 +573,7 @@ fn set_wins() {
     let scenario = load_set(&text, &[("bottleneck.rate", "3Mbit")]);
     assert_eq!((scenario.points.len(), scenario.axes.len()), (1, 0));
     assert_eq!(
-        scenario.points[0].plan.links[0].rate.nominal(),
+        scenario.points[0].shape.links[0].rate.nominal(),
         Rate(3_000_000)
     );
 
@@ -588,7 +588,7 @@ fn set_wins() {
     );
     assert_eq!(scenario.points.len(), 4);
     assert_eq!(
-        scenario.points[0].plan.links[0].rate.nominal(),
+        scenario.points[0].shape.links[0].rate.nominal(),
         Rate(5_000_000)
     );
 
@@ -601,7 +601,7 @@ fn set_wins() {
         scenario
             .points
             .iter()
-            .all(|p| options(&p.plan.links[0].queue).bool("ecn"))
+            .all(|p| options(&p.shape.links[0].queue).bool("ecn"))
     );
     assert_eq!(names(&scenario.points[0]), ["bottleneck.queue=codel"]);
 }
@@ -616,7 +616,7 @@ fn seeds_replace_those_of_the_file() {
         scenario
             .points
             .iter()
-            .all(|point| point.plan.seed == point.seed)
+            .all(|point| point.plan().seed == point.seed)
     );
 }
 
@@ -625,7 +625,7 @@ fn the_canonical_form() {
     let text = format!("{SMALL}bytes = \"64kb\"\n[[traffic]]\nkind = \"cbr\"\ncount = 2\n");
     let scenario = load_ok(&text);
     assert_eq!(
-        scenario.points[0].canonical,
+        &*scenario.points[0].canonical,
         concat!(
             r#"{"duration":10000000000,"flows":[{"back":[],"bytes":65536,"cc":{"name":"reno","options":{"abe":"linux","abe_frlossreduce":false,"beta":0.5}},"count":1,"ecn":false,"name":"reno","#,
             r#""route":[0],"rtt":20000000,"start":0,"stop":null,"tcp":{"accecn_option":"full","delack":true,"ecn_feedback":"auto","growth":"segments","header":66,"initial_cwnd":10,"initial_ssthresh":0,"min_rto":200000000,"#,
@@ -644,7 +644,7 @@ fn connections_of_a_source() {
     let text = format!("{SMALL}[[traffic]]\nkind = \"web\"\n");
     let web = |rest: &str| {
         let scenario = load_ok(&format!("{text}{rest}"));
-        let plan = &scenario.points[0].plan;
+        let plan = &scenario.points[0].shape;
         let source = plan.traffic[0].clone();
         (source, scenario.points[0].run_id.clone())
     };
@@ -684,7 +684,7 @@ fn connections_of_a_source() {
         1,
     );
     let plan = load_ok(&format!("{both}reverse = true\n")).points[0]
-        .plan
+        .shape
         .clone();
     assert_eq!(plan.traffic[0].route, [1]);
     assert_eq!(plan.traffic[0].connections.as_ref().unwrap().back, [0]);
@@ -770,7 +770,7 @@ fn classes_and_samples_are_planned() {
         "{SMALL}class = \"L\"\ncount = 2\n[[traffic]]\nkind = \"cbr\"\nclass = \"U\"\n[record]\nstatistics = \"1s\"\n"
     );
     let point = &load_ok(&text).points[0];
-    let plan = &point.plan;
+    let plan = &point.shape;
     assert_eq!(plan.record.statistics, Time::from_secs(1));
     assert!(plan.flows.iter().all(|f| f.class.as_deref() == Some("L")));
     assert_eq!(plan.traffic[0].class.as_deref(), Some("U"));
@@ -829,7 +829,7 @@ fn memory() {
         SMALL,
         &[("flows.reno.count", "1000"), ("bottleneck.rate", "1Gbit")],
     );
-    let bytes = estimate_memory(&scenario.points[0].plan);
+    let bytes = estimate_memory(&scenario.points[0].shape);
     // A thousand flows run in less than 256 MiB and are estimated at more than 36 KiB each.
     assert!((36 << 20..256 << 20).contains(&bytes), "{bytes}");
     assert_eq!(check_memory(&scenario, bytes), Ok(()));
@@ -882,7 +882,7 @@ fn a_million_flows_are_loaded_when_there_is_room() {
         ..Request::new(text.as_bytes(), "f.toml", &|_| Err(String::new()))
     })
     .unwrap();
-    assert_eq!(scenario.points[0].plan.flows[999_999].name, "reno/1000000");
+    assert_eq!(scenario.points[0].shape.flows[999_999].name, "reno/1000000");
 }
 
 #[test]
@@ -943,7 +943,7 @@ count = 2
     };
     let scenario = kernel(text, &[], None);
     let point = &scenario.points[0];
-    let plan = &point.plan;
+    let plan = &point.shape;
     assert!(plan.offloads);
     assert_eq!(
         plan.links[0].queue,
@@ -1019,7 +1019,7 @@ fn a_schedule_of_marks_and_losses() {
         let plan = load_set(SMALL, &[("bottleneck.schedule", text)])
             .points
             .swap_remove(0)
-            .plan;
+            .shape;
         plan.links[0].schedule.clone()
     };
     assert_eq!(

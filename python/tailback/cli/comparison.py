@@ -11,6 +11,7 @@ from rich.text import Text
 
 from tailback.cli.table import MAX_ROWS, new_console, print_table, short_names, width_of
 from tailback.comparison import Cell, Comparison, difference_text, percent, with_spread_of
+from tailback.foreign import line
 
 FLAG = "*"
 
@@ -40,7 +41,7 @@ LAYOUTS = (
 def show(made: Comparison, page: Path | None) -> None:
     """One row for each point, flow or link and quantity, as wide as the terminal allows."""
     console = new_console()
-    console.print(made.title, highlight=False, markup=False, soft_wrap=True)
+    console.print(line(made.title), soft_wrap=True)
     cells, hidden = _chosen(made)
     tables: list[Table] = []
     for layout in LAYOUTS:
@@ -55,7 +56,7 @@ def show(made: Comparison, page: Path | None) -> None:
         console.print()
         print_table(_summary(made))
     for note in _notes(made, hidden, page):
-        console.print(note, highlight=False, markup=False, soft_wrap=True)
+        console.print(note, soft_wrap=True)
 
 
 def _chosen(made: Comparison) -> tuple[list[Cell], int]:
@@ -78,7 +79,7 @@ def _tables(made: Comparison, cells: Sequence[Cell], layout: Layout) -> list[Tab
         return [_table(made, cells, layout, titles, paths, "")]
     points: dict[str, list[Cell]] = {}
     for cell in cells:
-        at = ", ".join(f"{path} = {label}" for path, label in cell.labels.items())
+        at = line(", ".join(f"{path} = {label}" for path, label in cell.labels.items()))
         points.setdefault(at, []).append(cell)
     return [_table(made, found, layout, [], [], at) for at, found in points.items()]
 
@@ -92,26 +93,26 @@ def _table(
     at: str,
 ) -> Table:
     table = Table(
-        title=Text(at) if at else None,
+        title=at or None,
         title_justify="left",
         box=None,
         pad_edge=False,
         collapse_padding=not layout.side_by_side,
     )
     for title in (*titles, "of", "quantity"):
-        table.add_column(Text(title), no_wrap=True)
+        table.add_column(title, no_wrap=True)
     if layout.side_by_side:
         for variant in made.variants:
-            table.add_column(Text(variant.name), justify="right", no_wrap=True)
+            table.add_column(line(variant.name), justify="right", no_wrap=True)
         for variant in made.others:
-            name = f"{variant.name} − {made.baseline.name}"
+            name = f"{line(variant.name)} − {line(made.baseline.name)}"
             if not layout.one_line:
-                name = f"{variant.name} −\n{made.baseline.name}"
-            table.add_column(Text(name), justify="right", no_wrap=True)
+                name = f"{line(variant.name)} −\n{line(made.baseline.name)}"
+            table.add_column(name, justify="right", no_wrap=True)
     else:
         table.add_column("variant", no_wrap=True)
         table.add_column("mean", justify="right", no_wrap=True)
-        table.add_column(Text(f"− {made.baseline.name}"), justify="right", no_wrap=True)
+        table.add_column(f"− {made.baseline.name}", justify="right", no_wrap=True)
 
     point: dict[str, str] | None = None
     last: str | None = None
@@ -119,7 +120,7 @@ def _table(
         of = cell.name or cell.kind
         new = cell.labels != point
         # A point and a flow stand in the first of their rows only.
-        start = [cell.labels.get(path, "") if new else "" for path in paths]
+        start = [line(cell.labels.get(path, "")) if new else "" for path in paths]
         start += [of if new or of != last else "", cell.quantity]
         point, last = cell.labels, of
         means = [
@@ -128,12 +129,12 @@ def _table(
         ]
         gaps = [_difference(cell, variant.name, layout) for variant in made.others]
         if layout.side_by_side:
-            table.add_row(*map(Text, start), *map(Text, means), *gaps)
+            table.add_row(*start, *means, *gaps)
             continue
         for i, variant in enumerate(made.variants):
             first = start if i == 0 else [""] * len(start)
             gap = gaps[i - 1] if i else Text("")
-            table.add_row(*map(Text, first), Text(variant.name), Text(means[i]), gap)
+            table.add_row(*first, line(variant.name), means[i], gap)
     return table
 
 
@@ -159,7 +160,7 @@ def _summary(made: Comparison) -> Table:
         start = [row["quantity"], row["variant"]] if several else [row["quantity"]]
         middle, most = row["median_rel_difference"], row["p90_rel_difference"]
         table.add_row(
-            *map(Text, start),
+            *start,
             str(row["cells"]),
             str(row["flagged"]),
             percent(middle),

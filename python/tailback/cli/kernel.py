@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tailback import terminal
 from tailback.cli.options import json_option, set_option, unconfined_option
 
 if TYPE_CHECKING:
@@ -137,11 +137,11 @@ def clock(
     if target is not None:
         target.write_text(text, encoding="utf-8")
     if as_json:
-        click.echo(json.dumps(made.to_dict(), indent=1, ensure_ascii=False))
+        terminal.out_json(made.to_dict())
     elif target is None:
-        click.echo(text)
+        terminal.out(text)
     else:
-        click.echo(target)
+        terminal.out(target)
     return 0
 
 
@@ -160,16 +160,14 @@ def show(file: str, overrides: tuple[str, ...]) -> int:
 
     engine = Kernel(kit.current())
     scenario = running.load(Path(file), running.overrides(overrides), None, engine)
-    click.echo(scenario.guest_script(0, engine.has), nl=False)
+    terminal.out(scenario.guest_script(0, engine.has), end="")
     return 0
 
 
 def _show(kit: Kit, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(_facts(kit), indent=1, ensure_ascii=False))
+        terminal.out_json(_facts(kit))
         return
-    from tailback.foreign import shown
-
     manifest = kit.manifest
     package = manifest["package"]
     came = f"{package['name']} {package['version']}" if package else manifest["source"]
@@ -187,7 +185,7 @@ def _show(kit: Kit, *, as_json: bool) -> None:
         rows.append(("module", f"{name} ({brings}{older})"))
     rows.append(("path", str(kit.path)))
     for label, value in rows:
-        click.echo(shown(f"{label:9} {value}"))
+        terminal.out(f"{label:9} {value}")
 
 
 def _facts(kit: Kit) -> dict[str, Any]:

@@ -6,16 +6,17 @@ Exit status: 0 done, 1 a run failed or an assertion did not hold, 2 bad input,
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from tailback import terminal
 from tailback._native import engine_version
+from tailback.cli import boundary
+from tailback.cli.boundary import FAILED, OK
 from tailback.cli.kernel import kernel
 from tailback.cli.options import (
     engine_option,
@@ -29,20 +30,12 @@ from tailback.cli.options import (
     unconfined_option,
 )
 from tailback.cli.verify import verify
-from tailback.errors import (
-    DamageWarning,
-    InputError,
-    RunsFailed,
-    ScenarioWarning,
-    TailbackError,
-)
+from tailback.errors import InputError, RunsFailed
 from tailback.names import unknown
 
 if TYPE_CHECKING:
     from tailback.comparison import Comparison, Threshold
     from tailback.results import Results
-
-OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 LISTS = ("cc", "aqm", "traffic", "metrics", "experiments")
 
@@ -84,14 +77,14 @@ def run(
     except RunsFailed as failed:
         results, failures = failed.results[0], failed.failures
     if as_json:
-        _print_json(results.to_dict())
+        terminal.out_json(results.to_dict())
     elif results.points:
         _print_table(results)
     broken = results.failed_assertions()
     for message in failures:
-        _complain(message)
+        terminal.complain(message)
     for message in broken:
-        _complain(f"assertion does not hold: {message}")
+        terminal.complain(f"assertion does not hold: {message}")
     return FAILED if failures or broken else OK
 
 
@@ -106,7 +99,7 @@ def check(file: str, engine: str, overrides: tuple[str, ...], seeds: int | None)
 
     scenario = running.load(Path(file), running.overrides(overrides), seeds, engines.get(engine))
     runs = len(scenario.points)
-    click.echo(f"{file}: ok, {runs} run{'s' if runs != 1 else ''}")
+    terminal.out(f"{file}: ok, {runs} run{'s' if runs != 1 else ''}")
     return OK
 
 
@@ -151,7 +144,7 @@ def reproduce(
             engine=engine,
         )
     if as_json:
-        _print_json(result.to_dict())
+        terminal.out_json(result.to_dict())
     else:
         from tailback.cli import table
 
@@ -344,7 +337,7 @@ def validate(
         raise InputError("--write: no folder docs here; run it where the sources are")
     made = validation.validate(quick=quick, seeds=seeds, jobs=jobs, out=out, only=queues)
     if as_json:
-        _print_json(made.to_dict())
+        terminal.out_json(made.to_dict())
     from tailback.validation import page
 
     pages = [page.save(made)]
@@ -355,7 +348,7 @@ def validate(
 
         shown.show(made, pages)
     for message in made.ran.failures:
-        _complain(message)
+        terminal.complain(message)
     return OK if made.holds and not made.ran.failures else FAILED
 
 
@@ -374,7 +367,7 @@ def report(folder: Path, pdf: bool) -> int:
     from tailback.report.sweep import write_folder
 
     with also_pdf(pdf):
-        click.echo(write_folder(folder))
+        terminal.out(write_folder(folder))
     return OK
 
 
@@ -427,7 +420,7 @@ def export(
     if target.resolve().parent == folder.resolve():
         raise InputError(f"--out {target}: nothing is added to the folder of a run")
     for path in chosen.export(folder, target, interfaces):
-        click.echo(path)
+        terminal.out(path)
     return OK
 
 
@@ -444,9 +437,9 @@ def list_(what: str | None, options: bool) -> int:
 
     for kind in (what,) if what else LISTS:
         if what is None:
-            click.echo(f"{kind}:")
+            terminal.out(f"{kind}:")
         for line in listing.lines(kind, options=options):
-            click.echo(line if what else f"  {line}")
+            terminal.out(line if what else f"  {line}")
     return OK
 
 
@@ -507,21 +500,21 @@ def _show_comparison(
         except OSError as error:
             if folder is not None or not store.is_refused(error):
                 raise
-            _complain(f"warning: no report is written: {error}")
+            terminal.complain(f"warning: no report is written: {error}")
     if as_json:
-        _print_json(made.to_dict())
+        terminal.out_json(made.to_dict())
     else:
         from tailback.cli import comparison
 
         comparison.show(made, page)
     broken = made.failed_assertions()
     for message in made.failures:
-        _complain(message)
+        terminal.complain(message)
     for message in broken:
-        _complain(f"assertion does not hold: {message}")
+        terminal.complain(f"assertion does not hold: {message}")
     beyond = [message for threshold in thresholds for message in threshold.passed(made)]
     for message in beyond:
-        _complain(message)
+        terminal.complain(message)
     return FAILED if made.failures or broken or beyond else OK
 
 
@@ -531,59 +524,9 @@ def _print_table(results: Results) -> None:
     table.show(results)
 
 
-def _print_json(data: dict[str, Any]) -> None:
-    click.echo(json.dumps(data, indent=1, ensure_ascii=False))
-
-
-def _complain(message: str) -> None:
-    click.echo(f"tailback: {message}", err=True)
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    """What a scenario or a store warns of concerns the user, not where Python found it."""
-    if issubclass(category, ScenarioWarning | DamageWarning):
-        _complain(f"warning: {message}")
-    else:
-        _show_python_warning(message, category, filename, lineno, file, line)
-
-
-_show_python_warning = warnings.showwarning
-
-
 def main() -> NoReturn:
     """Entry point of the command."""
-    warnings.showwarning = _show_warning
-    try:
-        status = cli(standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as shown:
-        click.echo(shown.format_message())
-        status = BAD_INPUT
-    except click.ClickException as error:
-        error.show()
-        status = BAD_INPUT
-    except (KeyboardInterrupt, click.exceptions.Abort):
-        _complain("interrupted; what had finished is kept")
-        status = INTERRUPTED
-    except InputError as error:
-        # A scenario's diagnostics name their file themselves.
-        click.echo(str(error), err=True)
-        status = BAD_INPUT
-    except BrokenPipeError:
-        # The reader (head, say) has had enough; do not let the interpreter
-        # try to flush what is left.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = FAILED
-    except (TailbackError, OSError) as error:
-        _complain(str(error))
-        status = FAILED
-    sys.exit(status or OK)
+    sys.exit(boundary.status_of(lambda: cli(standalone_mode=False)))
 
 
 if __name__ == "__main__":

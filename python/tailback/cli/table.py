@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
-from tailback.foreign import shown
+from tailback.console import PlainConsole
+from tailback.foreign import line
 from tailback.metrics import estimate
 from tailback.numbers import short, with_spread
 
@@ -105,8 +105,8 @@ def show(results: Results) -> None:
         console.print(f"mean over {seeds} seeds ± half the 95 % interval (Student's t)")
     if hidden:
         console.print(f"{hidden} more rows; --json has them all")
-    for line in _warnings(results):
-        console.print(shown(line), markup=False, highlight=False, soft_wrap=True)
+    for warning in _warnings(results):
+        console.print(warning, soft_wrap=True)
 
 
 def _warnings(results: Results) -> list[str]:
@@ -137,7 +137,7 @@ def _tables(
     titles = paths if layout.full_paths else short_names(paths, {"flow", "link", "cc", "aqm"})
     requests, more = _requests(groups, paths, titles, layout)
     flows = _table([*titles, "flow", "cc"], quantities, layout)
-    flows.title = results.title or None
+    flows.title = line(results.title) or None
     links = _table([*titles, "link", "aqm"], of_link, layout)
     if layout.together:
         for name, _ in QUEUE:
@@ -148,7 +148,7 @@ def _tables(
 
     rows: dict[str, list[list[str]]] = {"flows": [], "links": [], "classes": []}
     for group in groups:
-        labels = [group[0].labels.get(path, "") for path in paths]
+        labels = [line(group[0].labels.get(path, "")) for path in paths]
         jain = _over_seeds(group, lambda s: s["jain"], lambda s: s)
         for i, part in enumerate(_senders(group[0].summary)):
             values = [_over_seeds(group, v, partial(_sender, index=i)) for _, v in quantities]
@@ -209,7 +209,7 @@ def _requests(
     rows = []
     for group, i, part in sources:
         values = [_over_seeds(group, value, partial(_source, index=i)) for _, value in quantities]
-        labels = [group[0].labels.get(path, "") for path in paths]
+        labels = [line(group[0].labels.get(path, "")) for path in paths]
         rows.append([*_first(i, labels), part["name"], *values])
     return [table], _fill(table, rows, layout)
 
@@ -292,8 +292,8 @@ def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
     """How far off each quantity is, and where the report is."""
     console = new_console()
     if not result.summary:
-        console.print(f"{experiment.title}\nno published numbers to compare with", highlight=False)
-        console.print(f"report: {result.report_dir}", soft_wrap=True, highlight=False)
+        console.print(f"{experiment.title}\nno published numbers to compare with")
+        console.print(f"report: {result.report_dir}", soft_wrap=True)
         return
     table = Table(title=experiment.title, title_justify="left", box=None, pad_edge=False)
     table.add_column("quantity")
@@ -320,7 +320,7 @@ def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
         print_table(table)
     if expected:
         _show_expectations(expected)
-    console.print(f"report: {result.report_dir}", soft_wrap=True, highlight=False)
+    console.print(f"report: {result.report_dir}", soft_wrap=True)
 
 
 def _show_expectations(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -378,7 +378,7 @@ def _limit(goal: Mapping[str, Any] | None) -> str:
 
 def width_of(table: Table) -> int:
     """Columns that a table takes if nothing of it is cut."""
-    wide = Console(width=UNLIMITED)
+    wide = PlainConsole(width=UNLIMITED)
     return Measurement.get(wide, wide.options, table).maximum
 
 
@@ -388,10 +388,10 @@ def print_table(table: Table) -> None:
     new_console(max(console.width, width_of(table))).print(table, crop=False)
 
 
-def new_console(width: int | None = None) -> Console:
+def new_console(width: int | None = None) -> PlainConsole:
     """The terminal, or what takes its place, of this width if it is given."""
     # Into a pipe or a file a table must not be cut to 80 columns.
     if width is None and not sys.stdout.isatty():
         width = UNLIMITED
     # Without a height rich takes 80 columns for a terminal that is dumb.
-    return Console(width=width, height=None if width is None else 25, highlight=False)
+    return PlainConsole(width=width, height=None if width is None else 25)

@@ -19,7 +19,7 @@ def show(made: Validation, pages: list[Path]) -> None:
     """The goals, the worst cells, where the page is."""
     console = new_console()
     engines = ", ".join(f"{name} {version}" for name, version in made.ran.versions.items())
-    console.print(f"{len(made.cells)} cells on {engines}", highlight=False, markup=False)
+    console.print(f"{len(made.cells)} cells on {engines}")
     console.print()
     print_table(_goals(made.verdicts))
     missing = worst(made.cells, len(made.cells))
@@ -30,10 +30,9 @@ def show(made: Validation, pages: list[Path]) -> None:
             console.print(f"{len(missing) - MOST} more; --json and the report have them")
     console.print(
         "A miss inside noise (95 % interval over seeds of both engines) is not a miss.",
-        highlight=False,
     )
     for page in pages:
-        console.print(f"report: {page}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"report: {page}", soft_wrap=True)
 
 
 def share(verdict: Verdict, value: float) -> str:
@@ -48,7 +47,7 @@ def _goals(verdicts: list[Verdict]) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     for verdict in verdicts:
         table.add_row(
-            Text(verdict.goal),
+            verdict.goal,
             str(verdict.cells),
             share(verdict, verdict.value),
             share(verdict, verdict.plain),
@@ -64,5 +63,5 @@ def _worst(made: Validation) -> Table:
     table.add_column("cell", no_wrap=True)
     table.add_column("simulator against kernel")
     for cell in worst(made.cells, MOST):
-        table.add_row(Text(cell.id), Text("; ".join(missed_words(cell))))
+        table.add_row(cell.id, "; ".join(missed_words(cell)))
     return table

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from tailback import terminal
 from tailback.cli.options import json_option
 
 if TYPE_CHECKING:
@@ -32,23 +32,21 @@ def verify(folder: Path | None, as_json: bool) -> int:
 
     made = check(folder if folder is not None else store.DEFAULT)
     if as_json:
-        click.echo(json.dumps(made.to_dict(), indent=1, ensure_ascii=False))
+        terminal.out_json(made.to_dict())
     else:
         _show(made)
     return 0 if made.whole else 1
 
 
 def _show(made: Verified) -> None:
-    from tailback import foreign
-
     for kind, count in made.counts.items():
         if not (count.whole or count.damaged or count.incomplete):
             continue
         words = [f"{count.whole} whole"]
         words += [f"{count.incomplete} incomplete"] if count.incomplete else []
         words += [f"{count.damaged} damaged"] if count.damaged else []
-        click.echo(f"{kind}: {', '.join(words)}")
+        terminal.out(f"{kind}: {', '.join(words)}")
     if made.set_aside:
-        click.echo(f"runs/.damaged: {made.set_aside} moved there before")
+        terminal.out(f"runs/.damaged: {made.set_aside} moved there before")
     for message in made.damages:
-        click.echo(f"tailback: {foreign.shown(message)}", err=True)
+        terminal.complain(message)

@@ -75,7 +75,8 @@ class Versions:
             progress=progress,
         )
         report = made.battery.report(made)
-        columns = [Column(word, align="left") for word in ("what", "here", "basis")]
+        words = ("what", "here", "basis")
+        columns = [Column(word, align="left", words=True) for word in words]
         declared = Table("set-up", "What was run, and where it is from", columns, self.setup)
         summary, *rest = report.sections
         report = replace(

@@ -34,6 +34,9 @@ def theme() -> alt.theme.ThemeConfig:
     return {
         "config": {
             "background": "white",
+            # A page's figure has its title as label; these descriptions would hold names of
+            # others as expressions.
+            "aria": False,
             "font": FONT,
             "view": {"stroke": None, "continuousWidth": WIDTH, "continuousHeight": HEIGHT},
             "title": {

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import math
+import hashlib
 import re
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from tailback import foreign
 from tailback.errors import InputError
 
 SUFFIX = ".flent.gz"
@@ -25,6 +23,23 @@ REQUIRED = ("NAME", "TITLE", "HOST", "LOCAL_HOST", "LENGTH", "STEP_SIZE")
 """Metadata that every file of Flent's has."""
 
 _NUMBERS = ("LENGTH", "STEP_SIZE")
+
+MAX_PROBLEMS = 20
+"""That are told of one file."""
+
+MAX_TOGETHER = 256 << 20
+"""Of all files that are compared, unpacked, bytes: they are in memory together."""
+
+MAX_SECONDS = 1e12
+"""Of any time: beyond, sums of times lose their milliseconds."""
+
+MAX_SPAN = 1e9
+"""Between any two samples, seconds: 31 years, in nanoseconds well within 64 bits."""
+
+MAX_VALUE = 1e15
+"""Of any sample."""
+
+_WHAT = f"a data file of Flent ({SUFFIX}), gzip-compressed JSON"
 
 _COMPUTED = re.compile(r"\b(avg|sum|fairness|totals)$")
 """Series that Flent computes from others."""
@@ -50,6 +65,8 @@ class DataFile:
     raw: Mapping[str, Sequence[Mapping[str, Any]]]
     size: int
     """Bytes of the file."""
+    sha256: str
+    """Of the file."""
 
     @property
     def test(self) -> str:
@@ -69,26 +86,27 @@ class DataFile:
     @cached_property
     def flows(self) -> list[str]:
         """Names of the series that have the throughput of a TCP flow, uploads first."""
-        names = [name for name, rows in self.raw.items() if _is_flow(name, rows)]
+        names = [name for name in self.raw if _is_flow(name) and any(self._samples(name))]
         return sorted(names, key=_order)
 
     def throughput(self, flow: str) -> list[Sample]:
-        """The samples of a flow, in order of time.
+        """The samples of a flow, in order of time."""
+        return list(self._samples(flow))
 
-        A sample without a duration reaches back to the one before it.
-        """
-        samples: list[Sample] = []
+    def _samples(self, flow: str) -> Iterator[Sample]:
+        """A sample without a duration reaches back to the one before it."""
+        last: float | None = None
         for row in self.raw[flow]:
             value = row.get("val")
             if not _is_number(value):
                 continue
             end = float(row["t"])
-            begin = samples[-1].end if samples else end - self.step
+            begin = last if last is not None else end - self.step
             if _is_number(lasted := row.get("dur")):
                 begin = end - lasted
             if end > begin:
-                samples.append(Sample(begin, end, float(value)))
-        return samples
+                last = end
+                yield Sample(begin, end, float(value))
 
     def statistic(self, flow: str, key: str) -> list[tuple[float, float]]:
         """Times and values of a socket statistic: `tcp_rtt` in ms, `tcp_cwnd` in segments."""
@@ -96,7 +114,7 @@ class DataFile:
             (float(row["t"]), float(row[key])) for row in self.raw[flow] if _is_number(row.get(key))
         ]
 
-    @property
+    @cached_property
     def origin(self) -> float:
         """When the load began: with the first flow's first sample.
 
@@ -104,7 +122,7 @@ class DataFile:
         """
         if "TAILBACK" in self.metadata:
             return _seconds(self.metadata["T0"])
-        return min(samples[0].begin for flow in self.flows if (samples := self.throughput(flow)))
+        return min(next(self._samples(flow)).begin for flow in self.flows)
 
 
 def is_named_so(path: Path) -> bool:
@@ -116,11 +134,19 @@ def read_all(paths: Sequence[Path]) -> list[DataFile]:
     """Reads data files; says what is wrong with any of them at once."""
     files: list[DataFile] = []
     problems: list[str] = []
+    together = 0
     for path in paths:
         try:
-            files.append(read(path))
+            file, unpacked = _read(path)
         except InputError as error:
             problems.append(str(error))
+            continue
+        together += unpacked
+        if together > MAX_TOGETHER:
+            limit = f"{MAX_TOGETHER >> 20} MiB"
+            problems.append(f"{foreign.line(path)}: more than {limit} together with those before")
+            break
+        files.append(file)
     if problems:
         raise InputError("\n".join(problems))
     return files
@@ -128,58 +154,54 @@ def read_all(paths: Sequence[Path]) -> list[DataFile]:
 
 def read(path: Path) -> DataFile:
     """Reads a data file; `InputError` has a line for each thing that is wrong with it."""
-    data, size = _json(path)
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[DataFile, int]:
+    """A data file, and its size when unpacked."""
+    data, packed, unpacked = _json(path)
     problems = _problems(data)
     if not problems:
-        file = DataFile(path, data["metadata"], data["raw_values"], size)
-        if not file.flows:
-            has = ", ".join(list(file.raw)[:5]) or "none"
-            problems = [
-                "no throughput of a TCP flow in raw_values; expected series like "
-                f'"TCP upload", "TCP upload::1" or "TCP download BE::1" with samples "t" and '
-                f'"val", found {has}'
-            ]
-        else:
-            return file
-    raise InputError("\n".join(f"{path}: {problem}" for problem in problems))
+        sha256 = hashlib.sha256(packed).hexdigest()
+        file = DataFile(path, data["metadata"], data["raw_values"], len(packed), sha256)
+        problems = _problems_of(file)
+        if not problems:
+            return file, unpacked
+    more = len(problems) - MAX_PROBLEMS
+    if more > 0:
+        problems[MAX_PROBLEMS:] = [f"and {more} more"]
+    raise InputError("\n".join(f"{foreign.line(path)}: {problem}" for problem in problems))
 
 
-def _json(path: Path) -> tuple[Any, int]:
-    """What is in a file, and its size."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; expected a data file of Flent ({SUFFIX})")
-    try:
-        packed = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+def _problems_of(file: DataFile) -> list[str]:
+    """What keeps the samples from being those of a test."""
+    if not file.flows:
+        has = ", ".join(map(foreign.quoted, list(file.raw)[:5])) or "none"
+        return [
+            "no throughput of a TCP flow in raw_values; expected series like "
+            f'"TCP upload", "TCP upload::1" or "TCP download BE::1" with samples "t" and '
+            f'"val", found {has}'
+        ]
+    origin = file.origin
+    return [
+        f"raw_values {foreign.quoted(name)}: a sample {abs(row['t'] - origin):.3g} s from the "
+        f"start; expected at most {MAX_SPAN:g} s"
+        for name in file.flows
+        for row in file.raw[name]
+        if abs(row["t"] - origin) > MAX_SPAN
+    ]
+
+
+def _json(path: Path) -> tuple[Any, bytes, int]:
+    """What is in a file, the file itself, and how large it is when unpacked."""
+    packed = foreign.read(path)
     if not packed:
-        raise InputError(f"{path}: empty; expected a data file of Flent, gzip-compressed JSON")
+        raise InputError(f"{foreign.line(path)}: empty; expected {_WHAT}")
     try:
-        text = gzip.decompress(packed)
-    except EOFError:
-        raise InputError(
-            f"{path}: truncated, the gzip data ends too early; expected a whole data file of Flent"
-        ) from None
-    except gzip.BadGzipFile as error:
-        what = "damaged" if packed[:2] == b"\x1f\x8b" else "not gzip data"
-        raise InputError(
-            f"{path}: {what} ({error}); expected a data file of Flent, gzip-compressed JSON"
-        ) from None
-    except zlib.error as error:
-        raise InputError(
-            f"{path}: damaged ({error}); expected a data file of Flent, gzip-compressed JSON"
-        ) from None
-    try:
-        return json.loads(text), len(packed)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        where = (
-            f" at line {error.lineno}, column {error.colno}: {error.msg}"
-            if isinstance(error, json.JSONDecodeError)
-            else ""
-        )
-        raise InputError(
-            f"{path}: not JSON{where}; expected a data file of Flent, gzip-compressed JSON"
-        ) from None
+        text = foreign.gunzip(packed, path)
+        return foreign.parse_json(text, path), packed, len(text)
+    except InputError as error:
+        raise InputError(f"{error}; expected {_WHAT}") from None
 
 
 def _problems(data: Any) -> list[str]:
@@ -214,12 +236,14 @@ def _problems(data: Any) -> list[str]:
 
 def _version(data: Mapping[str, Any]) -> str | None:
     found = data.get("version")
-    version = int(found) if isinstance(found, str) and found.isdigit() else found
+    version = found
+    if isinstance(found, str) and re.fullmatch("[0-9]{1,9}", found):
+        version = int(found)
     if version == VERSION and not isinstance(version, bool | float):
         return None
     if not isinstance(version, int) or isinstance(version, bool):
         # Files of the first version did not say it.
-        said = "no format version" if found is None else f"format version {found!r}"
+        said = "no format version" if found is None else "a format version that is no number"
         return f"{said}; expected version {VERSION}"
     if version > VERSION:
         return (
@@ -237,13 +261,15 @@ def _wrong(metadata: Mapping[str, Any]) -> list[str]:
     problems = []
     if "NAME" in metadata and not (isinstance(metadata["NAME"], str) and metadata["NAME"]):
         problems.append(_expected("metadata NAME", metadata["NAME"], "the name of a test"))
+    if not isinstance(metadata.get("TITLE"), str | None):
+        problems.append(_expected("metadata TITLE", metadata["TITLE"], "text"))
     for key in _NUMBERS:
-        if key in metadata and not (_is_number(metadata[key]) and metadata[key] > 0):
+        if key in metadata and not (_is_number(metadata[key]) and 0 < metadata[key] < MAX_SPAN):
             problems.append(_expected(f"metadata {key}", metadata[key], "seconds above 0"))
     if "TAILBACK" in metadata:
         try:
             _seconds(metadata.get("T0"))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             problems.append(
                 _expected("metadata T0", metadata.get("T0"), 'a time like "1970-01-01T00:00:00.0Z"')
             )
@@ -253,15 +279,18 @@ def _wrong(metadata: Mapping[str, Any]) -> list[str]:
 def _wrong_series(raw: Mapping[str, Any]) -> list[str]:
     problems = []
     for name, rows in raw.items():
+        series = f"raw_values {foreign.quoted(name)}"
         if not isinstance(rows, list):
-            problems.append(_expected(f'raw_values "{name}"', rows, "a list of samples"))
+            problems.append(_expected(series, rows, "a list of samples"))
             continue
         for i, row in enumerate(rows):
-            if not isinstance(row, dict) or not _is_number(row.get("t")):
+            if not isinstance(row, dict) or not _is_number(row.get("t"), MAX_SECONDS):
                 problems.append(
-                    f'raw_values "{name}"[{i}] is not a sample; expected an object with "t", '
-                    "seconds"
+                    f'{series}[{i}] is not a sample; expected an object with "t", seconds'
                 )
+                break
+            if any(isinstance(v, int | float) and abs(v) > MAX_VALUE for v in row.values()):
+                problems.append(f"{series}[{i}] has a number beyond {MAX_VALUE:g}")
                 break
     return problems
 
@@ -269,8 +298,13 @@ def _wrong_series(raw: Mapping[str, Any]) -> list[str]:
 def _expected(what: str, found: object, expected: str) -> str:
     if found is None:
         return f"{what} is missing; expected {expected}"
-    shown = f" {found!r}" if isinstance(found, str | int | float) else f" a JSON {_kind(found)}"
-    return f"{what} is{shown}; expected {expected}"
+    if isinstance(found, str):
+        shown = foreign.quoted(found)
+    elif isinstance(found, int | float):
+        shown = f"{found:.6g}"
+    else:
+        shown = f"a JSON {_kind(found)}"
+    return f"{what} is {shown}; expected {expected}"
 
 
 def _kind(value: object) -> str:
@@ -278,22 +312,20 @@ def _kind(value: object) -> str:
     return "null" if value is None else kinds.get(type(value), "number")
 
 
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _is_number(value: object, most: float = MAX_VALUE) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= most
 
 
-def _is_flow(name: str, rows: Sequence[Mapping[str, Any]]) -> bool:
-    return (
-        re.match(r"TCP (upload|download)\b", name) is not None
-        and _COMPUTED.search(name) is None
-        and any(_is_number(row.get("val")) for row in rows)
-    )
+def _is_flow(name: str) -> bool:
+    named = re.match(r"TCP (upload|download)\b", name) is not None
+    return named and _COMPUTED.search(name) is None
 
 
 def _order(name: str) -> list[tuple[int, int, str]]:
     """Uploads before downloads, 2 before 10."""
-    parts = re.split(r"(\d+)", name)
-    order = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
+    # Every second part is digits; longer ones are no numbers that anybody counts to.
+    parts = re.split(r"([0-9]{1,9})", name)
+    order = [(0, int(part), "") if i % 2 else (1, 0, part) for i, part in enumerate(parts)]
     return [(0 if name.startswith("TCP upload") else 1, 0, ""), *order]
 
 

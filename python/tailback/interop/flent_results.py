@@ -125,7 +125,7 @@ class Source:
         ]
         bytes_ = hashlib.sha256()
         for file in self.files:
-            bytes_.update(file.path.read_bytes())
+            bytes_.update(bytes.fromhex(file.sha256))
         versions = dict.fromkeys(str(f.metadata.get("FLENT_VERSION") or "?") for f in self.files)
         titles = dict.fromkeys(file.title for file in self.files)
         title = next(iter(titles)) if len(titles) == 1 else ""

@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tailback import foreign
 from tailback.errors import InputError
 
 HERE = Path(__file__).parent
 OURS = HERE / "kernel.config"
 KCONFIG = HERE / "kernel.kconfig"
+MAX_FRAGMENT = 1 << 20
+"""Of a fragment, bytes."""
 OPTIONAL_MARK = "# tailback: optional"
 # Options that a tree of the user's may lack because it is older than they are.
 DEVELOPED = re.compile(r"CONFIG_(NET_SCH|TCP_CONG)_\w+")
@@ -50,8 +53,7 @@ def parse(text: str, name: str) -> Fragment:
             continue
         else:
             raise InputError(
-                f'{name}:{number}: expected "CONFIG_NAME=value" or '
-                f'"# CONFIG_NAME is not set", got "{line}"'
+                f'{name}:{number}: expected "CONFIG_NAME=value" or "# CONFIG_NAME is not set"'
             )
         options[option] = value
         if passed_mark:
@@ -62,9 +64,9 @@ def parse(text: str, name: str) -> Fragment:
 def load(path: Path) -> Fragment:
     """A fragment of the user's."""
     try:
-        return parse(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
+        return parse(foreign.read(path, limit=MAX_FRAGMENT).decode(), str(path))
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8 text") from None
 
 
 def ours() -> Fragment:

@@ -6,6 +6,7 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from tailback import terminal
 from tailback.progress import bar
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Steps:
             return
         self._text = text
         if not self._terminal:
-            print(f"tailback: {text}", file=sys.stderr, flush=True)
+            terminal.complain(text)
             return
         if self._bar is None:
             self._show()
@@ -48,9 +49,9 @@ class Steps:
         if not self._enabled:
             return
         if self._bar is not None:
-            self._bar.console.print(f"tailback: {text}", markup=False, highlight=False)
+            self._bar.console.print(f"tailback: {text}")
         else:
-            print(f"tailback: {text}", file=sys.stderr, flush=True)
+            terminal.complain(text)
 
     def _show(self) -> None:
         self._bar = bar()

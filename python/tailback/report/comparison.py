@@ -26,6 +26,7 @@ from tailback.figures.differences import differences
 from tailback.figures.time_series import thin, time_series
 from tailback.metrics.differences import FALSE_DISCOVERY
 from tailback.report.model import Column, Facts, Figure, Mark, Report, Section, Table, Text, Value
+from tailback.report.text import plain
 from tailback.results import Run
 
 MAX_TABLE_ROWS = 500
@@ -61,12 +62,12 @@ def of(made: Comparison) -> Report:
         Section("traces", "Over each other", _traces(made, facts)),
         Section("how", "How to read it", [Text("\n\n".join(how_to_read(made)))]),
     ]
-    others = ", ".join(variant.name for variant in made.others)
+    others = ", ".join(plain(variant.name) for variant in made.others)
     return Report(
         name=made.id,
         title=made.title,
-        lead=f"{others} against {made.baseline.name}: {flagged} of {judged} differences are more "
-        "than noise.",
+        lead=f"{others} against {plain(made.baseline.name)}: {flagged} of {judged} differences are "
+        "more than noise.",
         meta=[
             *((label_of(made, variant), described(variant)) for variant in made.variants),
             ("comparison", made.id),
@@ -109,15 +110,16 @@ def how_to_read(made: Comparison) -> list[str]:
     percentage = f"{100 * FALSE_DISCOVERY:g} %"
     return [
         "Values are means over seeds ± half the 95 % interval (Student's t). Differences are those "
-        f"of the means to {made.baseline.name}, in percent of it where it is not 0, with their own "
-        "95 % interval; that of runs with the same seeds comes from the differences seed by seed.",
+        f"of the means to {plain(made.baseline.name)}, in percent of it where it is not 0, with "
+        "their own 95 % interval; that of runs with the same seeds comes from the differences seed "
+        "by seed.",
         "A difference is marked as more than noise if its q is below "
         f"{FALSE_DISCOVERY:g}: of all that are marked so, at most {percentage} are expected to be "
         "false (Benjamini and Hochberg's method over the paired or Welch's t tests of all "
         "differences of this comparison). It says nothing about how much a difference matters. A "
         "difference that is the same for every seed has no interval; its p is that of the sign "
         "test, or of the permutation test for unpaired runs.",
-        *(f"{note[0].upper()}{note[1:]}." for note in made.notes()),
+        *(f"{plain(note[0].upper() + note[1:])}." for note in made.notes()),
     ]
 
 
@@ -186,7 +188,9 @@ def _dots(made: Comparison, cells: Sequence[Cell], facts: Facts) -> Figure:
     metric = cells[0].metric
     relative = all(d.relative is not None for cell in cells for d in cell.differences.values())
     drawn = list(cells)
-    caption = f"{metric.doc} Dots are differences to {made.baseline.name}, bars 95 % intervals; "
+    caption = (
+        f"{metric.doc} Dots are differences to {plain(made.baseline.name)}, bars 95 % intervals; "
+    )
     caption += "a filled dot is more than noise."
     if len(cells) > MAX_PLACES:
         drawn = sorted(cells, key=_largest, reverse=True)[:MAX_PLACES]
@@ -264,6 +268,7 @@ def _traces_of_point(
     runs = [next((r for r in group if r.seed == seed), group[0]) for group in groups]
     series = [run.series() for run in runs]
     at = f" at {labels}" if labels else ""
+    plain_at = f" at {plain(labels)}" if labels else ""
     charts = []
     rules = set()
     for what, column, place, scale in _panels(runs[0]):
@@ -300,7 +305,7 @@ def _traces_of_point(
     if charts:
         chart = alt.vconcat(*charts, spacing=16).resolve_scale(x="shared", color="shared")
         notes = "".join(f"; {rule}" for rule in sorted(rules))
-        caption = f"Congestion windows and queues over time{at}, {which}{notes}.{cut}"
+        caption = f"Congestion windows and queues over time{plain_at}, {which}{notes}.{cut}"
         blocks.append(Figure(f"traces{suffix}", f"Traces{at}", chart, caption, facts))
     curves = {
         name: curve
@@ -309,7 +314,9 @@ def _traces_of_point(
     }
     if curves:
         chart = cdf(curves, x_title="queue delay, ms", series_title="variant")
-        caption = f"Share of packets that waited no longer{at}, first link, seeds together.{cut}"
+        caption = (
+            f"Share of packets that waited no longer{plain_at}, first link, seeds together.{cut}"
+        )
         blocks.append(Figure(f"delay{suffix}", f"Queue delay{at}", chart, caption, facts))
     return blocks
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -53,7 +54,10 @@ class Facts:
 
 @dataclass(frozen=True)
 class Text:
-    """Paragraphs, separated by empty lines; `code`, **bold** and [links](url) as in Markdown."""
+    """Our words: paragraphs, separated by empty lines, with `code`, **bold** and [links](url).
+
+    Data in them goes through `text.plain` or `text.code`.
+    """
 
     text: str
 
@@ -66,8 +70,13 @@ class Figure:
     id: str
     title: str
     chart: Chart
+    #: Our words.
     caption: str
     facts: Facts = field(default_factory=Facts)
+
+    def __post_init__(self) -> None:
+        if re.fullmatch(r"[A-Za-z0-9][\w.-]*", self.id, re.ASCII) is None:
+            raise ValueError(f"{self.id!r} cannot name the file of a figure")
 
 
 @dataclass(frozen=True)
@@ -79,6 +88,8 @@ class Column:
     format: str = ""
     align: Literal["left", "right"] = "right"
     unit: str = ""
+    #: Whether its texts are ours, with `code`, **bold** and [links](url); else they are data.
+    words: bool = False
 
 
 @dataclass(frozen=True)
@@ -170,7 +181,7 @@ class Report:
     #: Name of its folder.
     name: str
     title: str
-    #: One sentence under the title.
+    #: One sentence under the title, in our words.
     lead: str
     #: Label and text, shown at the top: engine, seeds, date of the source ...
     meta: Sequence[tuple[str, str]]

@@ -20,7 +20,7 @@ import vl_convert
 from tailback import folders
 from tailback.figures import export
 from tailback.report.model import Figure, Mark, Report, Table, Text
-from tailback.report.text import paragraphs, pieces, show
+from tailback.report.text import is_words, paragraphs, pieces, show
 
 PAGE_WIDTH = 482.0
 """What A4 leaves between margins of 2 cm, points."""
@@ -138,8 +138,7 @@ def _table(table: Table) -> dict[str, Any]:
     for row, texts in zip(table.rows, rows, strict=True):
         for value, text, column in zip(row, texts, table.columns, strict=True):
             mark = value.status if isinstance(value, Mark) else ""
-            # A verdict is no Markdown.
-            parts = [["text", text]] if mark else pieces(text)
+            parts = pieces(text) if is_words(value, column) else [["text", text]]
             cells.append({"parts": parts, "align": column.align, "mark": mark})
     return {
         "title": table.title,

@@ -14,6 +14,7 @@ from tailback.figures.time_series import thin, time_series
 from tailback.metrics import METRICS, Metric, On, estimate
 from tailback.numbers import with_spread
 from tailback.report.model import Column, Facts, Figure, Report, Section, Table, Text, Value
+from tailback.report.text import plain
 from tailback.report.write import write
 from tailback.results import Results, Run, open_results
 
@@ -152,7 +153,7 @@ def _windows(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Text | Figur
         return []
     drawn, rule = thin(frame, by=["flow"], limit=MAX_ROWS)
     chart = time_series(drawn, y_title="cwnd, segments", order=names)
-    where = f"{_name(run)}, seed {run.seed}" if run.params else f"seed {run.seed}"
+    where = f"{plain(_name(run))}, seed {run.seed}" if run.params else f"seed {run.seed}"
     caption = f"Congestion window of the first run ({where}){f'; {rule}' if rule else ''}."
     return [Figure("cwnd", "Congestion window", chart, caption, facts)]
 
@@ -161,4 +162,4 @@ def _follows(results: Results) -> str:
     found: dict[str, str] = {}
     for group in results.groups():
         found.update(group[0].manifest["follows"])
-    return "\n\n".join(f"**{name}**: {what}" for name, what in sorted(found.items()))
+    return "\n\n".join(f"**{plain(name)}**: {plain(what)}" for name, what in sorted(found.items()))

@@ -1,51 +1,86 @@
-"""Words and numbers as the writers need them."""
+"""Words and numbers as the writers need them.
+
+Two kinds of text: words of ours, in which `code`, **bold** and [links](url) are read, and data
+(names, titles and labels from files), which stands as it is. Where data goes into our
+words, it goes through `plain` or `code`.
+"""
 
 from __future__ import annotations
 
 import html
 import re
 
+from tailback.foreign import shown
 from tailback.report.model import Column, Mark, Value
 
 MISSING = "\u2014"
-_CODE = re.compile(r"`([^`]+)`")
-_BOLD = re.compile(r"\*\*([^*]+)\*\*")
-_LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
-_EITHER = re.compile(r"\*\*(?P<bold>[^*]+)\*\*|\[(?P<words>[^\]]+)\]\((?P<to>[^)\s]+)\)")
+
+_SPECIAL = r"[\\`*\[\]<]"
+_ESCAPED = re.compile(rf"\\({_SPECIAL})")
+_TOKEN = re.compile(
+    rf"\\(?P<escaped>{_SPECIAL})"
+    r"|`(?P<code>[^`]+)`"
+    r"|\*\*(?P<bold>(?:\\.|[^*`\\])+)\*\*"
+    r"|\[(?P<words>(?:\\.|[^\]`\\])+)\]\((?P<to>[^)\s]+)\)"
+)
+_LINK = re.compile(r"(https?://|#)")
+"""Where links may lead: nothing that a browser runs or opens from the disk."""
 
 
-def inline_html(text: str) -> str:
-    """One paragraph of the report's small Markdown as HTML; everything else is escaped."""
-    pieces = _CODE.split(text)
-    out: list[str] = []
-    for i, piece in enumerate(pieces):
-        safe = html.escape(piece)
-        if i % 2:
-            out.append(f"<code>{safe}</code>")
-        else:
-            safe = _BOLD.sub(r"<strong>\1</strong>", safe)
-            out.append(_LINK.sub(r'<a href="\2">\1</a>', safe))
-    return "".join(out)
+def plain(text: object) -> str:
+    """Data, to stand in our words or in Markdown: on one line, with nothing that is read."""
+    return re.sub(_SPECIAL, r"\\\g<0>", _one_line(text))
+
+
+def code(text: object) -> str:
+    """Data as code, to stand in our words."""
+    return f"`{_one_line(text).replace('`', chr(39))}`"
+
+
+def _one_line(text: object) -> str:
+    return shown(" ".join(str(text).split()))
 
 
 def pieces(text: str) -> list[list[str]]:
-    """The same paragraph as runs of letters: what they are (text, code, bold, link), the letters,
-    and where a link leads."""
+    """A paragraph of our words as runs of letters: what they are (text, code, bold, link), the
+    letters, and where a link leads."""
     out: list[list[str]] = []
-    for i, piece in enumerate(_CODE.split(text)):
-        if i % 2:
-            out.append(["code", piece])
-            continue
-        at = 0
-        for match in _EITHER.finditer(piece):
-            out.append(["text", piece[at : match.start()]])
-            if match["bold"]:
-                out.append(["bold", match["bold"]])
-            else:
-                out.append(["link", match["words"], match["to"]])
-            at = match.end()
-        out.append(["text", piece[at:]])
-    return [run for run in out if run[1]]
+    at = 0
+
+    def letters(found: str) -> None:
+        if out and out[-1][0] == "text":
+            out[-1][1] += found
+        elif found:
+            out.append(["text", found])
+
+    for match in _TOKEN.finditer(text):
+        letters(text[at : match.start()])
+        at = match.end()
+        if match["escaped"]:
+            letters(match["escaped"])
+        elif match["code"]:
+            out.append(["code", match["code"]])
+        elif match["bold"]:
+            out.append(["bold", _ESCAPED.sub(r"\1", match["bold"])])
+        elif _LINK.match(match["to"]):
+            out.append(["link", _ESCAPED.sub(r"\1", match["words"]), match["to"]])
+        else:
+            letters(_ESCAPED.sub(r"\1", match["words"]))
+    letters(text[at:])
+    return out
+
+
+_HTML = {
+    "text": "{0}",
+    "code": "<code>{0}</code>",
+    "bold": "<strong>{0}</strong>",
+    "link": '<a href="{1}">{0}</a>',
+}
+
+
+def inline_html(text: str) -> str:
+    """A paragraph of our words as HTML; everything else is escaped."""
+    return "".join(_HTML[kind].format(*map(html.escape, rest)) for kind, *rest in pieces(text))
 
 
 def paragraphs(text: str) -> list[str]:
@@ -64,3 +99,8 @@ def show(value: Value, column: Column) -> str:
     if column.format:
         return format(value, column.format)
     return str(value)
+
+
+def is_words(value: Value, column: Column) -> bool:
+    """Whether a cell holds words of ours."""
+    return column.words and isinstance(value, str)

@@ -3,11 +3,14 @@ and where it is asked for report.pdf."""
 
 from __future__ import annotations
 
+import base64
 import csv
+import hashlib
+import html
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -19,7 +22,7 @@ import jinja2
 from tailback import folders, marker, store
 from tailback.figures import export
 from tailback.report.model import Cell, Figure, Mark, Report, Section, Table, Text
-from tailback.report.text import inline_html, paragraphs, show
+from tailback.report.text import inline_html, is_words, paragraphs, plain, show
 
 _PDF: ContextVar[bool] = ContextVar("pdf", default=False)
 
@@ -103,11 +106,45 @@ def to_html(report: Report, specs: dict[str, dict[str, Any]] | None = None) -> s
     """The report as one HTML file that needs nothing else."""
     if specs is None:
         specs = {figure.id: export.spec(figure.chart) for figure in report.figures()}
+    scripts = [export.javascript(), _START] if specs else []
     return _template().render(
         report=report,
+        lead=inline_html(report.lead),
+        policy=_policy(scripts),
+        scripts=scripts,
         sections=[_section(s) for s in report.sections],
         specs=_script_json(specs),
-        javascript=export.javascript() if specs else "",
+    )
+
+
+_START = """\
+(function () {
+  var specs = JSON.parse(document.getElementById("figures").textContent);
+  document.querySelectorAll("[data-figure]").forEach(function (element) {
+    var options = {
+      actions: { export: true, source: false, compiled: false, editor: false },
+      renderer: "svg",
+      ast: true,
+    };
+    vegaEmbed(element, specs[element.dataset.figure], options).catch(function (error) {
+      element.textContent = "This figure could not be drawn: " + error.message;
+    });
+  });
+})();
+"""
+"""Draws the figures. `ast`: expressions are interpreted; compiling them would need `eval`."""
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """What the page may do: run these scripts, and nothing that is not in it.
+
+    Vega and its menu set styles as they draw; a style runs nothing, and nothing is fetched.
+    """
+    hashes = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    allowed = " ".join(f"'sha256-{base64.b64encode(h).decode()}'" for h in hashes)
+    return (
+        f"default-src 'none'; script-src {allowed or chr(39) + 'none' + chr(39)}; "
+        "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -145,9 +182,9 @@ def _table(table: Table) -> dict[str, Any]:
         cells = []
         for value, column in zip(row, table.columns, strict=True):
             text = show(value, column)
-            html = text if isinstance(value, Mark) else inline_html(text)
+            made = inline_html(text) if is_words(value, column) else html.escape(text)
             status = value.status if isinstance(value, Mark) else ""
-            cells.append({"html": html, "align": column.align, "status": status})
+            cells.append({"html": made, "align": column.align, "status": status})
         rows.append(cells)
     return {
         "id": table.id,
@@ -161,22 +198,23 @@ def _table(table: Table) -> dict[str, Any]:
 
 def to_markdown(report: Report) -> str:
     """The report as Markdown; figures are the SVG files beside it."""
-    out = [f"# {report.title}", "", report.lead, ""]
-    out += [f"- **{label}**: {text}" for label, text in report.meta]
+    out = [f"# {plain(report.title)}", "", report.lead, ""]
+    out += [f"- **{plain(label)}**: {plain(text)}" for label, text in report.meta]
     for section in report.sections:
-        out += ["", f"## {section.title}"]
+        out += ["", f"## {plain(section.title)}"]
         for block in section.blocks:
             out.append("")
             if isinstance(block, Text):
                 out.append("\n\n".join(paragraphs(block.text)))
                 continue
             if isinstance(block, Figure):
-                out += [f"**{block.title}**", "", f"![{block.title}](figures/{block.id}.svg)", ""]
+                title = plain(block.title)
+                out += [f"**{title}**", "", f"![{title}](figures/{block.id}.svg)", ""]
             else:
-                out += [f"**{block.title}**", "", *_markdown_table(block), ""]
+                out += [f"**{plain(block.title)}**", "", *_markdown_table(block), ""]
             if block.caption:
                 out += [block.caption, ""]
-            out += [f"*{label}*: {text}  " for label, text in block.facts.lines()]
+            out += [f"*{label}*: {plain(text)}  " for label, text in block.facts.lines()]
     return "\n".join(out).rstrip() + "\n"
 
 
@@ -184,9 +222,15 @@ def _markdown_table(table: Table) -> list[str]:
     def line(cells: list[str]) -> str:
         return "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
 
-    titles = [f"{c.title} ({c.unit})" if c.unit else c.title for c in table.columns]
+    titles = [plain(f"{c.title} ({c.unit})" if c.unit else c.title) for c in table.columns]
     rule = ["---:" if c.align == "right" else "---" for c in table.columns]
-    rows = [[show(v, c) for v, c in zip(row, table.columns, strict=True)] for row in table.rows]
+    rows = [
+        [
+            show(value, column) if is_words(value, column) else plain(show(value, column))
+            for value, column in zip(row, table.columns, strict=True)
+        ]
+        for row in table.rows
+    ]
     return [line(titles), line(rule), *(line(r) for r in rows)]
 
 

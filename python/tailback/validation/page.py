@@ -320,7 +320,7 @@ def _worst(made: Validation, facts: Facts) -> list[Text | Table | Figure]:
     columns = [
         Column("cell", align="left"),
         Column("simulator against kernel", align="left"),
-        Column("cause", align="left"),
+        Column("cause", align="left", words=True),
     ]
     table = causes()
     rows: list[list[Value]] = [

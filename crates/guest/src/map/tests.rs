@@ -570,7 +570,7 @@ fn refusals_name_their_place() {
     let cases: Vec<(&str, Change)> = vec![
         (
             "links[0].rate",
-            Box::new(|p| p.links[0].rate = RatePlan::Trace(vec![MS(1)])),
+            Box::new(|p| p.links[0].rate = RatePlan::Trace([MS(1)].into())),
         ),
         (
             "links[0].rate",

@@ -16,6 +16,7 @@ from tailback.batteries.l4s_battery.measures import (
 from tailback.figures.spread import Curve, Drawn, Item, Look, curves, spread
 from tailback.figures.theme import CATEGORIES
 from tailback.report import Facts, Figure
+from tailback.report.text import plain
 
 L, C, GREEN, PINK, SKY, AMBER = CATEGORIES[:6]
 CLASSES = {"L": L, "C": C}
@@ -85,7 +86,7 @@ def _several(
         if drawn is not None:
             which = f", {', '.join(chosen)}" if len(sets) > 1 else ""
             suffix = f"-{i + 1}" if len(sets) > 1 else ""
-            star = STAR.format(base=base)
+            star = STAR.format(base=plain(base))
             out.append(
                 Figure(f"{name}{suffix}", f"{title}{which}", drawn, f"{caption}. {star}.", facts)
             )
@@ -527,7 +528,7 @@ def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[Fi
         facts,
     )
     # Curves have no stars.
-    star = f" {STAR.format(base=base.name)}."
+    star = f" {STAR.format(base=plain(base.name))}."
     return [Figure(f.id, f.title, f.chart, f.caption.removesuffix(star), f.facts) for f in made]
 
 

@@ -24,6 +24,7 @@ from tailback.report.model import (
     Value,
 )
 from tailback.report.tc import qdisc
+from tailback.report.text import code, plain
 from tailback.results import Run
 
 CLEAREST = 30
@@ -78,7 +79,8 @@ def of(made: BatteryComparison) -> Report:
     return Report(
         name=made.id,
         title=made.title,
-        lead=f"{', '.join(v.name for v in made.others)} against {made.baseline.name}: "
+        lead=f"{plain(', '.join(v.name for v in made.others))} against "
+        f"{plain(made.baseline.name)}: "
         f"{len(made.flagged())} of {judged} differences are more than noise.",
         meta=[
             *((label_of(made, variant), described(variant)) for variant in made.variants),
@@ -111,7 +113,7 @@ def _summary(made: BatteryComparison, facts: Facts) -> list[Text | Figure | Tabl
     if flagged:
         blocks.append(_clearest(made, flagged, facts))
     if made.failures:
-        blocks.append(Text("\n\n".join(f"**Failed**: {text}" for text in made.failures)))
+        blocks.append(Text("\n\n".join(f"**Failed**: {plain(text)}" for text in made.failures)))
     return blocks
 
 
@@ -126,7 +128,7 @@ def _sentences(made: BatteryComparison) -> list[str]:
             same = len(own) - len(told)
             if same:
                 text += f"; {same} values are the same in every run or were measured once"
-            out.append(f"**{variant.name}**: {text}.")
+            out.append(f"**{plain(variant.name)}**: {text}.")
             continue
         groups: dict[tuple[str, str], list[Judged]] = {}
         for c, d in found:
@@ -135,13 +137,13 @@ def _sentences(made: BatteryComparison) -> list[str]:
         words = []
         for (quantity, name), ds in most:
             middle = median([d.relative for d in ds if d.relative is not None])
-            where = f" of {name}" if name else ""
+            where = f" of {plain(name)}" if name else ""
             words.append(f"{quantity}{where} at {len(ds)} points (median {percent(middle)})")
         out.append(
-            f"**{variant.name}**: {len(found)} of {len(told)} differences are more than noise; "
-            f"most of them {', '.join(words)}."
+            f"**{plain(variant.name)}**: {len(found)} of {len(told)} differences are more than "
+            f"noise; most of them {', '.join(words)}."
         )
-    out += [f"{note[0].upper()}{note[1:]}." for note in made.notes()]
+    out += [f"{plain(note[0].upper() + note[1:])}." for note in made.notes()]
     return out
 
 
@@ -182,8 +184,8 @@ def _by_quantity(made: BatteryComparison, variant: Variant, facts: Facts) -> Tab
     ]
     caption = (
         "Points where the difference is more than noise, of all points; behind it the median "
-        f"difference over all of them, in percent of {made.baseline.name}. On a grey ground: some "
-        "are. What is 0 everywhere is left out."
+        f"difference over all of them, in percent of {plain(made.baseline.name)}. On a grey "
+        "ground: some are. What is 0 everywhere is left out."
     )
     title = f"{variant.name} against {made.baseline.name}, by part"
     number = made.others.index(variant) + 1
@@ -237,21 +239,21 @@ def _clearest(
 
 
 def _versions(made: BatteryComparison, facts: Facts) -> list[Text | Figure | Table]:
-    columns = [Column(word, align="left") for word in ("version", "what", "value")]
+    columns = [Column(word, align="left", words=True) for word in ("version", "what", "value")]
     rows: list[list[Value]] = []
     for variant in made.variants:
         runs = list(variant.results)
         items: list[tuple[str, str]] = [
-            ("set", ", ".join(f"{k} = {v}" for k, v in variant.sets.items()) or "nothing"),
+            ("set", plain(", ".join(f"{k} = {v}" for k, v in variant.sets.items()) or "nothing")),
             *_lines("qdisc", runs, lambda run: qdisc(_queue(run))),
             *_lines("L", runs, lambda run: _sender(run, "L")),
             *_lines("C", runs, lambda run: _sender(run, "C")),
-            ("engine", f"{variant.engine} {variant.engine_version}"),
-            ("kernel", _kernel(variant)),
-            ("follows", _follows(runs)),
+            ("engine", plain(f"{variant.engine} {variant.engine_version}")),
+            ("kernel", plain(_kernel(variant))),
+            ("follows", plain(_follows(runs))),
         ]
         for i, (what, text) in enumerate((w, t) for w, t in items if t):
-            name = f"**{variant.name}**" if i == 0 else ""
+            name = f"**{plain(variant.name)}**" if i == 0 else ""
             rows.append([name, what, text])
     caption = (
         "Parameters as `tc` prints them, from what was run; in brackets what the simulator has "
@@ -279,9 +281,9 @@ def _lines(what: str, runs: Iterable[Run], read: Callable[[Run], str]) -> list[t
         if text:
             links.setdefault(text, set()).add(rate / 1e6 if isinstance(rate, int) else 0.0)
     if len(links) == 1:
-        return [(what, f"`{next(iter(links))}`")]
+        return [(what, code(next(iter(links))))]
     return [
-        (f"{what}, {', '.join(f'{rate:g}' for rate in sorted(rates))} Mbit/s", f"`{text}`")
+        (f"{what}, {', '.join(f'{rate:g}' for rate in sorted(rates))} Mbit/s", code(text))
         for text, rates in links.items()
     ]
 

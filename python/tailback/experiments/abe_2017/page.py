@@ -58,7 +58,7 @@ def _queues() -> Table:
         [queue.title, " ".join(f"{k} = {_text(v)}" for k, v in queue.options.items())]
         for queue in layout.QUEUES.values()
     ]
-    columns = [Column("queue", align="left"), Column("options", align="left")]
+    columns = [Column("queue", align="left"), Column("options", align="left", words=True)]
     return Table("queues", "Queues", columns, rows)
 
 

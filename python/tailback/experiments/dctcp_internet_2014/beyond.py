@@ -84,7 +84,7 @@ def readings(builder: Builder) -> Section | None:
         "readings-table",
         "Agreement of each reading with the published numbers",
         [
-            Column("changed", align="left"),
+            Column("changed", align="left", words=True),
             Column("Table I", unit="in agreement"),
             Column("K/M"),
             Column("K/M", unit="M = 1/8, 1/4, 1/2, 1/\u221a2, 1"),
@@ -218,12 +218,12 @@ def ablation(builder: Builder) -> Section | None:
                 base[row], ablation_row(builder.measured.frames.get(name), row)
             )
         rows.append([option.title, *cells])
-    columns = [Column("option", align="left")]
+    columns = [Column("option", align="left", words=True)]
     for title in ABLATION_ROWS.values():
         columns += [
-            Column("equal share", "", unit=title),
-            Column("utilisation", "", unit=title),
-            Column("queue", "", unit=f"{title}, BDP"),
+            Column("equal share", unit=title, words=True),
+            Column("utilisation", unit=title, words=True),
+            Column("queue", unit=f"{title}, BDP", words=True),
         ]
     table = Table(
         "ablation-table",
@@ -310,7 +310,7 @@ def declared_table() -> Table:
     return Table(
         "declared",
         "The set-up, and where each part of it comes from",
-        [Column(title, align="left") for title in ("option", "here", "from", "remark")],
+        [Column(title, align="left", words=True) for title in ("option", "here", "from", "remark")],
         [[option, value, BASES[basis], remark] for option, value, basis, remark in DECLARED],
         "Two of them are not in the source: of the combinations tried, this is the only one that "
         "agrees with all of Table I and with formula (3); see the section on readings. The "

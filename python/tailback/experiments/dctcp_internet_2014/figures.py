@@ -929,9 +929,9 @@ class Builder:
                 "claims-table",
                 "Claims in the paper's text",
                 [
-                    Column("claim", align="left"),
-                    Column("found", align="left"),
-                    Column("holds if", align="left"),
+                    Column("claim", align="left", words=True),
+                    Column("found", align="left", words=True),
+                    Column("holds if", align="left", words=True),
                     Column("verdict", align="left"),
                 ],
                 [list(c) for c in self.claims],

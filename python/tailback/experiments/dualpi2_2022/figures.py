@@ -475,7 +475,7 @@ def _misses(entries: Sequence[Entry], facts: Facts) -> list[Text | Figure | Tabl
         Column("measured"),
         Column("error"),
         Column("goal"),
-        Column("cause", align="left"),
+        Column("cause", align="left", words=True),
     ]
     rows: list[list[Value]] = []
     for e in off:
@@ -556,7 +556,7 @@ def _value(entry: Entry | None, factor: float) -> Value:
 
 
 def _declared(facts: Facts) -> Table:
-    columns = [Column(c, align="left") for c in ("what", "here", "basis")]
+    columns = [Column(c, align="left", words=True) for c in ("what", "here", "basis")]
     rows: list[list[Value]] = [list(row) for row in DECLARED]
     return Table("declared", "What was run, and where it is from", columns, rows, "", facts)
 

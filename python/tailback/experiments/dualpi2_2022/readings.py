@@ -259,7 +259,7 @@ def _table(tried: Tried, found: Mapping[str, Sequence[Entry]]) -> Table:
     }
     after = {v.goal.id: v for v in truth.verdicts(changed)}
     columns = [
-        Column("", align="left"),
+        Column("", align="left", words=True),
         Column("cells"),
         Column("within"),
         Column("median error"),

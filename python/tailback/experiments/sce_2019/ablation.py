@@ -355,7 +355,7 @@ def page(found: Mapping[str, Sequence[Entry]], facts: Facts) -> str:
 
 def _ablation(found: Mapping[str, Sequence[Entry]], facts: Facts) -> Table:
     columns = [
-        Column("changed", align="left"),
+        Column("changed", align="left", words=True),
         Column("cells"),
         *(Column(f"{title}") for title, _, _ in COLUMNS),
     ]
@@ -393,7 +393,7 @@ def _receivers(found: Mapping[str, Sequence[Entry]]) -> list[Table]:
         ]
         rows.append([f"`{receiver}`", sum(e.cell.error is not None for e in own), *errors])
     columns = [
-        Column("receiver", align="left"),
+        Column("receiver", align="left", words=True),
         Column("cells"),
         *(Column(title) for title, _, _ in COLUMNS),
     ]

@@ -309,7 +309,7 @@ def _misses(entries: Sequence[Entry], facts: Facts) -> list[Text | Figure | Tabl
         Column("measured"),
         Column("error"),
         Column("of the rate"),
-        Column("cause", align="left"),
+        Column("cause", align="left", words=True),
     ]
     blocks: list[Text | Figure | Table] = []
     off = listed(entries)
@@ -404,7 +404,7 @@ def _value(entry: Entry | None) -> Value:
 
 
 def _declared(facts: Facts) -> Table:
-    columns = [Column(c, align="left") for c in ("what", "here", "basis")]
+    columns = [Column(c, align="left", words=True) for c in ("what", "here", "basis")]
     rows: list[list[Value]] = [list(row) for row in DECLARED]
     good, bad = (
         ", ".join(f"{100 * limits[q]:g} % of a {WORDS[q]}" for q in QUANTITIES)

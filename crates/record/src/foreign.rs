@@ -1,0 +1,117 @@
+//! What others wrote: files of unknown origin, and text on its way to a
+//! terminal. The same rules as `tailback.foreign` has for Python.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::path::Path;
+
+/// The text of a regular file of at most `limit` bytes, or what is wrong; the
+/// message repeats nothing of the file.
+pub fn read_text(path: &Path, limit: u64) -> Result<String, String> {
+    let file = open(path).map_err(|error| error.to_string())?;
+    let about = file.metadata().map_err(|error| error.to_string())?;
+    if !about.is_file() {
+        return Err("not a regular file".to_owned());
+    }
+    let too_large = || format!("larger than {} MiB; not read", limit >> 20);
+    if about.len() > limit {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    // It may grow meanwhile, and files of /proc have no size.
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > limit {
+        return Err(too_large());
+    }
+    String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned())
+}
+
+/// A pipe without a writer would be waited for.
+#[cfg(target_os = "linux")]
+fn open(path: &Path) -> std::io::Result<std::fs::File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    const O_NONBLOCK: i32 = 0o4000;
+    std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(O_NONBLOCK)
+        .open(path)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open(path: &Path) -> std::io::Result<std::fs::File> {
+    std::fs::File::open(path)
+}
+
+/// Text that a terminal prints as it stands, on one line: control characters,
+/// and what reorders or hides text, as `\x1b`.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    if text.chars().all(harmless) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if harmless(c) {
+            out.push(c);
+            continue;
+        }
+        // Formatting into a string does not fail.
+        _ = match u32::from(c) {
+            code @ 0..=0xff => write!(out, "\\x{code:02x}"),
+            code @ 0x100..=0xffff => write!(out, "\\u{code:04x}"),
+            code => write!(out, "\\U{code:08x}"),
+        };
+    }
+    Cow::Owned(out)
+}
+
+fn harmless(c: char) -> bool {
+    // Of the formatting characters (Unicode's Cf) those that fonts do not show.
+    !(c.is_control()
+        || matches!(c,
+            '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_of_a_bounded_size_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("text");
+        std::fs::write(&path, "0123456789").unwrap();
+        assert_eq!(read_text(&path, 10).unwrap(), "0123456789");
+        assert!(read_text(&path, 9).unwrap_err().starts_with("larger than"));
+        std::fs::write(&path, [0xff]).unwrap();
+        assert_eq!(read_text(&path, 10).unwrap_err(), "not UTF-8 text");
+        for other in [folder.path(), Path::new("/dev/zero")] {
+            assert_eq!(read_text(other, 10).unwrap_err(), "not a regular file");
+        }
+        // A file of /proc says that it is empty.
+        let own = read_text(Path::new("/proc/self/status"), 1 << 20).unwrap();
+        assert!(own.contains("Name:"));
+        assert!(read_text(Path::new("/proc/self/status"), 3).is_err());
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_escaped() {
+        assert_eq!(
+            shown("caf\u{e9} \u{b1} \u{2013}"),
+            "caf\u{e9} \u{b1} \u{2013}"
+        );
+        assert_eq!(shown("\x1b]0;x\x07\n"), "\\x1b]0;x\\x07\\x0a");
+        assert_eq!(shown("\u{9b}2J\u{202e}"), "\\x9b2J\\u202e");
+        assert_eq!(shown("\u{e0041}"), "\\U000e0041");
+    }
+}

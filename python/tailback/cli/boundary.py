@@ -1,0 +1,132 @@
+"""Where errors end: each becomes a sentence on stderr and an exit status.
+
+What nobody foresaw is a bug. It is one sentence too, and a file to attach to a report; the
+traceback is on the terminal only with TAILBACK_DEBUG=1.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import platform
+import sys
+import tempfile
+import threading
+import traceback
+import warnings
+from collections.abc import Callable
+from typing import TextIO
+
+import click
+
+from tailback import _native, foreign, terminal
+from tailback.errors import DamageWarning, InputError, ScenarioWarning, TailbackError
+
+OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+def status_of(command: Callable[[], int | None]) -> int:
+    """Runs a command; returns its exit status whatever happens."""
+    terminal.prepare()
+    _native.keep_panics()
+    warnings.showwarning = _show_warning
+    threading.excepthook = lambda found: _unexpected(found.exc_value)
+    sys.unraisablehook = lambda found: _unexpected(found.exc_value)
+    try:
+        try:
+            status = command()
+            sys.stdout.flush()
+            return status or OK
+        except BaseException as error:
+            return _said(error)
+    except BrokenPipeError:
+        # The reader (head, say) has had enough; do not let the interpreter
+        # try to flush what is left.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except OSError:
+        # Nobody can be told: stdout or stderr takes nothing more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def _said(error: BaseException) -> int:
+    """Says what went wrong; returns the status."""
+    match error:
+        case SystemExit() | BrokenPipeError():
+            raise error
+        case click.exceptions.NoArgsIsHelpError():
+            terminal.out(error.format_message())
+            return BAD_INPUT
+        case KeyboardInterrupt() | click.exceptions.Abort():
+            terminal.complain("interrupted; what had finished is kept")
+            return INTERRUPTED
+        case click.ClickException():
+            text = io.StringIO()
+            error.show(text)
+            terminal.err(text.getvalue().rstrip("\n"))
+            return BAD_INPUT
+        case InputError():
+            # A scenario's diagnostics name their file themselves.
+            terminal.err(error)
+            return BAD_INPUT
+        case TailbackError():
+            terminal.complain(error)
+            return FAILED
+        case OSError():
+            where = f"{foreign.line(error.filename)}: " if error.filename is not None else ""
+            terminal.complain(f"{where}{error.strerror}" if error.strerror else error)
+            return FAILED
+        case MemoryError():
+            terminal.complain("out of memory; fewer --jobs or a smaller scenario take less")
+            return FAILED
+        case UnicodeEncodeError() if any("\ud800" <= c <= "\udfff" for c in error.object):
+            terminal.err(f"{foreign.quoted(error.object)} is not UTF-8; expected names in UTF-8")
+            return BAD_INPUT
+    _unexpected(error)
+    return FAILED
+
+
+def _unexpected(error: BaseException | None) -> None:
+    """A sentence, and a file with what is needed to find the bug."""
+    if error is None:
+        return
+    trace = "".join(traceback.format_exception(error))
+    if panic := _native.kept_panic():
+        trace += f"\n{panic}\n"
+    about = "".join(
+        f"{line}\n"
+        for line in (
+            f"tailback {_native.engine_version()}",
+            f"Python {platform.python_version()}, {platform.platform()}",
+            f"command: {sys.argv[1:]!r}",
+            "",
+        )
+    )
+    if os.environ.get("TAILBACK_DEBUG") == "1":
+        terminal.err(trace)
+    what = "nested too deeply" if isinstance(error, RecursionError) else foreign.quoted(error)
+    try:
+        # A new name each time, for its owner only.
+        handle, path = tempfile.mkstemp(prefix="tailback-error-", suffix=".txt")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(foreign.shown(about + trace))
+        attach = f"with {path}"
+    except OSError:
+        attach = "with what TAILBACK_DEBUG=1 shows"
+    terminal.complain(f"unexpected {type(error).__name__}, {what}; please report it {attach}")
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,  # noqa: ARG001 (as warnings calls it)
+    line: str | None = None,
+) -> None:
+    """What a scenario or a store warns of concerns the user, not where Python found it."""
+    if issubclass(category, ScenarioWarning | DamageWarning):
+        terminal.complain(f"warning: {message}")
+    else:
+        terminal.err(warnings.formatwarning(message, category, filename, lineno, line).rstrip())
