@@ -25,6 +25,7 @@ mod setup;
 mod sys;
 mod tcp;
 mod web;
+mod xstats;
 
 use std::fs;
 
