@@ -247,10 +247,10 @@ impl Link {
         let RatePlan::Trace(times) = &self.rate else {
             unreachable!("only called for traces")
         };
-        // Opportunities before now found the link idle.
+        // Opportunities before now found the link idle; there may be millions.
         let mut opportunity = self.opportunity;
-        while opportunity_time(times, opportunity) < now {
-            opportunity += 1;
+        if opportunity_time(times, opportunity) < now {
+            opportunity = opportunities_until(times, now - Time(1));
             self.slot.0 = 0;
         }
         let due = opportunity_time(times, opportunity);
@@ -338,20 +338,28 @@ impl Link {
                 })
                 .sum(),
             RatePlan::Trace(times) => {
-                let period = times.last().map_or(1, |t| t.0.max(1));
-                let before = |t: Time| {
-                    let whole = t.0 / period * times.len() as u64;
-                    whole + times.partition_point(|x| x.0 <= t.0 % period) as u64
-                };
-                (before(to) - before(from)) as f64 * f64::from(OPPORTUNITY)
+                let n = opportunities_until(times, to);
+                n.saturating_sub(opportunities_until(times, from)) as f64 * f64::from(OPPORTUNITY)
             }
         }
     }
 }
 
+/// After how long a trace repeats, ns.
+fn period(times: &[Time]) -> u64 {
+    times.last().map_or(1, |t| t.0.max(1))
+}
+
+/// Opportunities of a trace that repeats up to a time, that included.
+fn opportunities_until(times: &[Time], until: Time) -> u64 {
+    let period = period(times);
+    let whole = until.0 / period * times.len() as u64;
+    whole + times.partition_point(|t| t.0 <= until.0 % period) as u64
+}
+
 /// Time of the n-th opportunity of a trace that repeats.
 fn opportunity_time(times: &[Time], n: u64) -> Time {
-    let period = times.last().map_or(1, |t| t.0.max(1));
+    let period = period(times);
     let len = times.len().max(1) as u64;
     Time(n / len * period) + times.get((n % len) as usize).copied().unwrap_or(Time(1))
 }
@@ -408,5 +416,18 @@ mod tests {
             .map(|n| opportunity_time(&times, n).0 / 1_000_000)
             .collect();
         assert_eq!(at, [1, 1, 5, 6, 6, 10, 11]);
+    }
+
+    #[test]
+    fn opportunities_are_counted_without_walking_them() {
+        let traces: [&[u64]; 5] = [&[1, 1, 5], &[0, 0, 3], &[4], &[0], &[0, 1, 1, 2, 7, 7]];
+        for trace in traces {
+            let times: Vec<Time> = trace.iter().map(|ns| Time(*ns)).collect();
+            for until in (0..40).map(Time) {
+                let walked = (0..).take_while(|n| opportunity_time(&times, *n) <= until);
+                let counted = opportunities_until(&times, until);
+                assert_eq!(walked.count() as u64, counted, "{trace:?} until {until}");
+            }
+        }
     }
 }

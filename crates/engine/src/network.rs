@@ -125,7 +125,7 @@ struct Flow {
 impl Flow {
     /// Payload bytes delivered in order.
     fn delivered_bytes(&self) -> u64 {
-        let whole = self.receiver.rcv_nxt * self.mss;
+        let whole = self.receiver.arrived() * self.mss;
         self.bytes.map_or(whole, |bytes| whole.min(bytes))
     }
 }
@@ -208,6 +208,8 @@ pub struct Network {
     ended: u64,
     data_packets_before_warmup: u64,
     every_change: bool,
+    /// Number of the first segment of every connection.
+    first_segment: u64,
 }
 
 impl Network {
@@ -418,7 +420,7 @@ impl Network {
         flow.receiver.on_packet(packet, now, &mut port);
         if let Some(bytes) = flow.bytes
             && flow.completed.is_none()
-            && flow.receiver.rcv_nxt * flow.mss >= bytes
+            && flow.receiver.arrived() * flow.mss >= bytes
         {
             flow.completed = Some(now);
         }
@@ -581,7 +583,7 @@ impl Network {
         let Some((ca_state, acked_bytes)) = ids.acks else {
             return;
         };
-        let acked = conn.snd_una * flow.mss;
+        let acked = flow.sender.acked() * flow.mss;
         let acked = flow.bytes.map_or(acked, |bytes| acked.min(bytes));
         self.series.push(acked_bytes, now, acked as f64);
         self.series.push(ids.cwnd, now, f64::from(conn.cwnd));

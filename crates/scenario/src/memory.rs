@@ -1,7 +1,8 @@
 //! How much memory a run needs, before it is begun.
 
-use tailback_engine::plan::{Plan, RatePlan, SeriesMode};
-use tailback_engine::units::Time;
+use tailback_engine::plan::{LinkPlan, Plan, RatePlan, SeriesMode, TrafficPlan};
+use tailback_engine::registry::{Options, Value};
+use tailback_engine::units::{Rate, Time};
 
 use crate::Scenario;
 use crate::diagnostic::{Diagnostic, Problem};
@@ -23,6 +24,10 @@ const LINK: u64 = 88 << 10;
 /// acknowledgement, two slots of 32 in the scoreboards, and the growth of
 /// their buffers by doubling.
 const SEGMENT: u64 = 384;
+/// A packet in a queue or pipe, and the growth of its buffer by doubling.
+const PACKET: u64 = 160;
+/// What a queue holds that has no limit of its own, bytes (Cake's least is 4 MiB).
+const UNLIMITED: u64 = 32 << 20;
 /// A row of a series: key, time and value, and the growth of its columns.
 const ROW: u64 = 40;
 /// A class of flows: a histogram of delays of ten blocks.
@@ -58,16 +63,18 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
             .saturating_add(requests.saturating_mul(REQUEST + row));
     }
 
-    // Segments: what the path and a queue of as much again hold, but no more
-    // than the receive windows, and an initial window for each flow.
+    // Segments: what paths and queues hold, but no more than the receive windows, and an initial
+    // window for each flow.
     let rtt = plan.flows.iter().map(|flow| flow.rtt).max();
-    let on_path: u64 = plan
+    let held: u64 = plan
         .links
         .iter()
         .map(|link| {
-            link.rate
-                .nominal()
-                .bytes_in(rtt.unwrap_or_default() + link.delay)
+            let rate = link.rate.nominal();
+            let on_path = rate.bytes_in(rtt.unwrap_or_default() + link.delay);
+            // TCP sends no faster than its ACKs come: the queue grows by what the link carries.
+            let queue = rate.bytes_in(plan.duration).min(capacity(link).in_bytes());
+            on_path.saturating_add(queue)
         })
         .fold(0, u64::saturating_add);
     let windows = plan
@@ -76,13 +83,15 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         .map(|flow| flow.tcp.rwnd.0)
         .fold(0, u64::saturating_add);
     let mss = plan.flows.iter().map(|flow| flow.tcp.mss).min();
-    let segments = on_path.saturating_mul(2).min(windows) / u64::from(mss.unwrap_or(1448).max(1))
+    let segments = held.min(windows) / u64::from(mss.unwrap_or(1448).max(1))
         + plan
             .flows
             .iter()
             .map(|flow| u64::from(flow.tcp.initial_cwnd))
             .sum::<u64>();
-    bytes = bytes.saturating_add(segments.saturating_mul(SEGMENT));
+    bytes = bytes
+        .saturating_add(segments.saturating_mul(SEGMENT))
+        .saturating_add(unresponsive_packets(plan).saturating_mul(PACKET));
 
     if plan.record.series != SeriesMode::Off {
         let samples = plan.duration.0 / plan.record.interval.0.max(1) + 1;
@@ -119,6 +128,128 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     bytes.saturating_add(traces)
 }
 
+/// What a queue may hold.
+#[derive(Clone, Copy)]
+struct Capacity {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Capacity {
+    /// Bytes, with packets of full size.
+    fn in_bytes(self) -> u64 {
+        self.bytes.min(self.packets.saturating_mul(1514))
+    }
+}
+
+/// By the options of its queue whose names are those of limits.
+fn capacity(link: &LinkPlan) -> Capacity {
+    fn least(options: &Options) -> Option<Capacity> {
+        let mut found: Option<Capacity> = None;
+        let mut inner: Option<Capacity> = None;
+        for (name, value) in options.iter() {
+            let (packets, bytes) = match value {
+                Value::Packets(packets) if name.contains("limit") => (*packets, u64::MAX),
+                Value::Bytes(bytes) if name.contains("limit") => (u64::MAX, bytes.0),
+                Value::Table(table) => {
+                    // Queues within a queue: the sum of them.
+                    if let Some(one) = least(table) {
+                        let sum = inner.map_or((0, 0), |c| (c.packets, c.bytes));
+                        inner = Some(Capacity {
+                            packets: sum.0.saturating_add(one.packets),
+                            bytes: sum.1.saturating_add(one.bytes),
+                        });
+                    }
+                    continue;
+                }
+                _ => continue,
+            };
+            let before = found.map_or((u64::MAX, u64::MAX), |c| (c.packets, c.bytes));
+            found = Some(Capacity {
+                packets: before.0.min(packets),
+                bytes: before.1.min(bytes),
+            });
+        }
+        found.or(inner)
+    }
+    let options = link.queue.known().map(|(_, options)| options);
+    options.and_then(least).unwrap_or(Capacity {
+        packets: u64::MAX,
+        bytes: UNLIMITED.max(link.rate.nominal().bytes_in(Time::from_secs(1))),
+    })
+}
+
+/// Rate and frame length of a source that sends whatever becomes of it.
+fn offered(source: &TrafficPlan) -> Option<(Rate, u64)> {
+    match (
+        source.options.get("rate"),
+        source.options.get("packet_size"),
+    ) {
+        (Some(Value::Rate(rate)), Some(Value::Int(size))) if source.connections.is_none() => {
+            Some((*rate, (*size).max(1) as u64))
+        }
+        _ => None,
+    }
+}
+
+/// Packets of unresponsive sources that are in queues and pipes at most.
+fn unresponsive_packets(plan: &Plan) -> u64 {
+    let active = |source: &TrafficPlan| {
+        let end = source
+            .stop
+            .map_or(plan.duration, |stop| stop.min(plan.duration));
+        end.since(source.start)
+    };
+    let sources: Vec<(&TrafficPlan, Rate, u64)> = plan
+        .traffic
+        .iter()
+        .filter_map(|source| offered(source).map(|(rate, size)| (source, rate, size)))
+        .collect();
+    let mut packets = 0_u64;
+    for (source, rate, size) in &sources {
+        let (_, delay) = plan.alone(source);
+        let on_path = rate.bytes_in(delay.min(active(source))) / size;
+        packets = packets.saturating_add(on_path);
+    }
+    for (link, index) in plan.links.iter().zip(0_u32..) {
+        let here = sources.iter().filter(|(s, ..)| s.route.contains(&index));
+        let (mut rate, mut time, mut smallest) = (0_u64, Time::ZERO, u64::MAX);
+        for (source, offers, size) in here {
+            rate = rate.saturating_add(offers.0);
+            time = time.max(active(source));
+            smallest = smallest.min(*size);
+        }
+        if rate == 0 {
+            continue;
+        }
+        let excess = excess_bytes(&link.rate, Rate(rate), time);
+        let room = capacity(link);
+        packets = packets.saturating_add((excess.min(room.bytes) / smallest).min(room.packets));
+    }
+    packets
+}
+
+/// Bytes by which what is offered exceeds what a link carries, as long as it does.
+fn excess_bytes(link: &RatePlan, offered: Rate, time: Time) -> u64 {
+    let over = |rate: Rate, time: Time| Rate(offered.0.saturating_sub(rate.0)).bytes_in(time);
+    match link {
+        RatePlan::Constant(rate) => over(*rate, time),
+        RatePlan::Steps(steps) => {
+            let ends = steps.iter().skip(1).map(|step| step.0);
+            let ends = ends.chain([time]).map(|end| end.min(time));
+            let parts = steps.iter().zip(ends);
+            parts
+                .map(|((start, rate), end)| over(*rate, end.since(*start)))
+                .fold(0, u64::saturating_add)
+        }
+        // Evenly, and what comes in the longest gap.
+        RatePlan::Trace(times) => {
+            let period = times.last().copied().unwrap_or_default();
+            over(link.nominal(), time).saturating_add(offered.bytes_in(period.min(time)))
+        }
+    }
+}
+
 /// Refuses a scenario of which a run does not fit into the memory there is.
 pub fn check_memory(scenario: &Scenario, available_bytes: u64) -> Result<(), Diagnostic> {
     let largest = scenario
@@ -140,7 +271,7 @@ pub fn check_memory(scenario: &Scenario, available_bytes: u64) -> Result<(), Dia
             mib(available_bytes)
         ),
         expected: Some(
-            "fewer flows, smaller windows, a longer record.interval or record.series = \"off\""
+            "fewer flows, smaller windows or queues, a longer record.interval or record.series = \"off\""
                 .to_owned(),
         ),
         nearest: None,

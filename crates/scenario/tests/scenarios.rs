@@ -836,10 +836,42 @@ fn memory() {
     assert_eq!(
         check_memory(&scenario, 32 << 20).unwrap_err().to_string(),
         format!(
-            "f.toml:1:1: a run needs about {} MiB of memory, and 32 MiB are available; expected fewer flows, smaller windows, a longer record.interval or record.series = \"off\"",
+            "f.toml:1:1: a run needs about {} MiB of memory, and 32 MiB are available; expected fewer flows, smaller windows or queues, a longer record.interval or record.series = \"off\"",
             bytes.div_ceil(1 << 20)
         )
     );
+}
+
+/// What nobody slows down piles up before a slow link, as far as the queue lets it.
+#[test]
+fn memory_of_unresponsive_sources() {
+    let bytes = |rate: &str, limit: &str, more: &str| {
+        let text = format!(
+            "duration = \"10s\"\n[bottleneck]\nrate = {rate}\nqueue = {{ aqm = \"fifo\", limit = \"{limit}\" }}\n\
+             [path]\nrtt = \"10ms\"\n[[traffic]]\nkind = \"cbr\"\nrate = \"1Tbit\"\npacket_size = 1000\n{more}"
+        );
+        estimate_memory(&load_ok(&text).points[0].plan)
+    };
+    let large = "900000000000000p";
+    // 10 s of 125 MB/ms in packets of 1000 bytes, 160 bytes of memory each: 200 GB,
+    // and 10 ms of it on the path.
+    let whole = bytes("\"1kbit\"", large, "");
+    assert!(
+        (200_000_000_000..201_000_000_000).contains(&whole),
+        "{whole}"
+    );
+    let half = bytes("\"500Gbit\"", large, "");
+    assert!((100_000_000_000..101_000_000_000).contains(&half), "{half}");
+    let steps = "{ steps = [[\"0s\", \"500Gbit\"], [\"5s\", \"0bit\"]] }";
+    let stops = bytes(steps, large, "");
+    assert!(
+        (150_000_000_000..151_000_000_000).contains(&stops),
+        "{stops}"
+    );
+    let brief = bytes("\"1kbit\"", large, "stop = \"100ms\"\n");
+    assert!((2_200_000_000..2_220_000_000).contains(&brief), "{brief}");
+    assert!(bytes("\"1kbit\"", "1000p", "") < 400_000_000);
+    assert!(bytes("\"2Tbit\"", large, "") < 400_000_000);
 }
 
 #[test]

@@ -285,7 +285,8 @@ impl Prague {
                 if rtt >= target {
                     return;
                 }
-                let square = target * target;
+                // Of a target of hours nothing is left.
+                let square = target.saturating_mul(target);
                 (one * rtt * rtt + (square >> 1)) / square
             }
             Scaling::Scalable => {
@@ -486,7 +487,10 @@ impl CongestionControl for Prague {
     fn gauges(&self, conn: &Conn, out: &mut Vec<f64>) {
         let alpha = self.upscaled_alpha >> self.shift_g;
         out.push(alpha as f64 / (1_u64 << self.bits) as f64);
-        out.push(f64::from(conn.cwnd) + self.carry as f64 / ONE as f64);
+        // The carry may ask for more than there is; the window stops at its floor.
+        let floor = if self.fraction { 1 } else { MIN_CWND };
+        let window = f64::from(conn.cwnd) + self.carry as f64 / ONE as f64;
+        out.push(window.max(f64::from(floor)));
     }
 
     fn gauge_names(&self) -> &'static [&'static str] {

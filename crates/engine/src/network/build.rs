@@ -26,6 +26,15 @@ impl Network {
     /// only, or options that are not complete: a plan made from a scenario that
     /// was validated for the simulator does neither.
     pub fn new(plan: &Plan) -> Network {
+        Network::numbered_from(plan, 0)
+    }
+
+    /// The same network whose senders number their segments from `first_segment` on. What is
+    /// measured does not depend on it; that is what it is for (tests of long flows).
+    ///
+    /// # Panics
+    /// As [`Network::new`].
+    pub fn numbered_from(plan: &Plan, first_segment: u64) -> Network {
         let plan = plan.clone();
         let names: Vec<&str> = plan
             .flows
@@ -110,12 +119,11 @@ impl Network {
             .zip(&links)
             .map(|(p, l)| declare_link(&mut series, p, l));
         let link_series = link_series.collect();
-        let recording = plan.record.series != SeriesMode::Off;
         let flows = plan
             .flows
             .iter()
             .enumerate()
-            .map(|(i, f)| build_flow(i as u32, f, &plan, recording, &mut series))
+            .map(|(i, f)| build_flow(i as u32, f, &plan, first_segment, &mut series))
             .collect();
         let sources = plan
             .traffic
@@ -160,6 +168,7 @@ impl Network {
             ended: 0,
             data_packets_before_warmup: 0,
             every_change,
+            first_segment,
             plan,
         };
         network.enter_first_events();
@@ -271,7 +280,7 @@ fn build_flow(
     index: u32,
     flow: &FlowPlan,
     plan: &Plan,
-    recording: bool,
+    first_segment: u64,
     series: &mut Series,
 ) -> Flow {
     let (entry, options) = known(cc::ENTRIES, &flow.cc);
@@ -279,7 +288,8 @@ fn build_flow(
     control.randomise(Stream::new(plan.seed, &flow.name, "cc"));
     let gauges = control.gauge_names();
     let bytes = flow.bytes.map(|b| b.0);
-    let (sender, receiver) = build_ends(index, &flow.tcp, control, flow.ecn, bytes);
+    let (sender, receiver) = build_ends(index, &flow.tcp, control, flow.ecn, bytes, first_segment);
+    let recording = plan.record.series != SeriesMode::Off;
     Flow {
         series: recording.then(|| {
             let mut id = |quantity: &str| series.id(Some(&flow.name), None, quantity);
@@ -318,6 +328,7 @@ pub(super) fn build_ends(
     control: Box<dyn CongestionControl>,
     ecn: bool,
     bytes: Option<u64>,
+    first_segment: u64,
 ) -> (Sender, Receiver) {
     let need = control.ecn_need();
     let echo = EcnEcho::of(ecn, tcp.ecn_feedback, need);
@@ -325,7 +336,11 @@ pub(super) fn build_ends(
     if ecn && !receiver.is_accurate() {
         receiver.echo_sce(SceEcho::of(tcp.sce_receiver, need));
     }
-    (Sender::new(number, tcp, control, ecn, bytes), receiver)
+    let sender = Sender::new(number, tcp, control, ecn, bytes);
+    (
+        sender.numbered_from(first_segment),
+        receiver.numbered_from(first_segment),
+    )
 }
 
 fn build_source(source: &TrafficPlan, plan: &Plan) -> Unresponsive {

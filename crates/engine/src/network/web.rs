@@ -222,6 +222,7 @@ impl Network {
             control,
             connections.ecn,
             Some(bytes),
+            self.first_segment,
         );
         let mut fresh = Connection {
             sender,
@@ -309,7 +310,8 @@ impl Network {
         };
         connection.ask_again = Time::NEVER;
         connection.receiver.on_packet(packet, now, &mut port);
-        if !connection.delivered && connection.receiver.rcv_nxt * connection.mss >= connection.bytes
+        if !connection.delivered
+            && connection.receiver.arrived() * connection.mss >= connection.bytes
         {
             connection.delivered = true;
             let completion = Completion {

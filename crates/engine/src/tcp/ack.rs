@@ -162,9 +162,9 @@ impl Sender {
         if event.advanced || event.dsack {
             self.adapt_reordering_window(event.dsack && !event.dsack_of_probe);
         }
-        let probe_acked = self.tlp_high_seq != 0 && self.tlp_retrans && ack >= self.tlp_high_seq;
-        if self.tlp_high_seq != 0 {
-            self.process_tlp_ack(ack, &event);
+        let probe_acked = self.tlp_retrans && self.tlp_high_seq.is_some_and(|high| ack >= high);
+        if let Some(high) = self.tlp_high_seq {
+            self.process_tlp_ack(ack, high, &event);
         }
 
         let dubious = !event.advanced
@@ -251,8 +251,8 @@ impl Sender {
             self.adapt_reordering_window(!event.dsack_of_probe);
             self.fast_retransmit_alert(event);
         }
-        if self.tlp_high_seq != 0 {
-            self.process_tlp_ack(self.conn.snd_una, event);
+        if let Some(high) = self.tlp_high_seq {
+            self.process_tlp_ack(self.conn.snd_una, high, event);
         }
         self.transmit(port);
     }
@@ -295,7 +295,7 @@ impl Sender {
             {
                 self.undo.retrans = Some(left - 1);
             }
-            event.dsack_of_probe = self.tlp_high_seq == seq + 1;
+            event.dsack_of_probe = self.tlp_high_seq == Some(seq + 1);
             // A needless retransmission is a delivery, too (it left the network).
             covered.delivered += 1;
             blocks[0] = Sack::default();

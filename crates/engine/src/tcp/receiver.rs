@@ -62,8 +62,8 @@ fn growing_segments(plan: &TcpPlan) -> u64 {
         return 0;
     }
     let mss = u64::from(plan.mss).max(1);
-    let room = plan.rwnd.0 * (PAYLOAD_SHARE - 128) / 128 + mss;
-    room.div_ceil(2 * mss)
+    let room = u128::from(plan.rwnd.0) * u128::from(PAYLOAD_SHARE - 128) / 128;
+    (room as u64 + mss).div_ceil(2 * mss)
 }
 
 /// A receive buffer that Linux tunes (`tcp_rcv_space_adjust` with the defaults
@@ -151,6 +151,8 @@ impl EcnEcho {
 pub struct Receiver {
     /// Everything below has arrived.
     pub rcv_nxt: u64,
+    /// Number of the first data segment.
+    first: u64,
     /// `rcv_nxt` when the last ACK was sent (Linux `rcv_wup`).
     acked: u64,
     /// What the last ACK acknowledged.
@@ -214,6 +216,7 @@ impl Receiver {
     pub fn new(flow: u32, plan: &TcpPlan, echo: EcnEcho) -> Receiver {
         Receiver {
             rcv_nxt: 0,
+            first: 0,
             acked: 0,
             acked_to: 0,
             out_of_order: Ranges::default(),
@@ -258,6 +261,24 @@ impl Receiver {
                 EcnEcho::None | EcnEcho::Sticky => Ecn::NotEct,
             },
         }
+    }
+
+    /// The same receiver of a sender that is [`super::sender::Sender::numbered_from`] `first`.
+    pub fn numbered_from(mut self, first: u64) -> Receiver {
+        self.rcv_nxt = first;
+        self.first = first;
+        self.acked = first;
+        self.acked_to = first;
+        self.dup_acks_at = first;
+        self.ce_rcv_nxt = first;
+        self.sce.prior_rcv_nxt = first;
+        self
+    }
+
+    /// Segments that have arrived in order.
+    #[inline]
+    pub fn arrived(&self) -> u64 {
+        self.rcv_nxt - self.first
     }
 
     /// Whether it echoes by the counters of Accurate ECN, which have the bit of SCE's echo.

@@ -84,7 +84,7 @@ impl Sender {
     /// Linux `tcp_init_cwnd_reduction`.
     fn begin_reduction(&mut self, on_ecn: bool) {
         self.high_seq = self.conn.snd_nxt;
-        self.tlp_high_seq = 0;
+        self.tlp_high_seq = None;
         if !(on_ecn && self.cc.owns_cwr()) {
             self.conn.cwnd_cnt = 0;
         }
@@ -124,7 +124,8 @@ impl Sender {
 
     fn init_undo(&mut self) {
         self.undo.marker = Some(self.conn.snd_una);
-        let out = self.board.retrans_out + u32::from(self.tlp_high_seq != 0 && self.tlp_retrans);
+        let out =
+            self.board.retrans_out + u32::from(self.tlp_high_seq.is_some() && self.tlp_retrans);
         self.undo.retrans = (out > 0).then_some(out);
     }
 
@@ -174,7 +175,7 @@ impl Sender {
         self.conn.cwnd_cnt = 0;
         self.set_ca_state(CaState::Loss);
         self.high_seq = self.conn.snd_nxt;
-        self.tlp_high_seq = 0;
+        self.tlp_high_seq = None;
         self.queue_cwr = self.ecn && self.accecn.is_none();
         // RFC 5682 section 3.1 step 1.
         self.frto = new_recovery || self.retransmits > 0;
@@ -428,15 +429,16 @@ impl Sender {
         }
     }
 
-    /// A tail loss probe may have been answered (RFC 8985 section 7.4; Linux `tcp_process_tlp_ack`).
-    pub(super) fn process_tlp_ack(&mut self, ack: u64, event: &Event) {
-        if ack < self.tlp_high_seq {
+    /// A tail loss probe with recovery point `high` may have been answered (RFC 8985 section 7.4;
+    /// Linux `tcp_process_tlp_ack`).
+    pub(super) fn process_tlp_ack(&mut self, ack: u64, high: u64, event: &Event) {
+        if ack < high {
             return;
         }
         if !self.tlp_retrans || event.dsack_of_probe {
             // New data was acknowledged, or original and probe both arrived: no loss.
-            self.tlp_high_seq = 0;
-        } else if ack > self.tlp_high_seq {
+            self.tlp_high_seq = None;
+        } else if ack > high {
             // The probe repaired a loss: one reduction.
             self.begin_reduction(false);
             self.set_ca_state(CaState::Cwr);
@@ -447,7 +449,7 @@ impl Sender {
             self.cc.cwnd_event(&mut self.conn, CwndEvent::CompleteCwr);
             self.keep_open();
         } else if !event.advanced && event.sacked == 0 {
-            self.tlp_high_seq = 0;
+            self.tlp_high_seq = None;
         }
     }
 

@@ -4,11 +4,18 @@
 //! an intrusive list in order of the last transmission for RACK
 //! (RFC 8985 section 6.2; Linux `tsorted_sent_queue`). Every operation is
 //! proportional to the segments it newly acknowledges, sacks or loses.
+//!
+//! The list links slots of the ring, not sequence numbers: a slot is small
+//! whatever the number, and no number can be taken for the end of the list.
 
 use super::ranges::Ranges;
 use crate::units::Time;
 
+/// No slot: the end of the list. A ring has at most [`MAX_SLOTS`].
 const NIL: u32 = u32::MAX;
+
+/// The most segments in flight; Linux counts them in an `int`.
+const MAX_SLOTS: u64 = 1 << 31;
 
 /// Bits of [`Segment::flags`].
 pub mod state {
@@ -29,6 +36,7 @@ pub mod state {
 pub struct Segment {
     /// Last transmission.
     pub sent: Time,
+    /// Slots of the neighbours in the list of transmissions.
     prev: u32,
     next: u32,
     /// Payload, bytes.
@@ -69,6 +77,7 @@ pub struct Scoreboard {
     /// No lost segment without retransmission lies below this.
     retransmit_from: u64,
     sacked: Ranges,
+    /// Slots of the oldest and the latest transmission.
     head: u32,
     tail: u32,
 }
@@ -94,6 +103,16 @@ impl Default for Scoreboard {
 }
 
 impl Scoreboard {
+    /// An empty one whose first segment will have this number.
+    pub fn numbered_from(first: u64) -> Scoreboard {
+        Scoreboard {
+            una: first,
+            nxt: first,
+            retransmit_from: first,
+            ..Scoreboard::default()
+        }
+    }
+
     /// Segments sent and not cumulatively acknowledged.
     #[inline]
     pub fn packets_out(&self) -> u32 {
@@ -114,9 +133,24 @@ impl Scoreboard {
     }
 
     #[inline]
-    fn slot(&mut self, seq: u32) -> &mut Segment {
-        let index = u64::from(seq) & self.mask;
-        &mut self.ring[index as usize]
+    fn slot_of(&self, seq: u64) -> u32 {
+        (seq & self.mask) as u32
+    }
+
+    /// The number of the segment in a slot: the only one in flight with that slot.
+    #[inline]
+    fn seq_of(&self, slot: u32) -> u64 {
+        self.una + (u64::from(slot).wrapping_sub(self.una) & self.mask)
+    }
+
+    #[inline]
+    fn at(&mut self, slot: u32) -> &mut Segment {
+        &mut self.ring[slot as usize]
+    }
+
+    #[inline]
+    fn get_mut(&mut self, seq: u64) -> &mut Segment {
+        &mut self.ring[(seq & self.mask) as usize]
     }
 
     /// End of the highest sacked range, or `una`.
@@ -132,45 +166,59 @@ impl Scoreboard {
         }
         let seq = self.nxt;
         self.nxt += 1;
-        self.ring[(seq & self.mask) as usize] = Segment {
+        *self.get_mut(seq) = Segment {
             sent: now,
-            prev: NIL,
-            next: NIL,
             len,
-            flags: 0,
+            ..EMPTY
         };
-        self.link_last(seq as u32);
+        self.link_last(seq);
     }
 
     #[cold]
     fn grow(&mut self) {
         let mask = self.mask * 2 + 1;
+        assert!(
+            mask < MAX_SLOTS,
+            "more segments in flight than Linux counts"
+        );
+        // All slots change, those that are linked to as well.
+        let moved = |slot: u32| match slot {
+            NIL => NIL,
+            slot => (self.seq_of(slot) & mask) as u32,
+        };
         let mut ring = vec![EMPTY; mask as usize + 1];
         for seq in self.una..self.nxt {
-            ring[(seq & mask) as usize] = self.ring[(seq & self.mask) as usize];
+            let segment = self.get(seq);
+            ring[(seq & mask) as usize] = Segment {
+                prev: moved(segment.prev),
+                next: moved(segment.next),
+                ..*segment
+            };
         }
+        (self.head, self.tail) = (moved(self.head), moved(self.tail));
         self.ring = ring;
         self.mask = mask;
     }
 
     #[inline]
-    fn link_last(&mut self, seq: u32) {
+    fn link_last(&mut self, seq: u64) {
         let tail = self.tail;
-        let segment = self.slot(seq);
+        let slot = self.slot_of(seq);
+        let segment = self.at(slot);
         segment.prev = tail;
         segment.next = NIL;
         segment.flags |= state::LISTED;
         if tail == NIL {
-            self.head = seq;
+            self.head = slot;
         } else {
-            self.slot(tail).next = seq;
+            self.at(tail).next = slot;
         }
-        self.tail = seq;
+        self.tail = slot;
     }
 
     #[inline]
-    fn unlink(&mut self, seq: u32) {
-        let segment = self.slot(seq);
+    fn unlink(&mut self, seq: u64) {
+        let segment = self.get_mut(seq);
         if segment.flags & state::LISTED == 0 {
             return;
         }
@@ -179,12 +227,12 @@ impl Scoreboard {
         if prev == NIL {
             self.head = next;
         } else {
-            self.slot(prev).next = next;
+            self.at(prev).next = next;
         }
         if next == NIL {
             self.tail = prev;
         } else {
-            self.slot(next).prev = prev;
+            self.at(next).prev = prev;
         }
     }
 
@@ -192,7 +240,7 @@ impl Scoreboard {
     #[inline]
     pub fn pop(&mut self) -> Segment {
         let seq = self.una;
-        self.unlink(seq as u32);
+        self.unlink(seq);
         let segment = *self.get(seq);
         if segment.flags & state::SACKED != 0 {
             self.sacked_out -= 1;
@@ -229,7 +277,7 @@ impl Scoreboard {
         let mut sacked = std::mem::take(&mut self.sacked);
         sacked.insert(start, end, |from, to| {
             for seq in from..to {
-                self.unlink(seq as u32);
+                self.unlink(seq);
                 let before = *self.get(seq);
                 if before.flags & state::LOST != 0 {
                     self.lost_out -= 1;
@@ -241,7 +289,7 @@ impl Scoreboard {
                     self.retrans_out -= 1;
                 }
                 self.sacked_out += 1;
-                let segment = self.slot(seq as u32);
+                let segment = self.get_mut(seq);
                 segment.flags &= !(state::LOST | state::RETRANS);
                 segment.flags |= state::SACKED;
                 each(seq, before);
@@ -257,7 +305,7 @@ impl Scoreboard {
         if segment.flags & state::SACKED != 0 {
             return;
         }
-        let slot = self.slot(seq as u32);
+        let slot = self.get_mut(seq);
         slot.flags |= state::LOST;
         slot.flags &= !state::RETRANS;
         if segment.flags & state::LOST == 0 {
@@ -277,7 +325,7 @@ impl Scoreboard {
     /// Takes every loss decision back (a spurious recovery).
     pub fn unmark_all_lost(&mut self) {
         for seq in self.una..self.nxt {
-            self.slot(seq as u32).flags &= !state::LOST;
+            self.get_mut(seq).flags &= !state::LOST;
         }
         self.lost_out = 0;
         self.lost_pending = 0;
@@ -303,8 +351,8 @@ impl Scoreboard {
 
     /// Notes that a segment is sent again now.
     pub fn retransmitted(&mut self, seq: u64, now: Time) {
-        self.unlink(seq as u32);
-        let segment = self.slot(seq as u32);
+        self.unlink(seq);
+        let segment = self.get_mut(seq);
         let before = segment.flags;
         segment.sent = now;
         segment.flags |= state::RETRANS | state::EVER_RETRANS;
@@ -314,18 +362,18 @@ impl Scoreboard {
                 self.lost_pending -= 1;
             }
         }
-        self.link_last(seq as u32);
+        self.link_last(seq);
     }
 
     /// Notes that a segment is sent again now as a probe: not a repair, so
     /// that nothing more is counted in flight (Linux `__tcp_retransmit_skb`).
     pub fn probed(&mut self, seq: u64, now: Time) {
-        self.unlink(seq as u32);
-        let segment = self.slot(seq as u32);
+        self.unlink(seq);
+        let segment = self.get_mut(seq);
         segment.sent = now;
         segment.flags |= state::EVER_RETRANS;
         if segment.flags & state::SACKED == 0 {
-            self.link_last(seq as u32);
+            self.link_last(seq);
         }
     }
 
@@ -333,14 +381,14 @@ impl Scoreboard {
     pub fn walk_transmissions(&mut self, mut visit: impl FnMut(u64, &Segment) -> Walk) {
         let mut at = self.head;
         while at != NIL {
-            let seq = self.una + u64::from(at.wrapping_sub(self.una as u32));
-            let segment = *self.get(seq);
+            let seq = self.seq_of(at);
+            let segment = *self.at(at);
             match visit(seq, &segment) {
                 Walk::Stop => break,
                 Walk::Next => {}
                 Walk::Lost => {
                     self.mark_lost(seq);
-                    self.unlink(at);
+                    self.unlink(seq);
                 }
             }
             at = segment.next;
@@ -371,7 +419,7 @@ impl Scoreboard {
         );
         let (mut at, mut n, mut last) = (self.head, 0, Time::ZERO);
         while at != NIL {
-            let s = &self.ring[(u64::from(at) & self.mask) as usize];
+            let s = &self.ring[at as usize];
             assert!(s.sent >= last, "transmissions out of order");
             last = s.sent;
             n += 1;
@@ -398,8 +446,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counters_hold_under_any_sequence(ops in prop::collection::vec((0u8..7, any::<u16>(), 1u64..6), 1..400)) {
-            let mut board = Scoreboard::default();
+        fn counters_hold_under_any_sequence(
+            first in prop::sample::select(&[0, (1 << 31) - 40, (1 << 32) - 40, 1 << 48][..]),
+            ops in prop::collection::vec((0u8..7, any::<u16>(), 1u64..6), 1..400),
+        ) {
+            let mut board = Scoreboard::numbered_from(first);
             let mut now = Time::ZERO;
             for (op, pick, n) in ops {
                 now += Time::from_us(u64::from(pick % 7));

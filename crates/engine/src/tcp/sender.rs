@@ -69,8 +69,8 @@ pub struct Sender {
     pub(super) high_seq: u64,
     /// F-RTO is probing whether a timeout was spurious (RFC 5682).
     pub(super) frto: bool,
-    /// Recovery point of a tail loss probe; 0 when none is out.
-    pub(super) tlp_high_seq: u64,
+    /// Recovery point of the tail loss probe that is out (Linux `tlp_high_seq`).
+    pub(super) tlp_high_seq: Option<u64>,
     /// The probe was a retransmission.
     pub(super) tlp_retrans: bool,
     /// Timeouts in a row (`icsk_retransmits`).
@@ -116,6 +116,8 @@ pub struct Sender {
     /// Segments that may still leave with the last one, and when that was (Linux: in one
     /// TSO segment).
     burst: (u32, Time),
+    /// Number of the first data segment.
+    first: u64,
     /// The congestion control sets the rate of its packets itself.
     own_pacing: bool,
     flow: u32,
@@ -246,7 +248,7 @@ impl Sender {
             },
             high_seq: 0,
             frto: false,
-            tlp_high_seq: 0,
+            tlp_high_seq: None,
             tlp_retrans: false,
             retransmits: 0,
             backoff: 0,
@@ -273,11 +275,26 @@ impl Sender {
             syn_sent: Time::ZERO,
             pace_until: Time::ZERO,
             burst: (0, Time::NEVER),
+            first: 0,
             own_pacing: cc.needs_pacing(),
             flow,
             plan: plan.clone(),
             cc,
         }
+    }
+
+    /// The same sender with another number for its first segment: whatever it is, the sender
+    /// does the same. To be called before it connects.
+    pub fn numbered_from(mut self, first: u64) -> Sender {
+        self.board = Scoreboard::numbered_from(first);
+        self.conn.snd_una = first;
+        self.conn.snd_nxt = first;
+        self.high_seq = first;
+        self.cwnd_usage_seq = first;
+        self.rack.end = first;
+        self.rack.dsack_round = first;
+        self.first = first;
+        self
     }
 
     /// When this sender next wants [`Sender::on_timer`].
@@ -319,6 +336,11 @@ impl Sender {
     /// Smoothed RTT, if there was a sample.
     pub fn srtt(&self) -> Option<Time> {
         (self.conn.srtt > Time::ZERO).then_some(self.conn.srtt)
+    }
+
+    /// Segments acknowledged cumulatively.
+    pub fn acked(&self) -> u64 {
+        self.conn.snd_una - self.first
     }
 
     /// No new data from now on.
@@ -377,7 +399,8 @@ impl Sender {
             self.take_rtt_sample(now - packet.sent, now - packet.sent);
         } else {
             // RFC 6298 section 5.7: nothing was learned of the path but that it is slow.
-            self.rtt.sample(Time::from_secs(1), 0, 0);
+            self.rtt
+                .sample(Time::from_secs(1), self.conn.snd_una, self.conn.snd_nxt);
             self.conn.srtt = self.rtt.srtt();
         }
         // RFC 5681 section 3.1, relaxed to more than one (Linux `tcp_init_transfer`):
@@ -607,7 +630,7 @@ impl Sender {
     /// Linux `tcp_send_loss_probe`: new data if there is any, else the last segment again.
     fn send_probe(&mut self, port: &mut impl Port) {
         self.timer_kind = TimerKind::Probe;
-        if self.tlp_high_seq == 0 && self.board.packets_out() > 0 {
+        if self.tlp_high_seq.is_none() && self.board.packets_out() > 0 {
             if self.unsent != Some(0) && !self.rwnd_limited() {
                 self.tlp_retrans = false;
                 self.send_new(port);
@@ -619,7 +642,7 @@ impl Sender {
                 self.note_sent(last, false);
                 self.emit_again(last, port);
             }
-            self.tlp_high_seq = self.conn.snd_nxt;
+            self.tlp_high_seq = Some(self.conn.snd_nxt);
             self.conn.in_flight = self.board.in_flight();
             // The timeout counts from the probe.
             self.timer_kind = TimerKind::None;
@@ -774,7 +797,10 @@ impl Sender {
         // As fq, the first window goes out at once.
         if self.own_pacing {
             self.pace(packet.payload);
-        } else if self.is_paced() && self.conn.pacing_rate > 0 && self.conn.snd_nxt > UNPACED {
+        } else if self.is_paced()
+            && self.conn.pacing_rate > 0
+            && self.conn.snd_nxt > self.first + UNPACED
+        {
             let gap = Rate(self.conn.pacing_rate.saturating_mul(8)).time_for(u64::from(packet.len));
             self.pace_until = self.conn.now.max(self.pace_until) + gap;
         }
@@ -796,7 +822,7 @@ impl Sender {
         if !self.is_paced() || self.conn.pacing_rate == 0 {
             return;
         }
-        if self.board.nxt <= UNPACED && !self.conn.pace_first {
+        if self.board.nxt <= self.first + UNPACED && !self.conn.pace_first {
             return;
         }
         let rate = Rate(self.conn.pacing_rate.saturating_mul(8));

@@ -144,12 +144,12 @@ fn a_probe_is_no_repair_and_restarts_the_timeout() {
     // The originals were only late; then the probe arrives as well.
     let window = s.conn.cwnd;
     s.on_ack(&ack(5, &[], ms(100)), ms(310), &mut wire);
-    assert_eq!(s.tlp_high_seq, 5);
+    assert_eq!(s.tlp_high_seq, Some(5));
     let mut duplicate = ack(5, &[(4, 5)], ms(304));
     duplicate.flags |= flags::DSACK;
     s.rack.reordering_seen = true;
     s.on_ack(&duplicate, ms(402), &mut wire);
-    assert_eq!(s.tlp_high_seq, 0);
+    assert_eq!(s.tlp_high_seq, None);
     assert_eq!((s.conn.ca_state, s.rack.steps), (CaState::Open, 1));
     assert!(s.conn.cwnd >= window);
 }
@@ -162,7 +162,7 @@ fn a_probe_that_was_needed_halves_the_window() {
     assert_eq!(fire(&mut s, &mut wire), ms(304));
     s.on_ack(&ack(5, &[], ms(304)), ms(402), &mut wire);
     s.on_ack(&ack(7, &[], ms(402)), ms(502), &mut wire);
-    assert_eq!((s.conn.ca_state, s.tlp_high_seq), (CaState::Open, 0));
+    assert_eq!((s.conn.ca_state, s.tlp_high_seq), (CaState::Open, None));
     assert_eq!((s.conn.ssthresh, s.conn.cwnd), (5, 5));
 }
 
