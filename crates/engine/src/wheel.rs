@@ -72,7 +72,10 @@ mod tests {
                 let fires = fires(set, due);
                 assert!(fires > due, "{set} {due}");
                 let late = fires.since(due).ns();
-                assert!(late <= JIFFY.max(after_ms * JIFFY / 8) + JIFFY, "{set} {due}");
+                assert!(
+                    late <= JIFFY.max(after_ms * JIFFY / 8) + JIFFY,
+                    "{set} {due}"
+                );
             }
         }
     }

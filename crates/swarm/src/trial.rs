@@ -66,7 +66,8 @@ pub struct Limits {
     pub events: u64,
     /// Estimated memory of a run, bytes.
     pub memory: u64,
-    /// Whether the run is made a second time, in other slices.
+    /// Whether the run is made a second time, in other slices and with other
+    /// numbers of segments.
     pub twice: bool,
     /// Time after which it is said not to end: as long as no loaded machine
     /// takes for so many events.
@@ -88,8 +89,12 @@ impl Default for Limits {
 /// that fit into the memory of a trial.
 const STANDSTILL: u64 = 5_000_000;
 
-/// Events between two looks at a run, and when it is made again.
-const SLICES: [u64; 2] = [4096, 777];
+/// Events between two looks at a run.
+const SLICE: u64 = 4096;
+
+/// Of the second run: other slices, and segments that are counted from just
+/// below 2^32 on. Neither means anything.
+const AGAIN: (u64, u64) = (777, (1 << 32) - 100);
 
 thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
@@ -207,7 +212,7 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
         return End::Large;
     }
     let before = heap::reset();
-    let first = caught("in the run", found, || run(plan, SLICES[0], limits, true));
+    let first = caught("in the run", found, || run(plan, SLICE, 0, limits, true));
     let Some((outcome, mut broken)) = first else {
         return End::Failed;
     };
@@ -232,7 +237,7 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
     }
     if limits.twice && whole {
         let again = caught("only the second time", found, || {
-            run(plan, SLICES[1], limits, false).0
+            run(plan, AGAIN.0, AGAIN.1, limits, false).0
         });
         if let Some(Some(again)) = again {
             let bytes = |outcome: &Outcome| postcard::to_stdvec(outcome).expect("plain data");
@@ -293,8 +298,14 @@ struct Ran {
 }
 
 /// Runs a plan; no outcome: it did not end.
-fn run(plan: &Plan, slice: u64, limits: &Limits, census: bool) -> (Option<Ran>, Vec<Finding>) {
-    let mut network = Network::new(plan);
+fn run(
+    plan: &Plan,
+    slice: u64,
+    first_segment: u64,
+    limits: &Limits,
+    census: bool,
+) -> (Option<Ran>, Vec<Finding>) {
+    let mut network = Network::numbered_from(plan, first_segment);
     let mut found = Vec::new();
     let (mut events, mut here) = (0, 0);
     let mut now = network.now();

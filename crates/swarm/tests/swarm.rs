@@ -76,9 +76,18 @@ fn every_reader_reads_its_seeds() {
 #[test]
 fn every_reader_has_a_target() {
     let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/targets");
-    let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let targets: BTreeSet<String> = files(&targets).iter().filter_map(|path| stem(path)).collect();
-    let readers: BTreeSet<String> = READERS.iter().map(|reader| reader.name.to_owned()).collect();
+    let stem = |path: &Path| {
+        path.file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+    };
+    let targets: BTreeSet<String> = files(&targets)
+        .iter()
+        .filter_map(|path| stem(path))
+        .collect();
+    let readers: BTreeSet<String> = READERS
+        .iter()
+        .map(|reader| reader.name.to_owned())
+        .collect();
     assert_eq!(targets, readers);
 }
 
@@ -120,6 +129,12 @@ fn every_key_and_word_is_drawn() {
 
 #[test]
 fn a_seed_is_one_scenario() {
-    assert_eq!(generate::scenario(7).to_string(), generate::scenario(7).to_string());
-    assert_ne!(generate::scenario(7).to_string(), generate::scenario(8).to_string());
+    assert_eq!(
+        generate::scenario(7).to_string(),
+        generate::scenario(7).to_string()
+    );
+    assert_ne!(
+        generate::scenario(7).to_string(),
+        generate::scenario(8).to_string()
+    );
 }

@@ -149,7 +149,10 @@ mod tests {
                 let last = (0..WINDOW).rev().find(|at| bits >> at & 1 != 0);
                 assert_eq!(state.end(), last.map(|at| base + at + 1));
                 for start in 0..WINDOW {
-                    let range = state.0.iter().find(|r| r.0 <= base + start && base + start < r.1);
+                    let range = state
+                        .0
+                        .iter()
+                        .find(|r| r.0 <= base + start && base + start < r.1);
                     assert_eq!(state.containing(base + start), range.copied());
                     for end in start + 1..=WINDOW {
                         let mut ranges = state.clone();
