@@ -236,6 +236,11 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
         .for_each(|mut wrong| found.append(&mut wrong));
     }
     if limits.twice && whole {
+        // Smaller slices must not reach a limit that larger ones stepped over.
+        let limits = &Limits {
+            events: 2 * limits.events,
+            ..*limits
+        };
         let again = caught("only the second time", found, || {
             run(plan, AGAIN.0, AGAIN.1, limits, false).0
         });
