@@ -71,8 +71,10 @@ def edited(data: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The way to every part of a document."""
-    inner = value.items() if isinstance(value, dict) else ()
-    if isinstance(value, list):
+    inner: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        inner = list(value.items())
+    elif isinstance(value, list):
         inner = list(enumerate(value))[:4]
     return [path, *(place for key, part in inner for place in places(part, (*path, key)))]
 

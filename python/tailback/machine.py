@@ -13,7 +13,7 @@ def cores() -> int:
 
 
 def memory_available() -> int | None:
-    """Bytes that can be used without swapping: of machine, container and address space the least."""
+    """Bytes that can be used without swapping: what machine, container and limits leave."""
     found = [m for m in (_of_machine(), _of_container(), _of_process()) if m is not None]
     return min(found, default=None)
 
