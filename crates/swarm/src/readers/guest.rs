@@ -10,7 +10,6 @@ use tailback_engine::{aqm, cc};
 use tailback_guest::job::Job;
 use tailback_guest::map::{Kit, judge, map};
 use tailback_guest::result::GuestResult;
-use tailback_record::Summary;
 use tailback_record::frame::{Envelope, Host, Options, Segment, tcp};
 use tailback_scenario::load;
 
@@ -65,13 +64,14 @@ pub(super) fn job(bytes: &[u8]) {
     assert_eq!(again, job);
 }
 
-/// A guest's result is refused or becomes a summary.
+/// A guest's result is refused, or handed on as it is.
 pub(super) fn result(bytes: &[u8]) {
     let Ok(result) = postcard::from_bytes::<GuestResult>(bytes) else {
         return;
     };
-    let summary = Summary::new(&result.outcome, "fuzz", 1);
-    let _ = serde_json::to_string(&summary).expect("a summary is JSON");
+    let written = postcard::to_stdvec(&result).expect("plain data");
+    let again: GuestResult = postcard::from_bytes(&written).expect("what was written");
+    assert_eq!(postcard::to_stdvec(&again).expect("plain data"), written);
 }
 
 /// A capture: frames, each behind a byte of its length. Their data and ACKs
