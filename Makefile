@@ -78,4 +78,7 @@ $(VENV)/.built: $(VENV)/.requirements pyproject.toml $(RUST)
 	cargo build --release --quiet --package tailback-guest --bin tailback-guest
 	@# Without symbols: each guest reads it anew.
 	install --strip target/release/tailback-guest python/tailback/kernel/tailback-guest
+	@# What it is when it is used, too.
+	sha256sum < python/tailback/kernel/tailback-guest | cut -d ' ' -f 1 \
+		> python/tailback/kernel/tailback-guest.sha256
 	@touch $@

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +21,7 @@ from tailback.kernel.kit import Kit
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = [sys.executable, "-m", "tailback"]
+MODULES = ROOT / "tests/modules"
 
 SCENARIO = """\
 title    = "two flows"
@@ -90,6 +96,82 @@ def kernel_kit() -> Kit:
         return kernel_kits.current()
     except InputError:
         return kernel_build.build(progress=True)
+
+
+@pytest.fixture(scope="session")
+def own_cache(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with the built kit and modules of the tests, which go with it."""
+    cache = tmp_path_factory.mktemp("kit")
+    folder = cache / "kits/own"
+    folder.mkdir(parents=True)
+    for name in ("linux", "root", "build", "kit.json", *kernel_kits.PROGRAMS):
+        (folder / name).symlink_to(kernel_kit.path / name)
+    (cache / "current").symlink_to("kits/own")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TAILBACK_KIT", str(cache))
+        named = [f"{path.name}={path}" for path in sorted(MODULES.iterdir())]
+        # As a maintainer would: a second version, and the kernel's own source.
+        longer = cache / "longer"
+        longer.mkdir()
+        text = (MODULES / "short/sch_short.c").read_text(encoding="utf-8")
+        (longer / "sch_short.c").write_text(
+            text.replace("#define LIMIT 10", "#define LIMIT 30"), encoding="utf-8"
+        )
+        own = cache / "mycodel"
+        own.mkdir()
+        shutil.copy(Path(kernel_kit.manifest["source_tree"]) / "net/sched/sch_codel.c", own)
+        named += [f"longer={longer}", f"mycodel={own}"]
+        # Linux's DualPI2, and the same with one line changed.
+        source = Path(kernel_kit.manifest["source_tree"]) / "net/sched/sch_dualpi2.c"
+        text = source.read_text(encoding="utf-8")
+        line = "qdisc_qlen(q->l_queue) >= q->min_qlen_step"
+        assert text.count(line) == 1
+        for name, here in (("today", line), ("changed", line.replace(">=", ">"))):
+            (cache / name).mkdir()
+            (cache / name / source.name).write_text(text.replace(line, here), encoding="utf-8")
+            named.append(f"{name}={cache / name}")
+        kernel_build.build(extra=named, progress=False)
+    return cache
+
+
+@pytest.fixture
+def own_kit(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
+    """The kit with the modules of the tests is the one in use."""
+    monkeypatch.setenv("TAILBACK_KIT", str(own_cache))
+    return kernel_kits.current()
+
+
+def guests(of: Path) -> list[int]:
+    """Processes of guests whose files are in a folder."""
+    found = []
+    for link in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            if Path(os.readlink(link)).is_relative_to(of.resolve()):
+                found.append(int(link.parent.name))
+    return [pid for pid in found if _alive(pid) and "linux" in _command(pid)]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"
+
+
+def _command(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().partition(b"\0")[0].decode()
+    return ""
+
+
+def wait_for(what: Any, seconds: float = 60) -> Any:
+    """The first true value of a function."""
+    late = time.monotonic() + seconds
+    while not (value := what()):
+        assert time.monotonic() < late, "nothing happened"
+        time.sleep(0.02)
+    return value
 
 
 def contents(out: Path) -> dict[str, bytes]:

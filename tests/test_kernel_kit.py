@@ -376,92 +376,6 @@ def test_a_module_is_what_it_registers() -> None:
     assert modules.kinds("sch_x", [], [], b"..register_qdisc..").qdiscs == ("x",)
 
 
-# --- a kit ----------------------------------------------------------------------
-
-
-@pytest.fixture
-def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
-    """A kit of empty files, with two modules of the user's in it."""
-    folder = tmp_path / "cache/kits/0123"
-    (folder / "root/modules").mkdir(parents=True)
-    (folder / "linux").touch()
-    manifest = {
-        "format": kits.FORMAT,
-        "hash": "ab" * 32,
-        "kernel": "7.3.4",
-        "package": {"name": "linux-source-7.3", "version": "7.3.4-1"},
-        "source": "linux-source-7.3=7.3.4-1",
-        "config_hash": "cd" * 32,
-        "iproute2": "7.3.0-1",
-        "qdisc": {"codel": "sch_codel.ko", "fq_pie": "sch_fq_pie.ko", "htb": None},
-        "cc": {"cubic": "tcp_cubic.ko", "reno": None},
-        "modules": {
-            name: {"file": f"{name}.ko", "sha256": "0" * 64, "depends": depends}
-            for name, depends in {
-                "sch_codel": [],
-                "sch_fq_pie": ["sch_pie"],
-                "sch_pie": [],
-                "tcp_cubic": [],
-            }.items()
-        },
-    }
-    (folder / "kit.json").write_text(json.dumps(manifest))
-    for name in ("a", "b"):
-        shelf = folder / f"modules/{name}-0000"
-        shelf.mkdir(parents=True)
-        brought = {
-            "name": name,
-            "qdisc": {"codel": "sch_mine.ko"},
-            "cc": {},
-            "modules": {"sch_mine": {"file": "sch_mine.ko", "sha256": name * 64, "depends": []}},
-        }
-        (shelf / "module.json").write_text(json.dumps(brought))
-        (folder / "modules" / name).symlink_to(shelf.name)
-    (tmp_path / "cache/current").symlink_to("kits/0123")
-    monkeypatch.setenv("TAILBACK_KIT", str(tmp_path / "cache"))
-    return kits.current()
-
-
-def test_modules_are_loaded_after_those_they_need(made_up: Kit) -> None:
-    order = made_up.load_order(qdiscs=["fq_pie", "htb", "codel"], ccs=["reno", "cubic"])
-    assert [path.name for path in order] == [
-        "sch_pie.ko",
-        "sch_fq_pie.ko",
-        "sch_codel.ko",
-        "tcp_cubic.ko",
-    ]
-    with pytest.raises(InputError, match=r'qdisc "codle" does not exist.*did you mean "codel"'):
-        made_up.load_order(qdiscs=["codle"])
-
-
-def test_a_module_stands_in_for_the_kits_own(made_up: Kit) -> None:
-    chosen = made_up.with_modules(["a"])
-    [path] = chosen.load_order(qdiscs=["codel"])
-    assert path == made_up.path / "modules/a-0000/sch_mine.ko"
-    assert len({made_up.identity, chosen.identity, made_up.with_modules(["b"]).identity}) == 3
-    assert made_up.with_modules(["a-0000"]).identity == chosen.identity
-    with pytest.raises(InputError, match="modules a and b both bring codel"):
-        made_up.with_modules(["a", "b"])
-    with pytest.raises(InputError, match=r"expected one of a, b.*kernel build --module c=DIR"):
-        made_up.with_modules(["c"])
-
-
-def test_a_kit_that_is_half_built_is_none(made_up: Kit) -> None:
-    (made_up.path / "kit.json").rename(made_up.path / "kit.json.part")
-    with pytest.raises(InputError, match="not built; run: tailback kernel build"):
-        kits.current()
-
-
-def test_info_names_the_command_where_nothing_is_built(
-    tailback: Tailback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TAILBACK_KIT", str(tmp_path / "empty"))
-    for args in (["kernel", "info"], ["kernel", "info", "--json"]):
-        done = tailback(*args)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == "the kernel kit is not built; run: tailback kernel build\n"
-
-
 # --- the kit that is built ------------------------------------------------------
 
 
@@ -471,7 +385,7 @@ def borrowed(kernel_kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     cache = tmp_path / "borrowed"
     folder = cache / "kits/borrowed"
     folder.mkdir(parents=True)
-    for name in ("linux", "root", "build", "kit.json"):
+    for name in ("linux", "root", "build", "kit.json", *kits.PROGRAMS):
         (folder / name).symlink_to(kernel_kit.path / name)
     (cache / "current").symlink_to("kits/borrowed")
     monkeypatch.setenv("TAILBACK_KIT", str(cache))

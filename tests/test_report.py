@@ -138,6 +138,7 @@ def test_writing_replaces_all_of_an_older_report(tmp_path: Path) -> None:
     assert index == folder / "index.html"
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     assert files == [
+        ".tailback-report.json",
         "cells.csv",
         "figures/new.svg",
         "figures/new.vl.json",

@@ -69,7 +69,7 @@ def test_a_killed_sweep_resumes_and_nothing_runs_twice(
     process.wait()
     before = folders(out)
     assert 3 <= len(before) < 16
-    assert list((out / "runs").glob(".writing-*")), "it was killed while it wrote"
+    assert list((out / "runs").glob(".tailback-*")), "it was killed while it wrote"
     # What was finished can be looked at.
     assert {run.run_id for run in package.open_results(out).points} == set(before)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tailback import _native, engines, metrics, names, running, store, toml
+from tailback import _native, engines, metrics, names, running, store, stored, toml
 from tailback.errors import InputError, RunsFailed, ScenarioError
 from tailback.metrics import Estimate, Metric, estimate
 from tailback.metrics.differences import (
@@ -527,8 +528,9 @@ def run_variants(
     jobs: int | None = None,
     out: Path | str | None = None,
     progress: bool | None = None,
+    read_only: bool = False,
 ) -> Comparison:
-    """As `compare`, for variants with values as text."""
+    """As `compare`, for variants with values as text; `read_only` as of `running.run_loaded`."""
     if len(variants) < 2:
         raise InputError(
             f"{len(variants)} variant{'s' if len(variants) != 1 else ''}: at least two are "
@@ -543,7 +545,9 @@ def run_variants(
     planned = [_planned(case.points) for case in loaded]
     _refuse_other_points([variant.name for variant in variants], planned)
 
-    results, failures = _run(variants, loaded, jobs=jobs, out=out, progress=progress)
+    results, failures = _run(
+        variants, loaded, jobs=jobs, out=out, progress=progress, read_only=read_only
+    )
     columns = [
         Column(v.name, r.engine, r.version, values_of(v.sets), r, p, v.kernel)
         for v, r, p in zip(variants, results, planned, strict=True)
@@ -595,10 +599,12 @@ def _open_stored(source: Path) -> tuple[Results, dict[Params, list[int]]]:
     if not source.is_dir():
         what = "folder" if not source.exists() else "folder, and no data file of Flent (.flent.gz)"
         raise InputError(f"{source}: no such {what}; expected the folder of a sweep or run")
-    if (source / "manifest.json").is_file():
+    if os.path.lexists(source / stored.MANIFEST):
         results = open_run(source)
+        results.require_whole()
         return results, _planned(results.points)
     results = open_results(source)
+    results.require_whole()
     index = store.read_index(store.index_path(results.root, results.id))
     return results, _planned(index.points)
 
@@ -704,11 +710,15 @@ def _run(
     jobs: int | None,
     out: Path | str | None,
     progress: bool | None,
+    read_only: bool,
 ) -> tuple[list[Results], list[str]]:
     """Runs the variants in one pool; also says what failed."""
     runners = [engines.get(variant.engine, variant.kernel) for variant in variants]
     try:
-        return running.run_loaded(loaded, runners, jobs=jobs, out=out, progress=progress), []
+        found = running.run_loaded(
+            loaded, runners, jobs=jobs, out=out, progress=progress, read_only=read_only
+        )
+        return found, []
     except RunsFailed as failed:
         return failed.results, failed.failures
 

@@ -26,6 +26,14 @@ class ScenarioError(InputError):
         self.diagnostics = list(diagnostics)
 
 
+class DamagedResults(InputError):
+    """Stored results are not what was written, or not there: a sentence with the path."""
+
+
+class DamageWarning(UserWarning):
+    """Something stored is damaged: a run is done again, what is not needed is left out."""
+
+
 class ScenarioWarning(UserWarning):
     """Something in a scenario is allowed but unusual."""
 

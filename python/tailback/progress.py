@@ -31,10 +31,14 @@ def bar() -> RichProgress:
 
 
 class Progress:
-    """Shows how far a batch of runs is. Rich is imported when the bar appears, not before."""
+    """Shows how far a batch of runs (or of `what` else) is.
 
-    def __init__(self, total: int, *, enabled: bool | None) -> None:
+    Rich is imported when the bar appears, not before.
+    """
+
+    def __init__(self, total: int, *, enabled: bool | None, what: str = "runs") -> None:
         self._total = total
+        self._what = what
         self._enabled = sys.stderr.isatty() if enabled is None else enabled
         self._since = time.monotonic()
         self._bar: RichProgress | None = None
@@ -50,7 +54,7 @@ class Progress:
             self._show()
         if self._bar is not None and self._task is not None:
             self._bar.update(
-                self._task, completed=fraction, description=f"{done}/{self._total} runs"
+                self._task, completed=fraction, description=f"{done}/{self._total} {self._what}"
             )
 
     def _show(self) -> None:

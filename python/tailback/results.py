@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailback import store
+from tailback.errors import DamagedResults, InputError
 from tailback.metrics import gain
 from tailback.numbers import short
+from tailback.stored import StoredRun
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,30 +36,31 @@ class Run:
     baseline: str | None = field(default=None, kw_only=True)
 
     @cached_property
+    def stored(self) -> StoredRun:
+        """Its folder; what is not as it was written raises `DamagedResults` when it is read."""
+        return StoredRun(self.path)
+
+    @cached_property
     def summary(self) -> dict[str, Any]:
         """The object that `--json` prints for this point."""
-        summary: dict[str, Any] = store.read_json(self.path / "summary.json")
+        summary = self.stored.summary
         if self.baseline is not None:
             gain.add(summary, self.path.parent / self.baseline)
         return {"params": self.params, **summary}
 
-    @cached_property
+    @property
     def manifest(self) -> dict[str, Any]:
         """Identity: engine and version, seed, the canonical point, what is followed."""
-        manifest: dict[str, Any] = store.read_json(self.path / "manifest.json")
-        return manifest
+        return self.stored.manifest
 
     @property
     def timing(self) -> dict[str, Any]:
         """Wall and CPU time of the simulation, host, data packets."""
-        timing: dict[str, Any] = store.read_json(self.path / "timing.json")
-        return timing
+        return self.stored.timing
 
     def series(self) -> pl.DataFrame:
         """Samples and events: time_ns, flow, link, quantity, value."""
-        import polars as pl
-
-        return pl.read_parquet(self.path / "series.parquet")
+        return self.stored.series()
 
     def histogram(
         self, quantity: str = "delay_ns", *, flow: str | None = None, link: str | None = None
@@ -68,7 +72,7 @@ class Run:
         """
         import polars as pl
 
-        frame = pl.read_parquet(self.path / "histograms.parquet")
+        frame = self.stored.histograms()
         if flow is None and link is None:
             if quantity == "delay_ns":
                 link = next(iter(self.summary["queues"]), None)
@@ -112,9 +116,20 @@ class Results:
             points=[
                 Run(p.params, p.labels, p.seed, p.run_id, path, baseline=p.baseline)
                 for p in index.points
-                if (path := store.run_path(root, p.run_id)).is_dir()
+                if os.path.lexists(path := store.run_path(root, p.run_id))
             ],
         )
+
+    def require_whole(self) -> None:
+        """Reads the summary of every run; raises `DamagedResults` with everything that is wrong."""
+        wrong: dict[str, None] = {}
+        for run in self.points:
+            try:
+                _ = run.summary
+            except DamagedResults as damage:
+                wrong[str(damage)] = None
+        if wrong:
+            raise DamagedResults("\n".join(wrong))
 
     def __len__(self) -> int:
         return len(self.points)
@@ -204,23 +219,29 @@ class Results:
 def open_results(path: Path | str) -> Results:
     """The results stored in a folder: its latest sweep, or the sweep whose folder it is."""
     path = Path(path)
-    if (path / "index.json").is_file():
-        index_file, root = path / "index.json", path.resolve().parent.parent
-    else:
-        found = store.sweeps(path)
-        if not found:
-            from tailback.errors import InputError
+    if os.path.lexists(path / store.INDEX):
+        index = store.read_index(path / store.INDEX)
+        return Results.of(index, _root_of(path, "sweeps"))
+    found = store.sweeps(path)
+    if not found:
+        raise InputError(f"{path}: no results; expected a folder that holds sweeps/")
+    return Results.of(store.read_index(found[0]), path)
 
-            raise InputError(f"{path}: no results; expected a folder that holds sweeps/")
-        index_file, root = found[0], path
-    return Results.of(store.read_index(index_file), root)
+
+def _root_of(folder: Path, kind: str) -> Path:
+    """The folder of results that a sweep or run is in, by where it lies and not by a link."""
+    place = Path(os.path.abspath(folder))
+    if place.parent.name != kind:
+        raise InputError(f"{folder}: not in a folder of results; expected results/{kind}/ID")
+    return place.parent.parent
 
 
 def open_run(path: Path | str) -> Results:
     """A single stored run, by its folder `results/runs/ID`, with the title of a sweep it is of."""
     path = Path(path)
-    manifest: dict[str, Any] = store.read_json(path / "manifest.json")
-    root, run_id = path.resolve().parent.parent, manifest["run_id"]
+    root = _root_of(path, "runs")
+    manifest = StoredRun(path).manifest
+    run_id = manifest["run_id"]
     index, point = store.sweep_of(root, run_id) or (None, None)
     run = Run({}, {}, manifest["seed"], run_id, path)
     title = index.title if index else ""

@@ -18,9 +18,17 @@ from typing import Any
 
 from tailback import _native, engines, machine, store, toml
 from tailback.assertions import Assertion
-from tailback.errors import EnginePanic, InputError, RunsFailed, ScenarioWarning
+from tailback.errors import (
+    DamagedResults,
+    DamageWarning,
+    EnginePanic,
+    InputError,
+    RunsFailed,
+    ScenarioWarning,
+)
 from tailback.progress import Progress
 from tailback.results import Results
+from tailback.stored import StoredRun
 
 Source = Path | str | Mapping[str, object]
 """A scenario: a file, TOML text (a str with a line break), or a table."""
@@ -125,18 +133,22 @@ def run_loaded(
     jobs: int | None = None,
     out: Path | str | None = None,
     progress: bool | None = None,
+    read_only: bool = False,
 ) -> list[Results]:
-    """As `run_many`, for scenarios that `load` has read, each with its engine."""
+    """As `run_many`, for scenarios that `load` has read, each with its engine.
+
+    With `read_only` nothing is written and every run has to be stored; the same in a folder that
+    cannot be written.
+    """
     if jobs is not None and jobs < 1:
         raise InputError(f"jobs is {jobs}; expected at least 1")
     root = Path(out) if out is not None else store.DEFAULT
     failures: dict[str, str] = {}
     indexes = [_index(scenario) for scenario in loaded]
-    if loaded:
-        folder = _native.Store(root)
+    if loaded and (folder := _open(root, loaded, read_only=read_only)) is not None:
         # First, so that a report shows what was finished when something stops the rest.
         for index in indexes:
-            store.write_index(root, index)
+            store.write_index(folder, root, index)
         missing = _missing(loaded, runners, folder)
         failures = _execute(missing, folder, jobs or machine.cores(), progress)
         # It clears up as it goes: not only when somebody has dealt with the error.
@@ -148,6 +160,41 @@ def run_loaded(
     if failures:
         raise RunsFailed(list(failures.values()), results)
     return results
+
+
+def _open(
+    root: Path, loaded: Sequence[_native.Scenario], *, read_only: bool
+) -> _native.Store | None:
+    """The store to write to; None if it is not to be written or cannot be, and has every run."""
+    refused: OSError | None = None
+    if not read_only:
+        try:
+            return _native.Store(root)
+        except OSError as error:
+            if not store.is_refused(error):
+                raise
+            refused = error
+    wanted = {point.run_id: None for scenario in loaded for point in scenario.points}
+    absent, damaged = 0, []
+    for run_id in wanted:
+        path = store.run_path(root, run_id)
+        if not os.path.lexists(path):
+            absent += 1
+            continue
+        try:
+            _native.check_run(path)
+        except DamagedResults as damage:
+            damaged.append(str(damage))
+    if damaged:
+        raise DamagedResults("\n".join(damaged))
+    if absent and refused is not None:
+        raise refused
+    if absent:
+        raise InputError(
+            f"{root}: {absent} of {len(wanted)} runs are not stored, and nothing is run "
+            "with --read-only"
+        )
+    return None
 
 
 def check(
@@ -244,9 +291,26 @@ def _missing(
         for scenario, runner in zip(loaded, runners, strict=True)
         for i, point in enumerate(scenario.points)
     }
-    missing = [run for run in planned.values() if not folder.contains(run.run_id)]
+    missing = [run for run in planned.values() if not _is_stored(folder, run.run_id)]
     mine = os.getpid()
     return sorted(missing, key=lambda run: (-run.cost, zlib.crc32(f"{mine} {run.run_id}".encode())))
+
+
+def _is_stored(folder: _native.Store, run_id: str) -> bool:
+    """Whether a run is there as it was written; one that is damaged is moved aside."""
+    found = None
+    if folder.contains(run_id):
+        try:
+            _ = StoredRun(folder.path(run_id)).summary
+        except InputError as damage:
+            # Its hash is right all the same: somebody has changed it.
+            found = str(damage)
+        else:
+            return True
+    said = folder.set_aside(run_id, found)
+    if said is not None:
+        warnings.warn(f"{said}; it is run again", DamageWarning, stacklevel=2)
+    return False
 
 
 def _fitting(planned: Sequence[Planned]) -> int:
@@ -281,7 +345,7 @@ def _execute(
     def work(run: Planned) -> None:
         active[run.run_id] = run
         # Another process may have finished it since this one looked.
-        if not folder.contains(run.run_id):
+        if not _is_stored(folder, run.run_id):
             run.runner.run(run.scenario, run.index, folder, controls[run.run_id])
 
     workers = max(1, min(jobs, len(planned), _fitting(planned)))

@@ -2,21 +2,31 @@
 
 Runs are written by the engine's side (crates/record); here is the index of
 sweeps and what finds things again. A run folder is complete if it exists.
+
+A name that a file holds is a path only if it is the name of the folder that the file is in:
+below a folder of results nothing is a link, and no file says where anything else lies.
 """
 
 from __future__ import annotations
 
 import difflib
+import errno
 import json
 import os
+import stat
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from tailback.errors import InputError
+from tailback import _native, folders, foreign, shape
+from tailback.errors import DamagedResults, DamageWarning, InputError
 
-FORMAT = 1
+FORMAT = 2
 DEFAULT = Path("results")
+
+INDEX = "index.json"
 
 
 @dataclass(frozen=True)
@@ -63,31 +73,62 @@ def find_run(name: str, root: Path) -> Path:
 
 def index_path(root: Path, sweep_id: str) -> Path:
     """File of a sweep's index."""
-    return root / "sweeps" / sweep_id / "index.json"
+    return root / "sweeps" / sweep_id / INDEX
 
 
-def write_index(root: Path, index: Index) -> None:
+def write_index(runs: _native.Store, root: Path, index: Index) -> None:
     """Writes the index of a sweep, at once or not at all."""
-    write_atomically(
-        index_path(root, index.id), json.dumps({"format": FORMAT, **asdict(index)}, indent=1) + "\n"
-    )
+    target = index_path(root, index.id)
+    refuse_link(target.parent.parent, target.parent)
+    text = json.dumps({"format": FORMAT, **asdict(index)}, indent=1)
+    work = runs.workplace(index.id)
+    with naming(target), (work / INDEX).open("wb") as file:
+        file.write(_native.seal(text))
+        file.flush()
+        os.fsync(file.fileno())
+    target.parent.parent.mkdir(exist_ok=True)
+    if not target.parent.exists():
+        try:
+            # With its folder: no empty one is left when this is the last that happens.
+            work.rename(target.parent)
+        except OSError:
+            if not target.parent.is_dir():
+                raise
+    if (work / INDEX).exists():
+        (work / INDEX).replace(target)
 
 
 def read_index(path: Path) -> Index:
     """Reads the index of a sweep."""
+    refuse_link(path.parent.parent, path.parent)
+    if not stat.S_ISREG(_mode(path)):
+        raise DamagedResults(f"{path}: not a regular file")
+    data = foreign.read(path)
     try:
-        data = json.loads(path.read_bytes())
-        if data.pop("format") != FORMAT:
-            raise InputError(f"{path}: written by another version of tailback")
-        return Index(**{**data, "points": [PointRef(**point) for point in data["points"]]})
-    except (AttributeError, KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError):
-        raise InputError(f"{path}: not the index of a sweep") from None
+        found = foreign.parse_json(data, path)
+    except InputError as error:
+        raise DamagedResults(str(error)) from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise DamagedResults(f"{path}: written by another version of tailback, or damaged")
+    if not _native.is_whole(data):
+        raise DamagedResults(f"{path}: not what was written")
+    where = shape.fault(found, shape.INDEX)
+    if where is not None:
+        raise DamagedResults(f"{path}: not the index of a sweep ({where})")
+    if found["id"] != Path(os.path.abspath(path)).parent.name:
+        raise DamagedResults(f"{path}: the index of another sweep than its folder is named after")
+    points = [PointRef(**{key: p[key] for key in _POINT}) for p in found["points"]]
+    return Index(**{**{key: found[key] for key in _INDEX}, "points": points})
+
+
+_POINT = tuple(PointRef.__dataclass_fields__)
+_INDEX = tuple(Index.__dataclass_fields__)
 
 
 def sweeps(root: Path) -> list[Path]:
     """The index files in a folder, the latest first."""
-    found = (root / "sweeps").glob("*/index.json")
-    return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
+    found = [path for path in (root / "sweeps").glob(f"*/{INDEX}") if _native.is_id(path.parts[-2])]
+    return sorted(found, key=lambda path: path.lstat().st_mtime, reverse=True)
 
 
 def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
@@ -95,7 +136,9 @@ def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
     for file in sweeps(root):
         try:
             index = read_index(file)
-        except InputError:
+        except DamagedResults as damage:
+            # The run is whole without it: it loses its title at most.
+            warnings.warn(f"{damage}; not looked at", DamageWarning, stacklevel=2)
             continue
         for point in index.points:
             if point.run_id == run_id:
@@ -103,21 +146,53 @@ def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
     return None
 
 
-def read_json(path: Path) -> Any:
-    """A file of a run folder."""
-    return json.loads(path.read_bytes())
+def refuse_link(*paths: Path) -> None:
+    """Below a folder of results nothing is a link: it would lead out of it."""
+    for path in paths:
+        if stat.S_ISLNK(_mode(path)):
+            raise DamagedResults(f"{path}: a link; expected a folder (links are not followed)")
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Readers see the old file or the new one, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Errors of the file system name the path: those of an open file do not by themselves."""
     try:
-        with part.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        if error.errno is not None:
+            raise type(error)(error.errno, error.strerror, str(path)) from error
+        # Of a library that has a text only.
+        raise type(error)(f"{path}: {error}") from error
+
+
+def is_refused(error: OSError) -> bool:
+    """Whether nothing may be written there: no permission, or a file system to be read only."""
+    return isinstance(error, PermissionError) or error.errno == errno.EROFS
+
+
+def _mode(path: Path) -> int:
+    """What a path is; 0 for nothing."""
+    try:
+        return path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """Where to write a file that then takes the place of `target`, at once or not at all."""
+    place = Path(os.path.realpath(target))
+    if place.exists() and not place.is_file():
+        # A pipe or a device is written to; a folder is an error of the one who opens it.
+        yield place
+        return
+    if not place.parent.is_dir():
+        raise InputError(f"{target}: there is no folder {target.parent}")
+    with naming(target), folders.scratch(place.parent) as scratch:
+        part = scratch / place.name
+        yield part
+        with part.open("rb") as file:
             os.fsync(file.fileno())
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
+        part.replace(place)

@@ -8,8 +8,10 @@ mod packets;
 mod registry;
 mod run;
 mod scenario;
+mod stored;
 
 pyo3::import_exception!(tailback.errors, Cancelled);
+pyo3::import_exception!(tailback.errors, DamagedResults);
 pyo3::import_exception!(tailback.errors, EnginePanic);
 pyo3::import_exception!(tailback.errors, ScenarioError);
 
@@ -22,6 +24,8 @@ mod _native {
     use crate::run::{Control, Store};
     #[pymodule_export]
     use crate::scenario::{Assert, Point, Scenario, load};
+    #[pymodule_export]
+    use crate::stored::{RunFolder, Scratch, check_run, is_id, is_whole, seal};
 
     /// Release and hash of the engine's sources.
     #[pyfunction]

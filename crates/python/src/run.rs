@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyOSError, PyPermissionError};
 use pyo3::prelude::*;
 use rustix::time::{ClockId, clock_gettime};
 use tailback_engine::network::Network;
@@ -46,9 +46,23 @@ impl Store {
             .map_err(os_error)
     }
 
-    /// Whether a run is finished.
-    fn contains(&self, run_id: &str) -> bool {
-        self.inner.contains(run_id)
+    /// Whether a run is finished and every file of it what was written.
+    fn contains(&self, py: Python<'_>, run_id: &str) -> PyResult<bool> {
+        py.detach(|| self.inner.contains(run_id)).map_err(os_error)
+    }
+
+    /// Moves a run that is not what was written to `runs/.damaged`, if it is one;
+    /// what is wrong with it and where it is now, in a sentence. `found` is what somebody else
+    /// found wrong, who looked at more than hashes.
+    #[pyo3(signature = (run_id, found = None))]
+    fn set_aside(
+        &self,
+        py: Python<'_>,
+        run_id: &str,
+        found: Option<&str>,
+    ) -> PyResult<Option<String>> {
+        py.detach(|| self.inner.set_aside(run_id, found))
+            .map_err(os_error)
     }
 
     /// A new folder for whatever a run needs while it is under way. It is the
@@ -259,6 +273,12 @@ fn thread_cpu_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-pub fn os_error(error: std::io::Error) -> PyErr {
-    PyOSError::new_err(error.to_string())
+/// `PermissionError` where nothing may be written, `OSError` for anything else.
+pub fn os_error(error: io::Error) -> PyErr {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            PyPermissionError::new_err(error.to_string())
+        }
+        _ => PyOSError::new_err(error.to_string()),
+    }
 }

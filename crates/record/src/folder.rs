@@ -3,36 +3,38 @@
 //! A run is written into a folder that only its process uses and is then
 //! renamed to `runs/<run_id>`. A folder of that name is therefore complete,
 //! whatever happened to the process; where two processes finish the same run,
-//! the first one wins and the other discards its own copy.
+//! the first one wins and the other discards its own copy. Every file, the
+//! folder and the rename are synced: after a power failure a run is there whole
+//! or not at all, or, where a file system does not keep its word, its hashes say so.
 //!
 //! | file | content |
 //! |---|---|
-//! | `manifest.json` | identity: engine and its version, seed, the canonical point, which RFC or kernel each algorithm follows, rows lost |
+//! | `manifest.json` | identity: engine and its version, seed, the canonical point, which RFC or kernel each algorithm follows, rows lost; size and SHA-256 of the files below, and its own ([`crate::seal`]) |
 //! | `summary.json` | [`Summary`] |
 //! | `series.parquet` | `time_ns`, `flow`, `link`, `quantity`, `value`; in the order of the series, then of time |
 //! | `histograms.parquet` | `flow`, `link`, `quantity`, `lower`, `width`, `count` |
 //! | `packets.pcapng` | headers of every packet at every link, if they were recorded ([`crate::pcapng`]) |
-//! | `timing.json` | wall and CPU time, host: everything that differs when the same run is repeated |
+//! | `timing.json` | wall and CPU time, host: everything that differs when the same run is repeated; sealed by itself |
+//!
+//! What a folder says is believed only as far as it is what was written:
+//! [`crate::stored`] reads and checks it. A damaged folder is moved to
+//! `runs/.damaged`, never removed, and its run is done again.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parquet::basic::Compression;
-use parquet::column::writer::ColumnWriterImpl;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
-use parquet::errors::ParquetError;
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::parser::parse_message_type;
 use serde::Serialize;
 
-use crate::{Histogram, Outcome, Series, summary::Summary};
+use crate::scratch::Scratch;
+pub use crate::scratch::at;
+use crate::seal::{self, Hashing, Mark};
+use crate::stored::{self, Fault};
+use crate::{Outcome, summary::Summary, table};
 
 /// Version of the layout of a run folder.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// What identifies a run; goes into `manifest.json`.
 #[derive(Clone, Debug, Serialize)]
@@ -84,15 +86,11 @@ pub enum Stored {
 #[derive(Debug)]
 pub struct Store {
     runs: PathBuf,
-    scratch: PathBuf,
-    lock_path: PathBuf,
-    /// Held as long as this process writes: others take an unlocked scratch
-    /// folder for a dead process's leftover.
-    _lock: File,
+    scratch: Scratch,
 }
 
-const LOCK_SUFFIX: &str = ".lock";
-const SCRATCH_PREFIX: &str = ".writing-";
+/// Folder in `runs` for runs that are not what was written.
+const DAMAGED: &str = ".damaged";
 
 impl Store {
     /// Opens (and creates) `runs` in `root` and removes what killed processes
@@ -100,38 +98,9 @@ impl Store {
     pub fn open(root: &Path) -> io::Result<Store> {
         let runs = root.join("runs");
         fs::create_dir_all(&runs).map_err(|e| at(&runs, e))?;
-        remove_leftovers(&runs);
-        // A name is not reused while its lock file exists, in this process or
-        // another one of the same number on another host.
-        static SERIAL: AtomicU64 = AtomicU64::new(0);
-        loop {
-            let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-            let name = format!("{SCRATCH_PREFIX}{}-{serial}", std::process::id());
-            let lock_path = runs.join(format!("{name}{LOCK_SUFFIX}"));
-            let lock = match File::create_new(&lock_path) {
-                Ok(file) => file,
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
-                Err(e) => return Err(at(&lock_path, e)),
-            };
-            match lock.try_lock() {
-                // Between its creation and the lock another process may have
-                // taken the file for a leftover and removed it.
-                Ok(()) if lock_path.exists() => {}
-                Ok(()) | Err(TryLockError::WouldBlock) => continue,
-                Err(TryLockError::Error(e)) => return Err(at(&lock_path, e)),
-            }
-            let scratch = runs.join(&name);
-            if let Err(e) = fs::create_dir(&scratch) {
-                let _ = fs::remove_file(&lock_path);
-                return Err(at(&scratch, e));
-            }
-            return Ok(Store {
-                runs,
-                scratch,
-                lock_path,
-                _lock: lock,
-            });
-        }
+        refuse_link(&runs)?;
+        let scratch = Scratch::open(&runs)?;
+        Ok(Store { runs, scratch })
     }
 
     /// Where the run of this identity is, or will be.
@@ -139,16 +108,52 @@ impl Store {
         self.runs.join(run_id)
     }
 
-    /// Whether the run is finished.
-    pub fn contains(&self, run_id: &str) -> bool {
-        self.path(run_id).is_dir()
+    /// Whether the run is finished, every file of it what was written.
+    pub fn contains(&self, run_id: &str) -> io::Result<bool> {
+        match stored::check(&self.path(run_id)) {
+            Ok(()) => Ok(true),
+            Err(Fault::Absent(_) | Fault::Damaged(_)) => Ok(false),
+            Err(Fault::Io(e)) => Err(e),
+        }
+    }
+
+    /// Moves a run that is not what was written out of the way, if it is one;
+    /// says what is wrong with it and where it is now. `found` is what somebody
+    /// else found wrong, who looked at more than hashes.
+    pub fn set_aside(&self, run_id: &str, found: Option<&str>) -> io::Result<Option<String>> {
+        let path = self.path(run_id);
+        if found.is_none() && !matches!(stored::check(&path), Err(Fault::Damaged(_))) {
+            return Ok(None);
+        }
+        let damaged = self.runs.join(DAMAGED);
+        fs::create_dir_all(&damaged).map_err(|e| at(&damaged, e))?;
+        refuse_link(&damaged)?;
+        // Another process may be at the same: what it has put in place
+        // meanwhile is not moved.
+        let lock = File::open(&damaged).map_err(|e| at(&damaged, e))?;
+        lock.lock().map_err(|e| at(&damaged, e))?;
+        let what = match (stored::check(&path), found) {
+            (Err(Fault::Damaged(what)), _) => what,
+            (Err(Fault::Io(e)), _) => return Err(e),
+            (Ok(()), Some(found)) => found.to_owned(),
+            (Ok(()), None) | (Err(Fault::Absent(_)), _) => return Ok(None),
+        };
+        let mut to = damaged.join(run_id);
+        for n in 2.. {
+            if fs::symlink_metadata(&to).is_err() {
+                break;
+            }
+            to = damaged.join(format!("{run_id}-{n}"));
+        }
+        fs::rename(&path, &to).map_err(|e| at(&path, e))?;
+        Ok(Some(format!("{what}; moved to {}", to.display())))
     }
 
     /// Where a file of a run that is not finished yet is to be written: it
     /// goes into the run's folder with the rest. After this either
     /// [`Store::write`] or [`Store::discard`] ends the run.
     pub fn scratch_file(&self, run_id: &str, name: &str) -> io::Result<PathBuf> {
-        let folder = self.scratch.join(run_id);
+        let folder = self.scratch.path().join(run_id);
         fs::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
         Ok(folder.join(name))
     }
@@ -158,14 +163,14 @@ impl Store {
     pub fn workplace(&self, run_id: &str) -> io::Result<PathBuf> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let folder = self.scratch.join(format!("at-{run_id}-{serial}"));
+        let folder = self.scratch.path().join(format!("at-{run_id}-{serial}"));
         fs::create_dir(&folder).map_err(|e| at(&folder, e))?;
         Ok(folder)
     }
 
     /// Removes the scratch files of a run that will not be finished.
     pub fn discard(&self, run_id: &str) {
-        let _ = fs::remove_dir_all(self.scratch.join(run_id));
+        self.scratch.discard(run_id);
     }
 
     /// Writes a finished run, with what was put into its scratch files. When
@@ -176,54 +181,54 @@ impl Store {
         outcome: &Outcome,
         timing: &Timing,
     ) -> io::Result<Stored> {
-        let target = self.path(manifest.run_id);
-        let folder = self.scratch.join(manifest.run_id);
+        let folder = self.scratch.path().join(manifest.run_id);
         let result = fs::create_dir_all(&folder)
             .map_err(|e| at(&folder, e))
             .and_then(|()| write_files(&folder, manifest, outcome, timing))
-            .and_then(|()| match fs::rename(&folder, &target) {
-                Ok(()) => Ok(Stored::New),
-                Err(_) if target.is_dir() => Ok(Stored::Already),
-                Err(e) => Err(at(&target, e)),
-            });
-        match result {
-            Ok(Stored::New) => {
-                // Makes the rename itself last; some file systems refuse to
-                // sync a folder, and the run is complete either way.
-                let _ = File::open(&self.runs).and_then(|d| d.sync_all());
-            }
-            _ => self.discard(manifest.run_id),
+            .and_then(|()| sync_folder(&folder))
+            .and_then(|()| self.put_in_place(&folder, manifest.run_id));
+        if !matches!(result, Ok(Stored::New)) {
+            self.discard(manifest.run_id);
         }
         result
     }
-}
 
-impl Drop for Store {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.scratch);
-        let _ = fs::remove_file(&self.lock_path);
+    fn put_in_place(&self, folder: &Path, run_id: &str) -> io::Result<Stored> {
+        let target = self.path(run_id);
+        let mut renamed = fs::rename(folder, &target);
+        if renamed.is_err() {
+            if self.contains(run_id)? {
+                return Ok(Stored::Already);
+            }
+            self.set_aside(run_id, None)?;
+            renamed = fs::rename(folder, &target);
+        }
+        renamed.map_err(|e| at(&target, e))?;
+        // Makes the rename itself last. The run is complete either way.
+        sync_folder(&self.runs).map(|()| Stored::New)
     }
 }
 
-/// Removes the scratch folders of dead processes: those whose lock can be had.
-/// Failures are left for the next process: they harm nobody.
-fn remove_leftovers(runs: &Path) {
-    for entry in fs::read_dir(runs).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let Some(scratch) = name
-            .to_str()
-            .filter(|n| n.starts_with(SCRATCH_PREFIX))
-            .and_then(|n| n.strip_suffix(LOCK_SUFFIX))
-        else {
-            continue;
-        };
-        let lock_path = entry.path();
-        if let Ok(file) = File::open(&lock_path)
-            && file.try_lock().is_ok()
-        {
-            let _ = fs::remove_dir_all(runs.join(scratch));
-            let _ = fs::remove_file(&lock_path);
-        }
+/// Below the folder of results nothing is a link: it would lead out of it.
+fn refuse_link(folder: &Path) -> io::Result<()> {
+    let kind = fs::symlink_metadata(folder)
+        .map_err(|e| at(folder, e))?
+        .file_type();
+    if kind.is_dir() {
+        return Ok(());
+    }
+    let what = "is not a folder (a link is not followed)";
+    Err(at(
+        folder,
+        io::Error::new(io::ErrorKind::NotADirectory, what),
+    ))
+}
+
+/// Makes the names in a folder last; some file systems refuse to sync one.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    match File::open(folder).and_then(|file| file.sync_all()) {
+        Err(e) if e.kind() != io::ErrorKind::InvalidInput => Err(at(folder, e)),
+        _ => Ok(()),
     }
 }
 
@@ -233,6 +238,63 @@ fn write_files(
     outcome: &Outcome,
     timing: &Timing,
 ) -> io::Result<()> {
+    // Those that were put there while the run was under way.
+    let mut files = serde_json::Map::new();
+    for entry in fs::read_dir(folder).map_err(|e| at(folder, e))? {
+        let path = entry.map_err(|e| at(folder, e))?.path();
+        let file = File::open(&path).map_err(|e| at(&path, e))?;
+        let mark = Mark::of(&file).map_err(|e| at(&path, e))?;
+        file.sync_all().map_err(|e| at(&path, e))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        files.insert(name.into_owned(), entry_of(&mark, None));
+    }
+    let summary = Summary::new(outcome, manifest.run_id, manifest.seed);
+    let mut text = serde_json::to_string_pretty(&summary).map_err(io::Error::from)?;
+    text.push('\n');
+    let (mark, ()) = written(&folder.join(stored::SUMMARY), |file| {
+        file.write_all(text.as_bytes())
+    })?;
+    files.insert(stored::SUMMARY.to_owned(), entry_of(&mark, None));
+    let (mark, rows) = written(&folder.join(stored::SERIES), |file| {
+        table::write(file, table::SERIES, |to| {
+            table::write_series(to, &outcome.series)
+        })
+    })?;
+    files.insert(stored::SERIES.to_owned(), entry_of(&mark, Some(rows)));
+    let (mark, rows) = written(&folder.join(stored::HISTOGRAMS), |file| {
+        table::write(file, table::HISTOGRAMS, |to| {
+            table::write_histograms(to, outcome)
+        })
+    })?;
+    files.insert(stored::HISTOGRAMS.to_owned(), entry_of(&mark, Some(rows)));
+
+    let timing = serde_json::to_value(timing).map_err(io::Error::from)?;
+    for (name, object) in [
+        (stored::TIMING, timing),
+        (stored::MANIFEST, identity(manifest, outcome, files)),
+    ] {
+        let text = serde_json::to_string_pretty(&object).map_err(io::Error::from)?;
+        written(&folder.join(name), |file| {
+            file.write_all(&seal::seal(&text))
+        })?;
+    }
+    Ok(())
+}
+
+fn entry_of(mark: &Mark, rows: Option<u64>) -> serde_json::Value {
+    let mut entry = serde_json::json!({ "bytes": mark.bytes, "sha256": mark.sha256 });
+    if let Some(rows) = rows {
+        entry["rows"] = rows.into();
+    }
+    entry
+}
+
+/// The manifest as it is written, but for its seal.
+fn identity(
+    manifest: &Manifest<'_>,
+    outcome: &Outcome,
+    files: serde_json::Map<String, serde_json::Value>,
+) -> serde_json::Value {
     let follows: serde_json::Map<String, serde_json::Value> = manifest
         .follows
         .iter()
@@ -248,6 +310,7 @@ fn write_files(
         "series_rows": outcome.series.len(),
         "series_rows_lost": outcome.series.lost,
         "canonical": manifest.canonical,
+        "files": files,
     });
     if let Some(packets) = outcome.packets {
         identity["packets_recorded"] = packets.recorded.into();
@@ -256,257 +319,22 @@ fn write_files(
     if let Some(environment) = &manifest.environment {
         identity["environment"] = environment.clone();
     }
-    json(&folder.join("manifest.json"), &identity)?;
-    let summary = Summary::new(outcome, manifest.run_id, manifest.seed);
-    json(&folder.join("summary.json"), &summary)?;
-    json(&folder.join("timing.json"), timing)?;
-    parquet(&folder.join("series.parquet"), SERIES, |file| {
-        write_series(file, &outcome.series)
-    })?;
-    parquet(&folder.join("histograms.parquet"), HISTOGRAMS, |file| {
-        write_histograms(file, outcome)
-    })
+    identity
 }
 
-fn json<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
-    let mut text = serde_json::to_vec_pretty(value).map_err(io::Error::from)?;
-    text.push(b'\n');
-    File::create(path)
-        .and_then(|mut file| {
-            file.write_all(&text)?;
-            file.sync_all()
-        })
-        .map_err(|e| at(path, e))
-}
-
-const SERIES: &str = "message series {
-    required int64 time_ns;
-    optional binary flow (string);
-    optional binary link (string);
-    required binary quantity (string);
-    required double value;
-}";
-
-const HISTOGRAMS: &str = "message histograms {
-    optional binary flow (string);
-    optional binary link (string);
-    required binary quantity (string);
-    required int64 lower;
-    required int64 width;
-    required int64 count;
-}";
-
-/// Rows of a row group: bounds the memory of writer and reader.
-const GROUP_ROWS: usize = 1 << 20;
-
-fn parquet(
+/// Writes a file and syncs it; gives its mark.
+fn written<T>(
     path: &Path,
-    schema: &str,
-    write: impl FnOnce(&mut SerializedFileWriter<&File>) -> Result<(), ParquetError>,
-) -> io::Result<()> {
+    write: impl FnOnce(&mut Hashing<&File>) -> io::Result<T>,
+) -> io::Result<(Mark, T)> {
     let file = File::create(path).map_err(|e| at(path, e))?;
-    let properties = WriterProperties::builder()
-        .set_writer_version(WriterVersion::PARQUET_1_0)
-        .set_compression(Compression::SNAPPY)
-        // Neither is of use in files of this size, and both cost space in
-        // those of short runs.
-        .set_statistics_enabled(EnabledStatistics::None)
-        .set_offset_index_disabled(true)
-        .set_created_by("tailback".to_owned())
-        .build();
-    let result = parse_message_type(schema).and_then(|schema| {
-        let mut writer = SerializedFileWriter::new(&file, Arc::new(schema), Arc::new(properties))?;
-        write(&mut writer)?;
-        writer.close()
-    });
-    result
-        .map_err(|e| match e {
-            // The cause (a full disk, say) is what the user needs to read.
-            ParquetError::External(inner) => match inner.downcast::<io::Error>() {
-                Ok(io) => *io,
-                Err(other) => io::Error::other(other),
-            },
-            other => io::Error::other(other),
+    let mut hashing = Hashing::new(&file);
+    write(&mut hashing)
+        .and_then(|result| {
+            file.sync_all()?;
+            Ok((hashing.mark(), result))
         })
-        .and_then(|_| file.sync_all())
         .map_err(|e| at(path, e))
-}
-
-/// Writes the series one after the other: within one, a row group's key
-/// columns are a single run, and a reader that wants one finds it in one place.
-fn write_series(
-    writer: &mut SerializedFileWriter<&File>,
-    series: &Series,
-) -> Result<(), ParquetError> {
-    let order = by_key(series);
-    let text = |of: fn(&crate::series::SeriesKey) -> Option<&str>| -> Vec<Option<ByteArray>> {
-        series.keys.iter().map(|key| of(key).map(bytes)).collect()
-    };
-    let flows = text(|k| k.flow.as_deref());
-    let links = text(|k| k.link.as_deref());
-    let quantities = text(|k| Some(&k.quantity));
-    for rows in order.chunks(GROUP_ROWS) {
-        let key = |row: &u32| series.key[*row as usize] as usize;
-        let mut group = writer.next_row_group()?;
-        column::<Int64Type, _>(&mut group, rows, |r| series.time_ns[*r as usize] as i64)?;
-        optional(&mut group, rows, |r| flows[key(r)].as_ref())?;
-        optional(&mut group, rows, |r| links[key(r)].as_ref())?;
-        column::<ByteArrayType, _>(&mut group, rows, |r| {
-            quantities[key(r)].clone().unwrap_or_default()
-        })?;
-        column::<DoubleType, _>(&mut group, rows, |r| series.value[*r as usize])?;
-        group.close()?;
-    }
-    Ok(())
-}
-
-/// The rows in the order of their series, within a series as recorded
-/// (a stable counting sort).
-fn by_key(series: &Series) -> Vec<u32> {
-    let mut next = vec![0_u32; series.keys.len() + 1];
-    for &key in &series.key {
-        next[key as usize + 1] += 1;
-    }
-    for i in 1..next.len() {
-        next[i] += next[i - 1];
-    }
-    let mut order = vec![0; series.len()];
-    for (row, &key) in series.key.iter().enumerate() {
-        let slot = &mut next[key as usize];
-        order[*slot as usize] = row as u32;
-        *slot += 1;
-    }
-    order
-}
-
-/// A bucket in use and what it belongs to.
-struct Bucket<'a> {
-    owner: &'a Owner,
-    lower: u64,
-    width: u64,
-    count: u64,
-}
-
-struct Owner {
-    flow: Option<ByteArray>,
-    link: Option<ByteArray>,
-    quantity: ByteArray,
-}
-
-fn write_histograms(
-    writer: &mut SerializedFileWriter<&File>,
-    outcome: &Outcome,
-) -> Result<(), ParquetError> {
-    let links = outcome.links.iter().map(|link| {
-        let owner = Owner {
-            flow: None,
-            link: Some(bytes(&link.name)),
-            quantity: bytes("delay_ns"),
-        };
-        (owner, &link.delay)
-    });
-    let classes = outcome.classes.iter().map(|class| {
-        let link = outcome.links.get(class.link as usize);
-        let owner = Owner {
-            flow: None,
-            link: link.map(|link| bytes(&link.name)),
-            quantity: bytes(&format!("delay_ns.{}", class.class.name)),
-        };
-        (owner, &class.delay)
-    });
-    let flows = outcome.flows.iter().map(|flow| {
-        let owner = Owner {
-            flow: Some(bytes(&flow.name)),
-            link: None,
-            quantity: bytes("rtt_ns"),
-        };
-        (owner, &flow.rtt)
-    });
-    let owned: Vec<(Owner, &Histogram)> = links.chain(classes).chain(flows).collect();
-    let buckets: Vec<Bucket<'_>> = owned
-        .iter()
-        .flat_map(|(owner, histogram)| {
-            histogram
-                .buckets()
-                .map(move |(lower, width, count)| Bucket {
-                    owner,
-                    lower,
-                    width,
-                    count,
-                })
-        })
-        .collect();
-    for rows in buckets.chunks(GROUP_ROWS) {
-        let mut group = writer.next_row_group()?;
-        optional(&mut group, rows, |b| b.owner.flow.as_ref())?;
-        optional(&mut group, rows, |b| b.owner.link.as_ref())?;
-        column::<ByteArrayType, _>(&mut group, rows, |b| b.owner.quantity.clone())?;
-        column::<Int64Type, _>(&mut group, rows, |b| b.lower as i64)?;
-        column::<Int64Type, _>(&mut group, rows, |b| b.width as i64)?;
-        column::<Int64Type, _>(&mut group, rows, |b| b.count as i64)?;
-        group.close()?;
-    }
-    Ok(())
-}
-
-fn bytes(text: &str) -> ByteArray {
-    ByteArray::from(text.as_bytes().to_vec())
-}
-
-/// Rows handed to the column writer at a time.
-const BATCH: usize = 8192;
-
-/// Writes the next column, which has a value in every row.
-fn column<T: DataType, R>(
-    group: &mut SerializedRowGroupWriter<'_, &File>,
-    rows: &[R],
-    value: impl Fn(&R) -> T::T,
-) -> Result<(), ParquetError> {
-    next_column::<T>(group, |writer| {
-        let mut values = Vec::with_capacity(BATCH.min(rows.len()));
-        for batch in rows.chunks(BATCH) {
-            values.clear();
-            values.extend(batch.iter().map(&value));
-            writer.write_batch(&values, None, None)?;
-        }
-        Ok(())
-    })
-}
-
-/// Writes the next column, of text or null.
-fn optional<'a, R>(
-    group: &mut SerializedRowGroupWriter<'_, &File>,
-    rows: &[R],
-    value: impl Fn(&R) -> Option<&'a ByteArray>,
-) -> Result<(), ParquetError> {
-    next_column::<ByteArrayType>(group, |writer| {
-        let mut values = Vec::with_capacity(BATCH.min(rows.len()));
-        let mut present = Vec::with_capacity(BATCH.min(rows.len()));
-        for batch in rows.chunks(BATCH) {
-            values.clear();
-            values.extend(batch.iter().filter_map(&value).cloned());
-            present.clear();
-            present.extend(batch.iter().map(|row| i16::from(value(row).is_some())));
-            writer.write_batch(&values, Some(&present), None)?;
-        }
-        Ok(())
-    })
-}
-
-fn next_column<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, &File>,
-    write: impl FnOnce(&mut ColumnWriterImpl<'_, T>) -> Result<(), ParquetError>,
-) -> Result<(), ParquetError> {
-    let mut column = group
-        .next_column()?
-        .ok_or_else(|| ParquetError::General("a column too many".to_owned()))?;
-    write(column.typed::<T>())?;
-    column.close()
-}
-
-/// Adds the path to an error of the file system.
-pub fn at(path: &Path, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -517,7 +345,11 @@ mod tests {
     use parquet::record::Field;
 
     use super::*;
+    use crate::stored::RunFolder;
     use crate::{FlowOutcome, LinkOutcome};
+
+    const ID: &str = "0123456789abcdef0123";
+    const OTHER: &str = "ffffffffffffffffffff";
 
     fn manifest(run_id: &str) -> Manifest<'_> {
         Manifest {
@@ -582,11 +414,11 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder");
         let store = Store::open(root.path()).expect("a store");
         let outcome = outcome();
-        let stored = store.write(&manifest("r1"), &outcome, &Timing::default());
+        let stored = store.write(&manifest(ID), &outcome, &Timing::default());
         assert_eq!(stored.expect("written"), Stored::New);
         let text = |s: &str| Field::Str(s.to_owned());
 
-        let series = rows(&store.path("r1").join("series.parquet"));
+        let series = rows(&store.path(ID).join("series.parquet"));
         assert_eq!(series.len(), 40_000);
         assert_eq!(
             series[19_999],
@@ -609,7 +441,7 @@ mod tests {
             ]
         );
         // 20,000,000 ns lies in 2^24..2^25, whose buckets are 2^14 wide.
-        let histograms = rows(&store.path("r1").join("histograms.parquet"));
+        let histograms = rows(&store.path(ID).join("histograms.parquet"));
         let lower = 20_000_000 >> 14 << 14;
         assert_eq!(
             histograms,
@@ -632,19 +464,19 @@ mod tests {
             Store::open(&root.path().join("2")).expect("a store"),
         );
         for store in [&one, &two] {
-            let stored = store.write(&manifest("r"), &outcome(), &Timing::default());
+            let stored = store.write(&manifest(ID), &outcome(), &Timing::default());
             assert_eq!(stored.expect("written"), Stored::New);
         }
-        let before = files(&one.path("r"));
-        assert_eq!(before, files(&two.path("r")));
+        let before = files(&one.path(ID));
+        assert_eq!(before, files(&two.path(ID)));
 
         let slower = Timing {
             wall_s: 9.0,
             ..Timing::default()
         };
-        let stored = one.write(&manifest("r"), &outcome(), &slower);
+        let stored = one.write(&manifest(ID), &outcome(), &slower);
         assert_eq!(stored.expect("discarded"), Stored::Already);
-        assert_eq!(before, files(&one.path("r")));
+        assert_eq!(before, files(&one.path(ID)));
     }
 
     #[test]
@@ -655,7 +487,7 @@ mod tests {
             let path = store.scratch_file(run_id, "packets.pcapng");
             fs::write(path.expect("a path"), "packets").expect("a file");
         };
-        prepare("r");
+        prepare(ID);
         let outcome = Outcome {
             packets: Some(crate::PacketCount {
                 recorded: 5,
@@ -663,53 +495,178 @@ mod tests {
             }),
             ..outcome()
         };
-        let stored = store.write(&manifest("r"), &outcome, &Timing::default());
+        let stored = store.write(&manifest(ID), &outcome, &Timing::default());
         assert_eq!(stored.expect("written"), Stored::New);
-        let found = files(&store.path("r"));
+        let found = files(&store.path(ID));
         assert_eq!(found["packets.pcapng"], b"packets");
         let text = String::from_utf8_lossy(&found["manifest.json"]);
         assert!(text.contains("\"packets_recorded\": 5"), "{text}");
         assert!(text.contains("\"packets_lost\": 2"), "{text}");
 
-        prepare("given up");
-        store.discard("given up");
-        assert_eq!(fs::read_dir(&store.scratch).expect("a folder").count(), 0);
-    }
-
-    #[test]
-    fn leftovers_of_the_dead_go_and_those_of_the_living_stay() {
-        let root = tempfile::tempdir().expect("a folder");
-        let living = Store::open(root.path()).expect("a store");
-        // What SIGKILL leaves: a lock file that nobody holds, and its folder.
-        let runs = root.path().join("runs");
-        let dead = runs.join(".writing-1-0");
-        fs::create_dir_all(dead.join("half")).expect("a folder");
-        fs::write(runs.join(".writing-1-0.lock"), "").expect("a file");
-
-        let other = Store::open(root.path()).expect("a store");
-        assert!(!dead.exists());
-        assert!(living.scratch.exists());
-        drop(other);
-        let stored = living.write(&manifest("r"), &outcome(), &Timing::default());
-        assert_eq!(stored.expect("written"), Stored::New);
-        drop(living);
-        assert_eq!(fs::read_dir(&runs).expect("a folder").count(), 1);
+        prepare(OTHER);
+        store.discard(OTHER);
+        assert_eq!(
+            fs::read_dir(store.scratch.path())
+                .expect("a folder")
+                .count(),
+            0
+        );
     }
 
     #[test]
     fn a_failed_write_leaves_nothing_and_names_the_file() {
         let root = tempfile::tempdir().expect("a folder");
         let store = Store::open(root.path()).expect("a store");
-        fs::write(store.path("r"), "in the way").expect("a file");
+        let in_the_way = store.scratch_file(ID, stored::SUMMARY).expect("a path");
+        fs::create_dir(in_the_way).expect("a folder");
         let error = store
-            .write(&manifest("r"), &outcome(), &Timing::default())
-            .expect_err("a file is in the way");
-        assert!(error.to_string().contains("runs/r"), "{error}");
-        assert_eq!(fs::read_dir(&store.scratch).expect("a folder").count(), 0);
+            .write(&manifest(ID), &outcome(), &Timing::default())
+            .expect_err("a folder is in the way");
+        assert!(error.to_string().contains(ID), "{error}");
+        assert_eq!(
+            fs::read_dir(store.scratch.path())
+                .expect("a folder")
+                .count(),
+            0
+        );
 
         let file = root.path().join("file");
         fs::write(&file, "").expect("a file");
         let error = Store::open(&file).expect_err("not a folder");
         assert!(error.to_string().contains("file"), "{error}");
+    }
+
+    /// A store with a run.
+    fn with_run() -> (tempfile::TempDir, Store) {
+        let root = tempfile::tempdir().expect("a folder");
+        let store = Store::open(root.path()).expect("a store");
+        let stored = store.write(&manifest(ID), &outcome(), &Timing::default());
+        assert_eq!(stored.expect("written"), Stored::New);
+        (root, store)
+    }
+
+    #[test]
+    fn what_was_written_can_be_read() {
+        let (_root, store) = with_run();
+        assert!(store.contains(ID).expect("readable"));
+        assert!(!store.contains(OTHER).expect("readable"));
+        let run = RunFolder::open(&store.path(ID)).expect("a run");
+        let manifest: serde_json::Value = serde_json::from_str(run.manifest()).expect("JSON");
+        assert_eq!(manifest["run_id"], ID);
+        assert_eq!(manifest["files"]["series.parquet"]["rows"], 40_000);
+        for name in [stored::SUMMARY, stored::SERIES, stored::HISTOGRAMS] {
+            let bytes = run.read(name).expect("whole");
+            assert_eq!(bytes, fs::read(store.path(ID).join(name)).expect("a file"));
+        }
+        assert!(run.timing().is_ok());
+        assert!(!run.has(stored::PACKETS));
+    }
+
+    #[test]
+    fn no_flipped_bit_and_no_cut_is_read_without_a_word() {
+        let (_root, store) = with_run();
+        for (name, whole) in files(&store.path(ID)) {
+            let path = store.path(ID).join(&name);
+            let bits = whole.len() * 8;
+            for at in (0..bits).step_by(bits / 97 + 1) {
+                let mut bytes = whole.clone();
+                bytes[at / 8] ^= 1 << (at % 8);
+                fs::write(&path, &bytes).expect("a file");
+                assert!(!store.contains(ID).expect("readable"), "{name}, bit {at}");
+                fs::write(&path, &whole[..at / 8]).expect("a file");
+                assert!(!store.contains(ID).expect("readable"), "{name}, {at} bits");
+            }
+            fs::write(&path, &whole).expect("a file");
+            assert!(store.contains(ID).expect("readable"));
+        }
+    }
+
+    #[test]
+    fn a_damaged_run_is_moved_and_done_again() {
+        let (_root, store) = with_run();
+        assert_eq!(store.set_aside(ID, None).expect("readable"), None);
+        for moved in [ID.to_owned(), format!("{ID}-2"), format!("{ID}-3")] {
+            fs::remove_file(store.path(ID).join(stored::TIMING)).expect("a file");
+            let said = store.set_aside(ID, None).expect("moved").expect("damaged");
+            assert!(
+                said.contains(stored::TIMING) && said.contains(&moved),
+                "{said}"
+            );
+            assert!(!store.path(ID).exists());
+            assert!(store.runs.join(DAMAGED).join(&moved).is_dir());
+            let stored = store.write(&manifest(ID), &outcome(), &Timing::default());
+            assert_eq!(stored.expect("written"), Stored::New);
+        }
+        // One that is damaged while the same run is under way.
+        fs::write(store.path(ID).join(stored::SUMMARY), "{}").expect("a file");
+        let stored = store.write(&manifest(ID), &outcome(), &Timing::default());
+        assert_eq!(stored.expect("written"), Stored::New);
+        assert!(store.contains(ID).expect("readable"));
+    }
+
+    #[test]
+    fn what_is_no_folder_of_this_run_is_not_taken_for_it() {
+        let (root, store) = with_run();
+        // Another run's folder, a link to the right one, a file.
+        fs::rename(store.path(ID), store.path(OTHER)).expect("renamed");
+        assert!(!store.contains(OTHER).expect("readable"));
+        let elsewhere = root.path().join(ID);
+        fs::rename(store.path(OTHER), &elsewhere).expect("renamed");
+        std::os::unix::fs::symlink(&elsewhere, store.path(ID)).expect("a link");
+        assert!(!store.contains(ID).expect("readable"));
+        assert!(store.set_aside(ID, None).expect("moved").is_some());
+        assert!(elsewhere.join(stored::MANIFEST).exists());
+        fs::write(store.path(ID), "").expect("a file");
+        assert!(!store.contains(ID).expect("readable"));
+        // Links within.
+        let summary = elsewhere.join(stored::SUMMARY);
+        fs::rename(&summary, root.path().join("summary")).expect("renamed");
+        std::os::unix::fs::symlink(root.path().join("summary"), &summary).expect("a link");
+        assert!(matches!(stored::check(&elsewhere), Err(Fault::Damaged(_))));
+    }
+
+    /// Replaces a file of a run and makes its manifest say so: what somebody who
+    /// means it can do.
+    fn forge(folder: &Path, name: &str, bytes: &[u8], rows: Option<u64>) {
+        fs::write(folder.join(name), bytes).expect("a file");
+        let manifest = fs::read_to_string(folder.join(stored::MANIFEST)).expect("a file");
+        let mut manifest: serde_json::Value = serde_json::from_str(&manifest).expect("JSON");
+        let mark = Mark::of_bytes(bytes);
+        manifest["files"][name] = entry_of(&mark, rows);
+        manifest.as_object_mut().expect("a table").remove("sha256");
+        let text = serde_json::to_string_pretty(&manifest).expect("JSON");
+        fs::write(folder.join(stored::MANIFEST), seal::seal(&text)).expect("a file");
+    }
+
+    #[test]
+    fn a_table_of_other_columns_or_rows_is_refused_though_its_hash_is_right() {
+        let (_root, store) = with_run();
+        let folder = store.path(ID);
+        let whole = fs::read(folder.join(stored::SERIES)).expect("a file");
+        let histograms = fs::read(folder.join(stored::HISTOGRAMS)).expect("a file");
+        for (bytes, rows, expected) in [
+            (&whole, 40_001, "rows"),
+            (&whole, u64::MAX, "rows"),
+            (&histograms, 1, "columns"),
+            (&b"PAR1PAR1".to_vec(), 1, "Parquet"),
+            (&Vec::new(), 0, "Parquet"),
+        ] {
+            forge(&folder, stored::SERIES, bytes, Some(rows));
+            let run = RunFolder::open(&folder).expect("a sealed manifest");
+            match run.read(stored::SERIES) {
+                Err(Fault::Damaged(what)) => assert!(what.contains(expected), "{what}"),
+                other => panic!("{:?}", other.map(|bytes| bytes.len())),
+            }
+        }
+        forge(&folder, stored::SERIES, &whole, Some(40_000));
+        assert!(store.contains(ID).expect("readable"));
+        // A footer that promises more than there is: every byte of it changed.
+        for at in whole.len() - 600..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0xFF;
+            forge(&folder, stored::SERIES, &bytes, Some(40_000));
+            let run = RunFolder::open(&folder).expect("a sealed manifest");
+            let _ = run.read(stored::SERIES);
+        }
     }
 }

@@ -16,9 +16,17 @@ pub mod histogram;
 pub mod outcome;
 #[cfg(feature = "pcapng")]
 pub mod pcapng;
+#[cfg(feature = "folder")]
+pub mod scratch;
+#[cfg(feature = "folder")]
+pub mod seal;
 pub mod series;
 pub mod stat;
+#[cfg(feature = "folder")]
+pub mod stored;
 pub mod summary;
+#[cfg(feature = "folder")]
+mod table;
 
 pub use cause::{Cause, Counts, FlowCounts};
 pub use class::{ClassFlow, ClassOutcome, ClassPlan, ClassRecorder, LinkSamples};

@@ -85,6 +85,7 @@ def run_battery(
     out: Path | str | None = None,
     progress: bool | None = None,
     base: Mapping[str, object] | None = None,
+    read_only: bool = False,
 ) -> BatteryComparison:
     """Runs the parts (default: all) on every variant, the first being the baseline.
 
@@ -108,7 +109,9 @@ def run_battery(
     runners = [engines.get(v.engine, v.kernel) for _ in cases for v in variants]
     failures: list[str] = []
     try:
-        results = running.run_loaded(flat, runners, jobs=jobs, out=out, progress=progress)
+        results = running.run_loaded(
+            flat, runners, jobs=jobs, out=out, progress=progress, read_only=read_only
+        )
     except RunsFailed as failed:
         results, failures = failed.results, failed.failures
     places: dict[tuple[str, str], Place] = {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tailback.cli.options import json_option, set_option
+from tailback.cli.options import json_option, set_option, unconfined_option
 
 if TYPE_CHECKING:
     from tailback.kernel.kit import Kit
@@ -111,6 +111,7 @@ def info(as_json: bool) -> int:
     metavar="FILE",
     help="Write the page here [default: print it].",
 )
+@unconfined_option
 @json_option
 def clock(
     quick: bool, seeds: int, jobs: int, out: Path | None, target: Path | None, as_json: bool
@@ -167,6 +168,8 @@ def _show(kit: Kit, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(_facts(kit), indent=1, ensure_ascii=False))
         return
+    from tailback.foreign import shown
+
     manifest = kit.manifest
     package = manifest["package"]
     came = f"{package['name']} {package['version']}" if package else manifest["source"]
@@ -184,7 +187,7 @@ def _show(kit: Kit, *, as_json: bool) -> None:
         rows.append(("module", f"{name} ({brings}{older})"))
     rows.append(("path", str(kit.path)))
     for label, value in rows:
-        click.echo(f"{label:9} {value}")
+        click.echo(shown(f"{label:9} {value}"))
 
 
 def _facts(kit: Kit) -> dict[str, Any]:

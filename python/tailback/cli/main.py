@@ -23,10 +23,19 @@ from tailback.cli.options import (
     json_option,
     out_option,
     pdf_option,
+    read_only_option,
     seeds_option,
     set_option,
+    unconfined_option,
 )
-from tailback.errors import InputError, RunsFailed, ScenarioWarning, TailbackError
+from tailback.cli.verify import verify
+from tailback.errors import (
+    DamageWarning,
+    InputError,
+    RunsFailed,
+    ScenarioWarning,
+    TailbackError,
+)
 from tailback.names import unknown
 
 if TYPE_CHECKING:
@@ -51,6 +60,8 @@ def cli() -> None:
 @seeds_option
 @jobs_option
 @out_option
+@read_only_option
+@unconfined_option
 @json_option
 def run(
     file: str,
@@ -59,6 +70,7 @@ def run(
     seeds: int | None,
     jobs: int | None,
     out: Path | None,
+    read_only: bool,
     as_json: bool,
 ) -> int:
     """Run a scenario or a sweep; what is stored already is not run again."""
@@ -68,7 +80,7 @@ def run(
     job = running.load(Path(file), running.overrides(overrides), seeds, runner)
     failures: list[str] = []
     try:
-        results = running.run_loaded([job], [runner], jobs=jobs, out=out)[0]
+        results = running.run_loaded([job], [runner], jobs=jobs, out=out, read_only=read_only)[0]
     except RunsFailed as failed:
         results, failures = failed.results[0], failed.failures
     if as_json:
@@ -107,6 +119,7 @@ def check(file: str, engine: str, overrides: tuple[str, ...], seeds: int | None)
 @seeds_option
 @jobs_option
 @out_option
+@unconfined_option
 @json_option
 def reproduce(
     name: str,
@@ -200,6 +213,8 @@ def reproduce(
 @seeds_option
 @jobs_option
 @out_option
+@read_only_option
+@unconfined_option
 @json_option
 def compare(
     sources: tuple[str, ...],
@@ -216,6 +231,7 @@ def compare(
     seeds: int | None,
     jobs: int | None,
     out: Path | None,
+    read_only: bool,
     as_json: bool,
 ) -> int:
     """Compare variants of a scenario, or stored sweeps, and say what differs beyond noise.
@@ -241,6 +257,8 @@ def compare(
     if report_folder is not None and (no_report or report_folder.exists()):
         reason = "is there already; nothing is overwritten" if not no_report else "and --no-report"
         raise InputError(f"--report {report_folder}: {reason}")
+    # A report that is asked for by its folder is not written to the results.
+    no_report = no_report or (read_only and report_folder is None)
     battery = _battery(sources)
     if battery is None and (parts or quick or presets):
         raise InputError(
@@ -261,6 +279,7 @@ def compare(
             chosen=(*chosen, *(t.quantity for t in thresholds)),
             jobs=jobs,
             out=out,
+            read_only=read_only,
         )
         return _show_comparison(made, thresholds, report_folder, no_report, pdf, as_json)
     # What is held against a threshold is compared.
@@ -276,12 +295,11 @@ def compare(
             chosen=chosen,
             jobs=jobs,
             out=out,
+            read_only=read_only,
         )
     else:
         made = _compare_stored(sources, chosen, seeds)
-    if report_folder is None and out is not None:
-        report_folder = out / "comparisons" / made.id
-    return _show_comparison(made, thresholds, report_folder, no_report, pdf, as_json)
+    return _show_comparison(made, thresholds, report_folder, no_report, pdf, as_json, out)
 
 
 @cli.command()
@@ -295,6 +313,7 @@ def compare(
 @seeds_option
 @jobs_option
 @out_option
+@unconfined_option
 @json_option
 def validate(
     quick: bool,
@@ -413,6 +432,7 @@ def export(
 
 
 cli.add_command(kernel)
+cli.add_command(verify)
 
 
 @cli.command("list")
@@ -470,13 +490,24 @@ def _show_comparison(
     no_report: bool,
     pdf: bool,
     as_json: bool,
+    out: Path | None = None,
 ) -> int:
     page = None
     if not no_report:
+        from tailback import store
         from tailback.report import also_pdf
 
-        with also_pdf(pdf):
-            page = made.report(folder)
+        target = folder
+        if target is None and out is not None:
+            target = out / "comparisons" / made.id
+
+        try:
+            with also_pdf(pdf):
+                page = made.report(target)
+        except OSError as error:
+            if folder is not None or not store.is_refused(error):
+                raise
+            _complain(f"warning: no report is written: {error}")
     if as_json:
         _print_json(made.to_dict())
     else:
@@ -516,8 +547,8 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """What a scenario warns of concerns the user, not the line of Python that found it."""
-    if issubclass(category, ScenarioWarning):
+    """What a scenario or a store warns of concerns the user, not where Python found it."""
+    if issubclass(category, ScenarioWarning | DamageWarning):
         _complain(f"warning: {message}")
     else:
         _show_python_warning(message, category, filename, lineno, file, line)

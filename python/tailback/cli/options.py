@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
+
+def _unconfine(_context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    """For whatever this command runs, in whichever thread."""
+    if wanted:
+        from tailback.kernel import confine
+
+        os.environ[confine.VARIABLE] = "1"
+
+
+unconfined_option = click.option(
+    "--unconfined",
+    is_flag=True,
+    expose_value=False,
+    callback=_unconfine,
+    help="Run kernel guests even where nothing keeps them from this machine's files.",
+)
 engine_option = click.option(
     "--engine",
     default="sim",
@@ -28,6 +45,11 @@ out_option = click.option(
     help="Where results are kept [default: results].",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
+read_only_option = click.option(
+    "--read-only",
+    is_flag=True,
+    help="Show what is stored; run and write nothing.",
+)
 pdf_option = click.option("--pdf", is_flag=True, help="Write the report as PDF too.")
 set_option = click.option(
     "--set",

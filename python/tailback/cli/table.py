@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
+from tailback.foreign import shown
 from tailback.metrics import estimate
 from tailback.numbers import short, with_spread
 
@@ -104,6 +105,17 @@ def show(results: Results) -> None:
         console.print(f"mean over {seeds} seeds ± half the 95 % interval (Student's t)")
     if hidden:
         console.print(f"{hidden} more rows; --json has them all")
+    for line in _warnings(results):
+        console.print(shown(line), markup=False, highlight=False, soft_wrap=True)
+
+
+def _warnings(results: Results) -> list[str]:
+    """What the kernels of guests warned of, with how many runs, in the order of the runs."""
+    counts: dict[str, int] = {}
+    for run in results.points if results.engine == "kernel" else ():
+        for text in (run.manifest.get("environment") or {}).get("warnings", ()):
+            counts[text] = counts.get(text, 0) + 1
+    return [f"warning: {n} run{'s' if n > 1 else ''}: {text}" for text, n in counts.items()]
 
 
 def _tables(

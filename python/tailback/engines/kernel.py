@@ -5,26 +5,26 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
+import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailback.errors import GuestFailed, InputError, TailbackError
-from tailback.kernel import guest, kit
+from tailback import folders
+from tailback.errors import GuestFailed, InputError, ScenarioWarning, TailbackError
+from tailback.kernel import confine, contents, guest, kit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from tailback._native import Control, Point, Scenario, Store
 
 AGENT = Path(kit.__file__).parent / "tailback-guest"
 """The first process of a guest, built with the rest of tailback."""
 
-GUEST_BYTES = 400 << 20
-"""What a guest takes of this machine's memory, roughly."""
-
+AGENT_HASH = AGENT.with_name(f"{AGENT.name}.sha256")
+"""What it was when it was built."""
 
 MEMORY_VARIABLE = "TAILBACK_GUEST_MIB"
 """Memory of a guest in MiB, for scenarios that need more than the default."""
@@ -85,8 +85,8 @@ class Kernel:
         return scenario
 
     def memory(self, point: Point) -> int:  # noqa: ARG002 (that of every guest)
-        """Estimate of what a run needs, bytes."""
-        return GUEST_BYTES
+        """What a run may take, bytes: no guest takes more, and most far less."""
+        return (self._memory_mib + confine.SPARE_MIB) << 20
 
     @cached_property
     def _memory_mib(self) -> int:
@@ -101,9 +101,10 @@ class Kernel:
         point = scenario.points[index]
         workplace = store.workplace(point.run_id)
         try:
+            self.kit.verify(self._shelves(_modules_of(json.loads(point.canonical))))
             finished = guest.run(
                 self.kit,
-                AGENT,
+                self._agent,
                 workplace,
                 job=scenario.guest_job(index, self.has),
                 seed=point.seed,
@@ -114,7 +115,16 @@ class Kernel:
                 memory_mib=self._memory_mib,
                 stall_s=self._stall_s,
             )
-            environment = {**self._environment, "guest_memory_bytes": self._memory_mib << 20}
+            if finished.walls.warning is not None:
+                warnings.warn(finished.walls.warning, ScenarioWarning, stacklevel=1)
+            for text in finished.warnings:
+                warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
+            environment = {
+                **self._environment,
+                "guest_memory_bytes": self._memory_mib << 20,
+                "missing_walls": finished.walls.missing,
+                "warnings": finished.warnings,
+            }
             scenario.store_guest(
                 index,
                 store,
@@ -125,9 +135,9 @@ class Kernel:
                 memory_bytes=finished.memory_bytes,
             )
         except OSError as error:
-            raise GuestFailed(str(error)) from error
+            raise GuestFailed(f"what the guest left is no result: {error}") from error
         finally:
-            shutil.rmtree(workplace, ignore_errors=True)
+            folders.remove(workplace, inside=workplace.parent)
 
     @cached_property
     def _environment(self) -> dict[str, Any]:
@@ -136,21 +146,41 @@ class Kernel:
         extra = {m["name"]: m["hash"] for m in self.kit.extras() if m["current"]}
         return {
             "kit": {key: manifest[key] for key in shown if key in manifest} | {"extra": extra},
-            "agent_sha256": _sha256(AGENT),
+            "agent_sha256": hashlib.sha256(self._agent).hexdigest(),
             "clock": self.clock,
         }
 
-    def _version(self, modules: list[str]) -> str:
-        if not AGENT.exists():
-            raise TailbackError(f"{AGENT} is missing; run: make build")
-        parts = [self.kit.identity, _sha256(AGENT), _sha256(self.kit.seed_library)]
-        if self._memory_mib != guest.MEMORY_MIB:
-            parts.append(f"memory {self._memory_mib}")
+    @cached_property
+    def _agent(self) -> bytes:
+        """The agent, which is as it was built: these bytes run."""
+        try:
+            agent = AGENT.read_bytes()
+            built = AGENT_HASH.read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise TailbackError(f"{error}; run: make build") from None
+        if hashlib.sha256(agent).hexdigest() != built:
+            raise TailbackError(f"{AGENT} is not what was built; run: make build")
+        return agent
+
+    def _shelves(self, modules: Iterable[str]) -> dict[str, str]:
+        """The folders of modules of the user's and of tailback's own that take part, and hashes."""
         own = {kit.SCHEDULE, *modules}
+        found = {}
         for manifest in self.kit.extras():
             folder = Path(manifest["path"]).name
             if folder in own or (manifest["current"] and manifest["name"] in own):
-                parts.append(f"{folder} {manifest['hash']}")
+                files = sorted(entry["sha256"] for entry in manifest["modules"].values())
+                found[folder] = " ".join([manifest["hash"], *files])
+        return found
+
+    def _version(self, modules: list[str]) -> str:
+        shelves = self._shelves(modules)
+        self.kit.verify(shelves)
+        library = contents.sha256(self.kit.library)
+        parts = [self.kit.identity, hashlib.sha256(self._agent).hexdigest(), library]
+        if self._memory_mib != guest.MEMORY_MIB:
+            parts.append(f"memory {self._memory_mib}")
+        parts += [f"{folder} {hashes}" for folder, hashes in shelves.items()]
         digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         # Nothing that was measured on another clock may stand for this.
         clock = "-realtime" if self.clock == "real" else ""
@@ -182,7 +212,3 @@ def _modules_of(canonical: Any) -> set[str]:
     if isinstance(canonical, list):
         return set().union(*map(_modules_of, canonical))
     return set()
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""

@@ -12,6 +12,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
+from tailback import store
 from tailback.figures.theme import MAX_ROWS, theme
 
 _VL = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
@@ -60,9 +61,8 @@ def javascript() -> str:
     bundle = str(made).replace("</script", "<\\/script")
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
-        part = kept.with_name(f".{kept.name}.{os.getpid()}")
-        part.write_text(bundle, encoding="utf-8")
-        part.replace(kept)
+        with store.replacing(kept) as part:
+            part.write_text(bundle, encoding="utf-8")
     except OSError:
         pass
     return bundle

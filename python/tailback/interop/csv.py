@@ -10,6 +10,7 @@ from typing import Any
 
 from tailback import store
 from tailback.errors import InputError
+from tailback.stored import StoredRun
 
 
 @dataclass(frozen=True)
@@ -28,15 +29,16 @@ class Csv:
         whole = (pl.col("time_ns") // 10**9).cast(pl.String)
         part = (pl.col("time_ns") % 10**9).cast(pl.String).str.zfill(9)
         time_s = pl.concat_str(whole, part, separator=".").alias("time_s")
-        series = pl.read_parquet(run / "series.parquet").select(
-            time_s, "flow", "link", "quantity", "value"
-        )
-        series.write_csv(out)
+        stored = StoredRun(run)
+        summary = stored.summary
+        series = stored.series().select(time_s, "flow", "link", "quantity", "value")
         beside = out.with_name(f"{out.stem}.summary{out.suffix}")
-        with beside.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(("kind", "name", "quantity", "value"))
-            writer.writerows(_rows(store.read_json(run / "summary.json")))
+        with store.replacing(out) as first, store.replacing(beside) as second:
+            series.write_csv(first)
+            with second.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.writer(file, lineterminator="\n")
+                writer.writerow(("kind", "name", "quantity", "value"))
+                writer.writerows(_rows(summary))
         return [out, beside]
 
 

@@ -20,10 +20,11 @@ from typing import Any
 
 import tailback
 from tailback import store
-from tailback.errors import InputError
+from tailback.errors import DamagedResults, InputError
 from tailback.interop.flent_file import SUFFIX, VERSION
 from tailback.metrics.groups import group_of
 from tailback.metrics.jain import jain
+from tailback.stored import StoredRun
 
 EPOCH = "1970-01-01T00:00:00.000000Z"
 
@@ -62,8 +63,18 @@ class Flent:
             raise InputError(
                 f"--out {out}: expected a name that ends in {SUFFIX}; Flent goes by it"
             )
-        text = json.dumps(_Export(run, out.name).data(), sort_keys=True, allow_nan=False)
-        with out.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+        try:
+            text = json.dumps(_Export(run, out.name).data(), sort_keys=True, allow_nan=False)
+        except InputError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # The canonical point is believed to be one: its hash was right.
+            raise DamagedResults(f"{run}: not a run that tailback wrote ({error!r})") from error
+        with (
+            store.replacing(out) as part,
+            part.open("wb") as file,
+            gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed,
+        ):
             packed.write(text.encode())
         return [out]
 
@@ -92,8 +103,9 @@ class _Export:
     def __init__(self, run: Path, name: str) -> None:
         self.run = run
         self.name = name
-        self.summary: dict[str, Any] = store.read_json(run / "summary.json")
-        self.manifest: dict[str, Any] = store.read_json(run / "manifest.json")
+        self.stored = StoredRun(run)
+        self.summary: dict[str, Any] = self.stored.summary
+        self.manifest: dict[str, Any] = self.stored.manifest
         self.point: dict[str, Any] = self.manifest["canonical"]
         self.interval: int = self.point["record"]["interval"]
         self.duration: int = self.point["duration"]
@@ -103,11 +115,8 @@ class _Export:
     @cached_property
     def rows(self) -> dict[tuple[str | None, str | None, str], Rows]:
         """Samples by flow, link and quantity."""
-        import polars as pl
-
         found: dict[tuple[str | None, str | None, str], Rows] = {}
-        frame = pl.read_parquet(self.run / "series.parquet")
-        for row in frame.iter_rows(named=True):
+        for row in self.stored.series().iter_rows(named=True):
             key = (row["flow"], row["link"], row["quantity"])
             found.setdefault(key, []).append((row["time_ns"], row["value"]))
         return found

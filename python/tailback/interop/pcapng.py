@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from tailback import store
 from tailback.errors import InputError, TailbackError
 from tailback.names import unknown
-
-#: Name of the capture in a run folder.
-FILE = "packets.pcapng"
+from tailback.stored import StoredRun
 
 INTERFACE, PACKET = 1, 6
+
+MAX_BLOCK = 1 << 20
+"""The largest block, bytes; a packet's has its headers only."""
+
 _IF_NAME = 2
 
 
@@ -27,16 +30,17 @@ class Pcapng:
 
     def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
         """Copies the capture, or the packets of some of its interfaces."""
-        capture = run / FILE
-        if not capture.is_file():
+        capture = StoredRun(run).packets()
+        if capture is None:
             raise InputError(
                 f"{run}: no packets were recorded; run the scenario with record.packets = true "
                 "(--set record.packets=true)"
             )
-        if interfaces:
-            _select(capture, out, interfaces)
-        else:
-            shutil.copyfile(capture, out)
+        with store.replacing(out) as part:
+            if interfaces:
+                _select(capture, part, interfaces)
+            else:
+                shutil.copyfile(capture, part)
         return [out]
 
 
@@ -63,8 +67,10 @@ def blocks(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         if len(head) < 8:
             raise TailbackError(f"{file.name}: the capture ends in the middle of a block")
         kind, length = struct.unpack("<II", head)
-        rest = file.read(max(length - 8, 0))
-        if length < 12 or len(rest) < length - 8:
+        if not 12 <= length <= MAX_BLOCK:
+            raise TailbackError(f"{file.name}: a block of {length} bytes; not a capture of a run")
+        rest = file.read(length - 8)
+        if len(rest) < length - 8:
             raise TailbackError(f"{file.name}: the capture ends in the middle of a block")
         yield kind, head + rest
 
@@ -75,6 +81,6 @@ def _name(block: bytes) -> str:
     while at + 4 <= len(block) - 4:
         code, length = struct.unpack_from("<HH", block, at)
         if code == _IF_NAME:
-            return block[at + 4 : at + 4 + length].decode()
+            return block[at + 4 : at + 4 + length].decode(errors="replace")
         at += 4 + (length + 3) // 4 * 4
     return ""

@@ -27,8 +27,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tailback import folders, foreign
 from tailback.errors import InputError, TailbackError
-from tailback.kernel import apt, config, kit, modules, own, process, root, source, tools
+from tailback.kernel import (
+    apt,
+    config,
+    contents,
+    kit,
+    manifest,
+    modules,
+    own,
+    process,
+    root,
+    source,
+    tools,
+)
 from tailback.kernel.kit import Kit
 from tailback.kernel.steps import Steps
 
@@ -74,7 +87,9 @@ def build(
         for name, path in named:
             steps.step(f"building module {name}")
             modules.build(folder, name, path, jobs=cores)
-        return kit.load(folder)
+        built = kit.load(folder)
+        built.verify()
+        return built
 
 
 def kernel_hash(identity: str, fragments: Sequence[config.Fragment]) -> str:
@@ -83,12 +98,13 @@ def kernel_hash(identity: str, fragments: Sequence[config.Fragment]) -> str:
 
 
 def kit_hash(identity: str, fragments: Sequence[config.Fragment], packages: dict[str, str]) -> str:
-    """What a kit is known by: its kernel and the packages of its root."""
+    """What goes into a kit: its kernel and the packages of its root."""
     return _digest(
         {
             "kernel": kernel_hash(identity, fragments),
             "packages": packages,
             "root": root.RECIPE,
+            "format": kit.FORMAT,
         }
     )
 
@@ -116,14 +132,14 @@ def _kit(
     folder = cache / "kits" / digest[:16]
     # For a kit that is built too: modules are compiled against these headers.
     source.prepare(tree, debian, env, steps)
-    if not (folder / kit.MANIFEST).exists():
+    if not _sound(folder):
         paths = debian.fetch(debs, steps)
         compiled = cache / "kernels" / kernel_hash(tree.identity, fragments)[:16]
-        if not (compiled / KERNEL).exists():
+        if not _compiled(compiled):
             _kernel(compiled, tree, fragments, env, jobs, steps)
         _prune(compiled / "build")
         steps.step("assembling the guest root")
-        shutil.rmtree(folder, ignore_errors=True)
+        folders.remove(folder, inside=cache)
         root.assemble(paths, folder / "root")
         for module in (compiled / "ko").iterdir():
             shutil.copy2(module, folder / "root/modules")
@@ -133,16 +149,44 @@ def _kit(
             (compiled / name).mkdir(exist_ok=True)
             (folder / name).symlink_to(os.path.relpath(compiled / name, folder))
         kernel = json.loads((compiled / KERNEL).read_text(encoding="utf-8"))
-        manifest = {
+        facts = {
             "format": kit.FORMAT,
-            "hash": digest,
+            "hash": "",
+            "recipe": digest,
             **kernel,
             "iproute2": packages["iproute2"],
             "packages": packages,
+            "files": contents.of(folder, kit.OF_KIT),
+            "programs": {},
         }
-        _write(folder / kit.MANIFEST, manifest)
+        facts["hash"] = kit.content_hash(facts)
+        manifest.write(folder / kit.MANIFEST, facts)
     _choose(cache, folder)
     return folder
+
+
+def _sound(folder: Path) -> bool:
+    """Whether a kit is there and its kernel and root are what was built."""
+    try:
+        facts = manifest.read(folder / kit.MANIFEST, manifest.KIT)
+    except InputError:
+        return False
+    whole = facts["format"] == kit.FORMAT and facts["hash"] == kit.content_hash(facts)
+    return bool(whole and facts["files"] == contents.of(folder, kit.OF_KIT))
+
+
+def _compiled(folder: Path) -> bool:
+    """Whether a kernel is there and it and its modules are what was built."""
+    try:
+        facts = foreign.read_json(folder / KERNEL)
+        expected = {f"ko/{m['file']}": m["sha256"] for m in facts["modules"].values()}
+        # Kernels from before it was noted: their kit notes it.
+        expected["linux"] = facts.get("sha256", contents.sha256(folder / "linux"))
+    except (InputError, KeyError, TypeError, AttributeError):
+        return False
+    return all(
+        digest and contents.sha256(folder / name) == digest for name, digest in expected.items()
+    )
 
 
 def _kernel(
@@ -160,11 +204,12 @@ def _kernel(
         final = configure(make, fragments, steps, lenient=tree.origin is not None)
     except InputError:
         # Nothing to go on with: other options make another kernel.
-        shutil.rmtree(folder)
+        folders.remove(folder, inside=folder.parent)
         raise
     _compile(make, folder.parent, steps)
     shutil.copy2(make.build / "linux", folder / "linux")
-    manifest = {
+    facts = {
+        "sha256": contents.sha256(folder / "linux"),
         "kernel": source.kernel_version(tree.folder),
         "package": tree.package,
         "source": tree.identity,
@@ -173,7 +218,7 @@ def _kernel(
         "compiler": config.values(final).get("CONFIG_CC_VERSION_TEXT", "").strip('"'),
         **_inventory(tree.folder, folder),
     }
-    _write(folder / KERNEL, manifest)
+    manifest.write(folder / KERNEL, facts)
 
 
 class Make:
@@ -303,13 +348,6 @@ def _inventory(tree: Path, folder: Path) -> dict[str, Any]:
         "cc": dict(sorted({**ccs, **inventory["cc"]}.items())),
         "modules": inventory["modules"],
     }
-
-
-def _write(path: Path, manifest: dict[str, Any]) -> None:
-    """A manifest, whole or not at all."""
-    draft = path.with_name(f"{path.name}.part")
-    draft.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-    draft.replace(path)
 
 
 def _prune(build: Path) -> None:

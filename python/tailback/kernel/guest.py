@@ -3,9 +3,8 @@
 The guest sees the kit's root (read-only), the folder of its job and the folder
 of its results: `hostfs=` makes every mount of the machine's files one below the
 workplace of the run, and the launcher keeps the kernel's process itself from
-opening anything else (launch.c says how). It has no network. Time in it is
-virtual, unless the run asks for the machine's clock, and its random numbers
-follow from the seed.
+everything else (confine.py). Time in it is virtual, unless the run asks for the
+machine's clock, and its random numbers follow from the seed.
 """
 
 from __future__ import annotations
@@ -14,18 +13,19 @@ import contextlib
 import os
 import re
 import resource
-import selectors
-import shutil
 import signal
+import stat
 import subprocess
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tailback.errors import Cancelled, GuestFailed
+from tailback.errors import Cancelled, GuestFailed, InputError
+from tailback.foreign import shown
+from tailback.kernel import confine
+from tailback.kernel.console import Console, has_ended, lines
 from tailback.kernel.kit import Kit
 
 Clock = Literal["virtual", "real"]
@@ -40,41 +40,23 @@ STALL_S = 120.0
 EPOCH_S = 1_700_000_000
 """Where a guest's clock starts, so that two runs of a seed see the same times."""
 
-TAIL = 40
-"""Lines of the console that an error shows."""
-
-LONGEST_LINE = 1 << 16
-"""Bytes of the console without a line break that are taken for a line."""
-
 END_S = 10.0
 """Wall time that a kernel has for ending after the last of its console."""
 
-SAYS = "tailback: "
-
-ALARM = re.compile(r"Kernel panic|Out of memory|invoked oom-killer|\bBUG:|\bOops\b")
-"""What a kernel in trouble says first; the lines before its end are a trace of the stack."""
-
 MEMORY = re.compile(r"memory|oom", re.IGNORECASE)
 
-DOUBTFUL = re.compile(r"\s*\[<[0-9a-f]+>\] \? ")
-"""Lines of such a trace that are whatever lay on the stack."""
+WRITTEN_BYTES = 16 << 30
+"""What a guest may write to this machine's disk."""
+
+WRITTEN_FILES = 1000
+"""Files that it may make."""
+
+LOOK_S = 1.0
+"""Wall time between two looks at what it has written."""
 
 HERE = "/proc/self/cwd"
 """The workplace as the kernel's process sees it: the same in every run, and without a
 character that the boot line would take for its own."""
-
-READABLE = (
-    "/lib",
-    "/lib64",
-    "/usr/lib",
-    "/etc/ld.so.cache",
-    "/proc/self",
-    "/proc/cpuinfo",
-    "/sys/devices/system/cpu",
-)
-WRITABLE = ("/dev/null", "/dev/shm", "/dev/ptmx", "/dev/pts")
-"""What the kernel's process needs of this machine: libraries, what it asks of the processor,
-memory, and a pseudo-terminal on which it tries signals."""
 
 
 @dataclass(frozen=True)
@@ -84,44 +66,15 @@ class Finished:
     wall_s: float
     cpu_s: float
     memory_bytes: int
-
-
-@dataclass
-class Console:
-    """What the guest has printed, as far as it matters."""
-
-    duration_ns: int
-    progress: Callable[[float], None]
-    last: deque[str]
-    error: str | None = None
-    alarm: str | None = None
-    done: bool = False
-    at_ns: int | None = None
-    moved_at: float = 0.0
-
-    def line(self, text: str) -> None:
-        """Takes a line."""
-        if not text.startswith(SAYS):
-            if text.strip() and not DOUBTFUL.match(text):
-                self.last.append(text)
-                if self.alarm is None and ALARM.search(text):
-                    self.alarm = text.strip()
-            return
-        word, _, rest = text.removeprefix(SAYS).partition(" ")
-        if word in ("start", "at"):
-            self.moved_at = time.monotonic()
-        if word == "at" and rest.isdecimal():
-            self.at_ns = int(rest)
-            self.progress(min(1.0, self.at_ns / max(1, self.duration_ns)))
-        elif word == "error":
-            self.error = rest.replace("\\n", "\n")
-        elif word == "done":
-            self.done = True
+    warnings: list[str]
+    """What its kernel complained of."""
+    walls: confine.Walls
+    """What kept it from the rest of this machine."""
 
 
 def run(
     kit: Kit,
-    agent: Path,
+    agent: Path | bytes,
     workplace: Path,
     *,
     job: str,
@@ -135,38 +88,52 @@ def run(
 ) -> Finished:
     """Runs a job in a workplace of its own; its results are then in `workplace / "results"`.
 
-    Raises `GuestFailed` with the last lines of the console, and `Cancelled`.
-    Nothing it has started is left behind.
+    `agent` is the program of the first process, or where it is. Raises `GuestFailed` with
+    the last lines of the console, `InputError` where nothing would keep the guest
+    from this machine's files, and `Cancelled`. Nothing it has started is left behind.
     """
     for name in ("job", "results"):
         (workplace / name).mkdir()
     (workplace / "root").symlink_to(kit.root.resolve())
     (workplace / "extra").symlink_to((kit.path / "modules").resolve())
     (workplace / "job/job.json").write_text(job, encoding="utf-8")
-    shutil.copy2(agent, workplace / "job/agent")
-    console = Console(duration_ns, progress, deque(maxlen=TAIL), moved_at=time.monotonic())
-    began = time.monotonic()
+    program = workplace / "job/agent"
+    program.write_bytes(agent if isinstance(agent, bytes) else agent.read_bytes())
+    program.chmod(0o755)
+    console = Console(duration_ns, progress)
+    began = looked = time.monotonic()
     with contextlib.ExitStack() as stack:
         words = command(kit, workplace, memory_mib, clock)
-        child = _start(words, workplace, environment(kit, seed, memory_mib))
+        child = _start(words, workplace, environment(kit, seed))
         stack.callback(_end, child)
-        for line in _lines(child):
+        for line, waited in lines(child):
+            console.waited(waited)
             if line is not None:
                 console.line(line)
             if cancelled():
                 raise Cancelled
-            if time.monotonic() - console.moved_at > stall_s:
+            if console.quiet_s > stall_s:
                 raise GuestFailed(_failure(_stalled(stall_s, console), console))
+            if time.monotonic() - looked > LOOK_S:
+                _check_written(workplace)
+                looked = time.monotonic()
         usage = _wait(child)
+    if console.walls is None:
+        raise GuestFailed(_failure(console.error or "the guest could not be started", console))
+    if console.walls.refused:
+        raise InputError(confine.REFUSED)
     if console.error is not None:
         raise GuestFailed(console.error)
-    if not console.done:
+    if not console.done or console.alarm is not None:
         what = _early_end(child.returncode, console, memory_mib)
         raise GuestFailed(_failure(what, console))
+    _check_written(workplace)
     return Finished(
         wall_s=time.monotonic() - began,
         cpu_s=usage.ru_utime + usage.ru_stime,
         memory_bytes=usage.ru_maxrss * 1024,
+        warnings=console.warnings,
+        walls=console.walls,
     )
 
 
@@ -191,33 +158,19 @@ def command(kit: Kit, workplace: Path, memory_mib: int, clock: Clock = "virtual"
         "quiet",
         "norandmaps",
     ]
-    # The guest must not outlive us, whatever ends us.
-    if kit.launcher.exists():
-        given = [kit.path.resolve(), kit.root.resolve(), kit.linux.resolve().parent]
-        given += [(kit.path / "modules").resolve()]
-        words = [word for path in (*READABLE, *given) for word in ("-r", str(path))]
-        words += [word for path in (*WRITABLE, workplace.resolve()) for word in ("-w", str(path))]
-        return [str(kit.launcher.resolve()), str(os.getpid()), *words, "--", *boot]
-    # A kit from before there was a launcher.
-    if setpriv := shutil.which("setpriv"):
-        return [setpriv, "--pdeathsig", "KILL", *boot]
-    return boot
+    return confine.command(kit, workplace, memory_mib, boot)
 
 
-def environment(kit: Kit, seed: int, memory_mib: int) -> dict[str, str]:
+def environment(kit: Kit, seed: int) -> dict[str, str]:
     """As little as possible: what the kernel's process sees of ours could change a run."""
-    words = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "TAILBACK_SEED": str(seed)}
-    if kit.seed_library.exists():
-        words["LD_PRELOAD"] = str(kit.seed_library.resolve())
-    # The guest's memory is a file, in /dev/shm unless there is no room.
-    shared = Path("/dev/shm")
-    try:
-        room = shutil.disk_usage(shared).free
-    except OSError:
-        room = 0
-    if room < memory_mib << 20:
-        words["TMPDIR"] = "."
-    return words
+    return {
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        "LC_ALL": "C",
+        "TAILBACK_SEED": str(seed),
+        "LD_PRELOAD": str(kit.library.resolve()),
+        # Not used: its memory is a file that the launcher has opened. But it looks there first.
+        "TMPDIR": "/",
+    }
 
 
 def _start(
@@ -234,40 +187,31 @@ def _start(
     )
 
 
-def _lines(child: subprocess.Popen[bytes]) -> Iterator[str | None]:
-    """Lines as they come, and None a few times a second."""
-    assert child.stdout is not None
-    rest = b""
-    with child.stdout as pipe, selectors.DefaultSelector() as selector:
-        selector.register(pipe, selectors.EVENT_READ)
-        while True:
-            if not selector.select(0.2):
-                if _ended(child):
-                    # Something it has started holds the console.
-                    break
-                yield None
+def _check_written(workplace: Path) -> None:
+    """Ends a guest that fills the disk, or leaves what is neither file nor folder."""
+    size = count = 0
+    for base, folders, files in os.walk(workplace):
+        # Beside these are the two links of ours.
+        for name in (*files, *(folders if base != str(workplace) else ())):
+            try:
+                status = os.lstat(os.path.join(base, name))
+            except FileNotFoundError:
                 continue
-            data = os.read(pipe.fileno(), 1 << 16)
-            if not data:
-                break
-            *whole, rest = (rest + data).split(b"\n")
-            if len(rest) > LONGEST_LINE:
-                whole, rest = [*whole, rest], b""
-            for line in whole:
-                yield line.decode(errors="replace").rstrip("\r")
-    if rest:
-        yield rest.decode(errors="replace")
-
-
-def _ended(child: subprocess.Popen[bytes]) -> bool:
-    """Whether the process has ended; it is not waited for, so that its number stays its own."""
-    return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+            count += 1
+            size += status.st_blocks * 512
+            if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+                raise GuestFailed(f"the guest left something that is no file: {shown(name)}")
+    if size > WRITTEN_BYTES or count > WRITTEN_FILES:
+        raise GuestFailed(
+            f"the guest wrote {size >> 20} MiB in {count} files; "
+            f"{WRITTEN_BYTES >> 20} MiB and {WRITTEN_FILES} files are the most"
+        )
 
 
 def _wait(child: subprocess.Popen[bytes]) -> resource.struct_rusage:
     """Waits for a guest that has closed its console; gives what it used."""
     late = time.monotonic() + END_S
-    while not _ended(child) and time.monotonic() < late:
+    while not has_ended(child) and time.monotonic() < late:
         time.sleep(0.001)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
@@ -302,5 +246,5 @@ def _early_end(status: int | None, console: Console, memory_mib: int) -> str:
 
 
 def _failure(what: str, console: Console) -> str:
-    shown = "\n".join(f"    {line}" for line in console.last)
-    return f"{what}; its console ends with\n{shown}" if shown else what
+    last = "\n".join(f"    {line}" for line in console.last)
+    return f"{what}; its console ends with\n{last}" if last else what

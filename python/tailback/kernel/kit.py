@@ -14,21 +14,53 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailback import names
+from tailback import foreign, names
 from tailback.errors import InputError
+from tailback.kernel import contents
+from tailback.kernel import manifest as manifests
 
 COMMAND = "tailback kernel build"
 MANIFEST = "kit.json"
-SEED_LIBRARY = "libseed.so"
+SHELF = "module.json"
+"""The manifest of a module that was built into the kit by name."""
+LIBRARY = "libguest.so"
 LAUNCHER = "launch"
+HERE = Path(__file__).parent
+PROGRAMS: dict[str, tuple[str, ...]] = {
+    LIBRARY: ("preload/memory.c", "preload/random.c"),
+    LAUNCHER: (
+        "launch/filter.c",
+        "launch/landlock.c",
+        "launch/main.c",
+        "launch/namespaces.c",
+        "launch/privileges.c",
+        "launch/root.c",
+        "launch/launch.h",
+    ),
+}
+"""Programs of this machine in a kit, by file, and their sources beside this one."""
 SCHEDULE = "tbsched"
 """The queue discipline that marks and drops by packet number."""
-FORMAT = 1
+FORMAT = 2
+OF_KIT = ("linux", "root")
+"""What of a kit is hashed whole, when it is put together."""
+HASHED = (
+    "recipe",
+    "files",
+    "kernel",
+    "config_hash",
+    "iproute2",
+    "packages",
+    "qdisc",
+    "cc",
+    "modules",
+)
+"""What of its manifest makes a kit another one; the rest tells where it came from."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +89,49 @@ class Kit:
     """kit.json; with modules chosen, their manifests under "chosen"."""
 
     @property
-    def seed_library(self) -> Path:
-        """Preloaded, it makes the guest's random numbers follow from a seed."""
-        return self.path / SEED_LIBRARY
+    def library(self) -> Path:
+        """Preloaded: random numbers that follow from a seed, memory that has no name."""
+        return self.path / LIBRARY
 
     @property
     def launcher(self) -> Path:
         """Starts the kernel so that it reaches nothing of this machine but what it is given."""
         return self.path / LAUNCHER
+
+    def verify(self, modules: Iterable[str] = ()) -> None:
+        """Refuses a kit that is not what was built, and such modules of the user's.
+
+        `modules` are folders of `extras`, those that are to be used. Cheap but for the
+        first time: a file that has not changed since is not read again.
+        """
+        said = contents.differences(self.manifest["files"], contents.of(self.path, OF_KIT))
+        if content_hash(self.manifest) != self.manifest["hash"]:
+            said.append(f"{MANIFEST} differs")
+        for name, texts in PROGRAMS.items():
+            entry = self.manifest["programs"].get(name)
+            built = contents.sha256(self.path / name)
+            if entry is None or not built:
+                said.append(f"{name} is missing")
+            elif entry["sha256"] != built:
+                said.append(f"{name} differs")
+            elif entry["source"] != source_hash(texts):
+                said.append(f"{name} is that of another version of tailback")
+        if said:
+            raise InputError(
+                f"the kernel kit in {self.path} is not what was built: {contents.listed(said)}; "
+                f"run: {COMMAND}"
+            )
+        for folder in sorted(set(modules)):
+            self._verify_shelf(self.path / "modules" / folder)
+
+    def _verify_shelf(self, shelf: Path) -> None:
+        manifest = manifests.read(shelf / SHELF, manifests.MODULE)
+        if said := shelf_differences(shelf, manifest):
+            again = f"--module {manifest['name']}={manifest['from']}"
+            raise InputError(
+                f"module {manifest['name']} in {shelf} is not what was built: "
+                f"{contents.listed(said)}; run: {COMMAND} {again}"
+            )
 
     def with_modules(self, chosen: Iterable[str]) -> Kit:
         """This kit with modules of the user's in the place of its own of the same kind.
@@ -76,7 +143,7 @@ class Kit:
         taken: dict[str, str] = {}
         for name in dict.fromkeys(chosen):
             folder = self._shelf(name)
-            manifest = json.loads((folder / "module.json").read_text(encoding="utf-8"))
+            manifest = manifests.read(folder / SHELF, manifests.MODULE)
             for kind in [*manifest["qdisc"], *manifest["cc"], *manifest["modules"]]:
                 if taken.setdefault(kind, name) != name:
                     raise InputError(f"modules {taken[kind]} and {name} both bring {kind}")
@@ -114,10 +181,10 @@ class Kit:
     def extras(self) -> list[dict[str, Any]]:
         """Manifests of the modules built into this kit by --module, all versions."""
         found = []
-        for path in sorted((self.path / "modules").glob("*/module.json")):
+        for path in sorted((self.path / "modules").glob(f"*/{SHELF}")):
             if path.parent.is_symlink():
                 continue
-            manifest = json.loads(path.read_text(encoding="utf-8"))
+            manifest = manifests.read(path, manifests.MODULE)
             link = self.path / "modules" / manifest["name"]
             manifest["path"] = str(path.parent)
             manifest["current"] = link.is_symlink() and link.resolve() == path.parent.resolve()
@@ -126,7 +193,7 @@ class Kit:
 
     def _shelf(self, name: str) -> Path:
         folder = self.path / "modules" / name
-        if "/" not in name and (folder / "module.json").exists():
+        if "/" not in name and (folder / SHELF).exists():
             return folder.resolve()
         have = sorted({str(extra["name"]) for extra in self.extras()})
         hint = names.unknown("module", name, have) if have else f'module "{name}" does not exist'
@@ -167,7 +234,9 @@ def current() -> Kit:
     folder = cache() / "current"
     if not (folder / MANIFEST).exists():
         raise InputError(f"the kernel kit is not built; run: {COMMAND}")
-    return load(folder.resolve())
+    kit = load(folder.resolve())
+    kit.verify()
+    return kit
 
 
 def named(name: str) -> Kit:
@@ -180,6 +249,7 @@ def named(name: str) -> Kit:
     kits = [load(folder) for folder in folders]
     for one in kits:
         if name and (one.identity.startswith(name) or one.version == name):
+            one.verify()
             return one
     have = sorted({one.version for one in kits})
     raise InputError(f"{names.unknown('kernel kit', name, have)}; to build one: {COMMAND}")
@@ -191,11 +261,13 @@ def with_modules(chosen: Sequence[str]) -> Kit:
 
 
 def load(folder: Path) -> Kit:
-    """The kit in a folder."""
-    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    """The kit in a folder, of whatever content: `verify` compares that."""
+    found = foreign.read_json(folder / MANIFEST, limit=manifests.MAX_BYTES)
     linux, root = folder / "linux", folder / "root"
-    if manifest.get("format") != FORMAT or not linux.exists() or not root.is_dir():
+    known = isinstance(found, dict) and found.get("format") == FORMAT
+    if not known or not linux.exists() or not root.is_dir():
         raise InputError(f"the kernel kit in {folder} cannot be used; run: {COMMAND}")
+    manifest = manifests.read(folder / MANIFEST, manifests.KIT)
     return Kit(
         path=folder,
         version=manifest["kernel"],
@@ -214,3 +286,22 @@ def load(folder: Path) -> Kit:
 
 def _stems(files: dict[str, str | None]) -> dict[str, str | None]:
     return {kind: file.removesuffix(".ko") if file else None for kind, file in files.items()}
+
+
+def content_hash(manifest: Mapping[str, Any]) -> str:
+    """What a kit is known by: what went into it, and every byte that came out."""
+    parts = {name: manifest[name] for name in HASHED if name in manifest}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def source_hash(texts: Iterable[str]) -> str:
+    """Hash of sources beside this file."""
+    together = "\n".join(f"{name} {contents.sha256(HERE / name)}" for name in texts)
+    return hashlib.sha256(together.encode()).hexdigest()
+
+
+def shelf_differences(shelf: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """What in the folder of a module is not what was built."""
+    entries = manifest["modules"].values()
+    expected = {entry["file"]: entry["sha256"] for entry in entries}
+    return contents.differences(expected, contents.of(shelf, expected))

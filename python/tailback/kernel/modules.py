@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
-import shutil
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tailback import folders
 from tailback.errors import InputError, TailbackError
+from tailback.kernel import kit as kits
+from tailback.kernel import manifest as manifests
 from tailback.kernel import process, source
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -134,7 +135,7 @@ def build(kit: Path, name: str, folder: Path, *, jobs: int) -> dict[str, Any]:
     Nothing is written into the folder. A version that is built already is
     taken as it is; other versions of the same name stay.
     """
-    tree = json.loads((kit / "kit.json").read_text(encoding="utf-8"))["source_tree"]
+    tree = manifests.read(kit / kits.MANIFEST, manifests.KIT)["source_tree"]
     if not Path(tree).exists():
         raise InputError(f"the kit's kernel source is gone ({tree}); run: tailback kernel build")
     written = makefile(folder)
@@ -147,22 +148,31 @@ def build(kit: Path, name: str, folder: Path, *, jobs: int) -> dict[str, Any]:
     digest = total.hexdigest()
     shelf = kit / "modules"
     done = shelf / f"{name}-{digest[:12]}"
-    if not (done / "module.json").exists():
+    if not _sound(done):
         work = shelf / f".{done.name}.part"
-        shutil.rmtree(work, ignore_errors=True)
+        folders.remove(done, inside=shelf)
+        folders.remove(work, inside=shelf)
         try:
             manifest = _compile(kit, name, folder, files, work / "build", jobs)
             manifest = {"name": name, "hash": digest, "from": str(folder), **manifest}
             for module in sorted((work / "build").rglob("*.ko")):
                 module.rename(work / module.name)
-            shutil.rmtree(work / "build")
-            (work / "module.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+            folders.remove(work / "build", inside=work)
+            manifests.write(work / kits.SHELF, manifest)
             work.rename(done)
         finally:
-            shutil.rmtree(work, ignore_errors=True)
+            folders.remove(work, inside=shelf)
     _name(shelf / name, done.name)
-    loaded: dict[str, Any] = json.loads((done / "module.json").read_text(encoding="utf-8"))
-    return loaded
+    return manifests.read(done / kits.SHELF, manifests.MODULE)
+
+
+def _sound(shelf: Path) -> bool:
+    """Whether a module is there and is what was built."""
+    try:
+        manifest = manifests.read(shelf / kits.SHELF, manifests.MODULE)
+    except InputError:
+        return False
+    return not kits.shelf_differences(shelf, manifest)
 
 
 def _name(link: Path, target: str) -> None:

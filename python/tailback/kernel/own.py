@@ -1,7 +1,7 @@
 """What a kit has of tailback's own.
 
-Seeded random numbers, the program that starts it, the schedule of marks and losses, and Reno and
-CUBIC with a factor of their own for marks (ABE), which Linux has not.
+The program that starts it and the library that is preloaded to it, the schedule of marks and
+losses, and Reno and CUBIC with a factor of their own for marks (ABE), which Linux has not.
 """
 
 from __future__ import annotations
@@ -9,28 +9,33 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tailback.kernel import kit, modules, process
+from tailback.kernel import contents, kit, manifest, modules, process
 from tailback.kernel.steps import Steps
 
-HERE = Path(__file__).parent
-PROGRAMS = {
-    kit.SEED_LIBRARY: ("seed.c", ["-shared", "-fPIC"]),
-    kit.LAUNCHER: ("launch.c", []),
-}
-"""What is compiled for this machine: file, its source beside this file, flags."""
+FLAGS = {kit.LIBRARY: ("-shared", "-fPIC"), kit.LAUNCHER: ()}
+"""What gcc is told for a program besides."""
 MODULES = (kit.SCHEDULE, "tcp_cubic_abe", "tcp_reno_abe")
 """Folders beside this file with modules, by name."""
 
 
 def add(folder: Path, *, jobs: int, steps: Steps) -> None:
-    """Adds what is missing or older than its source."""
-    for name, (file, flags) in PROGRAMS.items():
-        target, text = folder / name, HERE / file
-        if not target.exists() or target.stat().st_mtime < text.stat().st_mtime:
-            steps.step(f"compiling {file}")
-            part = target.with_name(f".{name}.{os.getpid()}")
-            process.run(["gcc", "-O2", "-Wall", "-Wextra", *flags, "-o", part, text])
-            part.replace(target)
+    """Adds what is missing, is not what was built, or has other sources."""
+    path = folder / kit.MANIFEST
+    facts = manifest.read(path, manifest.KIT)
+    before = dict(facts["programs"])
+    for name, texts in kit.PROGRAMS.items():
+        source, target = kit.source_hash(texts), folder / name
+        known = {"source": source, "sha256": contents.sha256(target)}
+        if before.get(name) == known:
+            continue
+        steps.step(f"compiling {name}")
+        part = target.with_name(f".{name}.{os.getpid()}")
+        units = [kit.HERE / text for text in texts if text.endswith(".c")]
+        process.run(["gcc", "-O2", "-Wall", "-Wextra", *FLAGS[name], "-o", part, *units])
+        part.replace(target)
+        facts["programs"][name] = {"source": source, "sha256": contents.sha256(target)}
+    if facts["programs"] != before:
+        manifest.write(path, facts)
     for name in MODULES:
         steps.step(f"building module {name}")
-        modules.build(folder, name, HERE / name, jobs=jobs)
+        modules.build(folder, name, kit.HERE / name, jobs=jobs)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from tailback import folders
 from tailback.errors import TailbackError
 from tailback.kernel import apt, process
 from tailback.kernel.apt import Apt, Deb
@@ -57,14 +57,14 @@ def packages(source: Apt) -> list[Deb]:
 
 def assemble(debs: Sequence[Path], into: Path) -> None:
     """Unpacks the packages into a new folder and checks that the programs find their libraries."""
-    shutil.rmtree(into, ignore_errors=True)
+    folders.remove(into, inside=into.parent)
     for name in TO_USR:
         (into / "usr" / name).mkdir(parents=True)
         (into / name).symlink_to(f"usr/{name}")
     for deb in debs:
         apt.unpack(deb, into)
     for name in SUPERFLUOUS:
-        shutil.rmtree(into / name, ignore_errors=True)
+        folders.remove(into / name, inside=into)
     for name in EMPTY:
         (into / name).mkdir(exist_ok=True)
         # World-writable folders and sticky bits of a package are of no use here.

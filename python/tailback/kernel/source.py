@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tailback import folders
 from tailback.errors import InputError, TailbackError
 from tailback.kernel import process
 from tailback.kernel.apt import Apt, Deb, newest
@@ -117,7 +118,7 @@ def prepare(source: Source, apt: Apt | None, env: dict[str, str], steps: Steps) 
     if source.folder.exists():
         return
     begun = source.folder.with_name(source.folder.name + ".part")
-    shutil.rmtree(begun, ignore_errors=True)
+    folders.remove(begun, inside=begun.parent)
     begun.mkdir(parents=True)
     origin = source.origin
     if origin is not None and origin.is_dir():
@@ -158,9 +159,9 @@ def tree_files(tree: Path) -> Iterator[str]:
 
 def left_out(relative: str) -> bool:
     """Whether a file is of a part that this kernel never compiles."""
-    for endings, folders in NEVER_FOR_UML.items():
+    for endings, places in NEVER_FOR_UML.items():
         if relative.endswith(endings):
-            return any(relative.startswith(folder + "/") for folder in folders)
+            return any(relative.startswith(place + "/") for place in places)
     return False
 
 

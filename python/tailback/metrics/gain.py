@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import os
 from pathlib import Path
 from typing import Any
 
 from tailback.metrics.base import recorded
+from tailback.stored import StoredRun
 
 METRICS = (
     recorded(
@@ -23,10 +24,9 @@ def add(summary: dict[str, Any], baseline: Path) -> None:
 
     A run that is not there, or a flow that sent nothing there, has no gain over it.
     """
-    try:
-        other = json.loads((baseline / "summary.json").read_bytes())
-    except FileNotFoundError:
+    if not os.path.lexists(baseline):
         return
+    other = StoredRun(baseline).summary
     standard = {flow["name"]: flow["throughput_mbit"] for flow in other["flows"]}
     for flow in summary["flows"]:
         own, over = flow["throughput_mbit"], standard.get(flow["name"])

@@ -17,6 +17,7 @@ from typing import Any
 import typst
 import vl_convert
 
+from tailback import folders
 from tailback.figures import export
 from tailback.report.model import Figure, Mark, Report, Table, Text
 from tailback.report.text import paragraphs, pieces, show
@@ -56,8 +57,7 @@ def _compile(
     if svgs is None:
         svgs = {f.id: export.svg(export.spec(f.chart)) for f in report.figures()}
     template = (files("tailback.report") / "templates" / "report.typ").read_bytes()
-    with tempfile.TemporaryDirectory(prefix="tailback-pdf-") as folder:
-        root = Path(folder)
+    with folders.scratch(Path(tempfile.gettempdir())) as root:
         (root / "report.typ").write_bytes(template)
         (root / "report.json").write_text(json.dumps(_data(report, svgs)), encoding="utf-8")
         for name, svg in svgs.items():

@@ -40,6 +40,7 @@ def write_folder(folder: Path) -> Path:
     Returns the path of index.html, in `reports/<sweep>` of the results.
     """
     results = open_results(folder)
+    results.require_whole()
     return write(of(results), results.root / "reports" / results.id)
 
 

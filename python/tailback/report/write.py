@@ -7,8 +7,6 @@ import csv
 import io
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +16,7 @@ from typing import Any
 
 import jinja2
 
+from tailback import folders, marker, store
 from tailback.figures import export
 from tailback.report.model import Cell, Figure, Mark, Report, Section, Table, Text
 from tailback.report.text import inline_html, paragraphs, show
@@ -39,16 +38,20 @@ def write(report: Report, folder: Path, *, pdf: bool | None = None) -> Path:
     """Writes the report into `folder`, which then holds this report and nothing of an older one.
 
     The files are made beside it and moved in place at the end, so that nobody reads half a report.
-    `pdf`: whether there is a report.pdf (default: within `also_pdf`). Returns the path of
-    index.html.
+    They are not synced: what a power failure takes is made again from the runs. `pdf`: whether
+    there is a report.pdf (default: within `also_pdf`). Returns the path of index.html.
+
+    Raises `InputError` where something else than an older report is in the place.
     """
     folder = Path(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Before the work, and once more when it is replaced.
+    marker.require_own(folder)
     specs = {figure.id: export.spec(figure.chart) for figure in report.figures()}
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with store.naming(folder), folders.scratch(folder.parent) as scratch:
+        temporary = scratch / "new"
         figures = temporary / "figures"
-        figures.mkdir()
+        figures.mkdir(parents=True)
         svgs = {name: export.svg(made) for name, made in specs.items()}
         for name, made in specs.items():
             (figures / f"{name}.svg").write_text(svgs[name], encoding="utf-8")
@@ -57,33 +60,31 @@ def write(report: Report, folder: Path, *, pdf: bool | None = None) -> Path:
         (temporary / "report.md").write_text(to_markdown(report), encoding="utf-8")
         for name, text in {"cells.csv": to_csv(report.cells), **report.files}.items():
             file = temporary / name
-            file.parent.mkdir(exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
         if _PDF.get() if pdf is None else pdf:
             from tailback.report.pdf import to_pdf
 
             (temporary / "report.pdf").write_bytes(to_pdf(report, svgs))
-        temporary.chmod(0o755)
-        _replace(temporary, folder)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+        marker.write(temporary, folder.name)
+        _replace(temporary, folder, scratch / "old")
     return folder / "index.html"
 
 
-def _replace(new: Path, folder: Path) -> None:
-    """Moves `new` to `folder`.
+def _replace(new: Path, folder: Path, old: Path) -> None:
+    """Moves `new` to `folder`, and what is there to `old`.
 
     A folder cannot be replaced in one step, so the old one is first moved aside: a reader finds
     the old report, for a moment none, then the new one.
     """
-    if folder.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
-        os.replace(folder, old / "report")
-        os.replace(new, folder)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        os.replace(new, folder)
+    if marker.require_own(folder):
+        os.rename(folder, old)
+    try:
+        os.rename(new, folder)
+    except OSError:
+        if old.exists():
+            os.rename(old, folder)
+        raise
 
 
 @cache

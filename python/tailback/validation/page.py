@@ -21,6 +21,7 @@ from tailback.figures.theme import INK, Chart
 from tailback.figures.time_series import thin, time_series
 from tailback.report.model import Column, Facts, Figure, Mark, Report, Section, Table, Text, Value
 from tailback.report.write import to_markdown, write
+from tailback.stored import StoredRun
 from tailback.validation import Validation
 from tailback.validation.cells import Cell, Measure
 from tailback.validation.grid import QUEUES, QUICK_SEEDS, SEEDS
@@ -348,7 +349,7 @@ def _traces(made: Validation, facts: Facts) -> Iterator[Figure]:
 
 def _trace(made: Validation, cell: Cell) -> tuple[Chart, str]:
     series = {
-        engine: pl.read_parquet(store.run_path(made.ran.root, ids[0]) / "series.parquet")
+        engine: StoredRun(store.run_path(made.ran.root, ids[0])).series()
         for engine, ids in cell.runs.items()
     }
     names = {

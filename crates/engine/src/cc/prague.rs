@@ -487,9 +487,11 @@ impl CongestionControl for Prague {
     fn gauges(&self, conn: &Conn, out: &mut Vec<f64>) {
         let alpha = self.upscaled_alpha >> self.shift_g;
         out.push(alpha as f64 / (1_u64 << self.bits) as f64);
-        // The carry may ask for more than there is; the window stops at its floor.
+        // The carry may ask for more than there is: the window stops at its floor. As Reno there
+        // is none.
         let floor = if self.fraction { 1 } else { MIN_CWND };
-        let window = f64::from(conn.cwnd) + self.carry as f64 / ONE as f64;
+        let carry = if self.reno { 0 } else { self.carry };
+        let window = f64::from(conn.cwnd) + carry as f64 / ONE as f64;
         out.push(window.max(f64::from(floor)));
     }
 

@@ -56,6 +56,9 @@ pub fn run() -> Result<(), String> {
     let whole = format!("{RESULTS}/{}", result::FILE);
     fs::write(&part, bytes).map_err(|e| format!("{part}: {e}"))?;
     fs::rename(&part, &whole).map_err(|e| format!("{whole}: {e}"))?;
+    // What the kernel has against itself, also where its words were lost.
+    let tainted = fs::read_to_string("/proc/sys/kernel/tainted").unwrap_or_default();
+    println!("tailback: tainted {}", tainted.trim());
     println!("tailback: done");
     Ok(())
 }

@@ -50,7 +50,10 @@ pub fn file_systems() -> Result<(), String> {
     for (source, target, kind, options) in mounts {
         sys::mount(source, target, kind, options).map_err(|e| format!("mount {target}: {e}"))?;
     }
-    fs::create_dir_all("/run/netns").map_err(|e| format!("/run/netns: {e}"))
+    fs::create_dir_all("/run/netns").map_err(|e| format!("/run/netns: {e}"))?;
+    // Its warnings too: the host makes them warnings of the run. Not by the boot line, of which
+    // the random numbers are a function.
+    fs::write("/proc/sys/kernel/printk", "5").map_err(|e| format!("kernel.printk: {e}"))
 }
 
 /// Everything else, up to the first packet.

@@ -6,7 +6,10 @@ use crate::traces;
 
 pub(super) fn read(bytes: &[u8]) {
     let loader = |name: &str| traces::text(name);
-    let request = Request::new(bytes, "fuzz.toml", &loader);
+    let request = Request {
+        memory: Some(256 << 20),
+        ..Request::new(bytes, "fuzz.toml", &loader)
+    };
     match load_request(&request) {
         Ok(scenario) => assert!(!scenario.points.is_empty(), "a scenario without a run"),
         Err(diagnostics) => {

@@ -1,0 +1,121 @@
+//! Stored runs, sealed files and scratch folders as Python sees them.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use tailback_record::scratch;
+use tailback_record::stored::{self, Fault};
+
+use crate::DamagedResults;
+use crate::run::os_error;
+
+fn raised(fault: Fault) -> PyErr {
+    match fault {
+        Fault::Absent(what) | Fault::Damaged(what) => DamagedResults::new_err((what,)),
+        Fault::Io(error) => os_error(error),
+    }
+}
+
+/// The folder of a run: of what it holds only what was written is given. Raises
+/// `DamagedResults` for anything else, `OSError` where it cannot be read.
+#[pyclass(frozen, module = "tailback._native")]
+pub struct RunFolder {
+    inner: stored::RunFolder,
+}
+
+#[pymethods]
+impl RunFolder {
+    /// Reads the manifest and checks it.
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<RunFolder> {
+        py.detach(|| stored::RunFolder::open(&path))
+            .map(|inner| RunFolder { inner })
+            .map_err(raised)
+    }
+
+    /// The manifest as JSON.
+    #[getter]
+    fn manifest(&self) -> &str {
+        self.inner.manifest()
+    }
+
+    /// Wall and CPU time as JSON.
+    #[getter]
+    fn timing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.inner.timing()).map_err(raised)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Whether the run has a file of this name.
+    fn has(&self, name: &str) -> bool {
+        self.inner.has(name)
+    }
+
+    /// The bytes of a file; of a table only such as can be read in bounded memory.
+    fn read<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.inner.read(name)).map_err(raised)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Checks a file that is too large to be held.
+    fn check(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        py.detach(|| self.inner.check_file(name)).map_err(raised)
+    }
+}
+
+/// Checks every file of a run folder; raises as `RunFolder`.
+#[pyfunction]
+pub fn check_run(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    py.detach(|| stored::check(&path)).map_err(raised)
+}
+
+/// Whether a name is that of a run, a sweep or a comparison: 20 digits of a hash.
+#[pyfunction]
+pub fn is_id(name: &str) -> bool {
+    stored::is_id(name)
+}
+
+/// The text of a JSON object with its own SHA-256 as last entry.
+#[pyfunction]
+pub fn seal<'py>(py: Python<'py>, text: &str) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &tailback_record::seal::seal(text))
+}
+
+/// Whether a sealed file is as it was written.
+#[pyfunction]
+pub fn is_whole(sealed: &[u8]) -> bool {
+    tailback_record::seal::is_whole(sealed)
+}
+
+/// A folder in `parent` that only this process uses; when it is opened, those of
+/// dead processes go.
+#[pyclass(frozen, module = "tailback._native")]
+pub struct Scratch {
+    inner: Mutex<Option<scratch::Scratch>>,
+    path: PathBuf,
+}
+
+#[pymethods]
+impl Scratch {
+    #[new]
+    fn new(parent: PathBuf) -> PyResult<Scratch> {
+        let inner = scratch::Scratch::open(&parent).map_err(os_error)?;
+        Ok(Scratch {
+            path: inner.path().to_owned(),
+            inner: Mutex::new(Some(inner)),
+        })
+    }
+
+    /// Where it is.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    /// Removes it and what is in it.
+    fn close(&self) {
+        self.inner.lock().map(|mut inner| inner.take()).ok();
+    }
+}

@@ -1,0 +1,173 @@
+//! Folders that only one process uses, beside what it is about to write.
+//!
+//! A scratch folder has a lock file beside it that its process holds: where the
+//! lock can be had, the process is dead, whatever killed it, and the next one
+//! that opens a scratch folder in the same place removes what it left.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const PREFIX: &str = ".tailback-";
+const LOCK_SUFFIX: &str = ".lock";
+
+/// A folder of this process's own; it goes when this is dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    folder: PathBuf,
+    lock_path: PathBuf,
+    /// Held as long as this process writes.
+    _lock: File,
+}
+
+impl Scratch {
+    /// Makes a scratch folder in `parent`, which is there, and removes those of
+    /// dead processes.
+    pub fn open(parent: &Path) -> io::Result<Scratch> {
+        remove_leftovers(parent);
+        // A name is not reused while its lock file exists, in this process or
+        // another one of the same number on another host.
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+            let name = format!("{PREFIX}{}-{serial}", std::process::id());
+            let lock_path = parent.join(format!("{name}{LOCK_SUFFIX}"));
+            let lock = match File::create_new(&lock_path) {
+                Ok(file) => file,
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(e) => return Err(at(&lock_path, e)),
+            };
+            match lock.try_lock() {
+                // Between its creation and the lock another process may have
+                // taken the file for a leftover and removed it.
+                Ok(()) if lock_path.exists() => {}
+                Ok(()) | Err(TryLockError::WouldBlock) => continue,
+                Err(TryLockError::Error(e)) => {
+                    let _ = fs::remove_file(&lock_path);
+                    return Err(at(&lock_path, e));
+                }
+            }
+            let folder = parent.join(&name);
+            if let Err(e) = fs::create_dir(&folder) {
+                let _ = fs::remove_file(&lock_path);
+                return Err(at(&folder, e));
+            }
+            return Ok(Scratch {
+                folder,
+                lock_path,
+                _lock: lock,
+            });
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Removes a folder in it.
+    pub fn discard(&self, name: &str) {
+        remove(&self.folder.join(name));
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        remove_with_lock(&self.folder, &self.lock_path);
+    }
+}
+
+/// Removes the scratch folders of dead processes: those whose lock can be had.
+/// Failures are left for the next process: they harm nobody.
+fn remove_leftovers(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(scratch) = name.to_str().and_then(|n| n.strip_suffix(LOCK_SUFFIX)) else {
+            continue;
+        };
+        // A lock is an empty file; opening anything else (a pipe, say) may not return.
+        if !is_name(scratch) || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            continue;
+        }
+        let lock_path = entry.path();
+        if let Ok(file) = File::open(&lock_path)
+            && file.try_lock().is_ok()
+        {
+            remove_with_lock(&parent.join(scratch), &lock_path);
+        }
+    }
+}
+
+/// The lock stays as long as the folder: who finds it tries again.
+fn remove_with_lock(folder: &Path, lock_path: &Path) {
+    remove(folder);
+    if fs::symlink_metadata(folder).is_err() {
+        let _ = fs::remove_file(lock_path);
+    }
+}
+
+/// Whether a scratch folder may be called so: prefix, process, serial.
+fn is_name(name: &str) -> bool {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    name.strip_prefix(PREFIX)
+        .and_then(|rest| rest.split_once('-'))
+        .is_some_and(|(process, serial)| number(process) && number(serial))
+}
+
+/// Removes a folder and what is in it, as far as that can be done: the only place
+/// in Rust that does. All callers stand in this file and name a folder of
+/// scratch; links are removed, not what they lead to.
+fn remove(folder: &Path) {
+    let _ = fs::remove_dir_all(folder);
+}
+
+/// Adds the path to an error of the file system.
+pub fn at(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leftovers_of_the_dead_go_and_those_of_the_living_stay() {
+        let root = tempfile::tempdir().expect("a folder");
+        let living = Scratch::open(root.path()).expect("a folder");
+        // What SIGKILL leaves: a lock file that nobody holds, and its folder.
+        let dead = root.path().join(".tailback-1-0");
+        fs::create_dir_all(dead.join("half")).expect("a folder");
+        fs::write(root.path().join(".tailback-1-0.lock"), "").expect("a file");
+        // What is only called similarly is somebody else's.
+        for name in [".tailback-1", ".tailback-x-0", "tailback-1-0"] {
+            fs::create_dir(root.path().join(name)).expect("a folder");
+            fs::write(root.path().join(format!("{name}.lock")), "").expect("a file");
+        }
+
+        let other = Scratch::open(root.path()).expect("a folder");
+        assert!(!dead.exists());
+        assert!(living.path().exists() && other.path().exists());
+        drop((living, other));
+        assert_eq!(fs::read_dir(root.path()).expect("a folder").count(), 6);
+    }
+
+    #[test]
+    fn a_link_goes_and_what_it_leads_to_stays() {
+        let root = tempfile::tempdir().expect("a folder");
+        let victim = root.path().join("victim");
+        fs::create_dir_all(victim.join("kept")).expect("a folder");
+        let place = root.path().join("place");
+        fs::create_dir(&place).expect("a folder");
+        std::os::unix::fs::symlink(&victim, place.join(".tailback-1-0")).expect("a link");
+        fs::write(place.join(".tailback-1-0.lock"), "").expect("a file");
+        let dead = place.join(".tailback-2-0");
+        fs::create_dir(&dead).expect("a folder");
+        std::os::unix::fs::symlink(&victim, dead.join("link")).expect("a link");
+        fs::write(place.join(".tailback-2-0.lock"), "").expect("a file");
+
+        drop(Scratch::open(&place).expect("a folder"));
+        assert!(victim.join("kept").exists());
+        assert_eq!(fs::read_dir(&place).expect("a folder").count(), 0);
+    }
+}

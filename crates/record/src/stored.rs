@@ -1,0 +1,256 @@
+//! A run folder as it is read: every file is what was written, or it is not used.
+//!
+//! The folder may come from anybody. Its files are regular files and no links,
+//! of the sizes and hashes that the manifest has; the manifest is sealed, of this
+//! format and of the run that the folder is named after; the tables have the
+//! columns and rows that a run has ([`crate::table::check`]).
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::folder::FORMAT;
+use crate::scratch::at;
+use crate::seal::{Mark, is_whole};
+use crate::table;
+
+/// Identity of the run and marks of its files.
+pub const MANIFEST: &str = "manifest.json";
+/// The summary.
+pub const SUMMARY: &str = "summary.json";
+/// Samples and events.
+pub const SERIES: &str = "series.parquet";
+/// Buckets of the histograms.
+pub const HISTOGRAMS: &str = "histograms.parquet";
+/// Headers of packets.
+pub const PACKETS: &str = "packets.pcapng";
+/// Wall and CPU time.
+pub const TIMING: &str = "timing.json";
+
+/// The largest JSON file that is read, bytes.
+const MAX_JSON: u64 = 64 << 20;
+/// The largest table that is read, bytes: twice what one of the most rows has.
+const MAX_TABLE: u64 = 1 << 30;
+
+/// Why a folder or file is not used.
+#[derive(Debug)]
+pub enum Fault {
+    /// There is no such folder.
+    Absent(String),
+    /// It is not what was written; a sentence with the path.
+    Damaged(String),
+    /// It cannot be read.
+    Io(io::Error),
+}
+
+type Result<T> = std::result::Result<T, Fault>;
+
+fn damaged<T>(path: &Path, what: &str) -> Result<T> {
+    Err(Fault::Damaged(format!("{}: {what}", path.display())))
+}
+
+/// Whether a name is that of a run, a sweep or a comparison: 20 digits of a hash.
+pub fn is_id(name: &str) -> bool {
+    name.len() == 20
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+/// A run folder whose manifest is what was written.
+pub struct RunFolder {
+    path: PathBuf,
+    manifest: String,
+    files: BTreeMap<String, (Mark, Option<u64>)>,
+}
+
+/// Checks every file of a run folder.
+pub fn check(path: &Path) -> Result<()> {
+    let run = RunFolder::open(path)?;
+    run.timing()?;
+    run.files
+        .iter()
+        .try_for_each(|(name, (_, rows))| match rows {
+            Some(_) => run.read(name).map(drop),
+            None => run.check_file(name),
+        })
+}
+
+impl RunFolder {
+    /// Opens a run folder: its manifest is read and checked, its other files when they are used.
+    pub fn open(path: &Path) -> Result<RunFolder> {
+        match fs::symlink_metadata(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return Err(Fault::Absent(format!("{}: no such run", path.display())));
+            }
+            Err(e) => return Err(Fault::Io(at(path, e))),
+            Ok(found) if !found.is_dir() => {
+                return damaged(path, "not a folder (a link is not followed)");
+            }
+            Ok(_) => {}
+        }
+        let file = path.join(MANIFEST);
+        let bytes = read_whole(&file, MAX_JSON)?;
+        let manifest: Option<Value> = serde_json::from_slice(&bytes).ok();
+        let Some(manifest) = manifest else {
+            return damaged(&file, "not what was written (no JSON)");
+        };
+        // Before the seal: earlier versions had none.
+        if manifest["format"] != FORMAT {
+            return damaged(&file, "written by another version of tailback, or damaged");
+        }
+        if !is_whole(&bytes) {
+            return damaged(&file, NOT_WRITTEN);
+        }
+        // A path like `.` has a name all the same.
+        let own = std::path::absolute(path).map_err(|e| Fault::Io(at(path, e)))?;
+        let name = own.file_name().and_then(|name| name.to_str());
+        if !manifest["run_id"].as_str().is_some_and(is_id) || manifest["run_id"].as_str() != name {
+            return damaged(
+                &file,
+                "the manifest of another run than its folder is named after",
+            );
+        }
+        let texts = ["engine", "engine_version"];
+        let whole = texts.iter().all(|key| manifest[*key].is_string())
+            && manifest["seed"].is_u64()
+            && manifest["canonical"].is_object()
+            && manifest["follows"]
+                .as_object()
+                .is_some_and(|all| all.values().all(Value::is_string));
+        let Some(files) = files_of(&manifest["files"]).filter(|_| whole) else {
+            return damaged(&file, "not the manifest of a run");
+        };
+        let Ok(manifest) = String::from_utf8(bytes) else {
+            return damaged(&file, NOT_WRITTEN);
+        };
+        Ok(RunFolder {
+            path: path.to_owned(),
+            manifest,
+            files,
+        })
+    }
+
+    /// The manifest's JSON.
+    pub fn manifest(&self) -> &str {
+        &self.manifest
+    }
+
+    /// Wall and CPU time as JSON.
+    pub fn timing(&self) -> Result<Vec<u8>> {
+        let file = self.path.join(TIMING);
+        let bytes = read_whole(&file, MAX_JSON)?;
+        if is_whole(&bytes) {
+            Ok(bytes)
+        } else {
+            damaged(&file, NOT_WRITTEN)
+        }
+    }
+
+    /// Whether the run has a file of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.files.contains_key(name)
+    }
+
+    /// The bytes of a file, as they were written; of a table, such as can be read.
+    pub fn read(&self, name: &str) -> Result<Vec<u8>> {
+        let path = self.path.join(name);
+        let (mark, rows) = self.mark(name)?;
+        let limit = if rows.is_some() { MAX_TABLE } else { MAX_JSON };
+        if mark.bytes > limit {
+            return damaged(&path, "larger than such a file of a run can be");
+        }
+        let bytes = read_whole(&path, mark.bytes)?;
+        if Mark::of_bytes(&bytes) != *mark {
+            return damaged(&path, NOT_WRITTEN);
+        }
+        let Some(rows) = rows else { return Ok(bytes) };
+        let schema = match name {
+            SERIES => table::SERIES,
+            _ => table::HISTOGRAMS,
+        };
+        let bytes = bytes::Bytes::from(bytes);
+        match table::check(bytes.clone(), schema, *rows) {
+            Ok(()) => Ok(bytes.into()),
+            Err(what) => damaged(&path, &what),
+        }
+    }
+
+    /// Checks a file that is too large to be held, or not needed.
+    pub fn check_file(&self, name: &str) -> Result<()> {
+        let path = self.path.join(name);
+        let (mark, _) = self.mark(name)?;
+        let file = open_regular(&path)?;
+        let io = |e| Fault::Io(at(&path, e));
+        if file.metadata().map_err(io)?.len() != mark.bytes {
+            return damaged(&path, NOT_WRITTEN);
+        }
+        let found = Mark::of(file.take(mark.bytes)).map_err(io)?;
+        if found == *mark {
+            Ok(())
+        } else {
+            damaged(&path, NOT_WRITTEN)
+        }
+    }
+
+    fn mark(&self, name: &str) -> Result<&(Mark, Option<u64>)> {
+        match self.files.get(name) {
+            Some(found) => Ok(found),
+            None => damaged(&self.path.join(name), "the run has no such file"),
+        }
+    }
+}
+
+const NOT_WRITTEN: &str = "not what was written";
+
+/// The files that a manifest names; `None` if they are not those of a run.
+fn files_of(table: &Value) -> Option<BTreeMap<String, (Mark, Option<u64>)>> {
+    let mut files = BTreeMap::new();
+    for (name, entry) in table.as_object()? {
+        let is_table = [SERIES, HISTOGRAMS].contains(&name.as_str());
+        if !is_table && ![SUMMARY, PACKETS].contains(&name.as_str()) {
+            return None;
+        }
+        let mark = Mark {
+            bytes: entry["bytes"].as_u64()?,
+            sha256: entry["sha256"].as_str()?.to_owned(),
+        };
+        let rows = if is_table {
+            Some(entry["rows"].as_u64()?)
+        } else {
+            None
+        };
+        files.insert(name.clone(), (mark, rows));
+    }
+    let needed = [SUMMARY, SERIES, HISTOGRAMS];
+    needed
+        .iter()
+        .all(|name| files.contains_key(*name))
+        .then_some(files)
+}
+
+/// A regular file, opened.
+fn open_regular(path: &Path) -> Result<File> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_file() => File::open(path).map_err(|e| Fault::Io(at(path, e))),
+        Ok(_) => damaged(path, "not a regular file"),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => damaged(path, "is missing"),
+        Err(e) => Err(Fault::Io(at(path, e))),
+    }
+}
+
+/// All of a regular file of at most `limit` bytes.
+fn read_whole(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    let file = open_regular(path)?;
+    let io = |e| Fault::Io(at(path, e));
+    let size = file.metadata().map_err(io)?.len();
+    if size > limit {
+        return damaged(path, "larger than such a file of a run can be");
+    }
+    let mut bytes = Vec::with_capacity(size as usize);
+    file.take(limit).read_to_end(&mut bytes).map_err(io)?;
+    Ok(bytes)
+}

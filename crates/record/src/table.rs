@@ -1,0 +1,317 @@
+//! The tables of a run folder: series and histograms in Parquet, and what a
+//! file has to look like to be read as one of them.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::Compression;
+use parquet::column::page::PageReader;
+use parquet::column::writer::ColumnWriterImpl;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+
+use crate::{Histogram, Outcome, Series, series};
+
+/// Schema of `series.parquet`.
+pub const SERIES: &str = "message series {
+    required int64 time_ns;
+    optional binary flow (string);
+    optional binary link (string);
+    required binary quantity (string);
+    required double value;
+}";
+
+/// Schema of `histograms.parquet`.
+pub const HISTOGRAMS: &str = "message histograms {
+    optional binary flow (string);
+    optional binary link (string);
+    required binary quantity (string);
+    required int64 lower;
+    required int64 width;
+    required int64 count;
+}";
+
+/// Rows of a row group: bounds the memory of writer and reader.
+const GROUP_ROWS: usize = 1 << 20;
+
+/// Bytes that a compressed byte becomes at most: Snappy's longest copy is 64
+/// bytes in 3.
+const EXPANSION: u64 = 24;
+
+/// Writes a table of this schema; gives the number of its rows.
+pub fn write<W: Write + Send>(
+    to: W,
+    schema: &str,
+    rows: impl FnOnce(&mut SerializedFileWriter<W>) -> Result<u64, ParquetError>,
+) -> io::Result<u64> {
+    let properties = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_1_0)
+        .set_compression(Compression::SNAPPY)
+        // Neither is of use in files of this size, and both cost space in
+        // those of short runs.
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true)
+        .set_created_by("tailback".to_owned())
+        .build();
+    parse_message_type(schema)
+        .and_then(|schema| {
+            let mut writer = SerializedFileWriter::new(to, Arc::new(schema), Arc::new(properties))?;
+            let rows = rows(&mut writer)?;
+            writer.close()?;
+            Ok(rows)
+        })
+        .map_err(|e| match e {
+            // The cause (a full disk, say) is what the user needs to read.
+            ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+                Ok(io) => *io,
+                Err(other) => io::Error::other(other),
+            },
+            other => io::Error::other(other),
+        })
+}
+
+/// Whether a file is a table of this schema as [`write`] makes them, of so many
+/// rows; otherwise what is wrong. A reader of what passes needs no more memory
+/// than its rows and [`EXPANSION`] times its size: nothing is decompressed here.
+pub fn check(file: Bytes, schema: &str, rows: u64) -> Result<(), String> {
+    if rows > series::MAX_ROWS as u64 {
+        return Err(format!("more than {} rows", series::MAX_ROWS));
+    }
+    let size = file.len() as u64;
+    // The reader of a crate may panic over what nobody has tried.
+    let checked = std::panic::catch_unwind(|| -> Result<(), String> {
+        let wrong = |e: ParquetError| format!("not a Parquet file of a run: {e}");
+        let reader = SerializedFileReader::new(file).map_err(wrong)?;
+        let metadata = reader.metadata();
+        let expected = parse_message_type(schema).map_err(wrong)?;
+        if *metadata.file_metadata().schema() != expected {
+            return Err("other columns than those of a run".to_owned());
+        }
+        let groups = metadata.row_groups();
+        let found: Option<u64> = groups.iter().try_fold(0_u64, |sum, group| {
+            let n = u64::try_from(group.num_rows()).ok()?;
+            (n <= GROUP_ROWS as u64).then(|| sum.saturating_add(n))
+        });
+        if found != Some(rows) || metadata.file_metadata().num_rows() != rows as i64 {
+            return Err(format!("not the {rows} rows that were written"));
+        }
+        for (i, group) in groups.iter().enumerate() {
+            check_group(group, size)?;
+            let pages = reader.get_row_group(i).map_err(wrong)?;
+            for column in 0..group.num_columns() {
+                let mut pages = pages.get_column_page_reader(column).map_err(wrong)?;
+                let values = values_of(pages.as_mut()).map_err(wrong)?;
+                if values != group.num_rows() as u64 {
+                    return Err("pages that do not add up to its rows".to_owned());
+                }
+            }
+        }
+        Ok(())
+    });
+    checked.unwrap_or_else(|_| Err("not a Parquet file of a run".to_owned()))
+}
+
+fn check_group(group: &RowGroupMetaData, size: u64) -> Result<(), String> {
+    for column in group.columns() {
+        let expanded = u64::try_from(column.uncompressed_size()).unwrap_or(u64::MAX);
+        if column.compression() != Compression::SNAPPY
+            || column.file_path().is_some()
+            || column.num_values() != group.num_rows()
+            || expanded > size.saturating_mul(EXPANSION)
+        {
+            return Err("a column that tailback does not write".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// Values that the headers of a column's pages promise.
+fn values_of(pages: &mut dyn PageReader) -> Result<u64, ParquetError> {
+    let mut values = 0_u64;
+    while let Some(page) = pages.peek_next_page()? {
+        if !page.is_dict {
+            values = values.saturating_add(page.num_levels.or(page.num_rows).unwrap_or(0) as u64);
+        }
+        pages.skip_next_page()?;
+    }
+    Ok(values)
+}
+
+/// Writes the series one after the other, and gives the number of rows: within one, a row group's key
+/// columns are a single run, and a reader that wants one finds it in one place.
+pub fn write_series<W: Write + Send>(
+    writer: &mut SerializedFileWriter<W>,
+    series: &Series,
+) -> Result<u64, ParquetError> {
+    let order = by_key(series);
+    let text = |of: fn(&crate::series::SeriesKey) -> Option<&str>| -> Vec<Option<ByteArray>> {
+        series.keys.iter().map(|key| of(key).map(bytes)).collect()
+    };
+    let flows = text(|k| k.flow.as_deref());
+    let links = text(|k| k.link.as_deref());
+    let quantities = text(|k| Some(&k.quantity));
+    for rows in order.chunks(GROUP_ROWS) {
+        let key = |row: &u32| series.key[*row as usize] as usize;
+        let mut group = writer.next_row_group()?;
+        column::<Int64Type, _, _>(&mut group, rows, |r| series.time_ns[*r as usize] as i64)?;
+        optional(&mut group, rows, |r| flows[key(r)].as_ref())?;
+        optional(&mut group, rows, |r| links[key(r)].as_ref())?;
+        column::<ByteArrayType, _, _>(&mut group, rows, |r| {
+            quantities[key(r)].clone().unwrap_or_default()
+        })?;
+        column::<DoubleType, _, _>(&mut group, rows, |r| series.value[*r as usize])?;
+        group.close()?;
+    }
+    Ok(order.len() as u64)
+}
+
+/// The rows in the order of their series, within a series as recorded
+/// (a stable counting sort).
+fn by_key(series: &Series) -> Vec<u32> {
+    let mut next = vec![0_u32; series.keys.len() + 1];
+    for &key in &series.key {
+        next[key as usize + 1] += 1;
+    }
+    for i in 1..next.len() {
+        next[i] += next[i - 1];
+    }
+    let mut order = vec![0; series.len()];
+    for (row, &key) in series.key.iter().enumerate() {
+        let slot = &mut next[key as usize];
+        order[*slot as usize] = row as u32;
+        *slot += 1;
+    }
+    order
+}
+
+/// A bucket in use and what it belongs to.
+struct Bucket<'a> {
+    owner: &'a Owner,
+    lower: u64,
+    width: u64,
+    count: u64,
+}
+
+struct Owner {
+    flow: Option<ByteArray>,
+    link: Option<ByteArray>,
+    quantity: ByteArray,
+}
+
+/// Writes the buckets in use; gives the number of rows.
+pub fn write_histograms<W: Write + Send>(
+    writer: &mut SerializedFileWriter<W>,
+    outcome: &Outcome,
+) -> Result<u64, ParquetError> {
+    let links = outcome.links.iter().map(|link| {
+        let owner = Owner {
+            flow: None,
+            link: Some(bytes(&link.name)),
+            quantity: bytes("delay_ns"),
+        };
+        (owner, &link.delay)
+    });
+    let classes = outcome.classes.iter().map(|class| {
+        let link = outcome.links.get(class.link as usize);
+        let owner = Owner {
+            flow: None,
+            link: link.map(|link| bytes(&link.name)),
+            quantity: bytes(&format!("delay_ns.{}", class.class.name)),
+        };
+        (owner, &class.delay)
+    });
+    let flows = outcome.flows.iter().map(|flow| {
+        let owner = Owner {
+            flow: Some(bytes(&flow.name)),
+            link: None,
+            quantity: bytes("rtt_ns"),
+        };
+        (owner, &flow.rtt)
+    });
+    let owned: Vec<(Owner, &Histogram)> = links.chain(classes).chain(flows).collect();
+    let buckets: Vec<Bucket<'_>> = owned
+        .iter()
+        .flat_map(|(owner, histogram)| {
+            histogram
+                .buckets()
+                .map(move |(lower, width, count)| Bucket {
+                    owner,
+                    lower,
+                    width,
+                    count,
+                })
+        })
+        .collect();
+    for rows in buckets.chunks(GROUP_ROWS) {
+        let mut group = writer.next_row_group()?;
+        optional(&mut group, rows, |b| b.owner.flow.as_ref())?;
+        optional(&mut group, rows, |b| b.owner.link.as_ref())?;
+        column::<ByteArrayType, _, _>(&mut group, rows, |b| b.owner.quantity.clone())?;
+        column::<Int64Type, _, _>(&mut group, rows, |b| b.lower as i64)?;
+        column::<Int64Type, _, _>(&mut group, rows, |b| b.width as i64)?;
+        column::<Int64Type, _, _>(&mut group, rows, |b| b.count as i64)?;
+        group.close()?;
+    }
+    Ok(buckets.len() as u64)
+}
+
+fn bytes(text: &str) -> ByteArray {
+    ByteArray::from(text.as_bytes().to_vec())
+}
+
+/// Rows handed to the column writer at a time.
+const BATCH: usize = 8192;
+
+/// Writes the next column, which has a value in every row.
+fn column<T: DataType, R, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    rows: &[R],
+    value: impl Fn(&R) -> T::T,
+) -> Result<(), ParquetError> {
+    next_column::<T, _>(group, |writer| {
+        let mut values = Vec::with_capacity(BATCH.min(rows.len()));
+        for batch in rows.chunks(BATCH) {
+            values.clear();
+            values.extend(batch.iter().map(&value));
+            writer.write_batch(&values, None, None)?;
+        }
+        Ok(())
+    })
+}
+
+/// Writes the next column, of text or null.
+fn optional<'a, R, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    rows: &[R],
+    value: impl Fn(&R) -> Option<&'a ByteArray>,
+) -> Result<(), ParquetError> {
+    next_column::<ByteArrayType, _>(group, |writer| {
+        let mut values = Vec::with_capacity(BATCH.min(rows.len()));
+        let mut present = Vec::with_capacity(BATCH.min(rows.len()));
+        for batch in rows.chunks(BATCH) {
+            values.clear();
+            values.extend(batch.iter().filter_map(&value).cloned());
+            present.clear();
+            present.extend(batch.iter().map(|row| i16::from(value(row).is_some())));
+            writer.write_batch(&values, Some(&present), None)?;
+        }
+        Ok(())
+    })
+}
+
+fn next_column<T: DataType, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    write: impl FnOnce(&mut ColumnWriterImpl<'_, T>) -> Result<(), ParquetError>,
+) -> Result<(), ParquetError> {
+    let mut column = group
+        .next_column()?
+        .ok_or_else(|| ParquetError::General("a column too many".to_owned()))?;
+    write(column.typed::<T>())?;
+    column.close()
+}

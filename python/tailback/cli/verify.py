@@ -1,0 +1,54 @@
+"""`tailback verify`: whether stored results are what was written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tailback.cli.options import json_option
+
+if TYPE_CHECKING:
+    from tailback.verify import Verified
+
+
+@click.command()
+@click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@json_option
+def verify(folder: Path | None, as_json: bool) -> int:
+    """Check that stored results are what was written.
+
+    DIR is a folder of results [default: results]. Every file of every run is
+    compared with the size and hash that were taken when it was written, and so
+    are the indexes of sweeps and the reports. Nothing is written or moved: a
+    damaged run is moved to runs/.damaged and done again by the next `run`, a
+    damaged report is replaced by the next `report`. Exit status 1 if anything is
+    damaged.
+    """
+    from tailback import store
+    from tailback.verify import verify as check
+
+    made = check(folder if folder is not None else store.DEFAULT)
+    if as_json:
+        click.echo(json.dumps(made.to_dict(), indent=1, ensure_ascii=False))
+    else:
+        _show(made)
+    return 0 if made.whole else 1
+
+
+def _show(made: Verified) -> None:
+    from tailback import foreign
+
+    for kind, count in made.counts.items():
+        if not (count.whole or count.damaged or count.incomplete):
+            continue
+        words = [f"{count.whole} whole"]
+        words += [f"{count.incomplete} incomplete"] if count.incomplete else []
+        words += [f"{count.damaged} damaged"] if count.damaged else []
+        click.echo(f"{kind}: {', '.join(words)}")
+    if made.set_aside:
+        click.echo(f"runs/.damaged: {made.set_aside} moved there before")
+    for message in made.damages:
+        click.echo(f"tailback: {foreign.shown(message)}", err=True)

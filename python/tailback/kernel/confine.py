@@ -1,0 +1,124 @@
+"""What keeps a guest from the rest of this machine: the launcher, and which walls it could build.
+
+A guest's kernel is a process of this machine and modules run in it, so that whatever a
+module does is done by that process. The launcher (launch/main.c) starts it behind
+walls; what a machine does not have of them is said.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tailback.errors import TailbackError
+from tailback.kernel.kit import Kit
+
+VARIABLE = "TAILBACK_UNCONFINED"
+"""Set to 1, guests run even where nothing keeps them from this machine's files."""
+
+WALLS = {
+    "user": "a user namespace",
+    "mount": "a mount namespace",
+    "pid": "a PID namespace",
+    "ipc": "an IPC namespace",
+    "uts": "a UTS namespace",
+    "net": "a network namespace",
+    "landlock": "Landlock",
+    "scopes": "Landlock's scopes",
+    "seccomp": "a filter of calls",
+}
+"""By their names in the launcher's first line."""
+
+SAYS = "tailback: walls "
+
+UNCONFINED = 126
+"""Status of a launcher that did not start the guest, for want of walls."""
+
+SPARE_MIB = 576
+"""What a guest may take of this machine's memory beyond its own, as the launcher limits it."""
+
+LOADER = "/lib64/ld-linux-x86-64.so.2"
+
+READABLE = ("/etc/ld.so.cache", "/proc/cpuinfo")
+"""Of this machine, besides libraries: where those are, and what the processor has."""
+
+
+@dataclass(frozen=True)
+class Walls:
+    """What came of each wall."""
+
+    missing: dict[str, str]
+    """Those that this machine does not have, with its reason."""
+
+    @classmethod
+    def parse(cls, line: str) -> Walls:
+        """From the launcher's first line."""
+        found = dict(re.findall(r"(\w+)=(\d+)", line.removeprefix(SAYS)))
+        errors = {name: int(found.get(name, "38")) for name in WALLS}
+        return cls({name: os.strerror(error) for name, error in errors.items() if error})
+
+    @property
+    def refused(self) -> bool:
+        """Whether the launcher has not started the guest: nothing kept it from files."""
+        return {"mount", "landlock"} <= self.missing.keys() and not allowed()
+
+    @property
+    def warning(self) -> str | None:
+        """What is to be said of it, if anything."""
+        lacks = dict(self.missing)
+        # Each keeps signals and sockets in as well; before Linux 6.12 there are no scopes.
+        if not {"pid", "net"} & lacks.keys():
+            lacks.pop("scopes", None)
+        # What they are for is done by the others.
+        if "mount" not in lacks:
+            lacks.pop("user", None)
+        if not lacks:
+            return None
+        said = ", ".join(f"{WALLS[name]} ({reason})" for name, reason in lacks.items())
+        return (
+            f"this machine does not give guests {said}: a module that means harm "
+            "could reach more of it than its run; docs/kernel.md says what"
+        )
+
+
+REFUSED = (
+    "this machine has neither Landlock nor mount namespaces, so that a guest's modules could "
+    "read and write what you can; --unconfined (or TAILBACK_UNCONFINED=1) runs them all the same"
+)
+
+
+def allowed() -> bool:
+    """Whether the user has said that guests may run without walls."""
+    return os.environ.get(VARIABLE, "") not in ("", "0")
+
+
+def command(kit: Kit, workplace: Path, memory_mib: int, boot: Sequence[str]) -> list[str]:
+    """The words that start the kernel, `boot`, in its workplace."""
+    launcher = kit.launcher.resolve()
+    linux = kit.linux.resolve()
+    # Libraries by the names that the loader looks for, which may be links.
+    programs = [LOADER, *_libraries(linux), linux, kit.library.resolve()]
+    shown = [*map(Path, READABLE), kit.root, kit.path / "modules"]
+    words = [word for path in shown for word in ("-r", str(path.resolve()))]
+    words += [word for path in programs for word in ("-x", str(path))]
+    words += ["-w", str(workplace.resolve())]
+    confined = "unconfined" if allowed() else "confined"
+    # It must not outlive us, whatever ends us.
+    return [str(launcher), str(os.getpid()), str(memory_mib), confined, *words, "--", *boot]
+
+
+@cache
+def _libraries(linux: Path) -> tuple[str, ...]:
+    """The libraries of this machine that a program is linked to."""
+    done = subprocess.run(
+        [LOADER, "--list", linux], capture_output=True, text=True, check=False, env={}
+    )
+    found = re.findall(r" => (/\S+) \(", done.stdout)
+    if done.returncode or not found:
+        raise TailbackError(f"{linux} finds no libraries on this machine: {done.stderr.strip()}")
+    return tuple(found)

@@ -1,0 +1,171 @@
+"""What a guest says: lines of tailback's own, and what its kernel complains of."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import selectors
+import subprocess
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from tailback.foreign import shown
+from tailback.kernel import confine
+
+SAYS = "tailback: "
+
+TAIL = 40
+"""Lines of the console that an error shows."""
+
+LONGEST_LINE = 1 << 16
+"""Bytes of the console without a line break that are taken for a line."""
+
+POLL_S = 0.2
+
+LONGEST_WAIT_S = 1.0
+"""A poll that took longer was not waiting for the guest: we, or the machine, were stopped."""
+
+FAILURE = re.compile(
+    r"Kernel panic|Out of memory|\bBUG\b[: !]|\bOops\b"
+    r"|general protection fault|stack is corrupted|KASAN|scheduling while atomic"
+)
+"""Says a kernel after which nothing it measures counts."""
+
+WARNING = re.compile(
+    r"WARNING: |possible (circular|recursive|irq)\b.*\b(lock|detected)|inconsistent lock state"
+    r"|INFO: .*(\bstall|self-detected|lock|blocked for more than|non-static key)"
+    r"|suspicious RCU usage|UBSAN|refcount_t: |unregister_netdevice: waiting|corruption"
+    r"|page allocation failure|soft lockup|hung_task|KCSAN|Object already free"
+)
+"""Says a kernel that something in it is wrong; it goes on."""
+
+VARYING = re.compile(r"\bCPU#?:?\s*\d+|\bPID:?\s*\d+|/\d+\b|\+?0x[0-9a-f]+|\d+ seconds|\s+")
+"""What is another in the same warning the next time."""
+
+TAINT_FAILED = 1 << 5 | 1 << 7
+"""Of the kernel's taint: a bad page, an oops."""
+TAINT_WARNED = 1 << 9 | 1 << 14
+"""Of it: a warning, a CPU that hung for a while."""
+
+MOST_WARNINGS = 10
+"""Different ones that are kept."""
+
+DOUBTFUL = re.compile(r"\s*\[<[0-9a-f]+>\] \? ")
+"""Lines of a trace of the stack that are whatever lay on it."""
+
+
+@dataclass
+class Console:
+    """What the guest has printed, as far as it matters."""
+
+    duration_ns: int
+    progress: Callable[[float], None]
+    last: deque[str] = field(default_factory=lambda: deque(maxlen=TAIL))
+    walls: confine.Walls | None = None
+    error: str | None = None
+    alarm: str | None = None
+    done: bool = False
+    at_ns: int | None = None
+    quiet_s: float = 0.0
+    """Time that we have waited since virtual time last moved."""
+    _counts: dict[str, int] = field(default_factory=dict)
+    _texts: dict[str, str] = field(default_factory=dict)
+
+    def line(self, text: str) -> None:
+        """Takes a line."""
+        text = shown(text)
+        if self.walls is None and text.startswith(confine.SAYS):
+            # The first line, before there is a guest that could say it.
+            self.walls = confine.Walls.parse(text)
+        elif text.startswith(SAYS):
+            self._own(text.removeprefix(SAYS))
+        elif text.strip() and not DOUBTFUL.match(text):
+            self.last.append(text)
+            self._judge(text.strip())
+
+    def waited(self, seconds: float) -> None:
+        """Counts time in which the guest could have said something."""
+        self.quiet_s += min(seconds, LONGEST_WAIT_S)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the kernel warned of, each once."""
+        found = []
+        for key, text in self._texts.items():
+            times = self._counts[key]
+            found.append(f"kernel: {text}" + (f" ({times} times)" if times > 1 else ""))
+        return found
+
+    def _own(self, text: str) -> None:
+        word, _, rest = text.partition(" ")
+        if word in ("start", "at"):
+            self.quiet_s = 0.0
+        if word == "at" and rest.isdecimal():
+            self.at_ns = int(rest)
+            self.progress(min(1.0, self.at_ns / max(1, self.duration_ns)))
+        elif word == "error":
+            self.error = rest.replace("\\n", "\n")
+        elif word == "tainted" and rest.isdecimal():
+            # Whatever has become of the lines that say why.
+            if int(rest) & TAINT_FAILED:
+                self.alarm = self.alarm or f"it is tainted ({rest})"
+            elif int(rest) & TAINT_WARNED and not self._counts:
+                self._note(f"it is tainted ({rest})")
+        elif word == "done":
+            self.done = True
+
+    def _judge(self, text: str) -> None:
+        if FAILURE.search(text):
+            self.alarm = self.alarm or text
+        elif WARNING.search(text):
+            self._note(text)
+
+    def _note(self, text: str) -> None:
+        key = VARYING.sub("", text)
+        if key in self._counts or len(self._counts) < MOST_WARNINGS:
+            self._counts[key] = self._counts.get(key, 0) + 1
+            self._texts.setdefault(key, text)
+
+
+def lines(child: subprocess.Popen[bytes]) -> Iterator[tuple[str | None, float]]:
+    """Lines as they come, and None a few times a second; with each how long we waited for it."""
+    assert child.stdout is not None
+    rest = b""
+    ended = False
+    with child.stdout as pipe, selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        os.set_blocking(pipe.fileno(), False)
+        since = time.monotonic()
+        while True:
+            ready = selector.select(0 if ended else POLL_S)
+            now = time.monotonic()
+            waited, since = now - since, now
+            if not ready:
+                if ended:
+                    # Something it has started holds the console, and has nothing to say.
+                    break
+                # What it said before its end may be there only now.
+                ended = has_ended(child)
+                yield None, waited
+                continue
+            data = b""
+            with contextlib.suppress(BlockingIOError):
+                data = os.read(pipe.fileno(), 1 << 16)
+                if not data:
+                    break
+            *whole, rest = (rest + data).split(b"\n")
+            if len(rest) > LONGEST_LINE:
+                whole, rest = [*whole, rest], b""
+            for line in whole:
+                yield line.decode(errors="replace").rstrip("\r"), waited
+                waited = 0.0
+    if rest:
+        yield rest.decode(errors="replace"), 0.0
+
+
+def has_ended(child: subprocess.Popen[bytes]) -> bool:
+    """Whether the process has ended; it is not waited for, so that its number stays its own."""
+    return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

@@ -1,0 +1,92 @@
+"""What files have in them, as hashes: taken when a kit is built, compared when it is used.
+
+A file is read once in a process, and again only when it was changed since. Nothing is
+kept between processes: whoever may write to a kit could write that too, and to read a
+whole kit takes a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+FOLDER = "/"
+"""Stands for a folder; a link is `-> ` and where it leads."""
+
+RACY_NS = 10**9
+"""What was changed less than this ago may be changed again without another time stamp."""
+
+SHOWN = 6
+"""Names of files that a message has at most."""
+
+_hashes: dict[tuple[object, ...], str] = {}
+"""By path, and by what no program can put back once a file is changed: its ctime."""
+
+
+def sha256(path: Path) -> str:
+    """Hash of a file; empty if it is not there."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ""
+    if not stat.S_ISREG(status.st_mode):
+        return ""
+    times = (status.st_mtime_ns, status.st_ctime_ns)
+    key = (str(path), status.st_dev, status.st_ino, status.st_size, *times)
+    if found := _hashes.get(key):
+        return found
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    if time.time_ns() - max(times) > RACY_NS:
+        _hashes[key] = digest
+    return digest
+
+
+def of(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """The files, links and folders of these names in a folder and all below them, by path."""
+    found = {}
+    for name in names:
+        # A whole kit may stand behind links: what counts is where they lead.
+        top = folder / name
+        for path in (top, *_below(top)) if top.exists() else ():
+            found[str(path.relative_to(folder))] = _what(path, top)
+    return dict(sorted(found.items()))
+
+
+def differences(expected: Mapping[str, str], found: Mapping[str, str]) -> list[str]:
+    """What is not as expected, one phrase each."""
+    said = []
+    for path in sorted({*expected, *found}):
+        if path not in found:
+            said.append(f"{path} is missing")
+        elif path not in expected:
+            said.append(f"{path} does not belong there")
+        elif expected[path] != found[path]:
+            said.append(f"{path} differs")
+    return said
+
+
+def listed(said: list[str]) -> str:
+    """The first of them, for a message."""
+    more = len(said) - SHOWN
+    return ", ".join(said[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _below(top: Path) -> Iterator[Path]:
+    if not top.is_dir():
+        return
+    for base, folders, files in os.walk(top):
+        for name in (*folders, *files):
+            yield Path(base, name)
+
+
+def _what(path: Path, top: Path) -> str:
+    if path.is_symlink() and path != top:
+        return f"-> {os.readlink(path)}"
+    if path.is_dir():
+        return FOLDER
+    # Empty for what is no file: a pipe, a device.
+    return sha256(path)

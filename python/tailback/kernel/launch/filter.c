@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The calls that the kernel as a process makes of this machine, and no others.
+ *
+ * What is not in the table does not exist (ENOSYS): sockets, other namespaces, mounts,
+ * links, keys, BPF, io_uring, ptrace, and whatever a later Linux has. Processes are made
+ * only in the memory of who makes them, and programs are executed only from a file
+ * that is open, which is how the kernel starts the processes of its guest.
+ *
+ * A process of the guest has a second filter of the kernel's that traps its calls;
+ * an error here never comes before that trap.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "launch.h"
+
+/* Numbers that headers of an older machine lack. */
+#define NR_RSEQ 334
+#define NR_CLOSE_RANGE 436
+#define NR_FACCESSAT2 439
+
+/* In the order of how often a run makes them: a machine without a cache looks from the top. */
+static const unsigned short ALLOWED[] = {
+	SYS_futex, SYS_sendmsg, SYS_recvmsg, SYS_mmap, SYS_munmap, SYS_rt_sigreturn,
+	SYS_rt_sigprocmask, SYS_clock_gettime, SYS_timer_settime, SYS_close, SYS_read,
+	SYS_write, SYS_arch_prctl, SYS_pread64, SYS_pwrite64, SYS_poll, SYS_epoll_wait,
+	SYS_getpid, SYS_gettid, SYS_kill, SYS_tgkill, SYS_wait4, SYS_mprotect, SYS_madvise,
+	/* Files. */
+	SYS_open, SYS_openat, SYS_stat, SYS_lstat, SYS_fstat, SYS_newfstatat, SYS_statx,
+	SYS_statfs, SYS_fstatfs, SYS_access, SYS_faccessat, NR_FACCESSAT2, SYS_lseek,
+	SYS_readv, SYS_writev, SYS_preadv, SYS_pwritev, SYS_readlink, SYS_readlinkat,
+	SYS_getdents, SYS_getdents64, SYS_getcwd, SYS_mkdir, SYS_mkdirat, SYS_rmdir,
+	SYS_unlink, SYS_unlinkat, SYS_rename, SYS_renameat, SYS_renameat2, SYS_chmod, SYS_fchmod, SYS_fchmodat,
+	SYS_chown, SYS_fchown, SYS_lchown, SYS_fchownat, SYS_truncate, SYS_ftruncate,
+	SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_utime, SYS_utimes, SYS_futimesat,
+	SYS_utimensat, SYS_umask, SYS_dup, SYS_dup2, SYS_dup3, SYS_fcntl, SYS_flock,
+	SYS_pipe, SYS_pipe2, SYS_eventfd2, SYS_signalfd4, SYS_shutdown, NR_CLOSE_RANGE,
+	/* Waiting and time. */
+	SYS_ppoll, SYS_select, SYS_pselect6, SYS_epoll_create1, SYS_epoll_create,
+	SYS_epoll_ctl, SYS_epoll_pwait, SYS_clock_getres, SYS_clock_nanosleep, SYS_nanosleep,
+	SYS_gettimeofday, SYS_time, SYS_timer_create, SYS_timer_gettime, SYS_timer_getoverrun,
+	SYS_timer_delete, SYS_setitimer, SYS_getitimer, SYS_times, SYS_pause,
+	/* Memory, signals, the process itself. */
+	SYS_brk, SYS_mremap, SYS_msync, SYS_membarrier, SYS_rt_sigaction, SYS_rt_sigpending,
+	SYS_rt_sigsuspend, SYS_rt_sigtimedwait, SYS_sigaltstack, SYS_tkill, SYS_waitid,
+	SYS_exit, SYS_exit_group, SYS_getppid, SYS_getpgrp, SYS_getpgid, SYS_getsid,
+	SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getgroups, SYS_getresuid,
+	SYS_getresgid, SYS_getrlimit, SYS_getrusage, SYS_set_tid_address, SYS_set_robust_list,
+	NR_RSEQ, SYS_sched_yield, SYS_sched_getaffinity, SYS_getcpu, SYS_uname, SYS_sysinfo,
+	SYS_getrandom, SYS_seccomp,
+};
+
+/* Of PR_ options: its name, its end with its parent, and that it gains nothing. */
+static const unsigned int PRCTL[] = { PR_SET_NAME, PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS };
+/* TCGETS, FIONREAD, FIONBIO, FIOASYNC: nothing that types into a terminal. */
+static const unsigned int IOCTL[] = { 0x5401, 0x541b, 0x5421, 0x5452 };
+/* PER_LINUX with ADDR_NO_RANDOMIZE, and the question what it is. */
+static const unsigned int PERSONALITY[] = { 0x0040000, 0xffffffff };
+static const unsigned int UNIX[] = { AF_UNIX };
+static const unsigned int ITSELF[] = { 0 };
+static const unsigned int OPEN_FILE[] = { AT_EMPTY_PATH };
+
+/* The lower half of an argument has to be one of some values. */
+static const struct {
+	unsigned int call;
+	unsigned int argument;
+	const unsigned int *values;
+	unsigned int count;
+} CHECKED[] = {
+	{ SYS_prctl, 0, PRCTL, 3 },   { SYS_ioctl, 1, IOCTL, 4 },
+	{ SYS_personality, 0, PERSONALITY, 2 }, { SYS_socketpair, 0, UNIX, 1 },
+	{ SYS_prlimit64, 0, ITSELF, 1 },	    { SYS_execveat, 4, OPEN_FILE, 1 },
+};
+
+#define NO_CLONE (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | \
+		  CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_PARENT)
+
+#define COUNT(table) (sizeof(table) / sizeof(*(table)))
+
+#define DATA(field) (offsetof(struct seccomp_data, field))
+
+struct program {
+	struct sock_filter code[1024];
+	unsigned short length;
+};
+
+static void add(struct program *program, unsigned short code, unsigned char if_true,
+		unsigned char if_false, uint32_t value)
+{
+	program->code[program->length++] =
+		(struct sock_filter){ code, if_true, if_false, value };
+}
+
+#define LOAD (BPF_LD | BPF_W | BPF_ABS)
+#define EQUAL (BPF_JMP | BPF_JEQ | BPF_K)
+#define RETURN (BPF_RET | BPF_K)
+#define REFUSED (SECCOMP_RET_ERRNO | ENOSYS)
+
+static void check_argument(struct program *program, unsigned int call, unsigned int argument,
+			   const unsigned int *values, unsigned char count)
+{
+	/* The number is in the accumulator again only for who jumps over all of this. */
+	add(program, EQUAL, 0, 2 * count + 2, call);
+	add(program, LOAD, 0, 0, DATA(args) + 8 * argument);
+	for (unsigned char i = 0; i < count; i++) {
+		add(program, EQUAL, 0, 1, values[i]);
+		add(program, RETURN, 0, 0, SECCOMP_RET_ALLOW);
+	}
+	add(program, RETURN, 0, 0, REFUSED);
+}
+
+/* execve is for starting the kernel: of the name at this place in our memory only. */
+static void check_exec(struct program *program, const char *name)
+{
+	uint64_t at = (uintptr_t)name;
+
+	add(program, EQUAL, 0, 6, SYS_execve);
+	add(program, LOAD, 0, 0, DATA(args));
+	add(program, EQUAL, 0, 3, (uint32_t)at);
+	add(program, LOAD, 0, 0, DATA(args) + 4);
+	add(program, EQUAL, 0, 1, (uint32_t)(at >> 32));
+	add(program, RETURN, 0, 0, SECCOMP_RET_ALLOW);
+	add(program, RETURN, 0, 0, REFUSED);
+}
+
+static void check_clone(struct program *program)
+{
+	add(program, EQUAL, 0, 5, SYS_clone);
+	add(program, LOAD, 0, 0, DATA(args));
+	add(program, BPF_ALU | BPF_AND | BPF_K, 0, 0, NO_CLONE | CLONE_VM);
+	add(program, EQUAL, 0, 1, CLONE_VM);
+	add(program, RETURN, 0, 0, SECCOMP_RET_ALLOW);
+	add(program, RETURN, 0, 0, REFUSED);
+}
+
+int filter_calls(const char *name)
+{
+	static struct program program;
+	struct sock_fprog filter;
+
+	add(&program, LOAD, 0, 0, DATA(arch));
+	add(&program, EQUAL, 1, 0, AUDIT_ARCH_X86_64);
+	add(&program, RETURN, 0, 0, REFUSED);
+	/* Calls of the x32 kind have a bit of their own and so are none of these. */
+	add(&program, LOAD, 0, 0, DATA(nr));
+	for (size_t i = 0; i < COUNT(ALLOWED); i++) {
+		add(&program, EQUAL, 0, 1, ALLOWED[i]);
+		add(&program, RETURN, 0, 0, SECCOMP_RET_ALLOW);
+	}
+	for (size_t i = 0; i < COUNT(CHECKED); i++)
+		check_argument(&program, CHECKED[i].call, CHECKED[i].argument, CHECKED[i].values,
+			       CHECKED[i].count);
+	check_clone(&program);
+	check_exec(&program, name);
+	add(&program, RETURN, 0, 0, REFUSED);
+	filter = (struct sock_fprog){ program.length, program.code };
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return errno;
+	/* Without a second mitigation that costs every call: nothing here guards a secret. */
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &filter))
+		return errno;
+	return 0;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A root that has the places and nothing else.
+ *
+ * Every place is where it is outside, so that links that lead to one still do. There is
+ * no /proc but the three names that the kernel asks for, no /dev but null, and
+ * nothing is written but the places that are to be.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "launch.h"
+
+/* Of Linux 5.2 and 5.12, by their numbers; where there are none, there is no such root. */
+#define NR_OPEN_TREE 428
+#define NR_MOVE_MOUNT 429
+#define NR_MOUNT_SETATTR 442
+#define RECURSIVE 0x8000
+#define CLONE_TREE 1
+#define FROM_FD 4
+
+struct attributes {
+	uint64_t set;
+	uint64_t clear;
+	uint64_t propagation;
+	uint64_t userns_fd;
+};
+
+/* A copy of what is mounted at a path and below, with these flags besides; a number or -1. */
+static int copy(const char *path, unsigned long flags)
+{
+	/* MOUNT_ATTR_RDONLY, _NOSUID, _NODEV and _NOEXEC are the MS_ flags of the same meaning. */
+	struct attributes attributes = { .set = flags };
+	int tree = (int)syscall(NR_OPEN_TREE, AT_FDCWD, path, CLONE_TREE | O_CLOEXEC | RECURSIVE);
+
+	if (tree < 0)
+		return -1;
+	if (syscall(NR_MOUNT_SETATTR, tree, "", AT_EMPTY_PATH | RECURSIVE, &attributes,
+		    sizeof(attributes))) {
+		close(tree);
+		return -1;
+	}
+	return tree;
+}
+
+static int make_folders(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		if (mkdir(path, 0755) && errno != EEXIST)
+			return errno;
+		*slash = '/';
+	}
+	return 0;
+}
+
+/* Puts a copy to its path below `base`. */
+static int put(const char *base, const char *path, int tree)
+{
+	char target[PATH_MAX];
+	struct stat status;
+	int error;
+
+	if (fstat(tree, &status))
+		return errno;
+	if ((size_t)snprintf(target, sizeof(target), "%s%s", base, path) >= sizeof(target))
+		return ENAMETOOLONG;
+	error = make_folders(target);
+	if (error)
+		return error;
+	if (S_ISDIR(status.st_mode) ? mkdir(target, 0755) : mknod(target, S_IFREG | 0444, 0))
+		if (errno != EEXIST)
+			return errno;
+	return syscall(NR_MOVE_MOUNT, tree, "", AT_FDCWD, target, FROM_FD) ? errno : 0;
+}
+
+/* By this name the kernel knows its workplace. */
+static int link_workplace(const char *base, const char *workplace)
+{
+	char link[PATH_MAX];
+	int error;
+
+	if ((size_t)snprintf(link, sizeof(link), "%s/proc/self/cwd", base) >= sizeof(link))
+		return ENAMETOOLONG;
+	error = make_folders(link);
+	if (error)
+		return error;
+	return symlink(workplace, link) ? errno : 0;
+}
+
+/* The root, put together on top of the workplace. */
+static int fill(const char *base, const struct places *places, const int *trees, int null)
+{
+	int error = put(base, "/dev/null", null);
+
+	for (size_t i = 0; i < places->count && !error; i++)
+		if (trees[i] >= 0)
+			error = put(base, places->at[i].path, trees[i]);
+	return error ? error : link_workplace(base, base);
+}
+
+int make_root(const struct places *places, const char *workplace)
+{
+	int trees[MAX_PLACES];
+	int null, error = 0;
+
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return errno;
+	null = copy("/dev/null", MS_NOSUID | MS_NOEXEC);
+	if (null < 0)
+		return errno;
+	/* Before they are hidden. What is not there is not needed. */
+	for (size_t i = 0; i < places->count; i++) {
+		/* Not MS_NOEXEC: the guest's own programs would not be executable to it. */
+		trees[i] = copy(places->at[i].path,
+				MS_NOSUID | MS_NODEV |
+					(places->at[i].kind == WRITABLE ? 0 : MS_RDONLY));
+		if (trees[i] < 0 && errno != ENOENT)
+			return errno;
+	}
+	if (mount("tailback", workplace, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		  "size=1m,nr_inodes=1k,mode=755"))
+		return errno;
+	error = fill(workplace, places, trees, null);
+	close(null);
+	for (size_t i = 0; i < places->count; i++)
+		if (trees[i] >= 0)
+			close(trees[i]);
+	if (!error && mount(NULL, workplace, NULL,
+			    MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+			    NULL))
+		error = errno;
+	/* The old root is laid over the new one and taken away. */
+	if (!error && (chdir(workplace) || syscall(SYS_pivot_root, ".", ".")))
+		error = errno;
+	if (error) {
+		umount2(workplace, MNT_DETACH);
+		return error;
+	}
+	return umount2(".", MNT_DETACH) || chdir("/") ? errno : 0;
+}

@@ -1,0 +1,153 @@
+"""The manifests of a kit and of its modules, kit.json and module.json, as foreign input.
+
+Whatever wrote them, nothing of them is believed before its shape is known: what becomes
+part of a path is a plain name, and hashes are hashes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tailback import foreign
+from tailback.errors import InputError
+
+MAX_BYTES = 4 << 20
+"""Of a manifest: that of a kit with a thousand files has 150 kB."""
+
+Check = Callable[[Any, str], Iterator[str]]
+"""Gives what is wrong with a value at a place, one phrase each."""
+
+NAME = r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}"
+HASH = r"[0-9a-f]{64}"
+
+
+def read(path: Path, shape: Mapping[str, Check]) -> dict[str, Any]:
+    """A manifest of this shape; `InputError` with everything that is wrong."""
+    data = foreign.read_json(path, limit=MAX_BYTES)
+    wrong = list(_table(shape)(data, ""))
+    if wrong:
+        lines = "".join(f"\n  {foreign.shown(one)}" for one in wrong[:10])
+        raise InputError(f"{foreign.shown(path)} is not a manifest:{lines}")
+    table: dict[str, Any] = data
+    return table
+
+
+def write(path: Path, facts: Mapping[str, Any]) -> None:
+    """A manifest, whole or not at all."""
+    draft = path.with_name(f"{path.name}.part")
+    draft.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    draft.replace(path)
+
+
+def text(pattern: str = r"[^\x00-\x1f\x7f]{0,4096}", *, what: str = "a line of text") -> Check:
+    """Text that has this pattern as a whole."""
+
+    def check(value: Any, place: str) -> Iterator[str]:
+        if not isinstance(value, str) or not re.fullmatch(pattern, value):
+            yield f"{place}: expected {what}"
+
+    return check
+
+
+def optional(inner: Check) -> Check:
+    """Null, or something."""
+
+    def check(value: Any, place: str) -> Iterator[str]:
+        if value is not None:
+            yield from inner(value, place)
+
+    return check
+
+
+def each(key: Check, value: Check) -> Check:
+    """A table of equal entries."""
+
+    def check(table: Any, place: str) -> Iterator[str]:
+        if not isinstance(table, dict):
+            yield f"{place}: expected a table"
+            return
+        for name, entry in table.items():
+            yield from key(name, f"{place}, a key")
+            yield from value(entry, f"{place}.{name}")
+
+    return check
+
+
+def every(inner: Check) -> Check:
+    """A list of equal entries."""
+
+    def check(entries: Any, place: str) -> Iterator[str]:
+        if not isinstance(entries, list):
+            yield f"{place}: expected a list"
+            return
+        for index, entry in enumerate(entries):
+            yield from inner(entry, f"{place}[{index}]")
+
+    return check
+
+
+def whole(value: Any, place: str) -> Iterator[str]:
+    """A whole number."""
+    if type(value) is not int:
+        yield f"{place}: expected a whole number"
+
+
+def _table(shape: Mapping[str, Check]) -> Check:
+    """A table with these keys at least."""
+
+    def check(table: Any, place: str) -> Iterator[str]:
+        if not isinstance(table, dict):
+            yield f"{place or 'the file'}: expected a table"
+            return
+        for name, inner in shape.items():
+            where = f"{place}.{name}" if place else name
+            if name not in table:
+                yield f"{where}: missing"
+            else:
+                yield from inner(table[name], where)
+
+    return check
+
+
+LINE = text()
+PLAIN = text(NAME, what="a name of letters, digits, dots, dashes and underscores")
+SHA256 = text(HASH, what="64 hexadecimal digits")
+OBJECT = text(rf"{NAME}\.ko", what="the name of a .ko file")
+INSIDE = text(r"(?!/)(?!(.*/)?\.\.?(/|$))[^\x00-\x1f\x7f]{1,1024}", what="a path inside the kit")
+ENTRY = text(rf"{HASH}|/|-> [^\x00-\x1f\x7f]{{1,1024}}", what="a hash, a link or a folder")
+MODULES = each(PLAIN, _table({"file": OBJECT, "sha256": SHA256, "depends": every(PLAIN)}))
+KINDS = each(PLAIN, optional(OBJECT))
+
+KIT: Mapping[str, Check] = {
+    "format": whole,
+    "hash": SHA256,
+    "recipe": SHA256,
+    "files": each(INSIDE, ENTRY),
+    "programs": each(PLAIN, _table({"source": SHA256, "sha256": SHA256})),
+    "kernel": text(r"[A-Za-z0-9._+~-]{1,64}", what="the version of a kernel"),
+    "package": optional(each(PLAIN, LINE)),
+    "source": LINE,
+    "source_tree": LINE,
+    "config_hash": SHA256,
+    "compiler": LINE,
+    "iproute2": LINE,
+    "packages": each(LINE, LINE),
+    "qdisc": KINDS,
+    "cc": KINDS,
+    "modules": MODULES,
+}
+"""What kit.json has; docs of the fields are with who writes them."""
+
+MODULE: Mapping[str, Check] = {
+    "name": PLAIN,
+    "hash": SHA256,
+    "from": LINE,
+    "qdisc": KINDS,
+    "cc": KINDS,
+    "modules": MODULES,
+}
+"""What module.json has."""

@@ -1,0 +1,207 @@
+"""What JSON has to look like before it is used: the files of a folder of results.
+
+A hash says that a file is what was written, not who wrote it. A shape is a table of what
+is needed, by key; what a file has besides is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tailback import _native
+
+Shape = Callable[[Any], bool] | Mapping[str, Any] | list[Any]
+"""A test of a value; a table with these keys; a list of one shape for every element."""
+
+MAX_WHOLE = 2**64 - 1
+
+
+def text(value: Any) -> bool:
+    """A text."""
+    return isinstance(value, str)
+
+
+def whole(value: Any) -> bool:
+    """A whole number from 0 to 2^64 - 1."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_WHOLE
+
+
+def number(value: Any) -> bool:
+    """A number of either kind; JSON that was read by `foreign` has finite ones only."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, float) or abs(value) <= MAX_WHOLE
+
+
+def identity(value: Any) -> bool:
+    """The name of a run, a sweep or a comparison."""
+    return isinstance(value, str) and _native.is_id(value)
+
+
+def maybe(shape: Shape) -> Shape:
+    """Null, or something of this shape."""
+    return lambda value: value is None or fault(value, shape) is None
+
+
+def either(*shapes: Shape) -> Shape:
+    """Something of one of these shapes."""
+    return lambda value: any(fault(value, shape) is None for shape in shapes)
+
+
+def each(shape: Shape) -> Shape:
+    """A table with any keys, every value of this shape."""
+    return lambda value: (
+        isinstance(value, dict) and all(fault(inner, shape) is None for inner in value.values())
+    )
+
+
+def fault(value: Any, shape: Shape, at: str = "") -> str | None:
+    """Where a value is not of a shape: `flows[0].name`, of the first such place; None: it is."""
+    if isinstance(shape, Mapping):
+        if not isinstance(value, dict):
+            return at or "it"
+        for key, inner in shape.items():
+            where = f"{at}.{key}" if at else key
+            if key not in value:
+                return where
+            if (found := fault(value[key], inner, where)) is not None:
+                return found
+        return None
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            return at or "it"
+        for i, element in enumerate(value):
+            if (found := fault(element, shape[0], f"{at}[{i}]")) is not None:
+                return found
+        return None
+    return None if shape(value) else at or "it"
+
+
+_NUMBER = maybe(number)
+_COUNT = maybe(whole)
+_COUNTS = {"drops": _COUNT, "marks": _COUNT, "sce_marks": _COUNT, "causes": maybe(each(whole))}
+_PERCENTILES = dict.fromkeys(("mean", "p1", "p25", "p50", "p75", "p99", "max"), _NUMBER)
+_STAT = {"n": whole, "stddev": _NUMBER, **_PERCENTILES}
+
+_QUEUE = {
+    "name": text,
+    "aqm": text,
+    "delay_ms": _PERCENTILES,
+    "packets": whole,
+    "bytes": whole,
+    **_COUNTS,
+    "utilisation": _NUMBER,
+    "occupancy_bytes_mean": _NUMBER,
+    "samples": maybe({"utilisation": _STAT}),
+}
+
+_FLOW = {
+    "name": text,
+    "cc": text,
+    "throughput_mbit": _NUMBER,
+    "rtt_ms": dict.fromkeys(("mean", "p50", "p99", "max"), _NUMBER),
+    "srtt_ms_mean": _NUMBER,
+    "packets": whole,
+    "retransmits": whole,
+    "timeouts": whole,
+    **_COUNTS,
+    "completion_s": _NUMBER,
+    "delivered_bytes": whole,
+    "from_s": number,
+    "to_s": number,
+}
+
+_COMPLETIONS = {
+    "started": whole,
+    "completed": whole,
+    "bins": [{"upto_bytes": whole, "n": whole, "completion_s": _STAT, "normalised": _STAT}],
+}
+
+_TRAFFIC = {
+    "name": text,
+    "kind": text,
+    "throughput_mbit": _NUMBER,
+    "sent_packets": whole,
+    "received_packets": whole,
+    **_COUNTS,
+}
+
+_CLASS = {
+    "name": text,
+    "link": text,
+    "flows": whole,
+    "sources": whole,
+    "packets": _COUNT,
+    "bytes": _COUNT,
+    **_COUNTS,
+    "delay_ms": {"stddev": _NUMBER, **_PERCENTILES},
+    "samples": maybe(
+        dict.fromkeys(
+            (
+                "rate_mbit",
+                "window_bytes",
+                "utilisation",
+                "mark_share",
+                "drop_share",
+                "delay_ms",
+            ),
+            _STAT,
+        )
+    ),
+}
+
+SUMMARY: Shape = {
+    "seed": whole,
+    "run_id": identity,
+    "duration_s": number,
+    "warmup_s": number,
+    "flows": [_FLOW],
+    "queue": maybe(_QUEUE),
+    "queues": each(_QUEUE),
+    "traffic": [
+        # What has requests says how long they took.
+        lambda part: (
+            fault(part, _TRAFFIC) is None
+            and fault(part.get("completions"), maybe(_COMPLETIONS)) is None
+        )
+    ],
+    "classes": [_CLASS],
+    "jain": _NUMBER,
+}
+"""`summary.json` of a run."""
+
+TIMING: Shape = {
+    "wall_s": number,
+    "cpu_s": number,
+    "host": text,
+    "data_packets": whole,
+    "events": whole,
+    "memory_bytes": _COUNT,
+}
+"""`timing.json` of a run."""
+
+INDEX: Shape = {
+    "id": identity,
+    "title": text,
+    "engine": text,
+    "engine_version": text,
+    "axes": [[text]],
+    "points": [
+        {
+            "params": each(either(text, number)),
+            "labels": each(text),
+            "seed": whole,
+            "run_id": identity,
+            "baseline": maybe(identity),
+        }
+    ],
+}
+"""`index.json` of a sweep."""
+
+MARKER: Shape = {
+    "kind": text,
+    "id": text,
+    "files": each({"bytes": whole, "sha256": text}),
+}
+"""The marker of a report."""

@@ -1,0 +1,94 @@
+"""A stored run as it is read: what was written, or a sentence that says what is not.
+
+Sizes, hashes, and columns and rows of tables are checked by crates/record; here JSON is
+checked for its shape and tables become frames.
+"""
+
+from __future__ import annotations
+
+import io
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailback import _native, foreign, shape
+from tailback.errors import DamagedResults
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MANIFEST, SUMMARY, TIMING = "manifest.json", "summary.json", "timing.json"
+SERIES, HISTOGRAMS, PACKETS = "series.parquet", "histograms.parquet", "packets.pcapng"
+
+
+class StoredRun:
+    """The folder of a run.
+
+    Everything raises `DamagedResults` where the folder is not what was written, or not there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._folder = _native.RunFolder(path)
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """Identity: engine and version, seed, the canonical point, what is followed."""
+        found: dict[str, Any] = foreign.parse_json(
+            self._folder.manifest.encode(), self.path / MANIFEST
+        )
+        return found
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The object that `--json` prints for a point, without its parameters."""
+        summary = self._json(self._folder.read(SUMMARY), SUMMARY, shape.SUMMARY)
+        for key in ("run_id", "seed"):
+            if summary[key] != self.manifest[key]:
+                raise DamagedResults(f"{self.path / SUMMARY}: {key} is not that of the run")
+        return summary
+
+    @property
+    def timing(self) -> dict[str, Any]:
+        """Wall and CPU time of the simulation, host, data packets."""
+        return self._json(self._folder.timing, TIMING, shape.TIMING)
+
+    def series(self) -> pl.DataFrame:
+        """Samples and events: time_ns, flow, link, quantity, value."""
+        return self._table(SERIES)
+
+    def histograms(self) -> pl.DataFrame:
+        """Buckets: flow, link, quantity, lower, width, count."""
+        return self._table(HISTOGRAMS)
+
+    def packets(self) -> Path | None:
+        """The capture, checked; None if no packets were recorded."""
+        if not self._folder.has(PACKETS):
+            return None
+        self._folder.check(PACKETS)
+        return self.path / PACKETS
+
+    def check(self) -> None:
+        """Reads everything."""
+        _ = self.summary, self.timing, self.packets()
+        for name in (SERIES, HISTOGRAMS):
+            self._folder.read(name)
+
+    def _json(self, data: bytes, name: str, wanted: shape.Shape) -> dict[str, Any]:
+        value: dict[str, Any] = foreign.parse_json(data, self.path / name)
+        where = shape.fault(value, wanted)
+        if where is not None:
+            raise DamagedResults(
+                f"{self.path / name}: {where} is not what such a file of a run has there"
+            )
+        return value
+
+    def _table(self, name: str) -> pl.DataFrame:
+        import polars as pl
+
+        data = self._folder.read(name)
+        try:
+            return pl.read_parquet(io.BytesIO(data))
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            line = str(error).partition("\n")[0]
+            raise DamagedResults(f"{self.path / name}: cannot be read ({line})") from None

@@ -1,0 +1,256 @@
+"""Commands that are disturbed, and what has to hold afterwards.
+
+A command runs in a fork of this process, which has tailback imported already: a try takes some
+hundredths of a second. It works in a folder of its own, which is a copy of one that was
+prepared for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import mkdtemp
+
+SCENARIO = """\
+title    = "two flows"
+duration = "400ms"
+seed     = 1
+[bottleneck]
+rate  = "10Mbit"
+queue = { aqm = "codel", ecn = true }
+[path]
+rtt = "20ms"
+[record]
+packets = true
+[[flows]]
+cc = "cubic"
+[[flows]]
+cc = "reno"
+[sweep]
+seeds = 2
+"""
+
+TIMEOUT_S = 300.0
+
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""Where tries are made: nothing waits for a disk there."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command to disturb, and those that come before it."""
+
+    name: str
+    args: Sequence[str]
+    before: Sequence[Sequence[str]] = ()
+    statuses: Sequence[int] = (0,)
+    """What it ends with when nothing disturbs it."""
+
+
+RUN = ("run", "SCENARIO")
+COMPARE = ("compare", "SCENARIO", "--variant", "a", "--variant", "b:path.rtt=30ms")
+
+COMMANDS = (
+    Command("run", RUN),
+    Command("run-again", RUN, before=[RUN]),
+    Command("report", ("report", "results"), before=[RUN]),
+    Command("report-again", ("report", "results"), before=[RUN, ("report", "results")]),
+    Command("compare", COMPARE),
+    Command("export-csv", ("export", "RUN", "--format", "csv"), before=[RUN]),
+    Command("export-flent", ("export", "RUN", "--format", "flent"), before=[RUN]),
+    Command("export-pcapng", ("export", "RUN", "--format", "pcapng"), before=[RUN]),
+    Command("verify", ("verify",), before=[RUN]),
+)
+
+REPRODUCE = Command("reproduce", ("reproduce", "dctcp-internet-2014", "--quick", "--part", "fig2"))
+"""Takes seconds: where somebody asks for it."""
+
+
+@dataclass
+class Ended:
+    """How a command ended."""
+
+    status: int
+    """Exit status, or -signal."""
+    stdout: str
+    stderr: str
+    seconds: float
+
+
+@dataclass
+class Prepared:
+    """A command with the folder that it starts from and what it gives undisturbed."""
+
+    command: Command
+    place: Path
+    """Everything of it; `start` and `work` are in here."""
+    reference: dict[str, bytes] = field(default_factory=dict)
+    seconds: float = 0.0
+    stdout: str = ""
+
+    @property
+    def work(self) -> Path:
+        """Where the command runs."""
+        return self.place / "work"
+
+    def fresh(self) -> None:
+        """Puts the folder back to what it was."""
+        shutil.rmtree(self.work, ignore_errors=True)
+        shutil.copytree(self.place / "start", self.work, symlinks=True)
+
+    def call(self, within: Callable[[], None] | None = None) -> Callable[[], int]:
+        """What a child runs; `within` comes right before the command."""
+        return lambda: tailback(self.args(), within)
+
+    def args(self) -> list[str]:
+        """The command line, names filled in."""
+        return _filled(self.command.args, self.place, self.work)
+
+
+def preload() -> None:
+    """Imports what the commands need, before the first fork: that is most of the time of a try."""
+    import altair  # noqa: F401
+    import polars  # noqa: F401
+
+    import tailback.cli.main
+    import tailback.comparison
+    import tailback.report.comparison
+    import tailback.report.sweep  # noqa: F401
+
+
+def prepare(command: Command, folder: Path) -> Prepared:
+    """Runs what comes before, and once the command itself."""
+    made = Prepared(command, Path(mkdtemp(prefix=f"{command.name}-", dir=folder)))
+    (made.place / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
+    start = made.place / "start"
+    start.mkdir()
+    for args in command.before:
+        ended = run(lambda args=args: tailback(_filled(args, made.place, start)), start)  # type: ignore[misc]
+        assert ended.status == 0, ended
+    made.fresh()
+    ended = run(made.call(), made.work)
+    assert ended.status in command.statuses, ended
+    made.reference = contents(made.work)
+    made.seconds, made.stdout = ended.seconds, ended.stdout
+    return made
+
+
+def _filled(args: Sequence[str], place: Path, work: Path) -> list[str]:
+    runs = sorted(path.name for path in (work / "results" / "runs").glob("[!.]*"))
+    known = {"SCENARIO": str(place / "scenario.toml"), "RUN": runs[0] if runs else ""}
+    return [known.get(word, word) for word in args]
+
+
+def tailback(args: list[str], within: Callable[[], None] | None = None) -> int:
+    """The command in this process; its exit status."""
+    from tailback.cli.main import main
+
+    sys.argv = ["tailback", *args]
+    if within is not None:
+        within()
+    try:
+        main()
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    return 0
+
+
+def run(call: Callable[[], int], folder: Path, *, kill_after: float | None = None) -> Ended:
+    """Runs something in a fork whose current folder is `folder`; kills it after some seconds."""
+    said = folder.parent / "said"
+    out, err = said.with_suffix(".out"), said.with_suffix(".err")
+    since = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        status = 70
+        try:
+            os.setsid()
+            os.chdir(folder)
+            for number, path in ((1, out), (2, err)):
+                handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+                os.dup2(handle, number)
+            sys.stdout = os.fdopen(1, "w", closefd=False)
+            sys.stderr = os.fdopen(2, "w", closefd=False)
+            status = call()
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+            with contextlib.suppress(OSError):
+                sys.stderr.flush()
+        finally:
+            os._exit(status)
+    status = _wait(child, since + (TIMEOUT_S if kill_after is None else kill_after))
+    seconds = time.monotonic() - since
+    return Ended(status, out.read_text("utf-8"), err.read_text("utf-8"), seconds)
+
+
+def _wait(child: int, until: float) -> int:
+    while True:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() >= until:
+            os.kill(child, signal.SIGKILL)
+            _, status = os.waitpid(child, 0)
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.001)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file in a folder but what differs by its nature, and every empty folder."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        # What was moved there is what it was.
+        if "/.damaged" in name or name.startswith("runs/.damaged"):
+            continue
+        if path.is_symlink() or not (path.is_dir() or path.is_file()):
+            found[name] = b"neither a file nor a folder"
+        elif path.is_dir():
+            if not any(path.iterdir()):
+                found[name + "/"] = b""
+        else:
+            # Wall times: that it is there counts.
+            found[name] = b"" if path.name == "timing.json" else path.read_bytes()
+    return found
+
+
+def afterwards(made: Prepared) -> list[str]:
+    """What is wrong after a disturbance: with what is there, and with the next command."""
+    wrong = []
+    before = run(lambda: tailback(["verify"]), made.work)
+    # Nothing is there yet, or everything that is there is whole.
+    nothing = "no such folder" in before.stderr or "no results" in before.stderr
+    if before.status != 0 and not nothing:
+        wrong.append(f"verify after it: {before.status} {before.stderr}")
+    again = run(made.call(), made.work)
+    if again.status not in made.command.statuses:
+        wrong.append(f"the next command: {again.status} {again.stderr}")
+    if "Traceback" in again.stderr:
+        wrong.append(again.stderr)
+    wrong += different(made.reference, contents(made.work))
+    return wrong
+
+
+def different(expected: dict[str, bytes], found: dict[str, bytes]) -> list[str]:
+    """Files that are missing, too many or of other content."""
+    names = sorted(expected.keys() | found.keys())
+    wrong = []
+    for name in names:
+        if name not in found:
+            wrong.append(f"{name}: missing")
+        elif name not in expected:
+            wrong.append(f"{name}: left behind")
+        elif expected[name] != found[name]:
+            wrong.append(f"{name}: differs")
+    return wrong

@@ -1,0 +1,152 @@
+"""Hashes of what a fixed set of scenarios gives, on the simulator, and of what the kernel engine's
+guests would be told: a change that is to move nothing is checked against them.
+
+`python tests/guard.py` prints what moved; `--update` writes the tables, after a change that
+is meant to move something and says so in the changelog ("Results changed").
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent / "guarded"
+SCENARIOS = HERE / "scenarios.toml"
+RESULTS = HERE / "hashes.tsv"
+JOBS = HERE / "jobs.tsv"
+
+KIT = json.dumps(
+    {
+        "ccs": {"reno": None} | {cc: f"/modules/tcp_{cc}.ko" for cc in ("bbr", "cubic", "dctcp")},
+        "qdiscs": {"pfifo": None, "bfifo": None, "htb": None, "netem": None, "noqueue": None}
+        | {
+            sch: f"/modules/sch_{sch}.ko"
+            for sch in ("cake", "codel", "dualpi2", "fq", "fq_codel", "fq_pie", "pie", "red")
+        },
+        "extra": {
+            name: [f"/extra/{name}/{file}.ko"]
+            for name, file in {
+                "tbsched": "sch_tbsched",
+                "tcp_cubic_abe": "tcp_cubic_abe",
+                "tcp_reno_abe": "tcp_reno_abe",
+            }.items()
+        },
+    }
+)
+"""What a kernel has, so that none need be built."""
+
+FILES = ("summary.json", "series.parquet", "histograms.parquet", "packets.pcapng")
+"""What is hashed of a run: what depends on the scenario alone."""
+
+
+def scenarios() -> dict[str, dict[str, Any]]:
+    """The scenarios by name."""
+    tables = tomllib.loads(SCENARIOS.read_text(encoding="utf-8"))
+    base = tables.pop("base")
+    return {
+        name: {key: value for key, value in {**base, **own}.items() if value != "none"}
+        for name, own in tables.items()
+    }
+
+
+def results(out: Path) -> dict[str, str]:
+    """Runs all of them on the simulator; a hash for each run and file."""
+    from tailback import toml
+    from tailback.running import Job, run_many
+
+    made = {}
+    paths = []
+    for number, (name, scenario) in enumerate(scenarios().items()):
+        # Beside the trace that one of them names.
+        path = out / f"{number}.toml"
+        path.write_text(toml.dumps(scenario), encoding="utf-8")
+        paths.append((name, path))
+    (out / "trace.txt").write_bytes((HERE / "trace.txt").read_bytes())
+    ran = run_many([Job(path) for _, path in paths], out=out / "results", progress=False)
+    for (name, _), one in zip(paths, ran, strict=True):
+        for number, run in enumerate(one.points):
+            hashes = [_hash(run.path / file) for file in FILES]
+            label = name if len(one.points) == 1 else f"{name} {number}"
+            made[label] = "\t".join(hashes)
+    return made
+
+
+def jobs() -> dict[str, str]:
+    """What guests would be told: a hash for each scenario that the kernel engine takes."""
+    from tailback import _native, toml
+    from tailback.errors import ScenarioError
+
+    made = {}
+    for name, scenario in scenarios().items():
+        text = toml.dumps(scenario).encode()
+        try:
+            loaded = _native.load(
+                text, name, folder=HERE, engine="kernel", engine_version="guard", kit=KIT
+            )
+        except ScenarioError:
+            # The simulator's alone; or why not.
+            made[name] = "refused"
+            continue
+        told = [loaded.guest_job(index, KIT) for index in range(len(loaded.points))]
+        made[name] = hashlib.sha256("\n".join(told).encode()).hexdigest()[:12]
+    return made
+
+
+def _hash(file: Path) -> str:
+    """Of a file; of a summary without the run's identity, which any change of a source moves."""
+    if not file.exists():
+        return "-"
+    data = file.read_bytes()
+    if file.suffix == ".json":
+        summary = json.loads(data)
+        del summary["run_id"]
+        data = json.dumps(summary, sort_keys=True).encode()
+    return hashlib.sha256(data).hexdigest()[:12]
+
+
+def recorded(table: Path) -> dict[str, str]:
+    """A table in the repository."""
+    lines = table.read_text(encoding="utf-8").splitlines()[1:]
+    return dict(line.split("\t", 1) for line in lines)
+
+
+def moved(now: dict[str, str], table: Path) -> list[str]:
+    """What differs from a table: names, and the columns of each."""
+    columns = table.read_text(encoding="utf-8").splitlines()[0].split("\t")[1:]
+    before = recorded(table)
+    out = [f"{name}: is not in {table.name}" for name in now if name not in before]
+    out += [f"{name}: is no longer there" for name in before if name not in now]
+    for name in now.keys() & before.keys():
+        pairs = zip(columns, now[name].split("\t"), before[name].split("\t"), strict=True)
+        if which := [column for column, new, old in pairs if new != old]:
+            out.append(f"{name}: {', '.join(which)}")
+    return sorted(out)
+
+
+def main() -> int:
+    """Runs the set; exit status 1 if something moved."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--update", action="store_true", help="write what is found as the tables")
+    update = parser.parse_args().update
+    with tempfile.TemporaryDirectory() as folder:
+        found = {RESULTS: (FILES, results(Path(folder))), JOBS: (("job",), jobs())}
+    status = 0
+    for table, (columns, now) in found.items():
+        if update:
+            rows = ["\t".join(["scenario", *columns]), *(f"{k}\t{v}" for k, v in now.items())]
+            table.write_text("\n".join(rows) + "\n", encoding="utf-8")
+            continue
+        for line in moved(now, table):
+            print(line)
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""What a fixed set of scenarios gives has not moved, and the set touches everything there is."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import guard
+from tailback import _native
+
+HERE = Path(__file__).resolve().parent
+
+
+def test_results_have_not_moved(tmp_path: Path) -> None:
+    now = guard.results(tmp_path)
+    assert len(now) >= 60
+    assert guard.moved(now, guard.RESULTS) == []
+
+
+def test_what_guests_are_told_has_not_moved() -> None:
+    now = guard.jobs()
+    assert sum(told != "refused" for told in now.values()) >= 20
+    assert guard.moved(now, guard.JOBS) == []
+
+
+@pytest.mark.parametrize("kind", ["cc", "aqm", "traffic"])
+def test_every_entry_is_there(kind: str) -> None:
+    text = guard.SCENARIOS.read_text(encoding="utf-8")
+    entries = {entry["name"]: entry for entry in json.loads(_native.registry_json())[kind]}
+    named = set(re.findall(r'"([\w-]+)"', text))
+    assert entries.keys() - named == set()
+
+
+def test_every_key_is_there() -> None:
+    """Of the schema, but for those that only name or judge."""
+    schema = json.loads((HERE.parent / "docs/scenario.schema.json").read_text(encoding="utf-8"))
+    keys: set[str] = set()
+
+    def walk(node: object) -> None:
+        if isinstance(node, dict):
+            if isinstance(properties := node.get("properties"), dict):
+                keys.update(properties)
+            for value in node.values():
+                walk(value)
+        elif isinstance(node, list):
+            for value in node:
+                walk(value)
+
+    walk(schema["properties"])
+    words = set(re.findall(r"[\w.]+", guard.SCENARIOS.read_text(encoding="utf-8")))
+    only_names = {"metric", "flow", "link", "min", "max", "title", "assert"}
+    of_the_kernel = {"kernel", "module", "args", "offloads", "captures"}
+    assert keys - words - only_names - of_the_kernel == set()
