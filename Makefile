@@ -13,7 +13,10 @@ unexport PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: build demo test bench bench-kernel docs fmt lint
+# An hour of random input and kills, nightly; SOAK_SECONDS=N for another time.
+SOAK_SECONDS ?= 3600
+
+.PHONY: build demo test soak coverage bench bench-kernel docs fmt lint
 .DEFAULT_GOAL := build
 
 build: $(VENV)/.built
@@ -26,6 +29,12 @@ test: lint build
 	cargo test --workspace --quiet
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/pytest
+
+soak: $(VENV)/.dev build
+	sh scripts/soak.sh $(SOAK_SECONDS)
+
+coverage:
+	$(PYTHON) scripts/coverage.py
 
 bench: build
 	$(BIN)/python benches/bench.py

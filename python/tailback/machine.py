@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from pathlib import Path
 
 
@@ -12,8 +13,8 @@ def cores() -> int:
 
 
 def memory_available() -> int | None:
-    """Bytes that can be used without swapping: of the machine, or of the container if less."""
-    found = [m for m in (_of_machine(), _of_container()) if m is not None]
+    """Bytes that can be used without swapping: what machine, container and limits leave."""
+    found = [m for m in (_of_machine(), _of_container(), _of_process()) if m is not None]
     return min(found, default=None)
 
 
@@ -36,3 +37,15 @@ def _of_container() -> int | None:
     except OSError:
         return None
     return None if limit == "max" else max(0, int(limit) - int(used))
+
+
+def _of_process() -> int | None:
+    """What a limit of the address space (ulimit -v) leaves to this process."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return None
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except OSError:
+        return None
+    return max(0, limit - pages * resource.getpagesize())

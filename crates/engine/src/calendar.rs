@@ -191,4 +191,31 @@ mod tests {
             prop_assert!(model.is_empty());
         }
     }
+
+    /// Every sequence of five operations on two components of the array and
+    /// three of the heap, at three times.
+    #[test]
+    fn every_short_sequence() {
+        const COMPONENTS: [Component; 5] = [0, 7, 8, 9, 10];
+        fn go(calendar: &Calendar, model: [u64; 5], left: u32) {
+            let due = COMPONENTS.iter().zip(model);
+            let first = due.map(|(c, t)| (Time(t), *c)).min();
+            assert_eq!(calendar.peek(), first.filter(|(t, _)| t.0 < u64::MAX));
+            if left == 0 {
+                return;
+            }
+            for (i, component) in COMPONENTS.into_iter().enumerate() {
+                for time in [1, 2, 3, u64::MAX] {
+                    let (mut calendar, mut model) = (calendar.clone(), model);
+                    match time {
+                        u64::MAX => calendar.cancel(component),
+                        time => calendar.schedule(component, Time(time)),
+                    }
+                    model[i] = time;
+                    go(&calendar, model, left - 1);
+                }
+            }
+        }
+        go(&Calendar::new(11), [u64::MAX; 5], 5);
+    }
 }

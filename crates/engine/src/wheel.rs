@@ -60,4 +60,23 @@ mod tests {
         assert_eq!(at(0, 5_000_000), 5_120_000);
         assert_eq!(at(0, 120_000_000), 122_880_000);
     }
+
+    /// Whenever it is set, for up to 70 s: never early, and late by no more than
+    /// a jiffy or an eighth.
+    #[test]
+    fn never_early_and_not_late() {
+        for set_us in (0..66_000).step_by(333) {
+            let set = Time::from_us(set_us);
+            for after_ms in (0..5_000).chain((5_000..70_000).step_by(97)) {
+                let due = set + Time::from_ms(after_ms);
+                let fires = fires(set, due);
+                assert!(fires > due, "{set} {due}");
+                let late = fires.since(due).ns();
+                assert!(
+                    late <= JIFFY.max(after_ms * JIFFY / 8) + JIFFY,
+                    "{set} {due}"
+                );
+            }
+        }
+    }
 }

@@ -75,6 +75,8 @@ pub struct Options {
     bytes: [u8; TCP_OPTIONS],
     len: usize,
     room: usize,
+    /// Where the padding before SACK blocks begins, if there are any.
+    sack: Option<usize>,
 }
 
 const NOP: u8 = 1;
@@ -86,6 +88,7 @@ impl Options {
             bytes: [NOP; TCP_OPTIONS],
             len: 0,
             room: room.min(TCP_OPTIONS) / 4 * 4,
+            sack: None,
         }
     }
 
@@ -133,7 +136,10 @@ impl Options {
             edges[..4].copy_from_slice(&start.to_be_bytes());
             edges[4..].copy_from_slice(&end.to_be_bytes());
         }
-        self.put(&option[..len])
+        let at = self.len;
+        let fits = self.put(&option[..len]);
+        self.sack = fits.then_some(at);
+        fits
     }
 
     /// AccECN in its order 1 (RFC 9768 section 3.2.3): 24-bit counters of bytes with ECT(1),
@@ -148,10 +154,7 @@ impl Options {
         }
         // After timestamps, SACK begins with two bytes of padding.
         let spare = len % 4;
-        let sack = self.bytes[..self.len]
-            .windows(3)
-            .position(|w| w[0] == NOP && w[1] == NOP && w[2] == 5);
-        if let Some(at) = sack.filter(|_| spare > 0 && spare <= 2) {
+        if let Some(at) = self.sack.filter(|_| spare > 0 && spare <= 2) {
             if self.len + len - spare > self.room {
                 return false;
             }

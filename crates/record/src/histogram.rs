@@ -224,6 +224,28 @@ mod tests {
         assert_eq!(next, 0, "the last bucket ends at 2^64");
     }
 
+    /// About every power of two: the bucket holds its value, and a larger value
+    /// is in no earlier one.
+    #[test]
+    fn about_every_power_of_two() {
+        let powers = (0..64).map(|k| 1_u64 << k);
+        let around = powers.flat_map(|p| (0..=4).map(move |i| p.wrapping_sub(2).wrapping_add(i)));
+        let mut values: Vec<u64> = around.chain([0, u64::MAX - 1, u64::MAX]).collect();
+        values.sort_unstable();
+        let mut last = (0, 0);
+        for value in values {
+            let at = slot(value);
+            let (lower, width) = bounds(at.0, at.1);
+            assert!(lower <= value && value - lower < width, "{value}");
+            assert!(last <= at, "{value}");
+            last = at;
+            let mut histogram = Histogram::new();
+            histogram.record(value);
+            assert_eq!(histogram.buckets().next(), Some((lower, width, 1)));
+            assert!(histogram.percentile(100.0) <= Some(value as f64));
+        }
+    }
+
     #[test]
     fn percentiles_are_nearest_rank() {
         let mut h = Histogram::new();

@@ -437,6 +437,33 @@ fn marked(delivered: u32, delta: u32, told: Option<(u32, u32)>, thinned: bool, m
 mod tests {
     use super::*;
 
+    /// Whatever the blocks, the counters and the room: what fits does, and nothing that
+    /// is required is left out.
+    #[test]
+    fn every_fit() {
+        for blocks in 0..=4_usize {
+            for required in 0..=3 {
+                for room in 0..=ROOM {
+                    let Some((fields, kept, size)) = fit(blocks, required, room) else {
+                        // Not even the required counters beside the blocks that must stay.
+                        let sack = if blocks > 0 {
+                            4 + 8 * blocks.min(2) as u16
+                        } else {
+                            0
+                        };
+                        assert!(sack + 2 + COUNTER * u16::from(required) > room || required == 0);
+                        continue;
+                    };
+                    let sack = if kept > 0 { 4 + 8 * kept as u16 } else { 0 };
+                    assert!(sack + size <= room, "{blocks} {required} {room}");
+                    assert!((required..=3).contains(&fields));
+                    assert!(kept <= blocks && (kept == blocks || kept >= 2));
+                    assert!(size + 2 >= 2 + COUNTER * u16::from(fields));
+                }
+            }
+        }
+    }
+
     /// RFC 9768 table 2.
     #[test]
     fn the_handshake() {

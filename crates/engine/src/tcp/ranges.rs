@@ -117,4 +117,68 @@ mod tests {
             }
         }
     }
+
+    /// So many numbers are in the window of the proof.
+    const WINDOW: u64 = 10;
+
+    /// The ranges that hold the numbers of a set of bits, from `base` on.
+    fn of_bits(bits: u32, base: u64) -> Ranges {
+        let mut ranges = Ranges::default();
+        for at in (0..WINDOW).filter(|at| bits >> at & 1 != 0) {
+            match ranges.0.last_mut() {
+                Some(last) if last.1 == base + at => last.1 += 1,
+                _ => ranges.0.push((base + at, base + at + 1)),
+            }
+        }
+        ranges
+    }
+
+    fn same(ranges: &Ranges, bits: u32, base: u64) {
+        assert_eq!(ranges.0, of_bits(bits, base).0);
+    }
+
+    /// Every operation leads from every state of a window to the right one. A
+    /// set of numbers has one representation, so that holds after any number
+    /// of operations; and as numbers are only compared, wherever they are.
+    #[test]
+    fn every_operation_in_every_state() {
+        let below = |n: u64| (1_u32 << n) - 1;
+        for base in [0, (1 << 31) - 5, (1 << 32) - 5, u64::MAX - WINDOW] {
+            for bits in 0..1_u32 << WINDOW {
+                let state = of_bits(bits, base);
+                let last = (0..WINDOW).rev().find(|at| bits >> at & 1 != 0);
+                assert_eq!(state.end(), last.map(|at| base + at + 1));
+                for start in 0..WINDOW {
+                    let range = state
+                        .0
+                        .iter()
+                        .find(|r| r.0 <= base + start && base + start < r.1);
+                    assert_eq!(state.containing(base + start), range.copied());
+                    for end in start + 1..=WINDOW {
+                        let mut ranges = state.clone();
+                        let mut fresh = 0;
+                        let merged = ranges.insert(base + start, base + end, |s, e| {
+                            let part = below(e - base) & !below(s - base);
+                            assert_eq!(fresh & part, 0, "told twice");
+                            fresh |= part;
+                        });
+                        let added = below(end) & !below(start);
+                        same(&ranges, bits | added, base);
+                        assert_eq!(fresh, added & !bits);
+                        assert_eq!(ranges.containing(base + start), Some(merged));
+                    }
+                }
+                for at in 0..=WINDOW {
+                    let mut ranges = state.clone();
+                    ranges.trim_below(base + at);
+                    same(&ranges, bits & !below(at), base);
+                    let mut ranges = state.clone();
+                    let first = state.0.first().filter(|r| r.0 <= base + at);
+                    assert_eq!(ranges.take_first_from(base + at), first.map(|r| r.1));
+                    let left = first.map_or(bits, |r| bits & !below(r.1 - base));
+                    same(&ranges, left, base);
+                }
+            }
+        }
+    }
 }

@@ -10,7 +10,7 @@
 //! | `ring`, `frame` | captured packets, and what they say |
 //! | `queue`, `rtt` | sojourn times, drops, marks; round-trip times |
 //! | `packets` | `packets.pcapng` |
-//! | `qdisc` | statistics of queue disciplines |
+//! | `qdisc`, `xstats` | statistics of queue disciplines, and how they are read |
 //! | `sys` | system calls |
 
 mod capture;
@@ -25,6 +25,7 @@ mod setup;
 mod sys;
 mod tcp;
 mod web;
+mod xstats;
 
 use std::fs;
 

@@ -1,0 +1,125 @@
+//! Links: one, or several with routes over them.
+
+use tailback_engine::aqm;
+
+use super::*;
+use crate::traces;
+
+impl Maker {
+    pub(super) fn links(&mut self, root: &mut Table) {
+        let several = self.draw.chance(0.3);
+        let number = if several { 2 + self.draw.below(3) } else { 1 };
+        let mut named = Table::new();
+        for i in 0..number {
+            let factor = if i == 0 { 1.0 } else { self.draw.log(0.3, 5.0) };
+            let link = self.link(self.rate * factor);
+            let both = link.get("both_directions") == Some(&Value::Boolean(true));
+            if several {
+                let name = format!("l{i}");
+                named.insert(name.clone(), Value::Table(link));
+                self.links.push((name, both));
+            } else {
+                root.insert("bottleneck".to_owned(), Value::Table(link));
+                self.links.push(("bottleneck".to_owned(), both));
+            }
+        }
+        if several {
+            root.insert("links".to_owned(), Value::Table(named));
+        }
+    }
+
+    fn link(&mut self, rate: f64) -> Table {
+        let mut link = Table::new();
+        self.slowest = self.slowest.min(rate);
+        let rates = self.rates(rate);
+        link.insert("rate".to_owned(), rates);
+        let (queue, _) = entry(&mut self.draw, "aqm", aqm::ENTRIES, self.taste);
+        let queue = if self.draw.chance(0.005) {
+            only_linux("aqm", "sfq")
+        } else {
+            queue
+        };
+        link.insert("queue".to_owned(), queue);
+        self.maybe(&mut link, 0.5, "both_directions", |_| Value::Boolean(true));
+        let near = |m: &mut Maker| ns(m.draw.log(1.0, m.rtt.max(10.0)));
+        self.maybe(&mut link, 0.3, "delay", near);
+        self.maybe(&mut link, 0.2, "jitter", near);
+        self.maybe(&mut link, 0.25, "loss", |m| {
+            let all = m.draw.chance(0.1);
+            Value::Float(if all { 1.0 } else { m.draw.log(1e-5, 0.9) })
+        });
+        self.maybe(&mut link, 0.15, "schedule", Maker::schedule);
+        let schema = &SCHEMA["properties"]["bottleneck"];
+        let decided = ["both_directions", "delay", "jitter", "loss", "schedule"];
+        self.rest(&mut link, schema, &decided, 0.2);
+        link
+    }
+
+    fn rates(&mut self, rate: f64) -> Value {
+        match self.draw.below(10) {
+            0 => {
+                let name = Value::String((*self.draw.pick(traces::NAMES)).to_owned());
+                Value::Table(Table::from_iter([("trace".to_owned(), name)]))
+            }
+            1 | 2 => {
+                let mut at = 0.0;
+                let mut steps = vec![Value::Array(vec![ns(0.0), bit(rate)])];
+                for _ in 0..=self.draw.below(5) {
+                    at += 1.0 + (self.duration * self.draw.share() * 0.5).floor();
+                    let rate = if self.draw.chance(0.25) {
+                        Value::String("0bit".to_owned())
+                    } else {
+                        let rate = rate * self.draw.log(0.01, 20.0);
+                        self.slowest = self.slowest.min(rate);
+                        bit(rate)
+                    };
+                    steps.push(Value::Array(vec![ns(at), rate]));
+                }
+                Value::Table(Table::from_iter([(
+                    "steps".to_owned(),
+                    Value::Array(steps),
+                )]))
+            }
+            _ => bit(rate),
+        }
+    }
+
+    /// Packets to mark and others to drop.
+    fn schedule(&mut self) -> Value {
+        let mut lists = [Vec::new(), Vec::new()];
+        let mut number = 0;
+        for _ in 0..self.draw.below(40) {
+            number += 1 + self.draw.below(100) as i64;
+            let list = self.draw.below(2) as usize;
+            lists[list].push(Value::Integer(number));
+        }
+        let [marks, drops] = lists.map(Value::Array);
+        Value::Table(Table::from_iter([
+            ("marks".to_owned(), marks),
+            ("drops".to_owned(), drops),
+        ]))
+    }
+
+    /// Links in some order, or none to name; with `backwards` those of the way back, too.
+    pub(super) fn route(&mut self, backwards: bool) -> Option<Value> {
+        let mut names: Vec<String> = self.links.iter().map(|(name, _)| name.clone()).collect();
+        if backwards {
+            let both = self.links.iter().filter(|(_, both)| *both);
+            names.extend(both.map(|(name, _)| format!("{name}.back")));
+        }
+        if names.len() == 1 {
+            return None;
+        }
+        self.draw.shuffle(&mut names);
+        names.truncate(1 + self.draw.below(names.len() as u64) as usize);
+        Some(Value::Array(names.into_iter().map(Value::String).collect()))
+    }
+}
+
+/// An algorithm that only Linux has.
+pub(super) fn only_linux(key: &str, name: &str) -> Value {
+    Value::Table(Table::from_iter([
+        (key.to_owned(), Value::String(name.to_owned())),
+        ("kernel".to_owned(), Value::Boolean(true)),
+    ]))
+}

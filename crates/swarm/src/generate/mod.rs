@@ -1,0 +1,293 @@
+//! A random scenario from a seed: valid as a rule, and all there is in some.
+//!
+//! Options of algorithms are drawn by the registries, keys by the schema of
+//! scenarios; only what has to fit together (times, rates, names, routes) is
+//! decided here. So a new algorithm, option or plain key is drawn without a
+//! line of this crate, and a test fails for a key that never is.
+
+mod ends;
+mod links;
+mod values;
+
+use std::sync::LazyLock;
+
+use serde_json::Value as Json;
+use tailback_scenario::{EngineKind, json_schema};
+use toml::{Table, Value};
+
+use crate::draw::Draw;
+use crate::trial::load;
+use values::{Taste, bit, entry, ns, of_kind, of_schema};
+
+static SCHEMA: LazyLock<Json> = LazyLock::new(json_schema);
+
+/// What the parts of a scenario have to agree on.
+struct Maker {
+    draw: Draw,
+    taste: Taste,
+    /// Rates, times and sizes far from those of real networks.
+    wild: bool,
+    /// Rate of the first link, bit/s, and the smallest of any.
+    rate: f64,
+    slowest: f64,
+    /// Base round-trip time, ns.
+    rtt: f64,
+    /// Length of the run, ns.
+    duration: f64,
+    /// Names of the links, the way there; whether each has a way back.
+    links: Vec<(String, bool)>,
+}
+
+/// Scenarios that are drawn until one is valid.
+const DRAWS: u64 = 16;
+
+/// The scenario of a seed: the first valid one of several.
+pub fn scenario(seed: u64) -> Table {
+    let drawn = (0..DRAWS).map(|i| one(seed.wrapping_mul(DRAWS).wrapping_add(i)));
+    let mut drawn = drawn.peekable();
+    while let Some(table) = drawn.next() {
+        let text = table.to_string();
+        // One that panics is for the trial to report.
+        let valid = std::panic::catch_unwind(|| load(&text, EngineKind::Sim).is_ok());
+        if valid.unwrap_or(true) || drawn.peek().is_none() {
+            return table;
+        }
+    }
+    Table::new()
+}
+
+fn one(seed: u64) -> Table {
+    let mut draw = Draw::new(seed);
+    let taste = Taste {
+        set: *draw.pick(&[0.0, 0.15, 0.4]),
+        extreme: *draw.pick(&[0.0, 0.05, 0.05, 0.2]),
+    };
+    let wild = draw.chance(0.5);
+    let (slow, fast) = if wild { (1e3, 4e11) } else { (1e5, 2e9) };
+    let rate = draw.log(slow, fast);
+    let (near, far) = if wild { (1e4, 1e10) } else { (2e5, 5e8) };
+    let rtt = draw.log(near, far);
+    // Some thousand packets; half of the scenarios some round trips, too.
+    let packets = draw.log(200.0, 8_000.0) * 1514.0 * 8e9 / rate;
+    let trips = if draw.chance(0.5) {
+        rtt * draw.log(1.0, 100.0)
+    } else {
+        0.0
+    };
+    let duration = match draw.chance(0.03) {
+        true => 9e14,
+        false => packets.max(trips).clamp(1e4, 9e14).round(),
+    };
+    let mut maker = Maker {
+        draw,
+        taste,
+        wild,
+        rate,
+        slowest: rate,
+        rtt,
+        duration,
+        links: Vec::new(),
+    };
+    maker.whole(seed)
+}
+
+impl Maker {
+    /// A key of a probability, unless it is there.
+    fn maybe(&mut self, table: &mut Table, p: f64, key: &str, value: fn(&mut Maker) -> Value) {
+        if self.draw.chance(p) {
+            let value = value(self);
+            table.insert(key.to_owned(), value);
+        }
+    }
+
+    /// The plain keys of a table that nobody has decided on, by its schema.
+    fn rest(&mut self, table: &mut Table, schema: &Json, decided: &[&str], p: f64) {
+        let Some(keys) = schema["properties"].as_object() else {
+            return;
+        };
+        for (key, schema) in keys {
+            if decided.contains(&key.as_str()) || table.contains_key(key) || !self.draw.chance(p) {
+                continue;
+            }
+            if let Some(value) = of_schema(&mut self.draw, schema, self.taste) {
+                table.insert(key.clone(), value);
+            }
+        }
+    }
+
+    fn whole(&mut self, seed: u64) -> Table {
+        let mut root = Table::new();
+        root.insert("title".to_owned(), Value::String(format!("seed {seed}")));
+        root.insert("duration".to_owned(), ns(self.duration));
+        self.maybe(&mut root, 0.35, "warmup", |m| {
+            ns(m.duration * m.draw.share() * 0.9)
+        });
+        self.maybe(&mut root, 0.9, "seed", |m| {
+            let last = m.draw.chance(0.02);
+            Value::Integer(if last {
+                i64::MAX
+            } else {
+                m.draw.between(0, 1000)
+            })
+        });
+        self.maybe(&mut root, 0.3, "start_jitter", |m| {
+            let none = m.draw.chance(0.3);
+            ns(if none {
+                0.0
+            } else {
+                m.duration * m.draw.share() * 0.5
+            })
+        });
+        self.links(&mut root);
+        self.maybe(&mut root, 0.1, "host_jitter", |m| {
+            // Below one packet time at the slowest link.
+            ns(100.0 * 8e9 / m.slowest * m.draw.share())
+        });
+        let mut path = Table::new();
+        path.insert("rtt".to_owned(), ns(self.rtt));
+        // The simulator has no offloads.
+        self.maybe(&mut path, 0.02, "offloads", |m| {
+            Value::Boolean(m.draw.chance(0.5))
+        });
+        root.insert("path".to_owned(), Value::Table(path));
+        self.maybe(&mut root, 0.6, "tcp", |m| Value::Table(m.tcp()));
+        let record = self.record();
+        root.insert("record".to_owned(), Value::Table(record));
+        self.ends(&mut root);
+        self.maybe(&mut root, 0.05, "sweep", Maker::sweep);
+        self.maybe(&mut root, 0.05, "assert", Maker::asserts);
+        let decided = [
+            "title",
+            "duration",
+            "warmup",
+            "seed",
+            "start_jitter",
+            "host_jitter",
+        ];
+        self.rest(&mut root, &SCHEMA, &decided, 0.3);
+        root
+    }
+
+    fn record(&mut self) -> Table {
+        let mut record = Table::new();
+        let interval = (self.duration / self.draw.log(1.0, 100.0)).max(1e3);
+        record.insert("interval".to_owned(), ns(interval));
+        self.maybe(&mut record, 0.1, "packets", |_| Value::Boolean(true));
+        if self.duration > 1e8 {
+            self.maybe(&mut record, 0.3, "statistics", |m| {
+                ns((m.duration / m.draw.log(15.0, 100.0)).max(1e6))
+            });
+        }
+        let schema = &SCHEMA["properties"]["record"];
+        self.rest(
+            &mut record,
+            schema,
+            &["interval", "packets", "statistics"],
+            0.4,
+        );
+        record
+    }
+
+    /// Keys of `[tcp]`.
+    fn tcp(&mut self) -> Table {
+        let mut tcp = Table::new();
+        self.maybe(&mut tcp, 0.25, "mss", |m| {
+            let odd = m.wild && m.draw.chance(0.3);
+            Value::Integer(match odd {
+                true => *m.draw.pick(&[64, 100, 9000, 65_000]),
+                false => m.draw.between(64, 9000),
+            })
+        });
+        self.maybe(&mut tcp, 0.25, "rwnd", |m| {
+            let most = match m.draw.chance(m.taste.extreme) {
+                true => 9e18,
+                false => 1e8,
+            };
+            Value::String(format!("{}b", m.draw.log(65e3, most) as u64))
+        });
+        let schema = &SCHEMA["properties"]["tcp"];
+        self.rest(&mut tcp, schema, &["mss", "rwnd"], 0.2);
+        tcp
+    }
+
+    /// Two keys, a value of each of which changes nothing, and seeds.
+    fn sweep(&mut self) -> Value {
+        let mut sweep = Table::new();
+        let rtts = vec![ns(self.rtt), ns(self.rtt * 1.5)];
+        if self.draw.chance(0.5) {
+            sweep.insert("path.rtt".to_owned(), Value::Array(rtts));
+        } else {
+            let mut zip = Table::new();
+            zip.insert("path.rtt".to_owned(), Value::Array(rtts));
+            let lengths = vec![ns(self.duration), ns(self.duration * 2.0)];
+            zip.insert("duration".to_owned(), Value::Array(lengths));
+            let zip = vec![Value::Table(zip)];
+            sweep.insert("zip".to_owned(), Value::Array(zip));
+        }
+        self.maybe(&mut sweep, 0.5, "seeds", |m| {
+            Value::Integer(m.draw.between(1, 3))
+        });
+        Value::Table(sweep)
+    }
+
+    fn asserts(&mut self) -> Value {
+        let mut assert = Table::new();
+        let schema = &SCHEMA["properties"]["assert"]["items"];
+        self.rest(&mut assert, schema, &["flow", "link", "min", "max"], 1.0);
+        let bound = *self.draw.pick(&["min", "max"]);
+        let value = Value::Float(self.draw.log(1e-3, 1e3));
+        assert.insert(bound.to_owned(), value);
+        if self.draw.chance(0.5) {
+            let other = if bound == "min" { "max" } else { "min" };
+            assert.insert(
+                other.to_owned(),
+                Value::Float(if other == "max" { 1e6 } else { 0.0 }),
+            );
+        }
+        // Whichever of the two has a meaning for the metric.
+        self.maybe(&mut assert, 0.2, "link", |m| {
+            Value::String(m.links[0].0.clone())
+        });
+        self.maybe(&mut assert, 0.2, "flow", |_| Value::String("f0".to_owned()));
+        Value::Array(vec![Value::Table(assert)])
+    }
+}
+
+/// What libFuzzer may put into scenarios: every key, option and word there is,
+/// one of its dictionary's entries each.
+pub fn words() -> Vec<String> {
+    let mut words = std::collections::BTreeSet::new();
+    collect(&SCHEMA, &mut words);
+    let units = [
+        "20ms", "100Mbit", "1000p", "64kb", "0.5bdp", "1000000s", "0s",
+    ];
+    words.extend(units.map(str::to_owned));
+    words
+        .into_iter()
+        .map(|word| format!("\"{word}\""))
+        .collect()
+}
+
+/// The names and words of a schema.
+fn collect(schema: &Json, words: &mut std::collections::BTreeSet<String>) {
+    match schema {
+        Json::Object(parts) => {
+            for (name, part) in parts {
+                if name == "properties" {
+                    words.extend(
+                        part.as_object()
+                            .into_iter()
+                            .flat_map(|all| all.keys().cloned()),
+                    );
+                }
+                if ["enum", "const"].contains(&name.as_str()) {
+                    let all = part.as_array().into_iter().flatten().chain([part]);
+                    words.extend(all.filter_map(Json::as_str).map(str::to_owned));
+                }
+                collect(part, words);
+            }
+        }
+        Json::Array(parts) => parts.iter().for_each(|part| collect(part, words)),
+        _ => {}
+    }
+}

@@ -1,0 +1,167 @@
+//! Values of options and keys, by their type.
+
+use serde_json::Value as Json;
+use tailback_engine::registry::{Entry, Kind, Opt};
+use toml::{Table, Value};
+
+use crate::draw::Draw;
+
+/// How far from the ordinary values are.
+#[derive(Clone, Copy)]
+pub struct Taste {
+    /// Probability that an option is set.
+    pub set: f64,
+    /// Probability that a value is the smallest or largest there is.
+    pub extreme: f64,
+}
+
+/// A time in nanoseconds, as files have it.
+pub fn ns(time: f64) -> Value {
+    Value::String(format!("{}ns", time.max(0.0) as u64))
+}
+
+/// A rate in bit/s, at least 1.
+pub fn bit(rate: f64) -> Value {
+    Value::String(format!("{}bit", rate.max(1.0) as u64))
+}
+
+fn whole(draw: &mut Draw, min: i64, max: i64, taste: Taste) -> i64 {
+    if draw.chance(taste.extreme) {
+        return *draw.pick(&[min, max]);
+    }
+    let span = max.saturating_sub(min);
+    if min >= 0 && span > 10_000 {
+        return min
+            .saturating_add(draw.log(1.0, span as f64) as i64)
+            .min(max);
+    }
+    draw.between(min, max)
+}
+
+fn float(draw: &mut Draw, min: f64, max: f64, taste: Taste) -> f64 {
+    if draw.chance(taste.extreme) {
+        return *draw.pick(&[min, max]);
+    }
+    if min > 0.0 && max / min > 1e4 {
+        return draw.log(min, max).clamp(min, max);
+    }
+    (min + (max - min) * draw.share()).clamp(min, max)
+}
+
+/// Times of options, to 30 s: from their minimum, but most of them from 100 us
+/// on, as a queue with a timer of less does little else.
+fn time(draw: &mut Draw, min: u64, taste: Taste) -> Value {
+    if draw.chance(taste.extreme * 0.3) {
+        return ns(min as f64);
+    }
+    if draw.chance(taste.extreme * 0.3) {
+        return ns(1e15);
+    }
+    let floor = if draw.chance(0.8) { 1e5 } else { 1.0 };
+    let least = (min as f64).max(floor);
+    ns(draw.log(least, (least * 10.0).max(3e10)).ceil())
+}
+
+fn size(draw: &mut Draw, packets: bool, bytes: bool, taste: Taste) -> Value {
+    let extreme = draw.chance(taste.extreme);
+    let text = if packets && (!bytes || draw.chance(0.5)) {
+        let most = if extreme { 1e15 } else { 2e4 };
+        format!("{}p", draw.log(1.0, most) as u64)
+    } else if draw.chance(0.2) {
+        format!("{:.6}bdp", draw.log(1e-3, 1e3))
+    } else {
+        let most = if extreme { 9e18 } else { 1e8 };
+        format!("{}b", draw.log(1.0, most) as u64)
+    };
+    Value::String(text)
+}
+
+/// A value of an option.
+pub fn of_kind(draw: &mut Draw, kind: Kind, taste: Taste) -> Value {
+    match kind {
+        Kind::Bool => Value::Boolean(draw.chance(0.5)),
+        Kind::Int { min, max } => Value::Integer(whole(draw, min, max, taste)),
+        Kind::Float { min, max } => Value::Float(float(draw, min, max, taste)),
+        Kind::Time { min } => time(draw, min.ns(), taste),
+        Kind::Rate => bit(draw.log(1e3, 4e11)),
+        Kind::Size { packets, bytes } => size(draw, packets, bytes, taste),
+        Kind::TimeOrSize if draw.chance(0.5) => time(draw, 1, taste),
+        Kind::TimeOrSize => {
+            let text = match draw.chance(0.5) {
+                true => format!("{}p", draw.log(1.0, 1e5) as u64),
+                false => format!("{}b", draw.log(1.0, 1e8) as u64),
+            };
+            Value::String(text)
+        }
+        Kind::Word(words) => Value::String((*draw.pick(words)).to_owned()),
+        Kind::WordOrInt { words, .. } if draw.chance(0.5) => {
+            Value::String((*draw.pick(words)).to_owned())
+        }
+        Kind::WordOrInt { min, max, .. } => Value::Integer(whole(draw, min, max, taste)),
+        Kind::Table(inner) => Value::Table(options(draw, inner, taste)),
+    }
+}
+
+/// Some of the options there are.
+pub fn options(draw: &mut Draw, all: &[Opt], taste: Taste) -> Table {
+    let mut table = Table::new();
+    for opt in all {
+        if draw.chance(taste.set) {
+            table.insert(opt.name.to_owned(), of_kind(draw, opt.kind, taste));
+        }
+    }
+    table
+}
+
+/// An entry of a registry, with some of its options if not with none.
+pub fn entry<B>(
+    draw: &mut Draw,
+    key: &str,
+    entries: &[&'static Entry<B>],
+    taste: Taste,
+) -> (Value, &'static str) {
+    let entry = *draw.pick(entries);
+    if draw.chance(0.3) {
+        return (Value::String(entry.name.to_owned()), entry.name);
+    }
+    let mut table = options(draw, entry.options, taste);
+    table.insert(key.to_owned(), Value::String(entry.name.to_owned()));
+    (Value::Table(table), entry.name)
+}
+
+/// A value of a key by the schema of scenarios; `None`: it is not a plain one.
+pub fn of_schema(draw: &mut Draw, schema: &Json, taste: Taste) -> Option<Value> {
+    if let Some(words) = schema["enum"].as_array() {
+        return match draw.pick(words) {
+            Json::String(word) => Some(Value::String(word.clone())),
+            Json::Bool(word) => Some(Value::Boolean(*word)),
+            _ => None,
+        };
+    }
+    if let Some(shapes) = schema["anyOf"].as_array() {
+        let shape = draw.pick(shapes);
+        return of_schema(draw, shape, taste);
+    }
+    let least = schema["minimum"].as_f64();
+    let most = schema["maximum"].as_f64();
+    match schema["type"].as_str()? {
+        "boolean" => Some(Value::Boolean(draw.chance(0.5))),
+        "integer" => {
+            let least = least.unwrap_or(0.0) as i64;
+            let most = most.map_or(i64::MAX, |most| most as i64);
+            Some(Value::Integer(whole(draw, least, most, taste)))
+        }
+        "number" => Some(Value::Float(float(draw, least?, most?, taste))),
+        "string" => {
+            let pattern = schema["pattern"].as_str()?;
+            if pattern.contains("nsecs?") {
+                Some(time(draw, 1_000_000, taste))
+            } else if pattern.contains("[bB][dD][pP]") {
+                Some(size(draw, false, true, taste))
+            } else {
+                None
+            }
+        }
+        _ => None,
+    }
+}

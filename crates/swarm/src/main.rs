@@ -1,0 +1,198 @@
+//! `tailback-swarm`: random scenarios, and what must hold of each.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use tailback_swarm::swarm::{Plan, Tally, limits, swarm};
+use tailback_swarm::trial::{Finding, Limits, keep_panics, trial};
+use tailback_swarm::{generate, heap, reduce};
+use toml::Table;
+
+#[global_allocator]
+static HEAP: heap::Heap = heap::Heap;
+
+const USAGE: &str = "\
+usage: tailback-swarm run [--from SEED] [--seeds N] [--seconds S] [--jobs J]
+       tailback-swarm gen SEED            prints a scenario
+       tailback-swarm file PATH           tries one
+       tailback-swarm reduce SEED|PATH    makes one that fails smaller, and keeps it
+       tailback-swarm words               a dictionary for fuzzing scenarios
+Ends with 0, with 1 if something was found, with 2 for bad arguments.";
+
+/// Progress is shown after this time, and as often.
+const PROGRESS: Duration = Duration::from_secs(2);
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    keep_panics();
+    let done = match words.as_slice() {
+        ["run", options @ ..] => run(options),
+        ["gen", seed] => number(seed).map(|seed| {
+            print!("{}", generate::scenario(seed));
+            true
+        }),
+        ["file", path] => text(path).map(|text| {
+            let report = trial(&text, &Limits::default());
+            println!("{:?}", report.end);
+            report
+                .findings
+                .iter()
+                .for_each(|finding| show(path, finding));
+            report.findings.is_empty()
+        }),
+        ["reduce", what] => shrink(what),
+        ["words"] => {
+            generate::words().iter().for_each(|word| println!("{word}"));
+            Ok(true)
+        }
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(true)
+        }
+        _ => Err(USAGE.to_owned()),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| format!("{text}: expected a whole number"))
+}
+
+fn text(path: &str) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
+}
+
+/// One line for a finding.
+fn show(what: &str, finding: &Finding) {
+    let detail: String = finding.detail.chars().take(300).collect();
+    println!("{what}: {}: {detail}", finding.kind);
+}
+
+fn run(options: &[&str]) -> Result<bool, String> {
+    let mut plan = Plan {
+        from: 0,
+        seeds: u64::MAX,
+        time: None,
+        jobs: 1,
+    };
+    for option in options.chunks(2) {
+        let [name, value] = option else {
+            return Err(format!("{} needs a number", option[0]));
+        };
+        let value = number(value)?;
+        match *name {
+            "--from" => plan.from = value,
+            "--seeds" => plan.seeds = value,
+            "--seconds" => plan.time = Some(Duration::from_secs(value)),
+            "--jobs" => plan.jobs = value as usize,
+            _ => return Err(USAGE.to_owned()),
+        }
+    }
+    if plan.seeds == u64::MAX && plan.time.is_none() {
+        plan.seeds = 1_000;
+    }
+    let began = Instant::now();
+    let mut shown = began;
+    let terminal = std::io::stderr().is_terminal();
+    let tally = swarm(&plan, |tally, seed, findings| {
+        findings
+            .iter()
+            .for_each(|finding| show(&format!("seed {seed}"), finding));
+        if terminal && shown.elapsed() > PROGRESS {
+            shown = Instant::now();
+            eprint!("\r\x1b[K{}", line(tally, began));
+            let _ = std::io::stderr().flush();
+        }
+    });
+    if terminal && began.elapsed() > PROGRESS {
+        eprint!("\r\x1b[K");
+    }
+    println!("{}", line(&tally, began));
+    let mut refused: Vec<_> = tally.refused.iter().collect();
+    refused.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (message, count) in refused.iter().take(5) {
+        println!("  refused {count}: {message}");
+    }
+    Ok(tally.failed == 0)
+}
+
+fn line(tally: &Tally, began: Instant) -> String {
+    let seconds = began.elapsed().as_secs_f64();
+    format!(
+        "{} scenarios in {seconds:.0} s ({:.0}/s): {} run, {} cut, {} too large, {} refused, {} with findings",
+        tally.tried,
+        tally.tried as f64 / seconds.max(1e-3),
+        tally.done,
+        tally.cut,
+        tally.large,
+        tally.refusals(),
+        tally.failed,
+    )
+}
+
+/// Where scenarios that failed once are kept.
+fn regressions() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions")
+}
+
+fn shrink(what: &str) -> Result<bool, String> {
+    let (scenario, limits) = match what.parse() {
+        Ok(seed) => (generate::scenario(seed), limits(seed)),
+        Err(_) => {
+            let table: Result<Table, _> = text(what)?.parse();
+            let table = table.map_err(|error| format!("{what}: {error}"))?;
+            (table, Limits::default())
+        }
+    };
+    // Whatever does not end took minutes before; a reduced one has less to do.
+    let limits = Limits {
+        patience: Duration::from_secs(60),
+        ..limits
+    };
+    let findings = trial(&scenario.to_string(), &limits).findings;
+    let Some(first) = findings.first() else {
+        println!("{what}: nothing is found");
+        return Ok(true);
+    };
+    let began = Instant::now();
+    let mut shown = began;
+    let terminal = std::io::stderr().is_terminal();
+    let reduced = reduce::reduce(&scenario, &first.kind, &limits, |trials| {
+        if terminal && shown.elapsed() > PROGRESS {
+            shown = Instant::now();
+            eprint!("\r\x1b[K{trials} trials");
+            let _ = std::io::stderr().flush();
+        }
+    });
+    let (smallest, finding) = reduced.unwrap_or((scenario, first.clone()));
+    let stem = Path::new(what).file_stem();
+    let stem = stem.map_or("unnamed".into(), |stem| stem.to_string_lossy());
+    let kind: Vec<String> = finding
+        .kind
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let path = regressions().join(format!("{}-{stem}.toml", kind.join("-")));
+    let comment = format!(
+        "# {}: {}\n",
+        finding.kind,
+        finding.detail.replace('\n', " ")
+    );
+    std::fs::create_dir_all(regressions())
+        .and_then(|()| std::fs::write(&path, comment + &smallest.to_string()))
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    show(&path.display().to_string(), &finding);
+    Ok(false)
+}

@@ -1,0 +1,191 @@
+//! What the kernel engine reads: on the host what a kit and a guest say, in the
+//! guest its job, captured frames and rtnetlink.
+
+use std::sync::LazyLock;
+
+use tailback_engine::packet::{Ecn, Packet, Sack, flags};
+use tailback_engine::plan::Plan;
+use tailback_engine::tcp::accecn::Counters;
+use tailback_engine::{aqm, cc};
+use tailback_guest::job::Job;
+use tailback_guest::map::{Kit, judge, map};
+use tailback_guest::result::GuestResult;
+use tailback_record::frame::{Envelope, Host, Options, Segment, tcp};
+use tailback_scenario::load;
+
+// The agent is a program, not a library: what it reads is compiled here, too.
+#[allow(dead_code, reason = "the agent uses all of it")]
+#[path = "../../../guest/src/agent/frame.rs"]
+mod frame;
+#[allow(dead_code, reason = "the agent uses all of it")]
+#[path = "../../../guest/src/agent/rtt.rs"]
+mod rtt;
+#[allow(dead_code, reason = "the agent uses all of it")]
+#[path = "../../../guest/src/agent/xstats.rs"]
+mod xstats;
+
+/// A plan with every congestion control before every queue.
+static EVERYTHING: LazyLock<Plan> = LazyLock::new(|| {
+    let mut text = "duration = \"1s\"\n".to_owned();
+    for entry in aqm::ENTRIES {
+        let name = entry.name;
+        text += &format!("[links.{name}]\nrate = \"8Mbit\"\nqueue = \"{name}\"\n");
+    }
+    for entry in cc::ENTRIES {
+        let first = aqm::ENTRIES[0].name;
+        text += &format!(
+            "[[flows]]\ncc = \"{}\"\nroute = [\"{first}\"]\n",
+            entry.name
+        );
+    }
+    let scenario = load(text.as_bytes(), "every entry", &[], None);
+    scenario.expect("defaults").points.remove(0).plan
+});
+
+/// A kit refuses a plan at places that exist, or has a job for it.
+pub(super) fn kit(bytes: &[u8]) {
+    let Ok(kit) = serde_json::from_slice::<Kit>(bytes) else {
+        return;
+    };
+    let refused = judge(&EVERYTHING, &kit);
+    assert_eq!(refused.is_empty(), map(&EVERYTHING, &kit).is_ok());
+    assert!(refused.iter().all(|refusal| !refusal.message.is_empty()));
+}
+
+/// A job can be shown, and is the same after it has been written again.
+pub(super) fn job(bytes: &[u8]) {
+    let Ok(job) = serde_json::from_slice::<Job>(bytes) else {
+        return;
+    };
+    let _ = job.to_string();
+    let text = serde_json::to_string(&job).expect("plain data");
+    let again: Job = serde_json::from_str(&text).expect("what was written");
+    // Numbers that are not equal to themselves are not written.
+    assert_eq!(again, job);
+}
+
+/// A guest's result is refused, or handed on as it is.
+pub(super) fn result(bytes: &[u8]) {
+    let Ok(result) = postcard::from_bytes::<GuestResult>(bytes) else {
+        return;
+    };
+    let written = postcard::to_stdvec(&result).expect("plain data");
+    let again: GuestResult = postcard::from_bytes(&written).expect("what was written");
+    assert_eq!(postcard::to_stdvec(&again).expect("plain data"), written);
+}
+
+/// A capture: frames, each behind a byte of its length. Their data and ACKs
+/// give round-trip times.
+pub(super) fn frames(mut bytes: &[u8]) {
+    let mut tracker = rtt::RttTracker::default();
+    let mut now = 0;
+    while let [length, rest @ ..] = bytes {
+        let (captured, behind) = rest.split_at(rest.len().min(usize::from(*length)));
+        bytes = behind;
+        now += 1_000;
+        let Some(frame) = frame::parse(captured).filter(|frame| !frame.udp) else {
+            continue;
+        };
+        if frame.payload > 0 {
+            tracker.sent(frame.seq, frame.payload, now);
+        } else {
+            let rtt = tracker.acknowledged(frame.ack, &frame.sack, now);
+            assert!(
+                rtt.is_none_or(|rtt| rtt < now),
+                "a sample of before the run"
+            );
+        }
+    }
+}
+
+/// The first byte says of which kind the attributes are.
+pub(super) fn statistics(bytes: &[u8]) {
+    const KINDS: [&[u8]; 8] = [
+        b"pfifo",
+        b"codel",
+        b"fq_codel",
+        b"red",
+        b"pie",
+        b"fq_pie",
+        b"dualpi2",
+        b"cake",
+    ];
+    if let [kind, attributes @ ..] = bytes {
+        let kind = KINDS[usize::from(*kind) % KINDS.len()];
+        let now = xstats::statistics(attributes, kind);
+        assert_eq!(now.since(&now).drops, 0);
+        assert!(
+            attributes.len() < 4
+                || xstats::attribute(attributes, 1)
+                    .is_none_or(|inner| inner.len() < attributes.len())
+        );
+    }
+}
+
+/// Numbers from bytes; zeros behind their end.
+struct Words<'a>(&'a [u8]);
+
+impl Words<'_> {
+    fn next(&mut self) -> u32 {
+        let (now, behind) = self.0.split_at(self.0.len().min(4));
+        self.0 = behind;
+        let mut word = [0; 4];
+        word[..now.len()].copy_from_slice(now);
+        u32::from_le_bytes(word)
+    }
+}
+
+/// What an ACK says, in whatever room, is read from its frame again: SACK
+/// blocks, and the rest does not disturb them.
+pub(super) fn options(bytes: &[u8]) {
+    let mut words = Words(bytes);
+    let shape = words.next();
+    let mut packet = Packet::new(0, 66, Ecn::NotEct);
+    packet.flags = flags::ACK | flags::ACCECN;
+    packet.sack[2] = Sack {
+        offset: words.next(),
+        len: words.next(),
+    };
+    let mut options = Options::new((shape & 63) as usize);
+    if shape & 64 != 0 {
+        options.timestamps(words.next(), words.next(), false);
+    }
+    let blocks: Vec<(u32, u32)> = (0..shape >> 7 & 7)
+        .map(|_| (words.next(), words.next()))
+        .collect();
+    let has_sack = options.sack(&blocks);
+    let counters = Counters::of(&packet)
+        .expect("it has the flag")
+        .on_the_wire();
+    options.accecn(&counters);
+    let host = |n| Host {
+        mac: [n; 6],
+        ip: [10, n, 0, 1],
+        port: 5000 + u16::from(n),
+    };
+    let envelope = Envelope {
+        from: host(1),
+        to: host(2),
+        ecn: 0,
+        payload: (shape >> 16) as u16 & 0xFFF,
+    };
+    let segment = Segment {
+        seq: words.next(),
+        ack: words.next(),
+        flags: tailback_record::frame::flags::ACK,
+        window: 1,
+        options: options.bytes(),
+    };
+    let mut written = Vec::new();
+    tcp(&envelope, &segment, &mut written);
+    let read = frame::parse(&written).expect("TCP over IPv4");
+    assert_eq!((read.seq, read.ack), (segment.seq, segment.ack));
+    assert_eq!(read.payload, u32::from(envelope.payload));
+    let mut expected = frame::Sack::default();
+    if has_sack {
+        for (to, from) in expected.iter_mut().zip(&blocks) {
+            *to = *from;
+        }
+    }
+    assert_eq!(read.sack, expected);
+}

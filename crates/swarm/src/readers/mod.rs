@@ -1,0 +1,70 @@
+//! Every reader of the Rust crates as a function of bytes, each with what must
+//! hold whatever the bytes are. The fuzz targets in `fuzz/` are these functions,
+//! and the tests of this crate give them the seeds of `fuzz/seeds/`.
+
+mod guest;
+mod packetdrill;
+mod scenario;
+
+/// A reader.
+pub struct Reader {
+    /// Name of the fuzz target and of the folder of its seeds.
+    pub name: &'static str,
+    /// What is read.
+    pub doc: &'static str,
+    /// Reads; panics if what must hold does not.
+    pub read: fn(&[u8]),
+}
+
+/// All of them.
+pub const READERS: &[Reader] = &[
+    Reader {
+        name: "scenario",
+        doc: "scenario files",
+        read: scenario::read,
+    },
+    Reader {
+        name: "packetdrill",
+        doc: "packetdrill scripts, parsed and judged",
+        read: packetdrill::read,
+    },
+    Reader {
+        name: "kit",
+        doc: "what a kernel kit says it has",
+        read: guest::kit,
+    },
+    Reader {
+        name: "job",
+        doc: "the guest's job",
+        read: guest::job,
+    },
+    Reader {
+        name: "result",
+        doc: "what a guest hands back",
+        read: guest::result,
+    },
+    Reader {
+        name: "frame",
+        doc: "captured frames",
+        read: guest::frames,
+    },
+    Reader {
+        name: "xstats",
+        doc: "what rtnetlink tells of queue disciplines",
+        read: guest::statistics,
+    },
+    Reader {
+        name: "accecn",
+        doc: "TCP options on their way through a capture, Accurate ECN's among them",
+        read: guest::options,
+    },
+];
+
+/// The reader of that name.
+///
+/// # Panics
+/// When there is none: the names are those of the fuzz targets.
+pub fn reader(name: &str) -> fn(&[u8]) {
+    let found = READERS.iter().find(|reader| reader.name == name);
+    found.unwrap_or_else(|| panic!("no reader {name}")).read
+}

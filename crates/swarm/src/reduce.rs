@@ -1,0 +1,162 @@
+//! Makes a scenario that fails smaller, as long as it fails the same way.
+
+use toml::{Table, Value};
+
+use crate::trial::{Finding, Limits, trial};
+
+/// Trials at most.
+const MOST: usize = 2_000;
+
+/// A step into a value.
+#[derive(Clone, Debug)]
+enum Step {
+    Key(String),
+    Item(usize),
+}
+
+/// The smallest scenario found that still has a finding of this kind, and that
+/// finding; `told` is called with the number of trials after each.
+pub fn reduce(
+    scenario: &Table,
+    kind: &str,
+    limits: &Limits,
+    mut told: impl FnMut(usize),
+) -> Option<(Table, Finding)> {
+    let fails = |table: &Table| {
+        let findings = trial(&table.to_string(), limits).findings;
+        findings.into_iter().find(|finding| finding.kind == kind)
+    };
+    let mut best = scenario.clone();
+    let mut finding = fails(&best)?;
+    let mut trials = 1;
+    loop {
+        let mut smaller = false;
+        let mut paths = Vec::new();
+        all_paths(&Value::Table(best.clone()), &mut Vec::new(), &mut paths);
+        for path in paths {
+            for change in [remove, simplify] {
+                let mut candidate = Value::Table(best.clone());
+                if !change(&mut candidate, &path) || trials >= MOST {
+                    continue;
+                }
+                let Value::Table(candidate) = candidate else {
+                    continue;
+                };
+                trials += 1;
+                told(trials);
+                if let Some(found) = fails(&candidate) {
+                    (best, finding) = (candidate, found);
+                    smaller = true;
+                    break;
+                }
+            }
+        }
+        if !smaller || trials >= MOST {
+            return Some((best, finding));
+        }
+    }
+}
+
+/// The way to every part, from the outside in and from the last to the first,
+/// so that what is removed does not move what is still to come.
+fn all_paths(value: &Value, at: &mut Vec<Step>, paths: &mut Vec<Vec<Step>>) {
+    let inner: Vec<(Step, &Value)> = match value {
+        Value::Table(table) => {
+            let parts = table.iter().rev();
+            parts
+                .map(|(key, part)| (Step::Key(key.clone()), part))
+                .collect()
+        }
+        Value::Array(items) => {
+            let parts = items.iter().enumerate().rev();
+            parts.map(|(i, part)| (Step::Item(i), part)).collect()
+        }
+        _ => return,
+    };
+    for (step, part) in inner {
+        at.push(step);
+        paths.push(at.clone());
+        all_paths(part, at, paths);
+        at.pop();
+    }
+}
+
+fn part<'v>(value: &'v mut Value, path: &[Step]) -> Option<&'v mut Value> {
+    path.iter()
+        .try_fold(value, |value, step| match (value, step) {
+            (Value::Table(table), Step::Key(key)) => table.get_mut(key),
+            (Value::Array(items), Step::Item(i)) => items.get_mut(*i),
+            _ => None,
+        })
+}
+
+/// Takes a part out; whether it was there.
+fn remove(value: &mut Value, path: &[Step]) -> bool {
+    let Some((last, outer)) = path.split_last() else {
+        return false;
+    };
+    match (part(value, outer), last) {
+        (Some(Value::Table(table)), Step::Key(key)) => table.remove(key).is_some(),
+        (Some(Value::Array(items)), Step::Item(i)) if *i < items.len() => {
+            items.remove(*i);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Puts a plainer value in place of a number: one digit and zeros.
+fn simplify(value: &mut Value, path: &[Step]) -> bool {
+    let Some(value) = part(value, path) else {
+        return false;
+    };
+    let plain = match value {
+        Value::Integer(n) => Value::Integer(round(n.unsigned_abs()) as i64 * n.signum()),
+        Value::String(text) => {
+            let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            match text[..digits].parse() {
+                Ok(number) => Value::String(format!("{}{}", round(number), &text[digits..])),
+                Err(_) => return false,
+            }
+        }
+        Value::Float(number) if *number != 0.0 => {
+            let unit = 10_f64.powf(number.abs().log10().floor());
+            Value::Float((number.abs() / unit).floor() * unit * number.signum())
+        }
+        _ => return false,
+    };
+    let changed = plain != *value;
+    *value = plain;
+    changed
+}
+
+/// The first digit, zeros in place of the others.
+fn round(number: u64) -> u64 {
+    let unit = 10_u64.pow(number.checked_ilog10().unwrap_or(0));
+    number / unit * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_digit_remains() {
+        assert_eq!([0, 7, 48, 12_345].map(round), [0, 7, 40, 10_000]);
+        let mut value = Value::Table("a = [\"1234ns\", -56, \"word\"]".parse().expect("TOML"));
+        let path = |i| [Step::Key("a".to_owned()), Step::Item(i)];
+        assert!(simplify(&mut value, &path(0)));
+        assert!(simplify(&mut value, &path(1)));
+        assert!(!simplify(&mut value, &path(1)), "it is one already");
+        assert!(!simplify(&mut value, &path(2)));
+        assert!(remove(&mut value, &path(2)));
+        assert_eq!(value.to_string().trim(), "{ a = [\"1000ns\", -50] }");
+    }
+
+    #[test]
+    fn what_does_not_matter_goes() {
+        // No scenario at all is refused; that is not a finding, so nothing is left to reduce.
+        let table: Table = "duration = \"1s\"".parse().expect("TOML");
+        assert!(reduce(&table, "does not end", &Limits::default(), |_| {}).is_none());
+    }
+}

@@ -1,0 +1,98 @@
+//! Many trials, in the order of their seeds.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crate::generate;
+use crate::trial::{End, Finding, Limits, trial};
+
+/// Which trials.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// The first seed.
+    pub from: u64,
+    /// How many at most.
+    pub seeds: u64,
+    /// No trial is begun after this time.
+    pub time: Option<Duration>,
+    /// Trials at a time.
+    pub jobs: usize,
+}
+
+/// How the trials ended.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Trials.
+    pub tried: u64,
+    /// Runs that ended.
+    pub done: u64,
+    /// Runs that were left after so many events.
+    pub cut: u64,
+    /// Scenarios that were too large.
+    pub large: u64,
+    /// Scenarios that were refused, by message without its numbers.
+    pub refused: BTreeMap<String, u64>,
+    /// Trials with findings.
+    pub failed: u64,
+}
+
+impl Tally {
+    /// Scenarios that were refused.
+    pub fn refusals(&self) -> u64 {
+        self.refused.values().sum()
+    }
+}
+
+/// The limits of a seed: every fourth run is made twice.
+pub fn limits(seed: u64) -> Limits {
+    Limits {
+        twice: seed.is_multiple_of(4),
+        ..Limits::default()
+    }
+}
+
+/// Tries the scenarios of seeds; `told` is called after each of them with what
+/// there is so far, the seed and its findings.
+pub fn swarm(plan: &Plan, mut told: impl FnMut(&Tally, u64, &[Finding])) -> Tally {
+    let end = plan.from.saturating_add(plan.seeds);
+    let deadline = plan.time.map(|time| Instant::now() + time);
+    let next = AtomicU64::new(plan.from);
+    let mut tally = Tally::default();
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        for _ in 0..plan.jobs.max(1) {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                while deadline.is_none_or(|deadline| Instant::now() < deadline) {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= end {
+                        return;
+                    }
+                    let text = generate::scenario(seed).to_string();
+                    if sender.send((seed, trial(&text, &limits(seed)))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        for (seed, report) in receiver {
+            tally.tried += 1;
+            match report.end {
+                End::Refused(message) => {
+                    let message = message.replace(|c: char| c.is_ascii_digit(), "");
+                    *tally.refused.entry(message).or_default() += 1;
+                }
+                End::Large => tally.large += 1,
+                End::Cut => tally.cut += 1,
+                End::Done => tally.done += 1,
+                End::Failed => {}
+            }
+            tally.failed += u64::from(!report.findings.is_empty());
+            told(&tally, seed, &report.findings);
+        }
+    });
+    tally
+}

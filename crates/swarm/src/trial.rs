@@ -1,0 +1,359 @@
+//! One scenario, tried: loaded for both engines, run, run again, looked at.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{LazyLock, mpsc};
+use std::time::Duration;
+
+use tailback_engine::network::Network;
+use tailback_engine::plan::Plan;
+use tailback_engine::registry::{Entry, Kernel};
+use tailback_engine::{aqm, cc};
+use tailback_guest::map::{self, Kit};
+use tailback_record::Outcome;
+use tailback_scenario::{EngineKind, Judge, Request, Scenario, estimate_memory, load_request};
+
+use crate::{heap, invariants, traces};
+
+/// Something that must not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What it is, the same words for the same kind of failure.
+    pub kind: String,
+    /// Where, and by how much.
+    pub detail: String,
+}
+
+impl Finding {
+    pub(crate) fn new(kind: impl Into<String>, detail: impl Display) -> Finding {
+        Finding {
+            kind: kind.into(),
+            detail: detail.to_string(),
+        }
+    }
+}
+
+/// How a trial ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The scenario is not valid: the first diagnostic.
+    Refused(String),
+    /// It would take more memory than a trial may.
+    Large,
+    /// It ran out of events; what there was is looked at all the same.
+    Cut,
+    /// It ran to its end.
+    Done,
+    /// A panic, or no end.
+    Failed,
+}
+
+/// A trial.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// How it ended.
+    pub end: End,
+    /// What must not be.
+    pub findings: Vec<Finding>,
+}
+
+/// What a trial may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Events of a run.
+    pub events: u64,
+    /// Estimated memory of a run, bytes.
+    pub memory: u64,
+    /// Whether the run is made a second time, in other slices and with other
+    /// numbers of segments.
+    pub twice: bool,
+    /// Time after which it is said not to end: as long as no loaded machine
+    /// takes for so many events.
+    pub patience: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            events: 100_000,
+            memory: 512 << 20,
+            twice: true,
+            patience: Duration::from_secs(300),
+        }
+    }
+}
+
+/// Events at one time after which it stands still: more than the segments
+/// that fit into the memory of a trial.
+const STANDSTILL: u64 = 5_000_000;
+
+/// Events between two looks at a run.
+const SLICE: u64 = 4096;
+
+/// Of the second run: other slices, and segments that are counted from just
+/// below 2^32 on. Neither means anything.
+const AGAIN: (u64, u64) = (777, (1 << 32) - 100);
+
+thread_local! {
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Panics are findings: they are kept, not printed.
+pub fn keep_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location();
+        let place = place.map_or(String::new(), |at| format!("{}:{}", at.file(), at.line()));
+        let payload = info.payload();
+        let text = match (
+            payload.downcast_ref::<String>(),
+            payload.downcast_ref::<&str>(),
+        ) {
+            (Some(text), _) => text.as_str(),
+            (_, Some(text)) => text,
+            _ => "no message",
+        };
+        PANIC.set(format!("{place}: {}", text.replace('\n', " ")));
+    }));
+}
+
+/// The result of `task`, or its panic as a finding.
+fn caught<T>(when: &str, found: &mut Vec<Finding>, task: impl FnOnce() -> T) -> Option<T> {
+    match catch_unwind(AssertUnwindSafe(task)) {
+        Ok(done) => Some(done),
+        Err(_) => {
+            let message = PANIC.take();
+            let place = message.split(": ").next().unwrap_or("").to_owned();
+            found.push(Finding::new(format!("panic at {place}, {when}"), message));
+            None
+        }
+    }
+}
+
+/// A kit that has everything Linux calls by a name.
+static KIT: LazyLock<Kit> = LazyLock::new(|| {
+    fn names<B>(entries: &[&'static Entry<B>]) -> BTreeMap<String, Option<String>> {
+        let names = entries.iter().filter_map(|entry| match entry.kernel {
+            Kernel::Tc(name) | Kernel::Module(name) => Some((name.to_owned(), None)),
+            _ => None,
+        });
+        names.collect()
+    }
+    let mut kit = Kit {
+        ccs: names(cc::ENTRIES),
+        qdiscs: names(aqm::ENTRIES),
+        extra: BTreeMap::new(),
+    };
+    kit.ccs.insert("vegas".to_owned(), None);
+    for qdisc in ["bfifo", "fq", "sfq"] {
+        kit.qdiscs.insert(qdisc.to_owned(), None);
+    }
+    let module = vec!["/modules/tbsched.ko".to_owned()];
+    kit.extra.insert("tbsched".to_owned(), module);
+    kit
+});
+
+/// Loads a scenario of the swarm; the first diagnostic if it is refused.
+pub(crate) fn load(text: &str, engine: EngineKind) -> Result<Scenario, String> {
+    let loader = |name: &str| traces::text(name);
+    let judge: &Judge<'_> = &|plan| map::judge(plan, &KIT);
+    let request = Request {
+        engine,
+        judge: (engine == EngineKind::Kernel).then_some(judge),
+        ..Request::new(text.as_bytes(), "swarm.toml", &loader)
+    };
+    load_request(&request).map_err(|diagnostics| match diagnostics.first() {
+        Some(first) => first.message.clone(),
+        None => "no diagnostic".to_owned(),
+    })
+}
+
+/// Tries a scenario; one that does not end is left to itself after the patience
+/// of [`Limits`], in a thread that goes on as long as the process.
+pub fn trial(text: &str, limits: &Limits) -> Report {
+    let (sender, receiver) = mpsc::channel();
+    let (text, limits) = (text.to_owned(), *limits);
+    let patience = limits.patience;
+    let thread = std::thread::spawn(move || {
+        let mut findings = Vec::new();
+        let end = try_out(&text, &limits, &mut findings);
+        // Nobody listens any more if the patience was over.
+        let _ = sender.send(Report { end, findings });
+    });
+    match receiver.recv_timeout(patience) {
+        Ok(report) => report,
+        Err(_) => {
+            let what = match thread.is_finished() {
+                true => "the trial itself panicked".to_owned(),
+                false => format!("in {} s", patience.as_secs()),
+            };
+            Report {
+                end: End::Failed,
+                findings: vec![Finding::new("does not end", what)],
+            }
+        }
+    }
+}
+
+fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
+    linux(text, found);
+    let Some(loaded) = caught("when loaded", found, || load(text, EngineKind::Sim)) else {
+        return End::Failed;
+    };
+    let scenario = match loaded {
+        Ok(scenario) => scenario,
+        Err(message) => return End::Refused(message),
+    };
+    same_ids(text, &scenario, found);
+    let plan = &scenario.points[0].plan;
+    let estimate = estimate_memory(plan);
+    if estimate > limits.memory {
+        return End::Large;
+    }
+    let before = heap::reset();
+    let first = caught("in the run", found, || run(plan, SLICE, 0, limits, true));
+    let Some((outcome, mut broken)) = first else {
+        return End::Failed;
+    };
+    found.append(&mut broken);
+    let took = (heap::most() - before).max(0) as u64;
+    if took > 2 * estimate + (16 << 20) {
+        let what = format!("{} MiB, estimated {} MiB", took >> 20, estimate >> 20);
+        found.push(Finding::new("more memory than estimated", what));
+    }
+    let Some(outcome) = outcome else {
+        return End::Failed;
+    };
+    let whole = outcome.now_ns >= plan.duration.ns();
+    if whole {
+        caught("in the summary", found, || {
+            let mut wrong = Vec::new();
+            invariants::check(plan, &outcome.measured, &mut wrong);
+            wrong
+        })
+        .into_iter()
+        .for_each(|mut wrong| found.append(&mut wrong));
+    }
+    if limits.twice && whole {
+        // Smaller slices must not reach a limit that larger ones stepped over.
+        let limits = &Limits {
+            events: 2 * limits.events,
+            ..*limits
+        };
+        let again = caught("only the second time", found, || {
+            run(plan, AGAIN.0, AGAIN.1, limits, false).0
+        });
+        if let Some(Some(again)) = again {
+            let bytes = |outcome: &Outcome| postcard::to_stdvec(outcome).expect("plain data");
+            if bytes(&again.measured) != bytes(&outcome.measured) {
+                found.push(Finding::new(
+                    "not deterministic",
+                    "other bytes the second time",
+                ));
+            }
+        }
+    }
+    if whole { End::Done } else { End::Cut }
+}
+
+/// What Linux cannot do is refused; the rest has a job.
+fn linux(text: &str, found: &mut Vec<Finding>) {
+    let mut wrong = None;
+    caught("when loaded for the kernel", found, || {
+        if let Ok(scenario) = load(text, EngineKind::Kernel) {
+            match map::map(&scenario.points[0].plan, &KIT) {
+                Ok(job) => drop(job.to_string()),
+                Err(refused) => wrong = refused.into_iter().next().map(|no| no.message),
+            }
+        }
+    });
+    if let Some(message) = wrong {
+        found.push(Finding::new(
+            "accepted for the kernel, then refused",
+            message,
+        ));
+    }
+}
+
+/// The same scenario has the same runs: loaded again, and however it is written.
+fn same_ids(text: &str, scenario: &Scenario, found: &mut Vec<Finding>) {
+    let Ok(mut table) = text.parse::<toml::Table>() else {
+        return;
+    };
+    let title = toml::Value::String("another".to_owned());
+    table.insert("title".to_owned(), title);
+    let ids = |scenario: &Scenario| -> Vec<String> {
+        let points = scenario.points.iter();
+        points.map(|point| point.run_id.clone()).collect()
+    };
+    for (how, text) in [("again", text), ("in other words", &table.to_string())] {
+        match load(text, EngineKind::Sim) {
+            Ok(again) if ids(&again) == ids(scenario) => {}
+            Ok(_) => found.push(Finding::new("a run of another name", how)),
+            Err(message) => found.push(Finding::new("refused the second time", message)),
+        }
+    }
+}
+
+/// What a run has measured, and when it was left.
+struct Ran {
+    measured: Outcome,
+    now_ns: u64,
+}
+
+/// Runs a plan; no outcome: it did not end.
+fn run(
+    plan: &Plan,
+    slice: u64,
+    first_segment: u64,
+    limits: &Limits,
+    census: bool,
+) -> (Option<Ran>, Vec<Finding>) {
+    let mut network = Network::numbered_from(plan, first_segment);
+    let mut found = Vec::new();
+    let (mut events, mut here) = (0, 0);
+    let mut now = network.now();
+    let mut packets = Vec::new();
+    loop {
+        let goes_on = network.advance(slice);
+        events += slice;
+        if plan.record.packets {
+            packets.clear();
+            network.take_packets(&mut packets);
+            if packets.windows(2).any(|two| two[0].time > two[1].time) {
+                found.push(Finding::new("packets out of order", network.now()));
+            }
+        }
+        // Drops are counted from the warm-up on.
+        if census && plan.warmup.ns() == 0 {
+            let all = network.census();
+            if all.entered != all.ended + all.inside + all.dropped {
+                found.push(Finding::new(
+                    "packets are not conserved",
+                    format!("{all:?}"),
+                ));
+                return (None, found);
+            }
+        }
+        if !goes_on {
+            break;
+        }
+        here = if network.now() == now {
+            here + slice
+        } else {
+            0
+        };
+        now = network.now();
+        if here > STANDSTILL {
+            found.push(Finding::new("time stands still", now));
+            return (None, found);
+        }
+        if events > limits.events && here == 0 {
+            break;
+        }
+    }
+    let now_ns = network.now().ns();
+    let measured = network.finish();
+    (Some(Ran { measured, now_ns }), found)
+}

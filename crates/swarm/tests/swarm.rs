@@ -1,0 +1,140 @@
+//! A fixed part of the swarm, what failed once, and the seeds of the fuzz
+//! targets: the same on every machine.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use tailback_swarm::readers::READERS;
+use tailback_swarm::swarm::{Plan, swarm};
+use tailback_swarm::trial::{Limits, keep_panics, trial};
+use tailback_swarm::{generate, heap};
+use toml::{Table, Value};
+
+#[global_allocator]
+static HEAP: heap::Heap = heap::Heap;
+
+/// Scenarios tried: a minute of one core, less than half of that of two.
+const SEEDS: u64 = 2_000;
+
+/// Files of a folder, by name.
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let read = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut files: Vec<_> = read.map(|entry| entry.expect("an entry").path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn nothing_is_found() {
+    keep_panics();
+    let plan = Plan {
+        from: 0,
+        seeds: SEEDS,
+        time: None,
+        jobs: 2,
+    };
+    let mut found = Vec::new();
+    let tally = swarm(&plan, |_, seed, findings| {
+        found.extend(findings.iter().map(|finding| (seed, finding.clone())));
+    });
+    assert!(
+        found.is_empty(),
+        "{found:#?}\nlook at one with: tailback-swarm reduce SEED"
+    );
+    // It is of use only as long as most of it runs.
+    assert_eq!(tally.tried, SEEDS);
+    assert!(tally.done > SEEDS * 3 / 4, "{tally:#?}");
+    assert!(tally.refusals() < SEEDS / 50, "{tally:#?}");
+}
+
+#[test]
+fn what_failed_once_fails_no_more() {
+    keep_panics();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
+    for path in files(&folder) {
+        let text = fs::read_to_string(&path).expect("a scenario");
+        let report = trial(&text, &Limits::default());
+        let name = path.display();
+        assert!(report.findings.is_empty(), "{name}: {:#?}", report.findings);
+    }
+}
+
+#[test]
+fn every_reader_reads_its_seeds() {
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds");
+    for reader in READERS {
+        let files = files(&seeds.join(reader.name));
+        assert!(!files.is_empty(), "no seeds for {}", reader.name);
+        for path in files {
+            (reader.read)(&fs::read(&path).expect("a seed"));
+        }
+    }
+}
+
+/// Every target is a reader, so that no reader is left unfuzzed.
+#[test]
+fn every_reader_has_a_target() {
+    let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/targets");
+    let stem = |path: &Path| {
+        path.file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+    };
+    let targets: BTreeSet<String> = files(&targets)
+        .iter()
+        .filter_map(|path| stem(path))
+        .collect();
+    let readers: BTreeSet<String> = READERS
+        .iter()
+        .map(|reader| reader.name.to_owned())
+        .collect();
+    assert_eq!(targets, readers);
+}
+
+/// A scenario's keys and the words among its values.
+fn words_of(value: &Value, words: &mut BTreeSet<String>) {
+    match value {
+        Value::Table(table) => {
+            for (key, value) in table {
+                words.insert(key.clone());
+                words_of(value, words);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| words_of(item, words)),
+        Value::String(word) => drop(words.insert(word.clone())),
+        _ => {}
+    }
+}
+
+/// A key, option or word that no scenario has is not tested by any: a new one
+/// that is not drawn by itself is drawn in `generate`.
+#[test]
+fn every_key_and_word_is_drawn() {
+    /// Of kits and of files of others, and what only refusals are for.
+    const NOT_DRAWN: [&str; 2] = ["module", "args"];
+    let mut drawn = BTreeSet::new();
+    for seed in 0..3_000 {
+        let table: Table = generate::scenario(seed);
+        words_of(&Value::Table(table), &mut drawn);
+    }
+    let literal = |word: &String| !word.starts_with(|c: char| c.is_ascii_digit());
+    let missing: Vec<String> = generate::words()
+        .into_iter()
+        .map(|word| word.trim_matches('"').to_owned())
+        .filter(literal)
+        .filter(|word| !drawn.contains(word) && !NOT_DRAWN.contains(&word.as_str()))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn a_seed_is_one_scenario() {
+    assert_eq!(
+        generate::scenario(7).to_string(),
+        generate::scenario(7).to_string()
+    );
+    assert_ne!(
+        generate::scenario(7).to_string(),
+        generate::scenario(8).to_string()
+    );
+}

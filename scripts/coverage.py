@@ -1,0 +1,200 @@
+"""Line and branch coverage of the engine and the record crate: a table by file.
+
+    python3 scripts/coverage.py [--lines]
+
+Runs the Rust tests with LLVM's counters of coverage (`-C instrument-coverage`; branches
+need `-Z coverage-options=branch`, which stable takes with RUSTC_BOOTSTRAP). Reading the
+counters takes llvm-profdata and llvm-cov of the LLVM that rustc has: those of rustup's
+component, of the machine, or, unpacked into target/llvm, of Debian's packages. `--lines`
+also prints the numbers of the lines that no test reaches.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "target" / "coverage"
+PACKAGES = ("engine", "record", "scenario", "guest", "packetdrill", "swarm")
+"""Whose tests are run: all that run the engine or what it records."""
+MEASURED = ("crates/engine/src", "crates/record/src")
+
+
+def main() -> int:
+    """Prints the table."""
+    tools = _tools()
+    objects = _tests()
+    profiles = sorted(map(str, (TARGET / "profiles").glob("*.profraw")))
+    merged = TARGET / "all.profdata"
+    files = TARGET / "profiles.txt"
+    files.write_text("\n".join(profiles))
+    _run([tools["profdata"], "merge", "--sparse", f"--input-files={files}", "-o", str(merged)])
+    each = [word for path in objects[1:] for word in ("--object", path)]
+    text = _run(
+        [tools["cov"], "export", f"--instr-profile={merged}", objects[0], *each]
+        + [str(ROOT / folder) for folder in MEASURED]
+    )
+    table(json.loads(text)["data"][0]["files"], lines="--lines" in sys.argv[1:])
+    return 0
+
+
+def table(files: Iterable[Mapping[str, object]], *, lines: bool) -> None:
+    """Prints lines and branches by file, the least covered first, and the sums."""
+    rows = []
+    for file in files:
+        path = Path(str(file["filename"])).relative_to(ROOT)
+        if path.name == "tests.rs" or path.name == "testing.rs":
+            continue
+        covered = _lines(file, _first_test(ROOT / path))
+        branches = _branches(file, _first_test(ROOT / path))
+        rows.append((path, covered, branches))
+    rows.sort(key=lambda row: (_share(row[1]), str(row[0])))
+    width = max(len(str(row[0])) for row in rows)
+    print(f"{'file':{width}}  {'lines':>15}  {'branches':>15}")
+    for path, covered, branches in rows:
+        print(f"{path!s:{width}}  {_cell(covered)}  {_cell(branches)}")
+        missed = [line for line, hit in sorted(covered.items()) if not hit]
+        if lines and missed:
+            print(f"    not reached: {_spans(missed)}")
+    for name in MEASURED:
+        part = [row for row in rows if str(row[0]).startswith(name)]
+        sums = [{(row[0], key): hit for row in part for key, hit in row[i].items()} for i in (1, 2)]
+        print(f"{name:{width}}  {_cell(sums[0])}  {_cell(sums[1])}")
+
+
+def _first_test(path: Path) -> int:
+    """The line at which the tests in a file begin; tests are not what is measured."""
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if line == "#[cfg(test)]":
+            return number
+    return sys.maxsize
+
+
+def _lines(file: Mapping[str, object], end: int) -> dict[int, bool]:
+    """Whether each line was reached, from the segments that cover it."""
+    # A segment holds from its line and column on: line, column, count, has a count,
+    # begins a region, is a gap.
+    covered: dict[int, bool] = {}
+    last = None
+    for line, of_line in groupby(file["segments"], key=lambda s: s[0]):  # type: ignore[call-overload]
+        if last is not None and last[3] and not last[5]:
+            for between in range(last[0] + 1, line):
+                covered[between] = covered.get(between, False) or last[2] > 0
+        starts = [last] if last is not None and last[3] and not last[5] else []
+        segments = list(of_line)
+        counts = [s[2] for s in starts] + [s[2] for s in segments if s[3] and s[4] and not s[5]]
+        if counts:
+            covered[line] = max(counts) > 0
+        last = segments[-1]
+    return {line: hit for line, hit in covered.items() if line < end}
+
+
+def _branches(file: Mapping[str, object], end: int) -> dict[tuple[int, ...], bool]:
+    """Whether each side of each branch was taken, in any instance of a generic function."""
+    sides: dict[tuple[int, ...], bool] = {}
+    for branch in file["branches"]:  # type: ignore[attr-defined]
+        *place, taken, not_taken = branch[:6]
+        if place[0] < end:
+            for side, count in enumerate((taken, not_taken)):
+                key = (*place, side)
+                sides[key] = sides.get(key, False) or count > 0
+    return sides
+
+
+def _share(cells: Mapping[object, bool]) -> float:
+    return sum(cells.values()) / len(cells) if cells else 1.0
+
+
+def _cell(cells: Mapping[object, bool]) -> str:
+    if not cells:
+        return f"{'-':>15}"
+    return f"{sum(cells.values())}/{len(cells)} {100 * _share(cells):5.1f}%".rjust(15)
+
+
+def _spans(lines: list[int]) -> str:
+    spans: list[list[int]] = []
+    for line in lines:
+        if spans and line == spans[-1][1] + 1:
+            spans[-1][1] = line
+        else:
+            spans.append([line, line])
+    return ", ".join(f"{a}-{b}" if a < b else f"{a}" for a, b in spans)
+
+
+def _tests() -> list[str]:
+    """Builds and runs the tests; gives their programs."""
+    profiles = TARGET / "profiles"
+    shutil.rmtree(profiles, ignore_errors=True)
+    profiles.mkdir(parents=True)
+    environment = {
+        **os.environ,
+        "RUSTC_BOOTSTRAP": "1",
+        "RUSTFLAGS": "-C instrument-coverage -Z coverage-options=branch",
+        "LLVM_PROFILE_FILE": str(profiles / "%m-%p.profraw"),
+        "CARGO_TARGET_DIR": str(TARGET),
+    }
+    packages = [word for name in PACKAGES for word in ("--package", f"tailback-{name}")]
+    command = ["cargo", "test", "--quiet", *packages]
+    built = _run([*command, "--no-run", "--message-format=json"], environment)
+    messages = [json.loads(line) for line in built.splitlines() if line.startswith("{")]
+    programs = [m["executable"] for m in messages if m.get("executable")]
+    subprocess.run(command, env=environment, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return programs
+
+
+def _tools() -> dict[str, str]:
+    """Paths of llvm-profdata and llvm-cov for the profiles of this rustc."""
+    version = _run(["rustc", "-vV"])
+    major = re.findall(r"LLVM version: (\d+)", version)[0]
+    host = re.findall(r"host: (\S+)", version)[0]
+    sysroot = Path(_run(["rustc", "--print", "sysroot"]).strip())
+    unpacked = ROOT / "target" / "llvm"
+    for folder in (
+        sysroot / "lib" / "rustlib" / host / "bin",
+        Path("/usr/lib") / f"llvm-{major}" / "bin",
+        unpacked / "usr" / "lib" / f"llvm-{major}" / "bin",
+    ):
+        if (folder / "llvm-cov").exists():
+            break
+    else:
+        folder = _fetch(major, unpacked)
+    library = str(unpacked / "usr" / "lib" / "x86_64-linux-gnu")
+    os.environ["LD_LIBRARY_PATH"] = ":".join(
+        filter(None, [library, os.environ.get("LD_LIBRARY_PATH")])
+    )
+    return {name: str(folder / f"llvm-{name}") for name in ("profdata", "cov")}
+
+
+def _fetch(major: str, into: Path) -> Path:
+    """Unpacks Debian's packages; nothing is installed."""
+    into.mkdir(parents=True, exist_ok=True)
+    names = [f"llvm-{major}", f"libllvm{major}"]
+    fetched = subprocess.run(["apt-get", "download", *names], cwd=into, capture_output=True)
+    if fetched.returncode:
+        sys.exit(
+            f"coverage: llvm-cov and llvm-profdata of LLVM {major} are missing: "
+            f"rustup component add llvm-tools, or apt install llvm-{major}"
+        )
+    for package in into.glob("*.deb"):
+        _run(["dpkg", "-x", str(package), str(into)])
+        package.unlink()
+    return into / "usr" / "lib" / f"llvm-{major}" / "bin"
+
+
+def _run(command: list[str], environment: Mapping[str, str] | None = None) -> str:
+    done = subprocess.run(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        sys.exit(f"coverage: {' '.join(command[:3])}: status {done.returncode}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+#!/bin/sh
+# What `make test` has no time for: `make soak`, or sh scripts/soak.sh SECONDS.
+# Half of the time is the swarm's, a quarter the fuzz targets', the rest the readers' in
+# Python and the kills'. Seeds and inputs are new every time; what is found is printed, with
+# its seed or file, and the status is 1.
+set -u
+cd "$(dirname "$0")/.."
+seconds=${1:-3600}
+python=.venv/bin/python
+export CARGO_TERM_QUIET=true
+failed=0
+
+step() {
+    echo "== $1"
+    shift
+    "$@" || { failed=1; echo "FAILED: $*"; }
+}
+
+swarm() {
+    cargo run --profile swarm --package tailback-swarm -- "$@"
+}
+
+from=$(date +%s)000000
+step "swarm from seed $from" swarm run --from "$from" --seconds $((seconds / 2)) --jobs "$(nproc)"
+
+targets=$(ls fuzz/targets | sed 's/\.rs$//')
+each=$((seconds / 4 / $(echo "$targets" | wc -l)))
+for target in $targets; do
+    step "fuzz $target for $each s" sh scripts/fuzz.sh "$target" "$each" -verbosity=0
+done
+
+# Some thousand files and numbers for each hour.
+export TAILBACK_FUZZ=$((seconds / 2 + 10)) PROPTEST_CASES=$((seconds / 2 + 10))
+step "readers in Python, $TAILBACK_FUZZ files each" $python -m pytest tests/test_fuzz.py
+step "numbers that begin elsewhere" cargo test --package tailback-scenario --test shift
+
+# Commands that are killed, if this tree has them.
+if [ -f tests/faults/kill.py ]; then
+    step "kills" $python tests/faults/kill.py --tries $((seconds / 180 + 1)) --seed "$from"
+fi
+exit $failed
