@@ -146,7 +146,12 @@ def _tests() -> list[str]:
     built = _run([*command, "--no-run", "--message-format=json"], environment)
     messages = [json.loads(line) for line in built.splitlines() if line.startswith("{")]
     programs = [m["executable"] for m in messages if m.get("executable")]
-    subprocess.run(command, env=environment, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    # What a test that fails reaches counts as well.
+    tested = subprocess.run(
+        [*command, "--no-fail-fast"], env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    if tested.returncode:
+        print(tested.stdout, "coverage: tests failed", sep="\n", file=sys.stderr)
     return programs
 
 

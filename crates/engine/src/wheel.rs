@@ -62,7 +62,7 @@ mod tests {
     }
 
     /// Whenever it is set, for up to 70 s: never early, and late by no more than
-    /// a jiffy or an eighth.
+    /// two jiffies and a slot, of which 63 are a level.
     #[test]
     fn never_early_and_not_late() {
         for set_us in (0..66_000).step_by(333) {
