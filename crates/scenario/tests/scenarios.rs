@@ -850,7 +850,7 @@ fn memory_of_unresponsive_sources() {
             "duration = \"10s\"\n[bottleneck]\nrate = {rate}\nqueue = {{ aqm = \"fifo\", limit = \"{limit}\" }}\n\
              [path]\nrtt = \"10ms\"\n[[traffic]]\nkind = \"cbr\"\nrate = \"1Tbit\"\npacket_size = 1000\n{more}"
         );
-        estimate_memory(&load_ok(&text).points[0].plan)
+        estimate_memory(&load_ok(&text).points[0].plan())
     };
     let large = "900000000000000p";
     // 10 s of 125 MB/ms in packets of 1000 bytes, 160 bytes of memory each: 200 GB,

@@ -59,7 +59,7 @@ proptest! {
         let Ok(scenario) = tailback_scenario::load(text.as_bytes(), "shift", &[], None) else {
             return Err(TestCaseError::reject("refused"));
         };
-        let plan = &scenario.points[0].plan;
+        let plan = &scenario.points[0].plan();
         let (counted, keys, rows) = digest(run(plan, 0));
         let (shifted, shifted_keys, shifted_rows) = digest(run(plan, around - before));
         prop_assert_eq!(keys, shifted_keys);

@@ -206,7 +206,7 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
         Err(message) => return End::Refused(message),
     };
     same_ids(text, &scenario, found);
-    let plan = &scenario.points[0].plan;
+    let plan = &scenario.points[0].plan();
     let estimate = estimate_memory(plan);
     if estimate > limits.memory {
         return End::Large;
@@ -262,7 +262,7 @@ fn linux(text: &str, found: &mut Vec<Finding>) {
     let mut wrong = None;
     caught("when loaded for the kernel", found, || {
         if let Ok(scenario) = load(text, EngineKind::Kernel) {
-            match map::map(&scenario.points[0].plan, &KIT) {
+            match map::map(&scenario.points[0].plan(), &KIT) {
                 Ok(job) => drop(job.to_string()),
                 Err(refused) => wrong = refused.into_iter().next().map(|no| no.message),
             }

@@ -39,7 +39,7 @@ static EVERYTHING: LazyLock<Plan> = LazyLock::new(|| {
         );
     }
     let scenario = load(text.as_bytes(), "every entry", &[], None);
-    scenario.expect("defaults").points.remove(0).plan
+    scenario.expect("defaults").points.remove(0).plan()
 });
 
 /// A kit refuses a plan at places that exist, or has a job for it.
