@@ -151,10 +151,12 @@ fn frame(plan: &Plan) -> u64 {
     frames.min().unwrap_or(1514)
 }
 
-/// Full segments that a link carries in a time; a negative overhead makes them more.
+/// Full segments that a link carries in a time; a negative overhead makes them more, and where
+/// nothing is left to charge there is no bound.
 fn carried(plan: &Plan, link: &LinkPlan, time: Time) -> u64 {
     let charged = frame(plan).saturating_add_signed(i64::from(link.overhead.min(0)));
-    link.rate.nominal().bytes_in(time) / charged.max(1)
+    let bytes = link.rate.nominal().bytes_in(time);
+    bytes.checked_div(charged).unwrap_or(u64::MAX)
 }
 
 /// What a queue may hold.
