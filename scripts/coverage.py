@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -72,8 +72,10 @@ def table(files: Iterable[Mapping[str, object]], *, lines: bool) -> None:
 
 def _first_test(path: Path) -> int:
     """The line at which the tests in a file begin; tests are not what is measured."""
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        if line == "#[cfg(test)]":
+    lines = path.read_text().splitlines()
+    for number, (line, behind) in enumerate(pairwise(lines), 1):
+        # A module in a file of its own is no part of this one.
+        if line == "#[cfg(test)]" and behind.endswith("{"):
             return number
     return sys.maxsize
 
@@ -142,7 +144,8 @@ def _tests() -> list[str]:
         "CARGO_TARGET_DIR": str(TARGET),
     }
     packages = [word for name in PACKAGES for word in ("--package", f"tailback-{name}")]
-    command = ["cargo", "test", "--quiet", *packages]
+    features = ["--features", "tailback-record/folder,tailback-record/pcapng"]
+    command = ["cargo", "test", "--quiet", *packages, *features]
     built = _run([*command, "--no-run", "--message-format=json"], environment)
     messages = [json.loads(line) for line in built.splitlines() if line.startswith("{")]
     programs = [m["executable"] for m in messages if m.get("executable")]
