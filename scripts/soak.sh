@@ -1,7 +1,7 @@
 #!/bin/sh
 # What `make test` has no time for: `make soak`, or sh scripts/soak.sh SECONDS.
 # Half of the time is the swarm's, a quarter the fuzz targets', the rest the readers' in
-# Python and the kills'. Seeds and inputs are new every time; what is found is printed, with
+# Python and the store's. Seeds and inputs are new every time; what is found is printed, with
 # its seed or file, and the status is 1.
 set -u
 cd "$(dirname "$0")/.."
@@ -34,8 +34,8 @@ export TAILBACK_FUZZ=$((seconds / 2 + 10)) PROPTEST_CASES=$((seconds / 2 + 10))
 step "readers in Python, $TAILBACK_FUZZ files each" $python -m pytest tests/test_fuzz.py
 step "numbers that begin elsewhere" cargo test --package tailback-scenario --test shift
 
-# Commands that are killed, if this tree has them.
-if [ -f tests/faults/kill.py ]; then
-    step "kills" $python tests/faults/kill.py --tries $((seconds / 180 + 1)) --seed "$from"
-fi
+# What is stored: commands that are killed, calls of the system that fail, files that are damaged.
+step "kills" $python tests/faults/kill.py --tries $((seconds / 180 + 1)) --seed "$from"
+step "faults" $python tests/faults/inject.py --tries $((seconds / 600 + 1))
+step "damage" $python tests/faults/damage.py --every $((3600 / (seconds + 1) + 1))
 exit $failed

@@ -48,7 +48,7 @@ class Run:
             gain.add(summary, self.path.parent / self.baseline)
         return {"params": self.params, **summary}
 
-    @property
+    @cached_property
     def manifest(self) -> dict[str, Any]:
         """Identity: engine and version, seed, the canonical point, what is followed."""
         return self.stored.manifest

@@ -74,6 +74,8 @@ impl Cause {
 }
 
 /// Counters, one for each [`Cause`].
+///
+/// Sums saturate: the counters of a guest are what it says they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts(pub [u64; Cause::COUNT]);
 
@@ -95,12 +97,15 @@ impl Counts {
             .iter()
             .filter(|c| c.is_drop())
             .map(|&c| self.get(c))
-            .sum()
+            .fold(0, u64::saturating_add)
     }
 
     /// CE marks of every cause (SCE marks are counted apart).
     pub fn marks(&self) -> u64 {
-        self.get(Cause::Mark) + self.get(Cause::StepMark) + self.get(Cause::ScheduledMark)
+        [Cause::Mark, Cause::StepMark, Cause::ScheduledMark]
+            .map(|cause| self.get(cause))
+            .into_iter()
+            .fold(0, u64::saturating_add)
     }
 
     /// SCE marks.
@@ -111,7 +116,7 @@ impl Counts {
     /// Adds another set of counters to this one.
     pub fn merge(&mut self, other: &Counts) {
         for (a, b) in self.0.iter_mut().zip(other.0) {
-            *a += b;
+            *a = a.saturating_add(b);
         }
     }
 }

@@ -29,7 +29,6 @@ fn names<B>(entries: &[&'static tailback_engine::registry::Entry<B>]) -> Vec<&'s
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
     fn where_numbers_begin_changes_nothing(
         ccs in prop::collection::vec(select(names(cc::ENTRIES)), 1..3),
