@@ -62,7 +62,7 @@ mod tests {
     }
 
     /// Whenever it is set, for up to 70 s: never early, and late by no more than
-    /// two jiffies and a slot, of which 63 are a level.
+    /// two jiffies and a slot.
     #[test]
     fn never_early_and_not_late() {
         for set_us in (0..66_000).step_by(333) {
@@ -71,9 +71,9 @@ mod tests {
                 let due = set + Time::from_ms(after_ms);
                 let fires = fires(set, due);
                 assert!(fires > due, "{set} {due}");
-                let late = fires.since(due).ns();
+                // A slot is eight of the level below, which 63 of those had filled.
                 let slot = after_ms * JIFFY * 8 / LEVEL;
-                assert!(late <= slot + 2 * JIFFY, "{set} {due}");
+                assert!(fires.since(due).ns() <= slot + 2 * JIFFY, "{set} {due}");
             }
         }
     }

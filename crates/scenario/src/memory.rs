@@ -26,6 +26,8 @@ const LINK: u64 = 88 << 10;
 const SEGMENT: u64 = 384;
 /// A packet in a queue or pipe, and the growth of its buffer by doubling.
 const PACKET: u64 = 160;
+/// A packet that is recorded, at each place, until it is written.
+const CAPTURED: u64 = 512;
 /// What a queue holds that has no limit of its own, bytes (Cake's least is 4 MiB).
 const UNLIMITED: u64 = 32 << 20;
 /// A row of a series: key, time and value, and the growth of its columns.
@@ -66,41 +68,51 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     // Segments: what paths and queues hold, but no more than the receive windows, and an initial
     // window for each flow.
     let rtt = plan.flows.iter().map(|flow| flow.rtt).max();
-    let held: u64 = plan
-        .links
-        .iter()
-        .map(|link| {
-            let rate = link.rate.nominal();
-            let on_path = rate.bytes_in(rtt.unwrap_or_default() + link.delay);
-            // TCP sends no faster than its ACKs come: the queue grows by what the link carries.
-            let queue = rate.bytes_in(plan.duration).min(capacity(link).in_bytes());
-            on_path.saturating_add(queue)
-        })
-        .fold(0, u64::saturating_add);
+    let links_hold = plan.links.iter().map(|link| {
+        let on_path = carried(plan, link, rtt.unwrap_or_default() + link.delay);
+        // TCP sends no faster than its ACKs come: the queue grows by what the link carries.
+        let queue = carried(plan, link, plan.duration).min(capacity(link).of(frame(plan)));
+        on_path.saturating_add(queue)
+    });
     let windows = plan
         .flows
         .iter()
-        .map(|flow| flow.tcp.rwnd.0)
-        .fold(0, u64::saturating_add);
-    let mss = plan.flows.iter().map(|flow| flow.tcp.mss).min();
-    let segments = held.min(windows) / u64::from(mss.unwrap_or(1448).max(1))
-        + plan
-            .flows
-            .iter()
-            .map(|flow| u64::from(flow.tcp.initial_cwnd))
-            .sum::<u64>();
+        .map(|flow| flow.tcp.rwnd.0 / u64::from(flow.tcp.mss.max(1)));
+    let initial = plan
+        .flows
+        .iter()
+        .map(|flow| u64::from(flow.tcp.initial_cwnd));
+    let initial = sum(initial);
+    let segments = sum(links_hold).min(sum(windows)).saturating_add(initial);
     bytes = bytes
         .saturating_add(segments.saturating_mul(SEGMENT))
         .saturating_add(unresponsive_packets(plan).saturating_mul(PACKET));
-
-    if plan.record.series != SeriesMode::Off {
-        let samples = plan.duration.0 / plan.record.interval.0.max(1) + 1;
-        let rows = samples.saturating_mul(5 * flows + 4 * links);
-        bytes = bytes.saturating_add(
-            rows.min(tailback_record::series::MAX_ROWS as u64)
-                .saturating_mul(ROW),
-        );
+    if plan.record.packets {
+        // What leaves at once is kept until it is written.
+        bytes = bytes.saturating_add(initial.saturating_mul(CAPTURED * (1 + links)));
     }
+
+    let samples = plan.duration.0 / plan.record.interval.0.max(1) + 1;
+    let each_packet = u64::from(plan.record.events)
+        + match plan.record.series {
+            SeriesMode::Off | SeriesMode::Interval => 0,
+            SeriesMode::Changes => 1,
+            SeriesMode::Acks => 5,
+        };
+    let packets = sum(plan
+        .links
+        .iter()
+        .map(|link| carried(plan, link, plan.duration)));
+    let mut rows = packets
+        .saturating_add(initial)
+        .saturating_mul(2 * each_packet);
+    if plan.record.series != SeriesMode::Off {
+        rows = rows.saturating_add(samples.saturating_mul(5 * flows + 4 * links));
+    }
+    bytes = bytes.saturating_add(
+        rows.min(tailback_record::series::MAX_ROWS as u64)
+            .saturating_mul(ROW),
+    );
     let classes: Vec<_> = (0..links as u32).map(|i| plan.classes_at(i)).collect();
     let classes = classes.iter().flatten();
     let members: u64 = classes.clone().map(|class| class.flows.len() as u64).sum();
@@ -128,6 +140,25 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     bytes.saturating_add(traces)
 }
 
+fn sum(values: impl Iterator<Item = u64>) -> u64 {
+    values.fold(0, u64::saturating_add)
+}
+
+/// Bytes of the shortest full segment of a flow, as a frame.
+fn frame(plan: &Plan) -> u64 {
+    let flows = plan.flows.iter().map(|flow| &flow.tcp);
+    let frames = flows.map(|tcp| u64::from(tcp.mss) + u64::from(tcp.header));
+    frames.min().unwrap_or(1514)
+}
+
+/// Full segments that a link carries in a time; a negative overhead makes them more, and where
+/// nothing is left to charge there is no bound.
+fn carried(plan: &Plan, link: &LinkPlan, time: Time) -> u64 {
+    let charged = frame(plan).saturating_add_signed(i64::from(link.overhead.min(0)));
+    let bytes = link.rate.nominal().bytes_in(time);
+    bytes.checked_div(charged).unwrap_or(u64::MAX)
+}
+
 /// What a queue may hold.
 #[derive(Clone, Copy)]
 struct Capacity {
@@ -136,9 +167,9 @@ struct Capacity {
 }
 
 impl Capacity {
-    /// Bytes, with packets of full size.
-    fn in_bytes(self) -> u64 {
-        self.bytes.min(self.packets.saturating_mul(1514))
+    /// Packets of so many bytes.
+    fn of(self, frame: u64) -> u64 {
+        self.packets.min(self.bytes / frame.max(1))
     }
 }
 

@@ -306,6 +306,12 @@ impl Sink {
         }
     }
 
+    /// How many records of packets there are.
+    pub fn recorded_packets(&self) -> usize {
+        let capture = self.taps.as_ref().and_then(|taps| taps.capture.as_ref());
+        capture.map_or(0, |capture| capture.packets.len())
+    }
+
     /// Takes the recorded events.
     pub fn take_events(&mut self) -> Series {
         self.events.take().map_or_else(Series::default, |e| e.rows)
