@@ -14,7 +14,7 @@ const BLOCKS: usize = 55;
 
 /// Histogram of `u64` values (ns or bytes), relative bucket width at most 2^-10.
 #[derive(Clone, Serialize, Deserialize)]
-#[serde(from = "Sparse", into = "Sparse")]
+#[serde(try_from = "Sparse", into = "Sparse")]
 pub struct Histogram {
     blocks: [Option<Box<[u64; SUB]>>; BLOCKS],
     count: u64,
@@ -47,22 +47,27 @@ impl From<Histogram> for Sparse {
     }
 }
 
-impl From<Sparse> for Histogram {
-    fn from(sparse: Sparse) -> Histogram {
+/// Another process may be a guest of unknown programs: what no histogram is, is refused.
+impl TryFrom<Sparse> for Histogram {
+    type Error = &'static str;
+
+    fn try_from(sparse: Sparse) -> Result<Histogram, &'static str> {
         let mut histogram = Histogram {
             sum: sparse.sum,
             max: sparse.max,
             ..Histogram::default()
         };
         for (block, slot, n) in sparse.buckets {
-            let Some(place) = histogram.blocks.get_mut(usize::from(block)) else {
-                continue;
-            };
+            let place = histogram.blocks.get_mut(usize::from(block));
+            let place = place.ok_or("a bucket that no histogram has")?;
             let slots = place.get_or_insert_with(|| Box::new([0; SUB]));
-            slots[usize::from(slot) % SUB] += n;
-            histogram.count += n;
+            let slot = slots.get_mut(usize::from(slot));
+            // The sum of all is checked first: no slot has more.
+            let count = histogram.count.checked_add(n);
+            histogram.count = count.ok_or("more values than can be counted")?;
+            *slot.ok_or("a bucket that no histogram has")? += n;
         }
-        histogram
+        Ok(histogram)
     }
 }
 
@@ -275,6 +280,21 @@ mod tests {
             (a.count(), a.sum(), a.max()),
             (both.count(), both.sum(), both.max())
         );
+    }
+
+    #[test]
+    fn what_no_histogram_is_does_not_arrive() {
+        for buckets in [
+            "[55,0,1]",
+            "[0,1024,1]",
+            "[0,1,1],[0,2,18446744073709551615]",
+        ] {
+            let text = format!("{{\"sum\":1,\"max\":1,\"buckets\":[{buckets}]}}");
+            assert!(
+                serde_json::from_str::<Histogram>(&text).is_err(),
+                "{buckets}"
+            );
+        }
     }
 
     #[test]
