@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -134,8 +133,9 @@ def _spans(lines: list[int]) -> str:
 def _tests() -> list[str]:
     """Builds and runs the tests; gives their programs."""
     profiles = TARGET / "profiles"
-    shutil.rmtree(profiles, ignore_errors=True)
-    profiles.mkdir(parents=True)
+    profiles.mkdir(parents=True, exist_ok=True)
+    for old in profiles.glob("*.profraw"):
+        old.unlink()
     environment = {
         **os.environ,
         "RUSTC_BOOTSTRAP": "1",
