@@ -1,6 +1,7 @@
 //! The kernel engine's part in Rust: what the guest is told, and its result as
 //! a run folder. Booting and watching it is Python's (engines/kernel.py).
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -52,6 +53,9 @@ pub struct Host<'a> {
     pub memory_bytes: u64,
 }
 
+/// More than a result with every row of its series has, bytes.
+const MAX_RESULT: u64 = 2 << 30;
+
 /// Stores what the guest left in its result folder; gives its warnings.
 pub fn store(
     point: &Point,
@@ -60,6 +64,11 @@ pub fn store(
     host_says: &Host<'_>,
 ) -> PyResult<Vec<String>> {
     let path = results.join(FILE);
+    let size = std::fs::metadata(&path).map_err(os_error)?.len();
+    if size > MAX_RESULT {
+        let mib = size >> 20;
+        return Err(PyOSError::new_err(format!("{}: {mib} MiB", path.display())));
+    }
     let bytes = std::fs::read(&path).map_err(os_error)?;
     let GuestResult {
         outcome,
@@ -94,10 +103,13 @@ pub fn store(
         follows: follows(&point.shape),
         environment: Some(whole),
     };
-    store
-        .inner
-        .write(&manifest, &outcome, &timing)
-        .map_err(os_error)?;
+    // What a guest says may contradict itself: that is this run's loss, not the sweep's.
+    let write = || store.inner.write(&manifest, &outcome, &timing);
+    let written = catch_unwind(AssertUnwindSafe(write)).map_err(|_| {
+        store.inner.discard(&point.run_id);
+        PyOSError::new_err("the guest's result contradicts itself")
+    })?;
+    written.map_err(os_error)?;
     Ok(environment.warnings)
 }
 

@@ -62,7 +62,10 @@ impl Info {
             cwnd: word(80),
             ssthresh: word(76),
             // unacked - sacked - lost + retrans
-            in_flight: (word(24) + word(36)).saturating_sub(word(28) + word(32)),
+            in_flight: word(24)
+                .saturating_add(word(36))
+                .saturating_sub(word(28))
+                .saturating_sub(word(32)),
             retransmits: word(100),
             timeouts: part(240, 2).map_or(0, |b| u16::from_ne_bytes([b[0], b[1]])),
             data_segments: word(156),

@@ -69,6 +69,11 @@ pub(super) fn result(bytes: &[u8]) {
     let Ok(result) = postcard::from_bytes::<GuestResult>(bytes) else {
         return;
     };
+    // Its counters are summed up before anything is stored.
+    let counts = result.outcome.links.iter().map(|link| link.counts);
+    for counts in counts.chain(result.outcome.flows.iter().map(|flow| flow.counts)) {
+        let _ = (counts.drops(), counts.marks());
+    }
     let written = postcard::to_stdvec(&result).expect("plain data");
     let again: GuestResult = postcard::from_bytes(&written).expect("what was written");
     assert_eq!(postcard::to_stdvec(&again).expect("plain data"), written);

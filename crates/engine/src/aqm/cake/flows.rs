@@ -383,13 +383,10 @@ impl Flows {
 
     /// The longest queue in bytes, and how long.
     pub fn longest(&self) -> (usize, u32) {
-        let mut longest = (0, 0);
-        for (i, &bytes) in self.backlogs.iter().enumerate() {
-            if bytes > longest.1 {
-                longest = (i, bytes);
-            }
-        }
-        longest
+        // Two passes without a branch: where packets are small, most arrivals end up here.
+        let most = self.backlogs.iter().fold(0, |most, &bytes| most.max(bytes));
+        let first = self.backlogs.iter().position(|&bytes| bytes == most);
+        (first.unwrap_or(0), most)
     }
 
     /// Whether a queue waits that may have packets.
