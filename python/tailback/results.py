@@ -44,6 +44,8 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """The object that `--json` prints for this point."""
         summary = self.stored.summary
+        if summary["seed"] != self.seed:
+            raise DamagedResults(f"{self.path}: not the seed that the sweep has here")
         if self.baseline is not None:
             gain.add(summary, self.path.parent / self.baseline)
         return {"params": self.params, **summary}

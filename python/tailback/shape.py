@@ -15,6 +15,7 @@ Shape = Callable[[Any], bool] | Mapping[str, Any] | list[Any]
 """A test of a value; a table with these keys; a list of one shape for every element."""
 
 MAX_WHOLE = 2**64 - 1
+MAX_FLOAT = 1e100
 
 
 def text(value: Any) -> bool:
@@ -31,12 +32,13 @@ def number(value: Any) -> bool:
     """A number of either kind; JSON that was read by `foreign` has finite ones only."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return isinstance(value, float) or abs(value) <= MAX_WHOLE
+    # Nothing that is measured is near the bound, and squares and sums of it are numbers, too.
+    return abs(value) <= (MAX_FLOAT if isinstance(value, float) else MAX_WHOLE)
 
 
 def identity(value: Any) -> bool:
     """The name of a run, a sweep or a comparison."""
-    return isinstance(value, str) and _native.is_id(value)
+    return isinstance(value, str) and value.isascii() and _native.is_id(value)
 
 
 def maybe(shape: Shape) -> Shape:

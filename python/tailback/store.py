@@ -127,7 +127,9 @@ _INDEX = tuple(Index.__dataclass_fields__)
 
 def sweeps(root: Path) -> list[Path]:
     """The index files in a folder, the latest first."""
-    found = [path for path in (root / "sweeps").glob(f"*/{INDEX}") if _native.is_id(path.parts[-2])]
+    found = [
+        path for path in (root / "sweeps").glob(f"*/{INDEX}") if shape.identity(path.parts[-2])
+    ]
     return sorted(found, key=lambda path: path.lstat().st_mtime, reverse=True)
 
 

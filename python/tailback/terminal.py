@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import sys
 from typing import Any, TextIO
@@ -17,6 +18,11 @@ from tailback.foreign import shown
 
 def prepare() -> None:
     """Lets stdout and stderr take any text: what their encoding has not is escaped."""
+    # Closed by who called: then there is nobody to tell.
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

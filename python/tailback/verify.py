@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tailback import _native, marker, store
+from tailback import marker, store
 from tailback.errors import InputError
 from tailback.progress import Progress
+from tailback.shape import identity
 from tailback.stored import StoredRun
 
 REPORTS = ("reports", "comparisons", "validations")
@@ -76,7 +77,11 @@ def verify(root: Path, *, progress: bool | None = None) -> Verified:
     todo = [(kind, path) for kind in KINDS for path in _entries(root / kind, made.damages)]
     with Progress(len(todo), enabled=progress, what="folders") as bar:
         for done, (kind, path) in enumerate(todo, start=1):
-            found = _CHECKS.get(kind, marker.damages)(path)
+            try:
+                found = _CHECKS.get(kind, marker.damages)(path)
+            except OSError as error:
+                # A bad sector, say; the rest is looked at all the same.
+                found = [f"{path}: cannot be read ({error})"]
             count = made.counts[kind]
             if found:
                 count.damaged += 1
@@ -100,7 +105,7 @@ def _entries(house: Path, damages: list[str]) -> Iterator[Path]:
 
 
 def _run(path: Path) -> list[str]:
-    if not _native.is_id(path.name):
+    if not identity(path.name):
         return [f"{path}: not the name of a run"]
     try:
         StoredRun(path).check()
@@ -110,7 +115,7 @@ def _run(path: Path) -> list[str]:
 
 
 def _sweep(path: Path) -> list[str]:
-    if not _native.is_id(path.name):
+    if not identity(path.name):
         return [f"{path}: not the name of a sweep"]
     if not os.path.lexists(path / store.INDEX):
         return [f"{path / store.INDEX}: is missing"]

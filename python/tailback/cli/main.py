@@ -413,12 +413,14 @@ def export(
     for its analysis of TCP choose a place, e.g. with --interface bottleneck.in.
     """
     from tailback import interop, store
+    from tailback.verify import KINDS
 
     chosen = interop.get(name)
     folder = store.find_run(run, results if results is not None else store.DEFAULT)
     target = out if out is not None else Path(f"{folder.resolve().name}{chosen.suffix}")
-    if target.resolve().parent == folder.resolve():
-        raise InputError(f"--out {target}: nothing is added to the folder of a run")
+    stored = folder.resolve().parent.parent
+    if any(stored / kind in target.resolve().parents for kind in KINDS):
+        raise InputError(f"--out {target}: nothing is added to what is stored")
     for path in chosen.export(folder, target, interfaces):
         terminal.out(path)
     return OK

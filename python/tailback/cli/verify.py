@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tailback import terminal
+from tailback import foreign, terminal
 from tailback.cli.options import json_option
 
 if TYPE_CHECKING:
@@ -49,4 +49,4 @@ def _show(made: Verified) -> None:
     if made.set_aside:
         terminal.out(f"runs/.damaged: {made.set_aside} moved there before")
     for message in made.damages:
-        terminal.complain(message)
+        terminal.complain(foreign.line(message))

@@ -21,6 +21,7 @@ import jinja2
 
 from tailback import folders, marker, store
 from tailback.figures import export
+from tailback.foreign import shown
 from tailback.report.model import Cell, Figure, Mark, Report, Section, Table, Text
 from tailback.report.text import inline_html, is_words, paragraphs, plain, show
 
@@ -98,6 +99,8 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
+        # Markup is ours, or was made of what was shown.
+        finalize=lambda value: shown(value) if type(value) is str else value,
     )
     return environment.get_template("report.html")
 
@@ -182,7 +185,7 @@ def _table(table: Table) -> dict[str, Any]:
         cells = []
         for value, column in zip(row, table.columns, strict=True):
             text = show(value, column)
-            made = inline_html(text) if is_words(value, column) else html.escape(text)
+            made = inline_html(text) if is_words(value, column) else html.escape(shown(text))
             status = value.status if isinstance(value, Mark) else ""
             cells.append({"html": made, "align": column.align, "status": status})
         rows.append(cells)
