@@ -23,7 +23,3 @@ pub mod tcp;
 pub mod traffic;
 pub mod units;
 pub mod wheel;
-
-/// Release and hash of the sources this engine was compiled from: results of
-/// two engines are never mixed.
-pub const VERSION: &str = env!("TAILBACK_ENGINE_VERSION");
