@@ -5,8 +5,8 @@
 //! place. There is no I/O here: who calls reads the file, and hands
 //! [`Request::loader`] what reads a trace beside it.
 
-mod abe;
 mod asserts;
+mod baselines;
 mod build;
 mod canonical;
 mod diagnostic;
@@ -392,7 +392,7 @@ fn expand(
     }
     let sound = problems.is_empty();
     let runs = runs(&root, &sweep, &mut reader, request.judge, sound);
-    let baselines = abe::baselines(&runs, &reader.traces);
+    let baselines = baselines::baselines(&runs, &reader.traces);
     let asserts = asserts::read(&root, &runs, &baselines, &mut reader);
     problems.append(&mut reader.problems);
     if !sound || !problems.is_empty() {
