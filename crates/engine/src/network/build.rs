@@ -95,8 +95,7 @@ impl Network {
                 armed: [Time::NEVER; 2],
                 entered: 0,
                 ended: 0,
-                connection: flow
-                    .map(|flow| Box::new(of_flow(number, flow, &plan, first_segment))),
+                connection: flow.map(|flow| Box::new(of_flow(number, flow, &plan, first_segment))),
             }
         });
         let ends: Vec<Ends> = ends.collect();
@@ -188,7 +187,10 @@ fn paths(plan: &Plan, pipes: &mut Vec<Pipe>) -> Vec<Path> {
     let mut paths = Vec::new();
     for flow in &plan.flows {
         let half = Time(flow.rtt.ns() / 2);
-        let both = [(half, "sender jitter"), (flow.rtt - half, "receiver jitter")];
+        let both = [
+            (half, "sender jitter"),
+            (flow.rtt - half, "receiver jitter"),
+        ];
         paths.push(Path {
             route: flow.route.clone().into(),
             back: flow.back.clone().into(),

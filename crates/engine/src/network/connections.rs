@@ -21,8 +21,8 @@
 //! that has answered one does not answer its duplicate before its own timer.
 
 use super::Network;
-use super::pipe::Access;
-use crate::calendar::Component;
+use super::pipe::{Access, Pipe};
+use crate::calendar::{Calendar, Component};
 use crate::packet::{Packet, flags};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::{Sender, syn_timeout};
@@ -150,31 +150,42 @@ impl Acting<'_> {
     }
 }
 
-impl Network {
-    /// The connection under a number, if there is one, and what one of its ends needs.
+impl Ends {
+    /// The connection, if there is one, and what one of its ends needs.
     #[inline]
-    fn acting(&mut self, number: usize, end: End) -> Option<Acting<'_>> {
-        let ends = &mut self.ends[number];
-        let id = ends.path.pipes[end as usize];
+    fn acting<'a>(
+        &'a mut self,
+        end: End,
+        pipes: &'a mut [Pipe],
+        now: Time,
+        calendar: &'a mut Calendar,
+    ) -> Option<Acting<'a>> {
+        let id = self.path.pipes[end as usize];
         Some(Acting {
-            connection: ends.connection.as_mut()?,
+            connection: self.connection.as_mut()?,
             port: Access {
-                pipe: &mut self.pipes[id as usize],
+                pipe: &mut pipes[id as usize],
                 id,
-                now: self.now,
-                calendar: &mut self.calendar,
-                entered: &mut ends.entered,
+                now,
+                calendar,
+                entered: &mut self.entered,
             },
-            timer: ends.timers[end as usize],
-            armed: &mut ends.armed[end as usize],
+            timer: self.timers[end as usize],
+            armed: &mut self.armed[end as usize],
         })
     }
+}
 
+impl Network {
     /// A packet has come to the receiving end of its way.
-    pub(super) fn deliver_data(&mut self, packet: &Packet, opener: Opener) {
+    pub(super) fn deliver_data(&mut self, packet: &Packet) {
         let now = self.now;
+        let ends = &mut self.ends[packet.flow as usize];
+        ends.ended += 1;
+        let opener = ends.opener;
         let mut completed = false;
-        if let Some(mut end) = self.acting(packet.flow as usize, End::Receiver) {
+        let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
+        if let Some(mut end) = acting {
             let connection = &mut *end.connection;
             connection.syn_due = Time::NEVER;
             connection.receiver.on_packet(packet, now, &mut end.port);
@@ -188,9 +199,13 @@ impl Network {
     }
 
     /// An ACK has come to the sending end of its way, or the client's SYN.
-    pub(super) fn deliver_ack(&mut self, packet: &Packet, opener: Opener) {
+    pub(super) fn deliver_ack(&mut self, packet: &Packet) {
         let (now, number) = (self.now, packet.flow as usize);
-        let Some(mut end) = self.acting(number, End::Sender) else {
+        let ends = &mut self.ends[number];
+        ends.ended += 1;
+        let opener = ends.opener;
+        let acting = ends.acting(End::Sender, &mut self.pipes, now, &mut self.calendar);
+        let Some(mut end) = acting else {
             return;
         };
         let sender = &mut end.connection.sender;
@@ -216,18 +231,15 @@ impl Network {
         }
     }
 
-    /// The calendar's entry of an end has come up.
-    #[inline]
-    fn disarm(&mut self, number: usize, end: End) {
-        let ends = &mut self.ends[number];
-        ends.armed[end as usize] = Time::NEVER;
-        self.calendar.cancel(ends.timers[end as usize]);
-    }
-
+    /// The calendar's entry of a sender has come up.
     pub(super) fn run_sender(&mut self, number: usize) {
-        self.disarm(number, End::Sender);
         let now = self.now;
-        let Some(mut end) = self.acting(number, End::Sender) else {
+        let ends = &mut self.ends[number];
+        let opener = ends.opener;
+        self.calendar.cancel(ends.timers[End::Sender as usize]);
+        ends.armed[End::Sender as usize] = Time::NEVER;
+        let acting = ends.acting(End::Sender, &mut self.pipes, now, &mut self.calendar);
+        let Some(mut end) = acting else {
             return;
         };
         let sender = &mut end.connection.sender;
@@ -240,13 +252,17 @@ impl Network {
         }
         let deadline = sender.deadline();
         end.rearm(deadline);
-        self.after_sender(number, self.ends[number].opener);
+        self.after_sender(number, opener);
     }
 
+    /// The calendar's entry of a receiver has come up.
     pub(super) fn run_receiver(&mut self, number: usize) {
-        self.disarm(number, End::Receiver);
         let now = self.now;
-        let Some(mut end) = self.acting(number, End::Receiver) else {
+        let ends = &mut self.ends[number];
+        self.calendar.cancel(ends.timers[End::Receiver as usize]);
+        ends.armed[End::Receiver as usize] = Time::NEVER;
+        let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
+        let Some(mut end) = acting else {
             return;
         };
         let connection = &mut *end.connection;
@@ -265,7 +281,9 @@ impl Network {
     /// The receiver, as the client, connects.
     pub(super) fn connect_receiver(&mut self, number: usize) {
         let now = self.now;
-        if let Some(mut end) = self.acting(number, End::Receiver) {
+        let ends = &mut self.ends[number];
+        let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
+        if let Some(mut end) = acting {
             end.connection.syn_due = now + syn_timeout(0);
             end.connection.receiver.ask(now, &mut end.port);
             let deadline = end.connection.syn_due;

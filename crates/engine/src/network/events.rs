@@ -81,21 +81,19 @@ impl Network {
     /// A packet arrives at the next link of its route, or at its end.
     #[inline]
     fn arrive(&mut self, packet: Packet) {
-        let ends = &mut self.ends[packet.flow as usize];
+        let path = &self.ends[packet.flow as usize].path;
         let is_ack = packet.has(flags::ACK);
-        let hops = if is_ack { &ends.path.back } else { &ends.path.route };
+        let hops = if is_ack { &path.back } else { &path.route };
         if let Some(&link) = hops.get(usize::from(packet.hop)) {
             if self.links[link as usize].arrive(packet, self.now) {
                 self.serve_link(link);
             }
             return;
         }
-        ends.ended += 1;
-        let opener = ends.opener;
         if is_ack {
-            self.deliver_ack(&packet, opener);
+            self.deliver_ack(&packet);
         } else {
-            self.deliver_data(&packet, opener);
+            self.deliver_data(&packet);
         }
     }
 
