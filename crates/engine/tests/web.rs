@@ -174,7 +174,7 @@ fn requests_are_those_of_the_source() {
     let (mut now, mut drawn) = (Time::ZERO, Vec::new());
     while now < end {
         match machine.next(now) {
-            Step::Connect { bytes } => drawn.push(bytes),
+            Step::Open { bytes } => drawn.push(bytes),
             Step::Wait(until) => now = until,
             step => panic!("{step:?}"),
         }

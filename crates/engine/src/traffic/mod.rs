@@ -21,7 +21,7 @@ pub enum Step {
     },
     /// Open a TCP connection now that brings so many bytes of payload and is
     /// closed then. Only sources that are TCP do so ([`crate::plan::TrafficPlan::connections`]).
-    Connect {
+    Open {
         /// Payload, bytes.
         bytes: u64,
     },

@@ -162,7 +162,7 @@ impl Source for Web {
         }
         let bytes = self.sizes.draw(&mut self.stream);
         self.next = Some(due + self.gap());
-        Step::Connect { bytes }
+        Step::Open { bytes }
     }
 }
 
@@ -188,7 +188,7 @@ mod tests {
         let (mut now, mut all) = (Time::from_secs(3), Vec::new());
         while all.len() < n {
             match source.next(now) {
-                Step::Connect { bytes } => all.push((now, bytes)),
+                Step::Open { bytes } => all.push((now, bytes)),
                 Step::Wait(until) => now = until,
                 other => panic!("{other:?}"),
             }

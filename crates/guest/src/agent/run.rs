@@ -894,7 +894,7 @@ impl Playing<'_> {
                 return Ok(None);
             }
             match self.machine.next(Time(now)) {
-                Step::Done | Step::Connect { .. } => return Ok(None),
+                Step::Done | Step::Open { .. } => return Ok(None),
                 Step::Wait(until) => return Ok(Some(until.ns())),
                 Step::Send { len, ecn } => {
                     if self.ecn != Some(ecn) {
