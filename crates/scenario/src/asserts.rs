@@ -7,7 +7,7 @@ use crate::diagnostic::Problem;
 use crate::keys::{Assert, GAIN, METRICS, Scope};
 use crate::read::{Bdp, Fields, Reader};
 use crate::tree::{Node, shorten};
-use crate::{Run, abe};
+use crate::{Run, baselines};
 
 /// The most assertions.
 const MAX_ASSERTS: usize = 1000;
@@ -70,7 +70,7 @@ pub(crate) fn read(
                 fields.span_of("metric"),
                 format!("there is no baseline for \"{GAIN}\""),
             );
-            reader.problem(problem.expected(abe::BASELINE).global());
+            reader.problem(problem.expected(baselines::BASELINE).global());
         }
         asserts.push(Assert {
             metric,

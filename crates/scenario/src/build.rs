@@ -3,17 +3,17 @@
 
 use std::collections::HashMap;
 
-use tailback_engine::cc::{self, EcnNeed};
+use tailback_engine::cc;
 use tailback_engine::keys::{KeyKind, Registry, TableDef};
+use tailback_engine::needs::{self, At};
 use tailback_engine::plan::{
-    Algorithm, ConnectionsPlan, EcnFeedback, FlowPlan, LinkPlan, PathKeys, Plan, RatePlan,
-    RecordPlan, SceReceiver, SeriesMode, TcpPlan, TrafficPlan,
+    Algorithm, ConnectionsPlan, FlowPlan, LinkPlan, PathKeys, Plan, RatePlan, RecordPlan,
+    SeriesMode, TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::{self, Entry, Options, Value};
 use tailback_engine::units::Time;
 use tailback_engine::{aqm, traffic};
 
-use crate::abe;
 use crate::diagnostic::{Problem, listed};
 use crate::memory;
 use crate::places::Places;
@@ -530,74 +530,27 @@ fn ecn_of(
     given: Option<(Option<bool>, Span)>,
     fields: &Fields<'_>,
 ) -> bool {
-    let need = || {
-        let (name, options) = choice.algorithm.known().filter(|_| choice.right)?;
-        Some((registry::find(cc::ENTRIES, name)?.build)(options).ecn_need())
-    };
-    let need = need().unwrap_or(EcnNeed::Optional);
-    let (ecn, at) = given.unwrap_or((None, fields.span));
-    let ecn = ecn.unwrap_or(need != EcnNeed::Optional);
-    if need == EcnNeed::Sce && !ecn {
-        let name = choice.algorithm.name();
-        reader.problem(
-            Problem::new(
-                at,
-                format!("{name} answers SCE marks, which only packets with ECN can bear"),
-            )
-            .expected("ecn = true, or no ecn key"),
-        );
-    }
-    if choice.right {
-        check_abe(reader, fields, &choice.algorithm, ecn, at);
-    }
-    // ESCE has become a bit of the counter of Accurate ECN.
-    let accurate = need == EcnNeed::Accurate || tcp.ecn_feedback == EcnFeedback::AccEcn;
-    let sce =
-        need == EcnNeed::Sce || !matches!(tcp.sce_receiver, SceReceiver::Auto | SceReceiver::Off);
-    if ecn && accurate && sce {
-        reader.problem(
-            Problem::new(
-                fields.span_of("cc"),
-                "Accurate ECN has no bit left to echo SCE marks",
-            )
-            .expected("a flow with one of both: ecn_feedback = \"accecn\", or SCE"),
-        );
+    let (given, at) = given.unwrap_or((None, fields.span));
+    let control = choice.algorithm.known().filter(|_| choice.right);
+    let (ecn, findings) = needs::ecn(control, tcp, given);
+    for finding in findings {
+        let span = match finding.at {
+            At::Ecn => at,
+            At::Control => fields.span_of("cc"),
+            At::Option(name) => {
+                let cc = fields.item("cc").and_then(|item| item.node.table());
+                let option = cc.and_then(|cc| cc.item(name));
+                option.map_or(fields.span_of("cc"), |item| item.node.span)
+            }
+        };
+        let problem = Problem::new(span, finding.message).expected(finding.expected);
+        if finding.warning {
+            reader.warnings.push(problem);
+        } else {
+            reader.problem(problem);
+        }
     }
     ecn
-}
-
-/// A factor for ECN-Echo (ABE, RFC 8511) needs ECN, and is meant to be the gentler one.
-fn check_abe(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    algorithm: &Algorithm,
-    ecn: bool,
-    at: Span,
-) {
-    let Some((name, loss, marks)) = abe::factors(algorithm) else {
-        return;
-    };
-    if !ecn {
-        reader.problem(
-            Problem::new(
-                at,
-                format!("beta_ecn of {name} answers CE marks, which a flow without ECN never gets"),
-            )
-            .expected("ecn = true, or no beta_ecn"),
-        );
-    } else if marks < loss {
-        let cc = fields.item("cc").and_then(|item| item.node.table());
-        let span = cc
-            .and_then(|cc| cc.item("beta_ecn"))
-            .map_or(fields.span_of("cc"), |item| item.node.span);
-        let message = format!(
-            "beta_ecn = {marks} of {name} is below beta = {loss}: a mark costs more than a loss"
-        );
-        let usual = "beta_ecn of at least beta, as RFC 8511 has it";
-        reader
-            .warnings
-            .push(Problem::new(span, message).expected(usual));
-    }
 }
 
 /// The connections of a source that has some; `options` are those of its kind.

@@ -5,8 +5,8 @@
 //! place. There is no I/O here: who calls reads the file, and hands
 //! [`Request::loader`] what reads a trace beside it.
 
-mod abe;
 mod asserts;
+mod baselines;
 mod build;
 mod canonical;
 mod diagnostic;
@@ -84,15 +84,14 @@ pub struct Request<'a> {
     pub memory: Option<u64>,
     /// The engine that is to play it.
     pub engine: EngineKind,
-    /// Version of that engine, part of the names of runs; `None`: that of the
-    /// simulator, or "kernel" for a kernel that is not known.
-    pub engine_version: Option<&'a str>,
+    /// Version of that engine, part of the names of runs.
+    pub engine_version: &'a str,
     /// What the engine refuses beyond what the keys and registries tell.
     pub judge: Option<&'a Judge<'a>>,
 }
 
 impl<'a> Request<'a> {
-    /// A file for the simulator, nothing else set.
+    /// A file for a simulator of no particular version, nothing else set.
     pub fn new(text: &'a [u8], file: &'a str, loader: &'a Loader<'a>) -> Request<'a> {
         Request {
             text,
@@ -102,16 +101,9 @@ impl<'a> Request<'a> {
             loader,
             memory: None,
             engine: EngineKind::Sim,
-            engine_version: None,
+            engine_version: EngineKind::Sim.name(),
             judge: None,
         }
-    }
-
-    fn version(&self) -> &'a str {
-        self.engine_version.unwrap_or(match self.engine {
-            EngineKind::Sim => tailback_engine::VERSION,
-            EngineKind::Kernel => EngineKind::Kernel.name(),
-        })
     }
 }
 
@@ -358,7 +350,7 @@ fn expand(
     }
     let sound = problems.is_empty();
     let runs = runs(&root, &sweep, &mut reader, request.judge, sound);
-    let baselines = abe::baselines(&runs, &reader.traces);
+    let baselines = baselines::baselines(&runs, &reader.traces);
     let asserts = asserts::read(&root, &runs, &baselines, &mut reader);
     problems.append(&mut reader.problems);
     if !sound || !problems.is_empty() {
@@ -376,7 +368,7 @@ fn expand(
                 params: Arc::clone(&params),
                 labels: Arc::clone(&labels),
                 seed,
-                run_id: canonical::run_id(&canonical, seed, request.version()),
+                run_id: canonical::run_id(&canonical, seed, request.engine_version),
                 canonical: Arc::clone(&canonical),
                 baseline: baseline.map(|run| run * sweep.seeds as usize + k as usize),
                 shape: Arc::clone(&shape),
@@ -388,7 +380,7 @@ fn expand(
         file: request.file.to_owned(),
         title: title.and_then(Node::string).unwrap_or_default().to_owned(),
         engine: request.engine,
-        engine_version: request.version().to_owned(),
+        engine_version: request.engine_version.to_owned(),
         id: canonical::sweep_id(points.iter().map(|point| point.run_id.as_str())),
         axes,
         points,

@@ -927,7 +927,7 @@ cc = { name = "mycc", kernel = true, module = "mycc_2" }
 cc = { name = "cubic", beta = 0.5, module = "cubic-mine" }
 count = 2
 "#;
-    let kernel = |text: &str, set: &[(&str, &str)], version: Option<&str>| {
+    let kernel = |text: &str, set: &[(&str, &str)], version: &str| {
         let overrides: Vec<Override> = set
             .iter()
             .map(|(key, value)| Override {
@@ -943,7 +943,7 @@ count = 2
         })
         .unwrap()
     };
-    let scenario = kernel(text, &[], None);
+    let scenario = kernel(text, &[], "6.17");
     let point = &scenario.points[0];
     let plan = &point.shape;
     assert!(plan.offloads);
@@ -978,7 +978,7 @@ count = 2
             point.canonical
         );
     }
-    let id = |set: &[(&str, &str)]| kernel(text, set, None).points[0].run_id.clone();
+    let id = |set: &[(&str, &str)]| kernel(text, set, "6.17").points[0].run_id.clone();
     for (key, value) in [
         ("bottleneck.queue.args", "limit 11"),
         ("bottleneck.queue.aqm", "mysch2"),
@@ -993,21 +993,21 @@ count = 2
     let sim = load_ok(SMALL);
     assert_eq!(
         (sim.engine, sim.engine_version.as_str()),
-        (EngineKind::Sim, tailback_engine::VERSION)
+        (EngineKind::Sim, "sim")
     );
-    let one = kernel(SMALL, &[], Some("6.17 a"));
-    let other = kernel(SMALL, &[], Some("6.17 b"));
+    let one = kernel(SMALL, &[], "6.17 a");
+    let other = kernel(SMALL, &[], "6.17 b");
     assert_eq!(
         (one.engine, one.engine_version.as_str()),
         (EngineKind::Kernel, "6.17 a")
     );
     assert_eq!(
         one.points[0].run_id,
-        kernel(SMALL, &[], Some("6.17 a")).points[0].run_id
+        kernel(SMALL, &[], "6.17 a").points[0].run_id
     );
     assert_eq!(one.points[0].canonical, sim.points[0].canonical);
     let ids = |scenario: &Scenario| (scenario.points[0].run_id.clone(), scenario.id.clone());
-    let unknown = kernel(SMALL, &[], None);
+    let unknown = kernel(SMALL, &[], "kernel");
     let all = [ids(&sim), ids(&one), ids(&other), ids(&unknown)];
     for (i, a) in all.iter().enumerate() {
         for b in &all[..i] {

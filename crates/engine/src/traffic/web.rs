@@ -11,6 +11,7 @@
 //! engines' part.
 
 use super::{Build, Source, Step};
+use crate::needs::Needs;
 use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options};
 use crate::rng::Stream;
 use crate::units::Time;
@@ -71,6 +72,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Agent,
+    needs: Needs::NONE,
     finish,
     build: |options, stream| {
         Box::new(Web {
