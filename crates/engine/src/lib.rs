@@ -13,6 +13,7 @@ pub mod aqm;
 pub mod calendar;
 pub mod capture;
 pub mod cc;
+pub mod keys;
 pub mod link;
 pub mod needs;
 pub mod network;

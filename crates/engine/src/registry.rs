@@ -143,6 +143,21 @@ pub enum Value {
     Table(Options),
 }
 
+impl Value {
+    /// As a number in base units, where it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Value::Int(i) => Some(*i as f64),
+            Value::Float(f) => Some(*f),
+            Value::Time(t) => Some(t.0 as f64),
+            Value::Rate(r) => Some(r.0 as f64),
+            Value::Bytes(b) => Some(b.0 as f64),
+            Value::Packets(n) => Some(*n as f64),
+            Value::Bool(_) | Value::Word(_) | Value::Table(_) => None,
+        }
+    }
+}
+
 /// The options of an entry: complete, validated, in base units, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options(Vec<(&'static str, Value)>);

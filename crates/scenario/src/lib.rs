@@ -21,11 +21,12 @@ mod tree;
 
 use std::sync::Arc;
 
+pub use tailback_engine::keys::EngineKind;
 use tailback_engine::plan::Plan;
 pub use tailback_engine::plan::Refusal;
 
 pub use diagnostic::Diagnostic;
-pub use keys::{METRICS, Scope};
+pub use keys::{Assert, METRICS, Scope};
 pub use memory::{check_memory, estimate_memory};
 pub use schema::json_schema;
 
@@ -57,33 +58,6 @@ pub struct Override {
     pub key: String,
     /// TOML, or a bare word.
     pub value: String,
-}
-
-/// What a scenario is loaded for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EngineKind {
-    /// The simulator.
-    #[default]
-    Sim,
-    /// The Linux kernel in virtual time.
-    Kernel,
-}
-
-impl EngineKind {
-    /// The name on the command line and in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            EngineKind::Sim => "sim",
-            EngineKind::Kernel => "kernel",
-        }
-    }
-
-    /// The engine of that name.
-    pub fn of(name: &str) -> Option<EngineKind> {
-        [EngineKind::Sim, EngineKind::Kernel]
-            .into_iter()
-            .find(|engine| engine.name() == name)
-    }
 }
 
 /// Says what an engine cannot play of a plan. It is asked about every point
@@ -204,22 +178,6 @@ impl Point {
             ..Plan::clone(&self.shape)
         }
     }
-}
-
-/// What must hold at every point and seed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Assert {
-    /// One of [`METRICS`].
-    pub metric: String,
-    /// The flow, or the name several have in common (`cubic` for `cubic/1`);
-    /// `None` where the metric is a flow's: every flow.
-    pub flow: Option<String>,
-    /// The link; `None` where the metric is a link's (and no flow is named): the first.
-    pub link: Option<String>,
-    /// Smallest value that holds.
-    pub min: Option<f64>,
-    /// Largest value that holds.
-    pub max: Option<f64>,
 }
 
 /// Loads a scenario that names no other files.
