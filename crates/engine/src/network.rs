@@ -586,7 +586,7 @@ impl Network {
 
     fn record_change(&mut self, index: usize) {
         let flow = &mut self.flows[index];
-        let cwnd = flow.sender.conn.cwnd;
+        let cwnd = flow.sender.window.cwnd;
         let Some(ids) = &flow.series else {
             return;
         };
@@ -602,7 +602,7 @@ impl Network {
     /// The state of a sender that has had an ACK or a timer of its own.
     fn record_ack(&mut self, index: usize) {
         let (flow, now) = (&self.flows[index], self.now.ns());
-        let conn = &flow.sender.conn;
+        let (conn, window) = (&flow.sender.conn, &flow.sender.window);
         let Some(ids) = flow.series.as_ref().filter(|_| conn.srtt > Time::ZERO) else {
             return;
         };
@@ -612,17 +612,20 @@ impl Network {
         let acked = flow.sender.acked() * flow.mss;
         let acked = flow.bytes.map_or(acked, |bytes| acked.min(bytes));
         self.series.push(acked_bytes, now, acked as f64);
-        self.series.push(ids.cwnd, now, f64::from(conn.cwnd));
-        if conn.ssthresh < cc::INFINITE_SSTHRESH {
+        self.series.push(ids.cwnd, now, f64::from(window.cwnd));
+        if window.ssthresh < cc::INFINITE_SSTHRESH {
             self.series
-                .push(ids.ssthresh, now, f64::from(conn.ssthresh));
+                .push(ids.ssthresh, now, f64::from(window.ssthresh));
         }
-        self.series
-            .push(ids.in_flight, now, f64::from(conn.in_flight));
+        self.series.push(
+            ids.in_flight,
+            now,
+            f64::from(flow.sender.flight().in_flight()),
+        );
         let state = f64::from(conn.ca_state as u8);
         self.series.push(ca_state, now, state);
         self.scratch.clear();
-        flow.sender.cc.gauges(conn, &mut self.scratch);
+        flow.sender.gauges(&mut self.scratch);
         for (id, value) in ids.gauges.iter().zip(&self.scratch) {
             self.series.push(*id, now, *value);
         }
@@ -645,24 +648,27 @@ impl Network {
             let (Some(ids), Some(srtt)) = (&flow.series, srtt) else {
                 continue;
             };
-            let conn = &flow.sender.conn;
+            let window = &flow.sender.window;
             if ids.acks.is_some() {
                 // The rest is recorded with every ACK.
                 self.series.push(ids.srtt, now, srtt.ns() as f64);
                 continue;
             }
-            self.series.push(ids.cwnd, now, f64::from(conn.cwnd));
-            if conn.ssthresh < cc::INFINITE_SSTHRESH {
+            self.series.push(ids.cwnd, now, f64::from(window.cwnd));
+            if window.ssthresh < cc::INFINITE_SSTHRESH {
                 self.series
-                    .push(ids.ssthresh, now, f64::from(conn.ssthresh));
+                    .push(ids.ssthresh, now, f64::from(window.ssthresh));
             }
             self.series.push(ids.srtt, now, srtt.ns() as f64);
-            self.series
-                .push(ids.in_flight, now, f64::from(conn.in_flight));
+            self.series.push(
+                ids.in_flight,
+                now,
+                f64::from(flow.sender.flight().in_flight()),
+            );
             self.series
                 .push(ids.delivered, now, flow.delivered_bytes() as f64);
             self.scratch.clear();
-            flow.sender.cc.gauges(conn, &mut self.scratch);
+            flow.sender.gauges(&mut self.scratch);
             for (id, value) in ids.gauges.iter().zip(&self.scratch) {
                 self.series.push(*id, now, *value);
             }

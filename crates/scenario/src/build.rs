@@ -615,7 +615,11 @@ fn ecn_of(
 ) -> bool {
     let need = || {
         let (name, options) = choice.algorithm.known().filter(|_| choice.right)?;
-        Some((registry::find(cc::ENTRIES, name)?.build)(options).ecn_need())
+        Some(
+            (registry::find(cc::ENTRIES, name)?.build)(options)
+                .needs()
+                .ecn,
+        )
     };
     let need = need().unwrap_or(EcnNeed::Optional);
     let (ecn, at) = given.unwrap_or((None, fields.span));

@@ -330,7 +330,7 @@ pub(super) fn build_ends(
     bytes: Option<u64>,
     first_segment: u64,
 ) -> (Sender, Receiver) {
-    let need = control.ecn_need();
+    let need = control.needs().ecn;
     let echo = EcnEcho::of(ecn, tcp.ecn_feedback, need);
     let mut receiver = Receiver::new(number, tcp, echo);
     if ecn && !receiver.is_accurate() {
