@@ -320,7 +320,6 @@ fn build_flow(flow: &FlowPlan, connection: &Connection, plan: &Plan, series: &mu
             delivered: id("delivered_bytes"),
             gauges: connection
                 .sender
-                .cc
                 .gauge_names()
                 .iter()
                 .map(|gauge| id(gauge))
@@ -339,7 +338,7 @@ pub(super) fn unopened(
     bytes: Option<u64>,
     first_segment: u64,
 ) -> Connection {
-    let need = control.ecn_need();
+    let need = control.needs().ecn;
     let echo = EcnEcho::of(ecn, tcp.ecn_feedback, need);
     let mut receiver = Receiver::new(number, tcp, echo);
     if ecn && !receiver.is_accurate() {

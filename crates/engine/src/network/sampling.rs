@@ -3,9 +3,8 @@
 use tailback_record::{Series, SeriesId};
 
 use super::Network;
-use crate::cc;
+use crate::cc::{self, Window};
 use crate::plan::SeriesMode;
-use crate::tcp::conn::Conn;
 use crate::units::Time;
 
 /// What is measured of a flow, besides what its connection knows.
@@ -35,10 +34,10 @@ pub(super) struct FlowSeries {
 }
 
 impl FlowSeries {
-    fn push_window(&self, conn: &Conn, now: u64, series: &mut Series) {
-        series.push(self.cwnd, now, f64::from(conn.cwnd));
-        if conn.ssthresh < cc::INFINITE_SSTHRESH {
-            series.push(self.ssthresh, now, f64::from(conn.ssthresh));
+    fn push_window(&self, window: &Window, now: u64, series: &mut Series) {
+        series.push(self.cwnd, now, f64::from(window.cwnd));
+        if window.ssthresh < cc::INFINITE_SSTHRESH {
+            series.push(self.ssthresh, now, f64::from(window.ssthresh));
         }
     }
 }
@@ -58,26 +57,27 @@ impl Network {
             return;
         };
         let connection = self.ends[index].of_flow();
-        let conn = &connection.sender.conn;
+        let sender = &connection.sender;
+        let cwnd = sender.window.cwnd;
         let Some((ca_state, acked_bytes)) = ids.acks else {
-            if conn.cwnd != flow.recorded_cwnd {
-                flow.recorded_cwnd = conn.cwnd;
-                self.series.push(ids.cwnd, now, f64::from(conn.cwnd));
+            if cwnd != flow.recorded_cwnd {
+                flow.recorded_cwnd = cwnd;
+                self.series.push(ids.cwnd, now, f64::from(cwnd));
             }
             return;
         };
-        if conn.srtt == Time::ZERO {
+        if sender.conn.srtt == Time::ZERO {
             return;
         }
         let acked = connection.acked_bytes();
         self.series.push(acked_bytes, now, acked as f64);
-        ids.push_window(conn, now, &mut self.series);
-        let in_flight = f64::from(conn.in_flight);
+        ids.push_window(&sender.window, now, &mut self.series);
+        let in_flight = f64::from(sender.flight().in_flight());
         self.series.push(ids.in_flight, now, in_flight);
-        let state = f64::from(conn.ca_state as u8);
+        let state = f64::from(sender.conn.ca_state as u8);
         self.series.push(ca_state, now, state);
         self.scratch.clear();
-        connection.sender.cc.gauges(conn, &mut self.scratch);
+        sender.gauges(&mut self.scratch);
         push_gauges(&ids.gauges, &self.scratch, now, &mut self.series);
     }
 
@@ -104,14 +104,14 @@ impl Network {
                 self.series.push(ids.srtt, now, srtt.ns() as f64);
                 continue;
             }
-            ids.push_window(&sender.conn, now, &mut self.series);
+            ids.push_window(&sender.window, now, &mut self.series);
             self.series.push(ids.srtt, now, srtt.ns() as f64);
-            let in_flight = f64::from(sender.conn.in_flight);
+            let in_flight = f64::from(sender.flight().in_flight());
             self.series.push(ids.in_flight, now, in_flight);
             let delivered = connection.delivered_bytes();
             self.series.push(ids.delivered, now, delivered as f64);
             self.scratch.clear();
-            sender.cc.gauges(&sender.conn, &mut self.scratch);
+            sender.gauges(&mut self.scratch);
             push_gauges(&ids.gauges, &self.scratch, now, &mut self.series);
         }
         if self.plan.record.series == SeriesMode::Off {
