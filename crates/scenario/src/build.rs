@@ -757,7 +757,10 @@ fn traffic(
                 .iter()
                 .filter_map(|key| fields.item(key))
             {
-                let message = format!("\"{}\" is a key of web, not of {}", item.key, entry.name);
+                let kinds = traffic::ENTRIES.iter().map(|entry| entry.name);
+                let kinds: Vec<&str> = kinds.filter(|kind| traffic::connects(kind)).collect();
+                let (key, kinds) = (&item.key, kinds.join(" and "));
+                let message = format!("\"{key}\" is a key of {kinds}, not of {}", entry.name);
                 reader.problem(Problem::new(item.key_span, message));
             }
         }

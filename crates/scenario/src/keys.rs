@@ -610,13 +610,9 @@ pub(crate) static TRAFFIC: TableDef = TableDef {
             "start",
             ANY_TIME,
             "0s",
-            "First packet (of web: request) not before.",
+            "First packet or request not before.",
         ),
-        optional(
-            "stop",
-            ANY_TIME,
-            "No packet (of web: no request) from then on.",
-        ),
+        optional("stop", ANY_TIME, "No packet and no request from then on."),
         optional(
             "rtt",
             POSITIVE_TIME,
@@ -660,7 +656,7 @@ pub(crate) static TRAFFIC: TableDef = TableDef {
             ..optional(
                 "cc",
                 KeyKind::Entry(Registry::Cc),
-                "Of web: the congestion control of its servers, as of a flow; default: cubic.",
+                "Where it opens connections: the congestion control of their servers, as of a flow; default: cubic.",
             )
         },
         Key {
@@ -668,7 +664,7 @@ pub(crate) static TRAFFIC: TableDef = TableDef {
             ..optional(
                 "tcp",
                 KeyKind::Table(&TCP),
-                "Of web: single keys of [tcp] for its connections.",
+                "Where it opens connections: single keys of [tcp] for them.",
             )
         },
         Key {
@@ -676,7 +672,7 @@ pub(crate) static TRAFFIC: TableDef = TableDef {
             ..optional(
                 "back",
                 KeyKind::Route,
-                "Of web: links that its requests and ACKs pass; default: the NAME.back of the route's links, in reverse order.",
+                "Where it opens connections: links that requests and ACKs pass; default: the NAME.back of the route's links, in reverse order.",
             )
         },
     ],
