@@ -2,6 +2,7 @@
 //! congestion control, queue and traffic source. The schema, `tailback list`,
 //! the reference pages and the conformance tests come from here.
 
+use crate::needs::Needs;
 use crate::units::{Bytes, Rate, Time};
 
 /// A registered algorithm; `B` is how it is built.
@@ -16,6 +17,8 @@ pub struct Entry<B: 'static> {
     pub options: &'static [Opt],
     /// What the kernel calls it.
     pub kernel: Kernel,
+    /// What it needs of the scenario around it.
+    pub needs: Needs,
     /// Fills in options whose defaults depend on others and reports
     /// combinations that make no sense. Runs after every option has been read
     /// and the plain defaults are in; [`no_finish`] where there is nothing to do.
@@ -140,6 +143,21 @@ pub enum Value {
     Table(Options),
 }
 
+impl Value {
+    /// As a number in base units, where it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Value::Int(i) => Some(*i as f64),
+            Value::Float(f) => Some(*f),
+            Value::Time(t) => Some(t.0 as f64),
+            Value::Rate(r) => Some(r.0 as f64),
+            Value::Bytes(b) => Some(b.0 as f64),
+            Value::Packets(n) => Some(*n as f64),
+            Value::Bool(_) | Value::Word(_) | Value::Table(_) => None,
+        }
+    }
+}
+
 /// The options of an entry: complete, validated, in base units, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options(Vec<(&'static str, Value)>);
@@ -151,6 +169,11 @@ impl Options {
             Ok(i) => self.0[i].1 = value,
             Err(i) => self.0.insert(i, (name, value)),
         }
+    }
+
+    /// Takes an option out.
+    pub fn remove(&mut self, name: &str) {
+        self.0.retain(|(n, _)| *n != name);
     }
 
     /// An option, if it is set.

@@ -20,6 +20,7 @@
 //! left to what the loss alone would have. FreeBSD's CUBIC has no ABE: there
 //! it is the rule of its NewReno.
 
+use crate::needs::{At, Chosen, Finding, Needs, Standard};
 use crate::registry::{Kind, Opt, OptionError, Options};
 use crate::tcp::conn::Conn;
 
@@ -89,6 +90,51 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
         Ok(())
     } else {
         Err(errors)
+    }
+}
+
+/// A factor for ECN-Echo needs ECN, and is meant to be the gentler one.
+pub(super) const NEEDS: Needs = Needs {
+    checks,
+    standard: Some(Standard {
+        departs: |options| {
+            let marks = options.get("beta_ecn");
+            marks.is_some() && marks != options.get("beta")
+        },
+        restore: |options| {
+            for name in ["abe", "abe_frlossreduce", "beta_ecn"] {
+                options.remove(name);
+            }
+        },
+    }),
+};
+
+fn checks(chosen: &Chosen<'_>) -> Vec<Finding> {
+    let Chosen { name, options, ecn } = *chosen;
+    if options.get("beta_ecn").is_none() {
+        return Vec::new();
+    }
+    let (loss, marks) = (options.float("beta"), options.float("beta_ecn"));
+    if !ecn {
+        vec![Finding {
+            at: At::Ecn,
+            warning: false,
+            message: format!(
+                "beta_ecn of {name} answers CE marks, which a flow without ECN never gets"
+            ),
+            expected: "ecn = true, or no beta_ecn",
+        }]
+    } else if marks < loss {
+        vec![Finding {
+            at: At::Option("beta_ecn"),
+            warning: true,
+            message: format!(
+                "beta_ecn = {marks} of {name} is below beta = {loss}: a mark costs more than a loss"
+            ),
+            expected: "beta_ecn of at least beta, as RFC 8511 has it",
+        }]
+    } else {
+        Vec::new()
     }
 }
 

@@ -16,6 +16,7 @@ use super::bbr_model::{
     whole,
 };
 use super::{Ack, Build, CaState, CongestionControl, CwndEvent};
+use crate::needs::Needs;
 use crate::registry::{Entry, Kernel, Options, Value, no_finish};
 use crate::rng::Stream;
 use crate::tcp::conn::Conn;
@@ -94,6 +95,7 @@ pub const ENTRY: Entry<Build> = Entry {
         TSO_SEGS,
     ],
     kernel: Kernel::Module("bbr"),
+    needs: Needs::NONE,
     finish: no_finish,
     build: |options| Box::new(Bbr::new(options)),
 };

@@ -101,6 +101,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Module("cubic"),
+    needs: abe::NEEDS,
     finish: abe::finish,
     build: |options| {
         Box::new(Cubic {

@@ -17,6 +17,7 @@ use super::abe::Backoff;
 use super::cubic::{Cubic, jiffies, jiffies_of, rise, ticks};
 use super::sce::UNIT_QUIRK;
 use super::{Ack, Build, CaState, CongestionControl, CwndEvent, Echo, EcnNeed};
+use crate::needs::Needs;
 use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
 use crate::tcp::conn::Conn;
 
@@ -52,6 +53,7 @@ pub const ENTRY: Entry<Build> = Entry {
         UNIT_QUIRK,
     ],
     kernel: Kernel::None,
+    needs: Needs::NONE,
     finish: no_finish,
     build: |options| {
         let fixed = |name| libm::round(options.float(name) * SCALE) as u32;

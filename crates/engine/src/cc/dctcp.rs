@@ -25,6 +25,7 @@
 
 use super::reno::cong_avoid;
 use super::{Ack, Build, CaState, CeEcho, CongestionControl, Echo, EcnNeed};
+use crate::needs::Needs;
 use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options, Value};
 use crate::tcp::conn::Conn;
 
@@ -129,6 +130,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Module("dctcp"),
+    needs: Needs::NONE,
     finish,
     build: |options| {
         let bits = options.int("alpha_bits") as u32;

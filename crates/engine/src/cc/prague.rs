@@ -17,6 +17,7 @@
 //! made by TSO.
 
 use super::{Ack, Build, CaState, CongestionControl, CwndEvent, EcnNeed};
+use crate::needs::Needs;
 use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options};
 use crate::tcp::conn::Conn;
 use crate::units::Time;
@@ -107,6 +108,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::None,
+    needs: Needs::NONE,
     finish,
     build: |options| {
         let bits = options.int("alpha_bits") as u32;

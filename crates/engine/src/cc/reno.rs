@@ -25,6 +25,7 @@ pub const ENTRY: Entry<Build> = Entry {
         abe::FRLOSSREDUCE,
     ],
     kernel: Kernel::Module("reno"),
+    needs: abe::NEEDS,
     finish: abe::finish,
     build: |options| {
         Box::new(Reno {

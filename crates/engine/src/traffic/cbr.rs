@@ -1,6 +1,7 @@
 //! Constant bit rate: datagrams of one size at equal distances, whatever the network does.
 
 use super::{Build, Source, Step, Transport};
+use crate::needs::Needs;
 use crate::packet::Ecn;
 use crate::registry::{Entry, Kernel, Kind, Opt, Value, no_finish};
 use crate::units::{Rate, Time};
@@ -37,6 +38,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Agent,
+    needs: Needs::NONE,
     finish: no_finish,
     build: Build {
         source: |options, _| {

@@ -6,6 +6,7 @@
 //! slot is not carried over to the next period.
 
 use super::{Build, Source, Step, Transport};
+use crate::needs::Needs;
 use crate::packet::Ecn;
 use crate::registry::{Entry, Kernel, Kind, Opt, Value, no_finish};
 use crate::rng::Stream;
@@ -73,6 +74,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Agent,
+    needs: Needs::NONE,
     finish: no_finish,
     build: Build {
         source: |options, stream| {

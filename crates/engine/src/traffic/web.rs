@@ -10,6 +10,7 @@
 
 use super::sizes::{self, Sizes};
 use super::{Build, ECN, LIMIT, Source, Step, Transport};
+use crate::needs::Needs;
 use crate::registry::{Entry, Kernel, Kind, Opt};
 use crate::rng::Stream;
 use crate::units::Time;
@@ -35,6 +36,7 @@ pub const ENTRY: Entry<Build> = Entry {
         LIMIT,
     ],
     kernel: Kernel::Agent,
+    needs: Needs::NONE,
     finish: sizes::finish,
     build: Build {
         source: |options, stream| {
