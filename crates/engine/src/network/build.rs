@@ -363,7 +363,7 @@ fn build_traffic(number: u32, slots: Range<u32>, source: &TrafficPlan, plan: &Pl
         find(traffic::ENTRIES, source.kind).expect("a validated plan names registered sources");
     let stream = Stream::new(plan.seed, &source.name, "traffic");
     Traffic {
-        source: (entry.build)(&source.options, stream),
+        source: (entry.build.source)(&source.options, stream),
         number,
         start: plan.start_of(source.start, &source.name),
         stop: source.stop,

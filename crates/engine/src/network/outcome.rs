@@ -9,6 +9,7 @@ use super::sources::Traffic;
 use crate::link::Link;
 use crate::plan::SeriesMode;
 use crate::tcp::sender::SenderStats;
+use crate::traffic::largest;
 use crate::units::Time;
 
 impl Network {
@@ -104,7 +105,7 @@ impl Network {
                     refused: connections.refused,
                     rate_bit: rate.0,
                     rtt_ns: rtt.ns(),
-                    most_bytes: plan.options.bytes("max"),
+                    most_bytes: largest(plan.kind, &plan.options),
                     done: std::mem::take(&mut connections.done),
                 });
             }
