@@ -31,8 +31,9 @@ use crate::plan::Plan;
 use crate::registry::Options;
 use crate::rng::Stream;
 use crate::tcp::Port;
+use crate::tcp::handshake::syn_timeout;
 use crate::tcp::receiver::Receiver;
-use crate::tcp::sender::{Sender, SenderStats, syn_timeout};
+use crate::tcp::sender::{Sender, SenderStats};
 use crate::units::Time;
 
 /// All connections of the sources.
