@@ -17,7 +17,7 @@ def table(made: Comparison) -> str:
     rows = []
     for cell in shown[:100]:
         texts = [cell.labels.get(path, "") for path in paths]
-        texts += [cell.name or cell.kind, f"{cell.quantity} {cell.metric.unit}".strip()]
+        texts += [cell.name or cell.kind, f"{cell.metric.name} {cell.metric.unit}".strip()]
         texts += [with_spread_of(cell.values.get(variant.name)) for variant in made.variants]
         cells = [html.escape(text) for text in texts]
         for variant in made.others:

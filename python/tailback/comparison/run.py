@@ -143,7 +143,7 @@ def _run(
 def _refuse_gain_over_nothing(
     variants: Sequence[Variant], loaded: Sequence[_native.Scenario], chosen: Sequence[str]
 ) -> None:
-    if not any(metric.name == "throughput_gain" for metric in select(chosen)):
+    if not any(metric.path == "throughput_gain" for metric in select(chosen)):
         return
     for variant, case in zip(variants, loaded, strict=True):
         if any(point.baseline is None for point in case.points):

@@ -13,14 +13,14 @@ from typing import Any
 
 from tailback import toml
 from tailback.errors import InputError, RunsFailed
-from tailback.experiments import ReproduceResult
+from tailback.reproduction.experiment import ALL_CELLS, Experiment, ReproduceResult, all_cells
 
 SEEDS = 10
 QUICK_SEEDS = 3
 
 
 @dataclass(frozen=True)
-class Versions:
+class Versions(Experiment):
     """An experiment of this kind."""
 
     name: str
@@ -86,7 +86,6 @@ class Versions:
             meta=[("source", self.title), *report.meta],
             sections=[summary, Section("set-up", "Set-up", [declared]), *rest],
         )
-        index = write(report, out / "reports" / self.name, pdf=True)
         cells = [
             {
                 "id": "/".join(
@@ -111,6 +110,8 @@ class Versions:
             for cell in made.cells
             for variant, value in cell.values.items()
         ]
+        report = replace(report, files={**report.files, ALL_CELLS: all_cells(cells)})
+        index = write(report, out / "reports" / self.name, pdf=True)
         if made.failures:
             raise RunsFailed(made.failures, [column.results for column in made.variants])
         return ReproduceResult(self.name, engine, index.parent, cells, [])

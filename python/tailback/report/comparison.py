@@ -11,7 +11,7 @@ import altair as alt
 import polars as pl
 
 from tailback.comparison.model import FLENT, Cell, Comparison, VariantResults
-from tailback.comparison.text import difference_text, percent, with_spread_of
+from tailback.comparison.text import difference_text, percent, quantity_text, with_spread_of
 from tailback.figures.cdf import cdf, cumulative
 from tailback.figures.differences import differences
 from tailback.figures.time_series import thin, time_series
@@ -125,7 +125,7 @@ def _summary(made: Comparison, facts: Facts) -> Table:
     ]
     rows: list[list[Value]] = [
         [
-            row["quantity"],
+            quantity_text(row["quantity"]),
             row["variant"],
             row["cells"],
             row["flagged"],
@@ -151,7 +151,7 @@ def _cells(made: Comparison, facts: Facts) -> Table:
     for cell in shown[:MAX_TABLE_ROWS]:
         row: list[Value] = [cell.labels.get(path, "") for path in paths]
         unit = f" ({cell.metric.unit})" if cell.metric.unit else ""
-        row += [cell.name or cell.kind, f"{cell.quantity}{unit}"]
+        row += [cell.name or cell.kind, f"{cell.metric.name}{unit}"]
         row += [with_spread_of(cell.values.get(variant.name)) for variant in made.variants]
         for variant in made.others:
             found = cell.differences.get(variant.name)
@@ -221,7 +221,7 @@ def _dots(made: Comparison, cells: Sequence[Cell], facts: Facts) -> Figure:
         baseline=made.baseline.name,
         x_title=f"{metric.name}: difference to {made.baseline.name}, {unit}",
     )
-    name = f"{metric.on}-{metric.name}".replace(".", "-").replace("_", "-")
+    name = f"{metric.on}-{metric.path}".replace(".", "-").replace("_", "-")
     return Figure(name, f"{metric.name} of every {metric.on}", chart, caption, facts)
 
 

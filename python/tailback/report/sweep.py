@@ -83,7 +83,7 @@ def _parts(summary: Mapping[str, Any], on: On) -> list[Mapping[str, Any]]:
 
 
 def _table(on: On, groups: Sequence[Sequence[Run]], names: Sequence[str], facts: Facts) -> Table:
-    metrics = [next(m for m in METRICS if m.name == name and m.on == on) for name in names]
+    metrics = [next(m for m in METRICS if m.is_called(name) and m.on == on) for name in names]
     params = list(dict.fromkeys(path for group in groups for path in group[0].params))
     of_what = "cc" if on == "flow" else "aqm"
     columns = [

@@ -10,6 +10,7 @@ from tailback.batteries.side_by_side import BatteryComparison
 from tailback.comparison.model import Cell, Judged, VariantResults
 from tailback.comparison.text import difference_text, percent, with_spread_of
 from tailback.metrics import is_of
+from tailback.metrics.naming import identifier
 from tailback.metrics.statistics import median
 from tailback.report.comparison import csv_of, described, facts_of, how_to_read, label_of
 from tailback.report.model import (
@@ -138,7 +139,9 @@ def _sentences(made: BatteryComparison) -> list[str]:
         for (quantity, name), ds in most:
             middle = median([d.relative for d in ds if d.relative is not None])
             where = f" of {plain(name)}" if name else ""
-            words.append(f"{quantity}{where} at {len(ds)} points (median {percent(middle)})")
+            words.append(
+                f"{identifier(quantity)}{where} at {len(ds)} points (median {percent(middle)})"
+            )
         out.append(
             f"**{plain(variant.name)}**: {len(found)} of {len(told)} differences are more than "
             f"noise; most of them {', '.join(words)}."
@@ -166,7 +169,7 @@ def _by_quantity(made: BatteryComparison, variant: VariantResults, facts: Facts)
     ):
         if (quantity, name) not in shown:
             continue
-        row: list[Value] = [quantity, name]
+        row: list[Value] = [identifier(quantity), name]
         for part in made.parts:
             found = by_part.get(part.name)
             if not found:
@@ -216,7 +219,7 @@ def _clearest(
             str(cell.params["part"]),
             str(cell.params["case"]),
             cell.name or cell.kind,
-            f"{cell.quantity}{f' ({cell.metric.unit})' if cell.metric.unit else ''}",
+            f"{cell.metric.name}{f' ({cell.metric.unit})' if cell.metric.unit else ''}",
             variant,
             with_spread_of(cell.values.get(made.baseline.name)),
             with_spread_of(cell.values.get(variant)),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tailback.experiments.dualpi2_2022.layout import MIXED
 from tailback.experiments.dualpi2_2022.points import Entry
-from tailback.experiments.dualpi2_2022.truth import chance
 
 #: What, value here, basis.
 DECLARED: tuple[tuple[str, str, str], ...] = (
@@ -94,7 +93,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 def cause(entry: Entry) -> str:
     """Why a cell is off, where that is known; what is known of it where it is not."""
-    if chance(entry):
+    if entry.chance:
         return "chance: within what one more run would give"
     stem, _, statistic = entry.column.rpartition("_")
     if stem.startswith(("rpf", "win")) and statistic in ("p1", "stddev"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from tailback.experiments.sce_2019.points import Entry
 
 #: What, value here, basis.
@@ -64,11 +62,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 def cause(entry: Entry) -> str:
     """Why a cell is off, where that is known; what is known of it where it is not."""
     cell, setup = entry.cell, entry.table.setup
-    if (
-        cell.ci95
-        and cell.error is not None
-        and abs(cell.error) <= cell.ci95 * math.sqrt(cell.n + 1)
-    ):
+    if entry.chance:
         return f"chance: within what single runs of {cell.n} seeds differ by"
     ccs = set(setup.ccs)
     if entry.table.quantity == "tcp_rtt_ms" and ccs & {"cubic", "reno"}:
