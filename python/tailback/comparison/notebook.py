@@ -29,6 +29,6 @@ def table(made: Comparison) -> str:
     more = f"<p>… and {len(shown) - 100} more rows</p>" if len(shown) > 100 else ""
     notes = "".join(f"<p>{html.escape(note)}</p>" for note in made.notes())
     return (
-        f"<table><caption>{html.escape(made.title)}</caption>"
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}{notes}"
+        f"<table><caption>{html.escape(made.title)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table>{more}{notes}"
     )

@@ -10,11 +10,7 @@ from pathlib import Path
 from tailback import _native, engines, running
 from tailback.comparison.judging import judge
 from tailback.comparison.model import Comparison, VariantResults
-from tailback.comparison.points import (
-    refuse_mixed_axes,
-    refuse_other_points,
-    seeds_by_point,
-)
+from tailback.comparison.points import refuse_mixed_axes, refuse_other_points, seeds_by_point
 from tailback.comparison.quantities import select
 from tailback.comparison.variants import Variant, toml_text, values_of, variant_of
 from tailback.errors import InputError, RunsFailed, ScenarioError

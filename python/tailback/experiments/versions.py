@@ -56,9 +56,12 @@ class Versions(Experiment):
             )
         from tailback import batteries
         from tailback.batteries.side_by_side import run_battery
+        from tailback.comparison.model import Cell
         from tailback.comparison.variants import Variant
-        from tailback.report import Column, Section, Table, write
+        from tailback.report import Facts, Section, write
+        from tailback.report.tables import setup
 
+        request = self.request(parts, quick, seeds, engine)
         made = run_battery(
             batteries.get(self.battery),
             [
@@ -69,37 +72,27 @@ class Versions(Experiment):
             presets=self.presets,
             base=self.base,
             quick=quick,
-            seeds=seeds if seeds is not None else QUICK_SEEDS if quick else SEEDS,
+            seeds=request.seeds_or(SEEDS, QUICK_SEEDS),
             jobs=jobs,
             out=out,
             progress=progress,
         )
+
+        def where(cell: Cell) -> tuple[str, str]:
+            return str(cell.params["part"]), str(cell.params["case"])
+
         report = made.battery.report(made)
-        words = ("what", "here", "basis")
-        columns = [Column(word, align="left", words=True) for word in words]
-        declared = Table("set-up", "What was run, and where it is from", columns, self.setup)
         summary, *rest = report.sections
         report = replace(
             report,
-            name=self.name,
+            name=self.folder(request),
             title=self.title,
             meta=[("source", self.title), *report.meta],
-            sections=[summary, Section("set-up", "Set-up", [declared]), *rest],
+            sections=[summary, Section("set-up", "Set-up", [setup(self.setup, Facts())]), *rest],
         )
         cells = [
             {
-                "id": "/".join(
-                    filter(
-                        None,
-                        [
-                            str(cell.params["part"]),
-                            str(cell.params["case"]),
-                            cell.name,
-                            cell.quantity,
-                            variant,
-                        ],
-                    )
-                ),
+                "id": "/".join(filter(None, (*where(cell), cell.name, cell.quantity, variant))),
                 "quantity": cell.quantity,
                 "unit": cell.metric.unit,
                 "published": None,
@@ -111,7 +104,7 @@ class Versions(Experiment):
             for variant, value in cell.values.items()
         ]
         report = replace(report, files={**report.files, ALL_CELLS: all_cells(cells)})
-        index = write(report, out / "reports" / self.name, pdf=True)
+        index = write(report, out / "reports" / report.name, pdf=True)
         if made.failures:
             raise RunsFailed(made.failures, [column.results for column in made.variants])
         return ReproduceResult(self.name, engine, index.parent, cells, [])

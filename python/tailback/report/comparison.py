@@ -16,7 +16,8 @@ from tailback.figures.cdf import cdf, cumulative
 from tailback.figures.differences import differences
 from tailback.figures.time_series import thin, time_series
 from tailback.metrics.differences import FALSE_DISCOVERY
-from tailback.report.model import Column, Facts, Figure, Mark, Report, Section, Table, Text, Value
+from tailback.report.model import Facts, Figure, Mark, Report, Section, Table, Text, Value
+from tailback.report.tables import left, right
 from tailback.report.text import plain
 from tailback.results import Run
 
@@ -116,12 +117,8 @@ def how_to_read(made: Comparison) -> list[str]:
 
 def _summary(made: Comparison, facts: Facts) -> Table:
     columns = [
-        Column("quantity", align="left"),
-        Column("variant", align="left"),
-        Column("cells"),
-        Column("flagged"),
-        Column("median difference"),
-        Column("90 % within"),
+        *left("quantity", "variant"),
+        *right("cells", "flagged", "median difference", "90 % within"),
     ]
     rows: list[list[Value]] = [
         [
@@ -141,11 +138,11 @@ def _cells(made: Comparison, facts: Facts) -> Table:
     shown = [cell for cell in made.cells if not cell.nothing]
     paths = list(dict.fromkeys(path for cell in made.cells for path in cell.labels))
     columns = [
-        *(Column(path, align="left") for path in paths),
-        Column("of", align="left"),
-        Column("quantity", align="left"),
-        *(Column(variant.name) for variant in made.variants),
-        *(Column(f"{variant.name} − {made.baseline.name}") for variant in made.others),
+        *left(*paths, "of", "quantity"),
+        *right(
+            *(variant.name for variant in made.variants),
+            *(f"{variant.name} − {made.baseline.name}" for variant in made.others),
+        ),
     ]
     rows: list[list[Value]] = []
     for cell in shown[:MAX_TABLE_ROWS]:

@@ -96,6 +96,18 @@ class Experiment(ABC):
     parts: Sequence[str]
     """Figures and tables that can be run by themselves."""
 
+    def request(
+        self, parts: Sequence[str] | None, quick: bool, seeds: int | None, engine: str
+    ) -> Request:
+        """What is asked for; an unknown part is refused."""
+        return Request(known_parts(parts, self.parts), bool(parts), quick, seeds, engine)
+
+    def folder(self, request: Request) -> str:
+        """Where the report goes: neither a part nor another engine takes the place of the whole."""
+        whole = not request.named or request.parts == tuple(self.parts)
+        engine = () if request.engine == "sim" else (request.engine,)
+        return "-".join((self.name, *(() if whole else request.parts), *engine))
+
     @abstractmethod
     def run(
         self,
@@ -118,12 +130,6 @@ class Reproduction(Experiment):
     def study(self, request: Request) -> Study:
         """What to run for these parts; a part that the engine cannot run is refused."""
 
-    def folder(self, request: Request) -> str:
-        """Where the report goes: neither a part nor another engine takes the place of the whole."""
-        whole = not request.named or request.parts == tuple(self.parts)
-        engine = () if request.engine == "sim" else (request.engine,)
-        return "-".join((self.name, *(() if whole else request.parts), *engine))
-
     def run(
         self,
         parts: Sequence[str] | None,
@@ -139,8 +145,7 @@ class Reproduction(Experiment):
         from tailback.report import write
         from tailback.running import run_many
 
-        chosen = known_parts(parts, self.parts)
-        request = Request(chosen, bool(parts), quick, seeds, engine)
+        request = self.request(parts, quick, seeds, engine)
         study = self.study(request)
         flat = [job for group in study.jobs.values() for job in group]
         results = iter(run_many(flat, jobs=jobs, out=out, progress=progress, engine=engine))

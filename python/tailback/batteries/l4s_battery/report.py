@@ -13,17 +13,8 @@ from tailback.metrics import is_of
 from tailback.metrics.naming import identifier
 from tailback.metrics.statistics import median
 from tailback.report.comparison import csv_of, described, facts_of, how_to_read, label_of
-from tailback.report.model import (
-    Column,
-    Facts,
-    Figure,
-    Mark,
-    Report,
-    Section,
-    Table,
-    Text,
-    Value,
-)
+from tailback.report.model import Column, Facts, Figure, Mark, Report, Section, Table, Text, Value
+from tailback.report.tables import left, right
 from tailback.report.tc import qdisc
 from tailback.report.text import code, plain
 from tailback.results import Run
@@ -180,11 +171,7 @@ def _by_quantity(made: BatteryComparison, variant: VariantResults, facts: Facts)
             text = f"{flagged}/{len(found)}, {middle}"
             row.append(Mark(text, "info") if flagged else text)
         rows.append(row)
-    columns = [
-        Column("quantity", align="left"),
-        Column("of", align="left"),
-        *(Column(part.name) for part in made.parts),
-    ]
+    columns = [*left("quantity", "of"), *right(*(part.name for part in made.parts))]
     caption = (
         "Points where the difference is more than noise, of all points; behind it the median "
         f"difference over all of them, in percent of {plain(made.baseline.name)}. On a grey "
@@ -203,16 +190,8 @@ def _clearest(
         return (d.q if d.q is not None else 1.0, -abs(d.effect_size or 0.0))
 
     columns = [
-        Column("part", align="left"),
-        Column("point", align="left"),
-        Column("of", align="left"),
-        Column("quantity", align="left"),
-        Column("version", align="left"),
-        Column(made.baseline.name),
-        Column("version’s"),
-        Column("difference"),
-        Column("effect, d"),
-        Column("q"),
+        *left("part", "point", "of", "quantity", "version"),
+        *right(made.baseline.name, "version’s", "difference", "effect, d", "q"),
     ]
     rows: list[list[Value]] = [
         [

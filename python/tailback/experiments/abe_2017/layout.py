@@ -61,13 +61,7 @@ QUEUES = {
         Queue(
             "codel",
             "CoDel",
-            {
-                "aqm": "codel",
-                "target": "5ms",
-                "interval": "100ms",
-                "limit": "1000p",
-                "ecn": True,
-            },
+            {"aqm": "codel", "target": "5ms", "interval": "100ms", "limit": "1000p", "ecn": True},
         ),
         Queue("pie", "PIE of 2014", {"aqm": "pie", "version": "linux-3.14", "ecn": True}),
         Queue("pie-8033", "PIE (RFC 8033)", {"aqm": "pie", "ecn": True}),

@@ -10,7 +10,8 @@ import polars as pl
 from tailback.experiments.dctcp_internet_2014 import points as pts
 from tailback.experiments.dctcp_internet_2014 import table1
 from tailback.experiments.dctcp_internet_2014.words import seconds
-from tailback.report import Cell, Facts, Mark
+from tailback.figures.theme import Chart
+from tailback.report import Cell, Facts, Figure, Mark, Section
 from tailback.report.tables import mark
 
 #: What differs from the published set-up, whatever the figure.
@@ -50,10 +51,7 @@ class Builder:
         self._shares: dict[str, pts.EqualShare | None] = {}
 
     def facts(
-        self,
-        *batches: str,
-        options: Sequence[str] = (),
-        deviations: Sequence[str] = (),
+        self, *batches: str, options: Sequence[str] = (), deviations: Sequence[str] = ()
     ) -> Facts:
         """What a figure made from these batches rests on."""
         known = [b for b in batches if b in self.measured.frames]
@@ -79,3 +77,8 @@ class Builder:
     def claim(self, says: str, found: str, criterion: str, holds: bool) -> None:
         """A claim of the paper's text, what was found, and when it counts as holding."""
         self.claims.append((says, found, criterion, mark(holds, no="does not hold")))
+
+
+def drawn(part: str, heading: str, title: str, chart: Chart, caption: str, facts: Facts) -> Section:
+    """A section that is a figure."""
+    return Section(part, heading, [Figure(part, title, chart, caption, facts)])

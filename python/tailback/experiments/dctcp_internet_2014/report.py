@@ -95,9 +95,8 @@ def _result(builder: Builder) -> list[Section]:
     held = [c for c in along if c.measured is not None and c.measured >= 0.99]
     if along:
         lines.append(
-            f"**Formula (3)**: Jain's index is at least 0.99 at {len(held)} of "
-            f"{len(along)} "
-            "points on it (Figure 9)."
+            f"**Formula (3)**: Jain's index is at least 0.99 at {len(held)} of {len(along)} points "
+            "on it (Figure 9)."
         )
     lines.append(
         "Two options that the paper does not state were set so that its numbers come out "

@@ -59,11 +59,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "inferred from the source's own rates per flow: P1 is 0 and P25 is not where one of five "
         "is idle, P25 is 0 in L with UDP in C",
     ),
-    (
-        "start",
-        "within one round-trip time of the longer path",
-        "inferred",
-    ),
+    ("start", "within one round-trip time of the longer path", "inferred"),
     (
         "counted",
         "250 s after the first 4 s and 40 times the larger round-trip time; flows have run for "

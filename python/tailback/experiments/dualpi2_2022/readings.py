@@ -38,15 +38,9 @@ TRIED: tuple[Reading[Variant, Run], ...] = (
         lambda run: run.archive.kind == OVERLOAD,
     ),
     Reading(
-        "longer",
-        "the test bed itself adds 0.6 ms to every round-trip time",
-        Variant(longer=0.6),
+        "longer", "the test bed itself adds 0.6 ms to every round-trip time", Variant(longer=0.6)
     ),
-    Reading(
-        "no-lead",
-        "flows start when the source begins to count its time",
-        Variant(before=0.0),
-    ),
+    Reading("no-lead", "flows start when the source begins to count its time", Variant(before=0.0)),
     Reading(
         "later",
         "the classic flows start 1 s later",
@@ -171,30 +165,26 @@ READ = (
 )
 
 FINDINGS = (
-    "**PIE's clock.** PIE counts its update in jiffies and the timer wheel adds one. On a "
-    "kernel of 250 Hz its 15 ms are 20 ms, and mean delays are nearer to the source in every "
-    "row than with 16 ms, what a kernel of 1000 Hz makes of it.\n\n"
-    "**Idle flows.** Of the source's five flows in each class not all have packets: its rates "
-    "per flow are 0 in more than 1 % of all samples (one of five idle) or more than 25 % "
-    "(two). With as many active flows as they show, marks in L, drops in C and rates agree; "
-    "with five and five L is marked 40 % more often than in the source. What W sqrt(p) of the "
-    "classic flows is low in the source's means is that: of the active ones it is that of "
-    "Linux.\n\n"
-    "**A head start.** A queue with a step of 1 ms marks the first window of a flow, and TCP "
-    "Prague goes on with one segment in each round-trip time: at 100 ms it needs 33 s to fill "
-    "40 Mbit/s. In the source it fills them in each sample, so its flows were not new.\n\n"
-    "**DualPI2's module.** The one for 5.10 has the gains of Linux 6.17, which tc prints cut, "
-    "and the step only for packets that find two more in L.\n\n"
-    "**The coupling.** With two flows p_C is 1.2 to 3 times (p_L/2)\u00b2, in the source as here: "
-    "p varies, and C meets the mean of its square.\n\n"
-    "**Prague's window.** Version 0.6 is a year of commits. Where its window is a fraction "
-    "that is rounded up, it yields sooner than where a segment is taken once a whole one has "
-    "come together, and rates and marks are nearer to the source wherever CUBIC's round-trip "
-    "time is the longer one.\n\n"
-    "**What stays open.** Where CUBIC has 50 or 100 ms beside Prague's 5 ms, C's queue is "
-    "longer in the mean than in the source. Beyond what UDP leaves of the link, the mean of "
-    "the queue that is not at the target is larger by a fifth to two fifths; it is below 1.3 "
-    "ms."
+    "**PIE's clock.** PIE counts its update in jiffies and the timer wheel adds one. On a kernel "
+    "of 250 Hz its 15 ms are 20 ms, and mean delays are nearer to the source in every row than "
+    "with 16 ms, what a kernel of 1000 Hz makes of it.\n\n**Idle flows.** Of the source's five "
+    "flows in each class not all have packets: its rates per flow are 0 in more than 1 % of all "
+    "samples (one of five idle) or more than 25 % (two). With as many active flows as they show, "
+    "marks in L, drops in C and rates agree; with five and five L is marked 40 % more often than "
+    "in the source. What W sqrt(p) of the classic flows is low in the source's means is that: of "
+    "the active ones it is that of Linux.\n\n**A head start.** A queue with a step of 1 ms marks "
+    "the first window of a flow, and TCP Prague goes on with one segment in each round-trip time: "
+    "at 100 ms it needs 33 s to fill 40 Mbit/s. In the source it fills them in each sample, so its "
+    "flows were not new.\n\n**DualPI2's module.** The one for 5.10 has the gains of Linux 6.17, "
+    "which tc prints cut, and the step only for packets that find two more in L.\n\n**The "
+    "coupling.** With two flows p_C is 1.2 to 3 times (p_L/2)\u00b2, in the source as here: p "
+    "varies, and C meets the mean of its square.\n\n**Prague's window.** Version 0.6 is a year of "
+    "commits. Where its window is a fraction that is rounded up, it yields sooner than where a "
+    "segment is taken once a whole one has come together, and rates and marks are nearer to the "
+    "source wherever CUBIC's round-trip time is the longer one.\n\n**What stays open.** Where "
+    "CUBIC has 50 or 100 ms beside Prague's 5 ms, C's queue is longer in the mean than in the "
+    "source. Beyond what UDP leaves of the link, the mean of the queue that is not at the target "
+    "is larger by a fifth to two fifths; it is below 1.3 ms."
 )
 
 

@@ -19,11 +19,7 @@ def misses(entries: Sequence[Entry], facts: Facts) -> list[Block]:
     held = sum(e.within is not None for e in entries)
     if not off:
         return [Text(f"Of {held} cells with a goal none is beyond it.")] if held else []
-    columns = [
-        *left("cell"),
-        *right("published", "measured", "error", "goal"),
-        *words("cause"),
-    ]
+    columns = [*left("cell"), *right("published", "measured", "error", "goal"), *words("cause")]
     rows: list[list[Value]] = []
     for e in off:
         goal = goal_of(truth.GOALS, e)

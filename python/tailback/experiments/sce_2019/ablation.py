@@ -224,11 +224,7 @@ REMARKS: tuple[Remark, ...] = (
 )
 
 #: What decides which receiver DCTCP had: every published cell with DCTCP.
-RECEIVERS = {
-    "sce_holds_ce": BASELINE,
-    "precise": "precise",
-    "sticky": "sticky",
-}
+RECEIVERS = {"sce_holds_ce": BASELINE, "precise": "precise", "sticky": "sticky"}
 
 
 def _published_dctcp() -> list[Setup]:
@@ -254,11 +250,7 @@ COLUMNS: tuple[tuple[str, str, Callable[[Entry], bool]], ...] = (
         "relative",
         lambda e: e.table.quantity == "tcp_rtt_ms" and e.rate_mbit >= 5,
     ),
-    (
-        "TCP RTT below",
-        "relative",
-        lambda e: e.table.quantity == "tcp_rtt_ms" and e.rate_mbit < 5,
-    ),
+    ("TCP RTT below", "relative", lambda e: e.table.quantity == "tcp_rtt_ms" and e.rate_mbit < 5),
 )
 
 

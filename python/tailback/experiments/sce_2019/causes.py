@@ -6,16 +6,8 @@ from tailback.experiments.sce_2019.points import Entry
 
 #: What, value here, basis.
 DECLARED: tuple[tuple[str, str, str], ...] = (
-    (
-        "bottleneck",
-        "Cake, besteffort, on both egresses: ACKs pass a second one",
-        "stated",
-    ),
-    (
-        "modes",
-        "flowblind, flowblind with sce-single, triple-isolate; SCE on in each",
-        "stated",
-    ),
+    ("bottleneck", "Cake, besteffort, on both egresses: ACKs pass a second one", "stated"),
+    ("modes", "flowblind, flowblind with sce-single, triple-isolate; SCE on in each", "stated"),
     (
         "delay",
         "netem, half of it each way, and 0.9 ms in all for the test bed",

@@ -28,7 +28,7 @@ def blocks(points: Sequence[enter.Point], facts: Facts) -> list[Block]:
         )
         chart = panel(
             frame,
-            Panel("seconds", "time to 0.95, s", "seconds_low", "seconds_high"),
+            Panel.band("seconds", "time to 0.95, s"),
             x="beta",
             x_title="beta after a mark, of both flows",
             series="rtt",

@@ -11,20 +11,9 @@ from tailback.report.tables import left, mark, right
 
 def table(verdicts: Sequence[Verdict]) -> Table:
     """Every expectation and what came out."""
-    columns = [
-        *left("", "expected", "measured"),
-        *right("cells", "of these hold"),
-        *left(""),
-    ]
+    columns = [*left("", "expected", "measured"), *right("cells", "of these hold"), *left("")]
     rows: list[list[Value]] = [
-        [
-            v.title,
-            v.expected,
-            v.measured,
-            v.cells,
-            v.held,
-            mark(v.holds, no="does not"),
-        ]
+        [v.title, v.expected, v.measured, v.cells, v.held, mark(v.holds, no="does not")]
         for v in verdicts
     ]
     return Table("expectations", "Expectations", columns, rows)

@@ -35,11 +35,9 @@ def blocks(points: Sequence[groups.Point], facts: Facts) -> list[Block]:
     )
     chart = panel(
         frame,
-        Panel(
+        Panel.band(
             "ratio",
             "throughput ratio",
-            "ratio_low",
-            "ratio_high",
             published=poster,
             published_label="poster: 1.25 to 2",
             rules=[(1.25, "poster, beta 0.7"), (2.0, "poster, beta 0.85")],

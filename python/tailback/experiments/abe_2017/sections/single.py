@@ -46,11 +46,7 @@ def _curves(setup: single.Setup, points: Sequence[single.Point], facts: Facts) -
     )
     theory = pl.DataFrame(
         [
-            {
-                "rtt": p.rtt_ms,
-                "beta": beta_text(setup.cc, p.beta),
-                "utilisation": 100 * p.predicted,
-            }
+            {"rtt": p.rtt_ms, "beta": beta_text(setup.cc, p.beta), "utilisation": 100 * p.predicted}
             for p in points
             if p.predicted is not None
         ]
@@ -58,14 +54,9 @@ def _curves(setup: single.Setup, points: Sequence[single.Point], facts: Facts) -
     chart = panels(
         frame,
         [
-            Panel("gain", "throughput gain, %", "gain_low", "gain_high", rules=[(0.0, "")]),
-            Panel(
-                "utilisation",
-                "utilisation, %",
-                "utilisation_low",
-                "utilisation_high",
-                published=theory,
-                published_label="formula",
+            Panel.band("gain", "throughput gain, %", rules=[(0.0, "")]),
+            Panel.band(
+                "utilisation", "utilisation, %", published=theory, published_label="formula"
             ),
             Panel("delay", "median queue delay, ms", height=130),
         ],
@@ -104,11 +95,7 @@ def _distribution(setup: single.Setup, points: Sequence[single.Point], facts: Fa
         upper = ((pooled["lower"] + pooled["width"]) / 1e6).to_list()
         shown[beta_text(setup.cc, p.beta)] = cumulative(lower, upper, pooled["count"].to_list())
     chart = cdf(
-        shown,
-        x_title="queue delay, ms",
-        series_title="beta after a mark",
-        ordered=True,
-        height=180,
+        shown, x_title="queue delay, ms", series_title="beta after a mark", ordered=True, height=180
     )
     return Figure(
         f"delay-{setup.part}-{setup.id}",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from tailback.experiments.dctcp_internet_2014 import points as pts
-from tailback.experiments.dctcp_internet_2014.builder import Builder
+from tailback.experiments.dctcp_internet_2014.builder import Builder, drawn
 from tailback.experiments.dctcp_internet_2014.words import rate
 from tailback.figures import Panel, panels
-from tailback.report import Cell, Figure, Section
+from tailback.report import Cell, Section
 
 
 def bdp(builder: Builder) -> Section | None:
@@ -35,18 +35,8 @@ def bdp(builder: Builder) -> Section | None:
     chart = panels(
         means,
         [
-            Panel.band(
-                "jain",
-                "Jain's index",
-                domain=(0.5, 1.0),
-                rules=[(0.99, "0.99")],
-            ),
-            Panel.band(
-                "ratio",
-                "throughput Reno / DCTCP",
-                scale="log",
-                rules=[(1.0, "equal")],
-            ),
+            Panel.band("jain", "Jain's index", domain=(0.5, 1.0), rules=[(0.99, "0.99")]),
+            Panel.band("ratio", "throughput Reno / DCTCP", scale="log", rules=[(1.0, "equal")]),
         ],
         x="bdp_packets",
         x_title="BDP in packets of 1500 B",
@@ -87,18 +77,11 @@ def bdp(builder: Builder) -> Section | None:
                 pts.half(row, "jain"),
             )
         )
-    return Section(
+    return drawn(
         "bdp",
         "Beyond the paper: formula (3) at other BDPs",
-        [
-            Figure(
-                "bdp",
-                "Equal sharing on formula (3) over the BDP",
-                chart,
-                caption,
-                builder.facts(
-                    "bdp", deviations=("rates of 2.5 to 80 Mbit/s; the paper has 10 Mbit/s",)
-                ),
-            )
-        ],
+        "Equal sharing on formula (3) over the BDP",
+        chart,
+        caption,
+        builder.facts("bdp", deviations=("rates of 2.5 to 80 Mbit/s; the paper has 10 Mbit/s",)),
     )

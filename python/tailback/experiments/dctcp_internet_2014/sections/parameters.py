@@ -8,18 +8,15 @@ import altair as alt
 import polars as pl
 
 from tailback.experiments.dctcp_internet_2014 import points as pts
-from tailback.experiments.dctcp_internet_2014.builder import Builder
+from tailback.experiments.dctcp_internet_2014.builder import Builder, drawn
 from tailback.figures import Panel, panel
-from tailback.report import Facts, Figure, Section
+from tailback.report import Facts, Section
 
 
 def fig3(_builder: Builder) -> Section:
     """Probability over the average queue, from the scenario files."""
     rows: list[dict[str, Any]] = []
-    for name, file in (
-        ("step threshold (IV-B)", "fig5-m0.5"),
-        ("slopes (IV-C)", "slope"),
-    ):
+    for name, file in (("step threshold (IV-B)", "fig5-m0.5"), ("slopes (IV-C)", "slope")):
         queue = pts.scenario(file)["bottleneck"]["queue"]
         for flow, key in (("Reno: dropped", "classic"), ("DCTCP: marked", "ecn")):
             side = queue[key]
@@ -54,13 +51,15 @@ def fig3(_builder: Builder) -> Section:
     chart = alt.hconcat(*charts, spacing=30).resolve_scale(color="shared")
     caption = (
         "Left: Min_Thresh_Reno = BDP/2, K = 1.34 Min_Thresh_Reno on the queue itself. Right: "
-        "Min_Thresh_Reno = BDP, "
-        "Max_Prob_Reno = 0.1, Min_Thresh_DCTCP = BDP/2, Max_Prob_DCTCP = 0.2; above "
-        "Max_Thresh the probability is 1 "
-        "(RED is not gentle here). Drawn from the scenario files; no runs."
+        "Min_Thresh_Reno = BDP, Max_Prob_Reno = 0.1, Min_Thresh_DCTCP = BDP/2, Max_Prob_DCTCP = "
+        "0.2; above Max_Thresh the probability is 1 (RED is not gentle here). Drawn from the "
+        "scenario files; no runs."
     )
-    return Section(
+    return drawn(
         "fig3",
         "Figure 3: how the queue marks and drops",
-        [Figure("fig3", "Probability of a mark or drop", chart, caption, Facts())],
+        "Probability of a mark or drop",
+        chart,
+        caption,
+        Facts(),
     )

@@ -49,20 +49,19 @@ def readings(builder: Builder) -> Section | None:
     if not rows:
         return None
     text = (
-        "The paper leaves open how its queue counts, and its numbers say more than its text. "
-        "Each row below is one combination of the open options, "
-        "run against all of Table I and against formula (3) at three thresholds. What is "
-        "changed is named; everything else is as in this report's figures.\n\n"
-        "Two things follow. Utilisation and queue at small thresholds depend on how fast RED's "
-        "average forgets while the queue is empty: with Linux's clock, one step for each packet of "
-        "1000 B that could have been sent, the average stays high over the gaps, Reno is dropped "
-        "too early, and the rows of Table I at 1/8 and 1/4 BDP are out of reach. And formula (3) "
-        "needs growth and marking that match: half a packet per RTT (delayed ACKs, counted as "
-        "Linux 3.2 does) with marks at the slope's own probability, or a whole packet with "
-        "uniformised RED, which marks twice as often. The second pair is not the kernel that the "
-        "paper ran, and its queues are longer than those of Table I.\n\n"
-        "The first row was chosen **after** seeing these numbers. It is an inference about "
-        "the paper's set-up, not a prediction."
+        "The paper leaves open how its queue counts, and its numbers say more than its text. Each "
+        "row below is one combination of the open options, run against all of Table I and against "
+        "formula (3) at three thresholds. What is changed is named; everything else is as in this "
+        "report's figures.\n\nTwo things follow. Utilisation and queue at small thresholds depend "
+        "on how fast RED's average forgets while the queue is empty: with Linux's clock, one step "
+        "for each packet of 1000 B that could have been sent, the average stays high over the "
+        "gaps, Reno is dropped too early, and the rows of Table I at 1/8 and 1/4 BDP are out of "
+        "reach. And formula (3) needs growth and marking that match: half a packet per RTT "
+        "(delayed ACKs, counted as Linux 3.2 does) with marks at the slope's own probability, or a "
+        "whole packet with uniformised RED, which marks twice as often. The second pair is not the "
+        "kernel that the paper ran, and its queues are longer than those of Table I.\n\nThe first "
+        "row was chosen **after** seeing these numbers. It is an inference about the paper's "
+        "set-up, not a prediction."
     )
     table = Table(
         "readings-table",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from tailback.experiments.dctcp_internet_2014 import points as pts
-from tailback.experiments.dctcp_internet_2014.builder import OCCUPANCY, UTILISATION, Builder
+from tailback.experiments.dctcp_internet_2014.builder import OCCUPANCY, UTILISATION, Builder, drawn
 from tailback.experiments.dctcp_internet_2014.words import interpolate, straight
 from tailback.figures import Panel, panels
-from tailback.report import Figure, Section
+from tailback.report import Section
 
 
 def fig10(builder: Builder) -> Section | None:
@@ -78,16 +78,11 @@ def fig10(builder: Builder) -> Section | None:
         "Max_Thresh_Reno = 3 Min_Thresh_Reno. "
         "The paper does not say how wide the DCTCP slope is; both readings are shown."
     )
-    return Section(
+    return drawn(
         "fig10",
         "Figure 10: thresholds scaled with m",
-        [
-            Figure(
-                "fig10",
-                "Jain's index, utilisation and queue over m",
-                chart,
-                caption,
-                builder.facts("fig10-bdp", "fig10-min"),
-            )
-        ],
+        "Jain's index, utilisation and queue over m",
+        chart,
+        caption,
+        builder.facts("fig10-bdp", "fig10-min"),
     )

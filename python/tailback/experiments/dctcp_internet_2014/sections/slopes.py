@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from tailback.experiments.dctcp_internet_2014 import points as pts
-from tailback.experiments.dctcp_internet_2014.builder import OCCUPANCY, RATIO, Builder
+from tailback.experiments.dctcp_internet_2014.builder import OCCUPANCY, RATIO, Builder, drawn
 from tailback.experiments.dctcp_internet_2014.charts import formula_curve, ridge_chart
 from tailback.experiments.dctcp_internet_2014.words import nearest, sixteenths, spread
 from tailback.figures import Panel, heatmap, panels
@@ -47,13 +47,7 @@ def fig7(builder: Builder) -> Section | None:
     chart = panels(
         means,
         [
-            Panel.band(
-                "ratio",
-                RATIO,
-                scale="log",
-                rules=[(1.0, "equal")],
-                height=240,
-            ),
+            Panel.band("ratio", RATIO, scale="log", rules=[(1.0, "equal")], height=240),
             Panel.band("occupancy", OCCUPANCY),
         ],
         x="prob",
@@ -65,9 +59,8 @@ def fig7(builder: Builder) -> Section | None:
         x_domain=(0.0, 1.0),
     )
     caption = (
-        "Both sides are slopes 2 BDP wide; Min_Thresh_Reno = BDP, Max_Prob_Reno = 0.1, w = "
-        "0.002 on both averages. "
-        "Bands: 95 % intervals over seeds."
+        "Both sides are slopes 2 BDP wide; Min_Thresh_Reno = BDP, Max_Prob_Reno = 0.1, w = 0.002 "
+        "on both averages. Bands: 95 % intervals over seeds."
     )
     top = frame.filter((pl.col("min") - 1.0).abs() < 1e-6)
     if top.height:
@@ -78,18 +71,13 @@ def fig7(builder: Builder) -> Section | None:
             "below 1",
             max(ratios) < 1,
         )
-    return Section(
+    return drawn(
         "fig7",
         "Figure 7: slope for DCTCP",
-        [
-            Figure(
-                "fig7",
-                "Throughput ratio and queue over Max_Prob_DCTCP",
-                chart,
-                caption,
-                builder.facts("slope"),
-            )
-        ],
+        "Throughput ratio and queue over Max_Prob_DCTCP",
+        chart,
+        caption,
+        builder.facts("slope"),
     )
 
 
@@ -112,24 +100,17 @@ def fig8(builder: Builder) -> Section | None:
         overlays=[("formula (3)", curve)],
     )
     caption = (
-        "Jain's index of the two throughputs, mean over seeds: 1 is equal sharing, 0.5 is one "
-        "flow alone. The line is formula (3), "
-        "Min_Thresh_DCTCP/Min_Thresh_Reno = (r \u2212 1)/r with r = "
-        "Max_Prob_DCTCP/Max_Prob_Reno. A cell reaches half-way to its "
-        "neighbours on the grid."
+        "Jain's index of the two throughputs, mean over seeds: 1 is equal sharing, 0.5 is one flow "
+        "alone. The line is formula (3), Min_Thresh_DCTCP/Min_Thresh_Reno = (r \u2212 1)/r with r "
+        "= Max_Prob_DCTCP/Max_Prob_Reno. A cell reaches half-way to its neighbours on the grid."
     )
-    return Section(
+    return drawn(
         "fig8",
         "Figure 8: Jain's index over the DCTCP slope",
-        [
-            Figure(
-                "fig8",
-                "Jain's index over Min_Thresh_DCTCP and Max_Prob_DCTCP",
-                chart,
-                caption,
-                builder.facts("slope"),
-            )
-        ],
+        "Jain's index over Min_Thresh_DCTCP and Max_Prob_DCTCP",
+        chart,
+        caption,
+        builder.facts("slope"),
     )
 
 
@@ -225,15 +206,13 @@ def fig9(builder: Builder) -> Section | None:
             worst >= 0.99,
         )
     caption = (
-        "Dots: the Max_Prob_DCTCP at which both flows get the same, for each "
-        "Min_Thresh_DCTCP, with the 95 % interval over "
-        "seeds. The dashed curve is computed: W_DCTCP = 1/p and W_Reno = 0.87/\u221ap, the "
-        "windows with delayed ACKs that slow growth to half a packet "
-        "per RTT, and marks with the probability of the slope, at the paper's BDP of 20.83 "
-        "packets. Uniformised RED marks twice as often, 2 p/(1 + p), "
-        "and growth of a whole packet needs twice the probability: the two factors cancel, so "
-        "that either both or none of them "
-        "put equal sharing on the formula."
+        "Dots: the Max_Prob_DCTCP at which both flows get the same, for each Min_Thresh_DCTCP, "
+        "with the 95 % interval over seeds. The dashed curve is computed: W_DCTCP = 1/p and W_Reno "
+        "= 0.87/\u221ap, the windows with delayed ACKs that slow growth to half a packet per RTT, "
+        "and marks with the probability of the slope, at the paper's BDP of 20.83 packets. "
+        "Uniformised RED marks twice as often, 2 p/(1 + p), and growth of a whole packet needs "
+        "twice the probability: the two factors cancel, so that either both or none of them put "
+        "equal sharing on the formula."
     )
     return Section(
         "fig9",

@@ -8,11 +8,17 @@ import polars as pl
 
 from tailback.experiments.dctcp_internet_2014 import points as pts
 from tailback.experiments.dctcp_internet_2014 import table1
-from tailback.experiments.dctcp_internet_2014.builder import OCCUPANCY, RATIO, UTILISATION, Builder
+from tailback.experiments.dctcp_internet_2014.builder import (
+    OCCUPANCY,
+    RATIO,
+    UTILISATION,
+    Builder,
+    drawn,
+)
 from tailback.experiments.dctcp_internet_2014.charts import staircase_rows
 from tailback.experiments.dctcp_internet_2014.words import m_name
 from tailback.figures import Panel, panels
-from tailback.report import Figure, Section
+from tailback.report import Section
 
 STEP_X = "K / Min_Thresh_Reno"
 
@@ -58,43 +64,26 @@ def fig5(builder: Builder) -> Section | None:
         frame,
         [
             Panel.band(
-                "ratio",
-                RATIO,
-                scale="log",
-                rules=[(1.0, "equal")],
-                published=ours,
-                height=230,
+                "ratio", RATIO, scale="log", rules=[(1.0, "equal")], published=ours, height=230
             ),
-            Panel.band(
-                "utilisation",
-                UTILISATION,
-                published=ours,
-                domain=(0.9, 1.0),
-            ),
+            Panel.band("utilisation", UTILISATION, published=ours, domain=(0.9, 1.0)),
             Panel.band("occupancy", OCCUPANCY, published=ours),
         ],
         **common,
     )
     caption = (
-        "One curve per Min_Thresh_Reno. All frames have 1500 B, so K matters only in whole "
-        "frames and every curve is a "
-        "staircase, drawn as such; the band is the 95 % interval over seeds. Open symbols: "
-        "the equal sharing that "
-        "Table I of the paper gives."
+        "One curve per Min_Thresh_Reno. All frames have 1500 B, so K matters only in whole frames "
+        "and every curve is a staircase, drawn as such; the band is the 95 % interval over seeds. "
+        "Open symbols: the equal sharing that Table I of the paper gives."
     )
     batches = [f"step-{tag}" for tag, _ in pts.ROWS]
-    return Section(
+    return drawn(
         "fig5",
         "Figure 5: step threshold",
-        [
-            Figure(
-                "fig5",
-                "Throughput ratio, utilisation and queue over the step threshold",
-                chart,
-                caption,
-                builder.facts(*batches),
-            )
-        ],
+        "Throughput ratio, utilisation and queue over the step threshold",
+        chart,
+        caption,
+        builder.facts(*batches),
     )
 
 
@@ -105,7 +94,7 @@ def fig6(builder: Builder) -> Section | None:
         return None
     m = 0.125
     frame = table1.with_k(frame).with_columns(
-        pl.col("p:flows.dctcp.count").cast(pl.Int64).alias("count"),
+        pl.col("p:flows.dctcp.count").cast(pl.Int64).alias("count")
     )
     counts = sorted(frame["count"].unique())
     names = [f"N = {c}" for c in counts]
@@ -117,11 +106,7 @@ def fig6(builder: Builder) -> Section | None:
         pl.concat(made, how="diagonal_relaxed"),
         [
             Panel.band(
-                "ratio",
-                "Reno / mean DCTCP",
-                scale="log",
-                rules=[(1.0, "equal")],
-                height=220,
+                "ratio", "Reno / mean DCTCP", scale="log", rules=[(1.0, "equal")], height=220
             ),
             Panel.band("utilisation", UTILISATION),
             Panel.band("occupancy", OCCUPANCY),
@@ -147,20 +132,14 @@ def fig6(builder: Builder) -> Section | None:
         )
         crossings.append(f"N = {count}: {one.x:.2f}" if one else f"N = {count}: none in this range")
     caption = (
-        "One Reno and N DCTCP flows, Min_Thresh_Reno = BDP/8. The ratio is Reno's throughput "
-        "over the mean of the DCTCP "
-        f"flows'. Equal sharing at K/M: {', '.join(crossings)}."
+        "One Reno and N DCTCP flows, Min_Thresh_Reno = BDP/8. The ratio is Reno's throughput over "
+        f"the mean of the DCTCP flows'. Equal sharing at K/M: {', '.join(crossings)}."
     )
-    return Section(
+    return drawn(
         "fig6",
         "Figure 6: one Reno and several DCTCP flows",
-        [
-            Figure(
-                "fig6",
-                "The step threshold with N DCTCP flows",
-                chart,
-                caption,
-                builder.facts("fig6"),
-            )
-        ],
+        "The step threshold with N DCTCP flows",
+        chart,
+        caption,
+        builder.facts("fig6"),
     )

@@ -6,11 +6,11 @@ import math
 
 import polars as pl
 
-from tailback.experiments.dctcp_internet_2014.builder import Builder
+from tailback.experiments.dctcp_internet_2014.builder import Builder, drawn
 from tailback.experiments.dctcp_internet_2014.charts import sawtooth, window
 from tailback.figures import thin, time_series
 from tailback.metrics.statistics import estimate
-from tailback.report import Figure, Section
+from tailback.report import Section
 
 
 def fig1(builder: Builder) -> Section | None:
@@ -42,13 +42,15 @@ def fig1(builder: Builder) -> Section | None:
     if rule:
         caption += f" The series is {rule}."
     facts = builder.facts(
-        "fig1",
-        options=("K and Min_Thresh: the paper does not state them for this figure",),
+        "fig1", options=("K and Min_Thresh: the paper does not state them for this figure",)
     )
-    return Section(
+    return drawn(
         "fig1",
         "Figure 1: window of a single flow",
-        [Figure("fig1", "Congestion window over time", chart, caption, facts)],
+        "Congestion window over time",
+        chart,
+        caption,
+        facts,
     )
 
 
@@ -91,26 +93,19 @@ def fig2(builder: Builder) -> Section | None:
     )
     ratio = estimate(frame["ratio"].to_list())
     caption = (
-        f"Equal sharing on slopes as formula (3) sets them: Min_Thresh_DCTCP = BDP/2, "
-        f"Max_Prob_DCTCP "
-        f"= 0.2, Min_Thresh_Reno = BDP, Max_Prob_Reno = 0.1, both slopes 2 BDP wide. In the "
-        f"drawn 20 s "
-        f"{drops} packets of Reno were dropped and {marks} of DCTCP marked; the throughput "
-        f"ratio "
-        f"over the run is {math.nan if ratio.mean is None else ratio.mean:.2f}.{said}"
+        "Equal sharing on slopes as formula (3) sets them: Min_Thresh_DCTCP = BDP/2, "
+        "Max_Prob_DCTCP = 0.2, Min_Thresh_Reno = BDP, Max_Prob_Reno = 0.1, both slopes 2 BDP wide. "
+        f"In the drawn 20 s {drops} packets of Reno were dropped and {marks} of DCTCP marked; the "
+        "throughput ratio over the run is "
+        f"{math.nan if ratio.mean is None else ratio.mean:.2f}.{said}"
     )
     if rule:
         caption += f" The series is {rule}."
-    return Section(
+    return drawn(
         "fig2",
         "Figure 2: Reno and DCTCP at equal sharing",
-        [
-            Figure(
-                "fig2",
-                "Congestion windows, drops and marks over time",
-                chart,
-                caption,
-                builder.facts("fig2", options=("the first seed is drawn",)),
-            )
-        ],
+        "Congestion windows, drops and marks over time",
+        chart,
+        caption,
+        builder.facts("fig2", options=("the first seed is drawn",)),
     )
