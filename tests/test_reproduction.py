@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +112,17 @@ def test_a_part_and_another_engine_do_not_take_the_place_of_the_whole(tmp_path: 
     assert Toy().folder(whole) == "toy-kernel"
     with pytest.raises(InputError, match='did you mean "table-1"'):
         known_parts(["tabel-1"], Toy.parts)
+
+
+def test_listing_experiments_loads_none_of_what_draws_them() -> None:
+    code = (
+        "import sys\n"
+        "from tailback import experiments\n"
+        "for name in experiments.NAMES:\n"
+        "    assert experiments.get(name).title\n"
+        "assert not {'polars', 'altair', 'scipy', 'numpy'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
 def entry(published: float | None, *values: float) -> Entry:
