@@ -14,7 +14,6 @@ pub mod calendar;
 pub mod capture;
 pub mod cc;
 pub mod link;
-pub mod needs;
 pub mod network;
 pub mod packet;
 pub mod plan;

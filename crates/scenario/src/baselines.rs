@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use tailback_engine::cc;
-use tailback_engine::needs::Standard;
 use tailback_engine::plan::{Algorithm, Plan};
+use tailback_engine::registry::needs::Standard;
 use tailback_engine::registry::{Options, find};
 
 use crate::Run;

@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 
 use tailback_engine::cc;
-use tailback_engine::needs::{self, At};
 use tailback_engine::plan::{
     AccEcnOption, Algorithm, ConnectionsPlan, EcnFeedback, FlowPlan, Growth, LinkMode, LinkPlan,
     Pacing, Plan, RatePlan, ReceiveBuffer, RecordPlan, SceReceiver, SeriesMode, TcpPlan,
     TrafficPlan,
 };
+use tailback_engine::registry::needs::At;
 use tailback_engine::registry::{self, Entry, Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
 use tailback_engine::{aqm, traffic};
@@ -615,7 +615,7 @@ fn ecn_of(
 ) -> bool {
     let (given, at) = given.unwrap_or((None, fields.span));
     let control = choice.algorithm.known().filter(|_| choice.right);
-    let (ecn, findings) = needs::ecn(control, tcp, given);
+    let (ecn, findings) = cc::ecn::negotiated(control, tcp, given);
     for finding in findings {
         let span = match finding.at {
             At::Ecn => at,

@@ -3,7 +3,7 @@
 //! from here; queue disciplines, congestion controls and traffic sources add
 //! their options through the engine's registries.
 
-use tailback_engine::registry::{Entry, Kernel, Kind, Opt, OptionError, Options};
+use tailback_engine::registry::{Entry, Kind, Opt, OptionError, Options};
 use tailback_engine::units::Time;
 use tailback_engine::{aqm, cc, traffic};
 
@@ -97,7 +97,7 @@ fn views<B>(entries: &[&'static Entry<B>]) -> Vec<View> {
             name: entry.name,
             doc: entry.doc,
             options: entry.options,
-            in_kernel: entry.kernel != Kernel::None,
+            in_kernel: entry.kernel.has(),
             finish: entry.finish,
         })
         .collect()

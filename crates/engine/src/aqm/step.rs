@@ -12,9 +12,10 @@ use tailback_record::Cause;
 
 use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
-use crate::needs::Needs;
 use crate::packet::Packet;
-use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Value};
+use crate::registry::kernel::{Kernel, Order, Qdisc};
+use crate::registry::needs::Needs;
+use crate::registry::{Entry, Kind, Opt, OptionError, Value};
 use crate::units::Time;
 
 /// The registry entry.
@@ -62,7 +63,7 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::None,
+    kernel: Kernel::Qdisc(&KERNEL),
     needs: Needs::NONE,
     finish: |options| {
         let time = matches!(options.get("threshold"), Some(Value::Time(_)));
@@ -92,6 +93,12 @@ pub const ENTRY: Entry<Build> = Entry {
             drop_not_ect: options.word("not_ect") == "drop",
         })
     },
+};
+
+/// Linux has nothing like it.
+const KERNEL: Qdisc = Qdisc {
+    order: Order::Arrival,
+    ..Qdisc::SIMULATED
 };
 
 /// What is compared.

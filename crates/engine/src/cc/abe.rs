@@ -20,7 +20,8 @@
 //! left to what the loss alone would have. FreeBSD's CUBIC has no ABE: there
 //! it is the rule of its NewReno.
 
-use crate::needs::{At, Chosen, Finding, Needs, Standard};
+use crate::registry::kernel::StandIn;
+use crate::registry::needs::{At, Chosen, Finding, Needs, Standard};
 use crate::registry::{Kind, Opt, OptionError, Options};
 use crate::tcp::conn::Conn;
 
@@ -135,6 +136,17 @@ fn checks(chosen: &Chosen<'_>) -> Vec<Finding> {
         }]
     } else {
         Vec::new()
+    }
+}
+
+/// The module of a congestion control with a factor of its own for ECN-Echo, which
+/// Linux has not.
+pub(super) const fn stand_in(name: &'static str, module: &'static str) -> StandIn {
+    StandIn {
+        option: "beta_ecn",
+        beside: "beta",
+        name,
+        module,
     }
 }
 

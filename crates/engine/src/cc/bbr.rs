@@ -16,8 +16,9 @@ use super::bbr_model::{
     whole,
 };
 use super::{Ack, Build, CaState, CongestionControl, CwndEvent};
-use crate::needs::Needs;
-use crate::registry::{Entry, Kernel, Options, Value, no_finish};
+use crate::registry::kernel::{Control, Kernel};
+use crate::registry::needs::Needs;
+use crate::registry::{Entry, Options, Value, no_finish};
 use crate::rng::Stream;
 use crate::tcp::conn::Conn;
 use crate::units::Time;
@@ -94,7 +95,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         TSO_SEGS,
     ],
-    kernel: Kernel::Module("bbr"),
+    kernel: Kernel::Control(&Control::named("bbr", Some("4.9"))),
     needs: Needs::NONE,
     finish: no_finish,
     build: |options| Box::new(Bbr::new(options)),

@@ -20,8 +20,9 @@ use super::bbr_model::{
     in_network_at_departure, min_rtt_us, number, switch, time, us, whole,
 };
 use super::{Ack, Build, CaState, CeEcho, CongestionControl, CwndEvent, EcnNeed};
-use crate::needs::Needs;
-use crate::registry::{Entry, Kernel, Options, Value, no_finish};
+use crate::registry::kernel::{Control, Kernel};
+use crate::registry::needs::Needs;
+use crate::registry::{Entry, Options, Value, no_finish};
 use crate::rng::Stream;
 use crate::tcp::conn::Conn;
 use crate::tcp::rate::LostSegment;
@@ -173,7 +174,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
     ],
     // No kernel's own: `module` has to name one that registers itself so.
-    kernel: Kernel::Module("bbr3"),
+    kernel: Kernel::Control(&Control::named("bbr3", None)),
     needs: Needs::NONE,
     finish: no_finish,
     build: |options| Box::new(Bbr3::new(options)),

@@ -26,7 +26,8 @@
 
 use super::abe::{self, Backoff};
 use super::{Build, CaState, CongestionControl, CwndEvent};
-use crate::registry::{Entry, Kernel, Kind, Opt};
+use crate::registry::kernel::{Control, Kernel, Parameter, digits, flag_digit};
+use crate::registry::{Entry, Kind, Opt};
 use crate::tcp::conn::Conn;
 use crate::units::Time;
 
@@ -100,7 +101,7 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::Module("cubic"),
+    kernel: Kernel::Control(&KERNEL),
     needs: abe::NEEDS,
     finish: abe::finish,
     build: |options| {
@@ -114,6 +115,35 @@ pub const ENTRY: Entry<Build> = Entry {
         })
     },
 };
+
+/// The kernel face.
+const KERNEL: Control = Control {
+    parameters: &[
+        fraction("beta_ecn"),
+        fraction("beta"),
+        switch("fast_convergence"),
+        switch("tcp_friendliness"),
+        switch("hystart"),
+    ],
+    stand_in: Some(abe::stand_in("cubic_abe", "tcp_cubic_abe")),
+    ..Control::named("cubic", Some("2.6.13"))
+};
+
+const fn fraction(name: &'static str) -> Parameter {
+    Parameter {
+        option: name,
+        name,
+        spell: |value| digits(value, BETA_SCALE as f64),
+    }
+}
+
+const fn switch(name: &'static str) -> Parameter {
+    Parameter {
+        option: name,
+        name,
+        spell: flag_digit,
+    }
+}
 
 /// The congestion control.
 #[derive(Debug)]

@@ -17,8 +17,9 @@ use super::abe::Backoff;
 use super::cubic::{Cubic, jiffies, jiffies_of, rise, ticks};
 use super::sce::UNIT_QUIRK;
 use super::{Ack, Build, CaState, CongestionControl, CwndEvent, Echo, EcnNeed};
-use crate::needs::Needs;
-use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
+use crate::registry::kernel::Kernel;
+use crate::registry::needs::Needs;
+use crate::registry::{Entry, Kind, Opt, no_finish};
 use crate::tcp::conn::Conn;
 
 /// Scale of the factors.

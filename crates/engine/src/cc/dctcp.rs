@@ -25,8 +25,9 @@
 
 use super::reno::cong_avoid;
 use super::{Ack, Build, CaState, CeEcho, CongestionControl, Echo, EcnNeed};
-use crate::needs::Needs;
-use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options, Value};
+use crate::registry::kernel::{Control, Gauge, Kernel, Parameter, Reading, THIS_LINUX, digits};
+use crate::registry::needs::Needs;
+use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 use crate::tcp::conn::Conn;
 
 /// The registry entry.
@@ -129,7 +130,7 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::Module("dctcp"),
+    kernel: Kernel::Control(&KERNEL),
     needs: Needs::NONE,
     finish,
     build: |options| {
@@ -168,6 +169,37 @@ pub const ENTRY: Entry<Build> = Entry {
             loss_cwnd: 0,
         })
     },
+};
+
+/// The kernel face.
+const KERNEL: Control = Control {
+    version: Some(THIS_LINUX),
+    parameters: &[
+        Parameter {
+            option: "g",
+            name: "dctcp_shift_g",
+            spell: |value| match value {
+                Value::Float(g) if (1.0 / 1024.0..=1.0).contains(g) => {
+                    Ok(libm::round(-libm::log2(*g)) as u64)
+                }
+                _ => Err((
+                    "dctcp of Linux has ten binary digits of alpha",
+                    "a power of two from 1 down to 2^-10",
+                )),
+            },
+        },
+        Parameter {
+            option: "alpha_init",
+            name: "dctcp_alpha_on_init",
+            spell: |value| digits(value, 1024.0),
+        },
+    ],
+    gauges: &[Gauge {
+        series: "alpha",
+        at: 4,
+        reading: Reading::Parts(1024.0),
+    }],
+    ..Control::named("dctcp", Some("3.18"))
 };
 
 /// The exponent k of a g of 2^-k.

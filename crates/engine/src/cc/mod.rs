@@ -4,6 +4,7 @@
 //! `tcp_congestion_ops`; the core ([`crate::tcp`]) owns the congestion
 //! states, PRR and loss recovery.
 
+use crate::registry::kernel::{Control, Kernel};
 use crate::registry::{Entry, Options};
 use crate::rng::Stream;
 use crate::tcp::conn::Conn;
@@ -217,6 +218,15 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &reno_sce::ENTRY,
 ];
 
+/// The face of a congestion control that Linux calls by this name.
+pub fn face(name: &str) -> Option<&'static Control> {
+    let mut faces = ENTRIES.iter().filter_map(|entry| match entry.kernel {
+        Kernel::Control(face) => Some(face),
+        _ => None,
+    });
+    faces.find(|face| face.name == name)
+}
+
 mod abe;
 pub mod bbr;
 pub mod bbr3;
@@ -225,6 +235,7 @@ pub mod cubic;
 pub mod cubic_sce;
 pub mod dctcp;
 pub mod dctcp_sce;
+pub mod ecn;
 pub mod prague;
 pub mod reno;
 pub mod reno_sce;

@@ -17,8 +17,9 @@
 //! made by TSO.
 
 use super::{Ack, Build, CaState, CongestionControl, CwndEvent, EcnNeed};
-use crate::needs::Needs;
-use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options};
+use crate::registry::kernel::Kernel;
+use crate::registry::needs::Needs;
+use crate::registry::{Entry, Kind, Opt, OptionError, Options};
 use crate::tcp::conn::Conn;
 use crate::units::Time;
 

@@ -8,7 +8,8 @@
 
 use super::abe::{self, Backoff};
 use super::{Build, CongestionControl};
-use crate::registry::{Entry, Kernel};
+use crate::registry::Entry;
+use crate::registry::kernel::{Control, Kernel, Parameter, digits};
 use crate::tcp::conn::Conn;
 
 /// The registry entry.
@@ -24,7 +25,16 @@ pub const ENTRY: Entry<Build> = Entry {
         abe::READING,
         abe::FRLOSSREDUCE,
     ],
-    kernel: Kernel::Module("reno"),
+    kernel: Kernel::Control(&Control {
+        built_in: true,
+        parameters: &[Parameter {
+            option: "beta_ecn",
+            name: "beta_ecn",
+            spell: |value| digits(value, 1e6),
+        }],
+        stand_in: Some(abe::stand_in("reno_abe", "tcp_reno_abe")),
+        ..Control::named("reno", Some("2.6.13"))
+    }),
     needs: abe::NEEDS,
     finish: abe::finish,
     build: |options| {

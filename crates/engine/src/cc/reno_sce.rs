@@ -8,8 +8,9 @@
 
 use super::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};
-use crate::needs::Needs;
-use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
+use crate::registry::kernel::Kernel;
+use crate::registry::needs::Needs;
+use crate::registry::{Entry, Kind, Opt, no_finish};
 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {

@@ -1,9 +1,10 @@
 //! Constant bit rate: datagrams of one size at equal distances, whatever the network does.
 
 use super::{Build, Source, Step};
-use crate::needs::Needs;
 use crate::packet::Ecn;
-use crate::registry::{Entry, Kernel, Kind, Opt, Value, no_finish};
+use crate::registry::kernel::Kernel;
+use crate::registry::needs::Needs;
+use crate::registry::{Entry, Kind, Opt, Value, no_finish};
 use crate::units::{Rate, Time};
 
 /// The registry entry.

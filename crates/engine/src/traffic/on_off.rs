@@ -6,9 +6,10 @@
 //! slot is not carried over to the next period.
 
 use super::{Build, Source, Step};
-use crate::needs::Needs;
 use crate::packet::Ecn;
-use crate::registry::{Entry, Kernel, Kind, Opt, Value, no_finish};
+use crate::registry::kernel::Kernel;
+use crate::registry::needs::Needs;
+use crate::registry::{Entry, Kind, Opt, Value, no_finish};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 

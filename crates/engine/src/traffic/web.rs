@@ -11,8 +11,9 @@
 //! engines' part.
 
 use super::{Build, Source, Step};
-use crate::needs::Needs;
-use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options};
+use crate::registry::kernel::Kernel;
+use crate::registry::needs::Needs;
+use crate::registry::{Entry, Kind, Opt, OptionError, Options};
 use crate::rng::Stream;
 use crate::units::Time;
 

@@ -1,58 +1,6 @@
-//! What there is to choose from, and its options: one [`Entry`] for each
-//! congestion control, queue and traffic source. The schema, `tailback list`,
-//! the reference pages and the conformance tests come from here.
+//! Options of an entry: their types, ranges and defaults, and values in base units.
 
-use crate::needs::Needs;
 use crate::units::{Bytes, Rate, Time};
-
-/// A registered algorithm; `B` is how it is built.
-pub struct Entry<B: 'static> {
-    /// Name in scenario files.
-    pub name: &'static str,
-    /// One sentence: what it is.
-    pub doc: &'static str,
-    /// The RFC or kernel version it follows.
-    pub follows: &'static str,
-    /// What may be set, in the order of documentation.
-    pub options: &'static [Opt],
-    /// What the kernel calls it.
-    pub kernel: Kernel,
-    /// What it needs of the scenario around it.
-    pub needs: Needs,
-    /// Fills in options whose defaults depend on others and reports
-    /// combinations that make no sense. Runs after every option has been read
-    /// and the plain defaults are in; [`no_finish`] where there is nothing to do.
-    pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
-    /// The constructor.
-    pub build: B,
-}
-
-/// [`Entry::finish`] of an entry without derived defaults.
-pub fn no_finish(_: &mut Options) -> Result<(), Vec<OptionError>> {
-    Ok(())
-}
-
-/// A combination of options that makes no sense.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OptionError {
-    /// The option to point at.
-    pub option: &'static str,
-    /// What is wrong and what was expected.
-    pub message: String,
-}
-
-/// What the kernel engine needs to know of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kernel {
-    /// A tc template: the qdisc's kind; options are its words.
-    Tc(&'static str),
-    /// A congestion-control module (`net.ipv4.tcp_congestion_control`).
-    Module(&'static str),
-    /// A traffic source the guest's agent plays.
-    Agent,
-    /// Linux has nothing like it: the kernel engine refuses it before boot.
-    None,
-}
 
 /// One option.
 #[derive(Debug)]
@@ -64,7 +12,7 @@ pub struct Opt {
     /// Type and range.
     pub kind: Kind,
     /// Default, written as in a scenario file; `None`: see `doc` (derived by
-    /// [`Entry::finish`], or absent).
+    /// [`super::Entry::finish`], or absent).
     pub default: Option<&'static str>,
     /// How tc spells it, where that differs from the name or matters.
     pub tc: Option<&'static str>,
@@ -240,7 +188,7 @@ fn wrong(name: &str, found: Option<&Value>) -> ! {
     panic!("option {name} of this entry has no default or another type: {found:?}")
 }
 
-/// The plain defaults of a list of options, [`Entry::finish`] not yet applied.
+/// The plain defaults of a list of options, [`super::Entry::finish`] not yet applied.
 ///
 /// # Panics
 /// When a default does not parse as its kind; the conformance tests build
@@ -350,19 +298,4 @@ pub fn check_range(kind: Kind, value: &Value) -> Result<(), String> {
         (Kind::TimeOrSize, Value::Time(Time(0))) => Err("a time greater than 0".to_owned()),
         _ => Ok(()),
     }
-}
-
-/// Finds an entry by name.
-pub fn find<'a, B>(entries: &'a [&'static Entry<B>], name: &str) -> Option<&'a &'static Entry<B>> {
-    entries.iter().find(|e| e.name == name)
-}
-
-/// The complete options of an entry with nothing set.
-///
-/// # Panics
-/// When the entry cannot be built with nothing set.
-pub fn complete_defaults<B>(entry: &Entry<B>) -> Options {
-    let mut options = defaults(entry.options);
-    (entry.finish)(&mut options).unwrap_or_else(|e| panic!("defaults of {}: {e:?}", entry.name));
-    options
 }
