@@ -155,7 +155,7 @@ fn options_of_a_queue_are_shown() {
 #[test]
 fn options_of_a_congestion_control_are_parameters_or_refused() {
     for entry in cc::ENTRIES {
-        let Kernel::Control(face) = entry.kernel else {
+        let Kernel::Module(face) = entry.kernel else {
             continue;
         };
         let named = |name: &str| entry.options.iter().any(|opt| opt.name == name);
@@ -193,7 +193,7 @@ fn what_the_kernel_tells_is_where_a_struct_can_have_it() {
         assert!(gauges.chain(marks).all(|at| at % 4 == 0), "{}", entry.name);
     }
     for entry in cc::ENTRIES {
-        if let Kernel::Control(face) = entry.kernel {
+        if let Kernel::Module(face) = entry.kernel {
             // `union tcp_cc_info` has 20 bytes.
             assert!(
                 face.gauges

@@ -86,7 +86,7 @@ fn kernel<B>(entry: &Entry<B>) -> Value {
                 Order::Own => json!(false),
             },
         }),
-        Kernel::Control(face) => json!({
+        Kernel::Module(face) => json!({
             "kernel": face.name,
             "kernel_kind": "module",
             "since": face.since,

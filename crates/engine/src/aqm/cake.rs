@@ -29,7 +29,7 @@ use super::sce::Ramp;
 use super::{Backlog, Build, Dequeue, FlowInfo, Queue, QueueContext, Sink};
 use crate::packet::{Ecn, Packet, flags};
 use crate::registry::kernel::Kernel;
-use crate::registry::needs::Needs;
+use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
@@ -180,7 +180,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Qdisc(&kernel::KERNEL),
-    needs: Needs::NONE,
+    rules: Rules::NONE,
     finish: |options| {
         if options.get("sce") == Some(&Value::Word("single")) {
             if options.get("sce_single_slope").is_none() {

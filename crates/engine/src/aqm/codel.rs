@@ -18,7 +18,7 @@ use super::sce::{self, Marker};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
 use crate::registry::kernel::{Gauge, Kernel, Order, Qdisc, Reading, Xstats, flag, micros, number};
-use crate::registry::needs::Needs;
+use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, no_finish};
 use crate::units::Time;
 
@@ -49,7 +49,7 @@ pub const ENTRY: Entry<Build> = Entry {
         sce::OPTION,
     ],
     kernel: Kernel::Qdisc(&KERNEL),
-    needs: Needs::NONE,
+    rules: Rules::NONE,
     finish: no_finish,
     build: |options, context| {
         Box::new(Codel {

@@ -35,7 +35,7 @@ use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::{Ecn, Packet, flags};
 use crate::registry::kernel::Kernel;
-use crate::registry::needs::Needs;
+use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, Value};
 use crate::rng::Stream;
 use crate::units::Time;
@@ -264,7 +264,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Qdisc(&kernel::KERNEL),
-    needs: Needs::NONE,
+    rules: Rules::NONE,
     finish: presets::finish,
     build: |options, context| Box::new(DualPi2::new(options, context.mtu, context.rng)),
 };

@@ -11,7 +11,7 @@ use tailback_record::Cause;
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
 use crate::registry::kernel::{Kernel, Order, Qdisc, Xstats, number};
-use crate::registry::needs::Needs;
+use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Value, no_finish};
 use crate::units::Time;
 
@@ -31,7 +31,7 @@ pub const ENTRY: Entry<Build> = Entry {
         tc: Some("pfifo limit PACKETS or bfifo limit BYTES"),
     }],
     kernel: Kernel::Qdisc(&KERNEL),
-    needs: Needs::NONE,
+    rules: Rules::NONE,
     finish: no_finish,
     build: |options, _| Box::new(Fifo::new(Limit::of(options.get("limit")))),
 };

@@ -19,7 +19,7 @@ use super::sce::{self, Marker};
 use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
 use crate::packet::Packet;
 use crate::registry::kernel::{Kernel, Qdisc, Xstats, flag, micros, number, number32};
-use crate::registry::needs::Needs;
+use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 use crate::units::Time;
 
@@ -71,7 +71,7 @@ pub const ENTRY: Entry<Build> = Entry {
         sce::OPTION,
     ],
     kernel: Kernel::Qdisc(&KERNEL),
-    needs: Needs::NONE,
+    rules: Rules::NONE,
     finish: no_finish,
     build: |options, context| Box::new(FqCodel::new(options, context)),
 };

@@ -18,7 +18,7 @@ use super::pie::{self, Params, Vars};
 use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
 use crate::packet::Packet;
 use crate::registry::kernel::{Kernel, Qdisc, Xstats, flag, micros, number, number32};
-use crate::registry::needs::Needs;
+use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 use crate::rng::Stream;
 use crate::units::Time;
@@ -87,7 +87,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Qdisc(&KERNEL),
-    needs: Needs::NONE,
+    rules: Rules::NONE,
     finish: no_finish,
     build: |options, context| Box::new(FqPie::new(options, context)),
 };

@@ -17,7 +17,7 @@ use super::pie;
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::{Ecn, Packet};
 use crate::registry::kernel::{Kernel, Order, Qdisc};
-use crate::registry::needs::Needs;
+use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, no_finish};
 use crate::rng::Stream;
 use crate::units::Time;
@@ -73,7 +73,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Qdisc(&KERNEL),
-    needs: Needs::NONE,
+    rules: Rules::NONE,
     finish: no_finish,
     build: |options, context| {
         Box::new(Pi2 {

@@ -32,7 +32,7 @@ use crate::packet::Packet;
 use crate::registry::kernel::{
     Kernel, Order, Qdisc, THIS_LINUX, Words, Xstats, flag, micros, number, version,
 };
-use crate::registry::needs::Needs;
+use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Value};
 use crate::rng::Stream;
 use crate::units::Time;
@@ -101,7 +101,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Qdisc(&KERNEL),
-    needs: Needs::NONE,
+    rules: Rules::NONE,
     finish: |options| {
         let old = options.word("version") == "linux-3.14";
         let ms = if old { (20, 30) } else { (15, 15) };

@@ -32,7 +32,7 @@ use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
 use crate::registry::kernel::Kernel;
-use crate::registry::needs::Needs;
+use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
 use crate::units::{Bytes, Rate, Time};
@@ -69,7 +69,7 @@ pub const ENTRY: Entry<Build> = Entry {
         INCLUDE_ARRIVING,
     ],
     kernel: Kernel::Qdisc(&kernel::KERNEL),
-    needs: Needs::NONE,
+    rules: Rules::NONE,
     finish: |options| {
         let limit = options.get("limit").cloned();
         finish_thresholds(options, limit.as_ref(), "min", "max")

@@ -14,7 +14,7 @@ use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
 use crate::registry::kernel::{Kernel, Order, Qdisc};
-use crate::registry::needs::Needs;
+use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Value};
 use crate::units::Time;
 
@@ -64,7 +64,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Qdisc(&KERNEL),
-    needs: Needs::NONE,
+    rules: Rules::NONE,
     finish: |options| {
         let time = matches!(options.get("threshold"), Some(Value::Time(_)));
         match options.get("at") {

@@ -16,7 +16,7 @@ use super::red::{self, RedCore, Store, Unit, Verdict, finish_thresholds};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
 use crate::registry::kernel::{Kernel, Order, Qdisc};
-use crate::registry::needs::Needs;
+use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Value};
 use crate::rng::Stream;
 use crate::units::Time;
@@ -65,7 +65,7 @@ pub const ENTRY: Entry<Build> = Entry {
         red::BANDWIDTH,
     ],
     kernel: Kernel::Qdisc(&KERNEL),
-    needs: Needs::NONE,
+    rules: Rules::NONE,
     finish: |options| {
         let limit = options.get("limit").cloned();
         let mut errors = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::{ENTRIES, EcnNeed};
 use crate::plan::{EcnFeedback, SceReceiver, TcpPlan};
-use crate::registry::needs::{At, Chosen, Finding};
+use crate::registry::rules::{At, Chosen, Finding};
 use crate::registry::{Options, find};
 
 /// Whether a flow negotiates ECN, as `given` or else as its congestion control
@@ -15,7 +15,7 @@ pub fn negotiated(
 ) -> (bool, Vec<Finding>) {
     let registered = control.and_then(|(name, options)| Some((find(ENTRIES, name)?, options)));
     let need = registered.map_or(EcnNeed::Optional, |(entry, options)| {
-        (entry.build)(options).ecn_need()
+        (entry.build)(options).needs().ecn
     });
     let ecn = given.unwrap_or(need != EcnNeed::Optional);
     let mut findings = Vec::new();
@@ -32,7 +32,7 @@ pub fn negotiated(
             });
         }
         let name = entry.name;
-        findings.extend((entry.needs.checks)(&Chosen { name, options, ecn }));
+        findings.extend((entry.rules.checks)(&Chosen { name, options, ecn }));
     }
     // ESCE has become a bit of the counter of Accurate ECN.
     let accurate = need == EcnNeed::Accurate || tcp.ecn_feedback == EcnFeedback::AccEcn;

@@ -3,15 +3,16 @@
 //! the reference pages and the conformance tests come from here.
 
 pub mod kernel;
-pub mod needs;
 mod options;
+pub mod rules;
 
 pub use options::{
-    Kind, Opt, Options, Value, check_range, defaults, parse_word, text, word_or_int,
+    Kind, Opt, Options, Value, check_range, defaults, parse_word, read_texts, text, texts,
+    word_or_int,
 };
 
 use kernel::Kernel;
-use needs::Needs;
+use rules::Rules;
 
 /// A registered algorithm; `B` is how it is built.
 pub struct Entry<B: 'static> {
@@ -25,8 +26,8 @@ pub struct Entry<B: 'static> {
     pub options: &'static [Opt],
     /// What the kernel calls it.
     pub kernel: Kernel,
-    /// What it needs of the scenario around it.
-    pub needs: Needs,
+    /// What else holds for a flow that uses it, and for a sweep.
+    pub rules: Rules,
     /// Fills in options whose defaults depend on others and reports
     /// combinations that make no sense. Runs after every option has been read
     /// and the plain defaults are in; [`no_finish`] where there is nothing to do.
@@ -62,4 +63,30 @@ pub fn complete_defaults<B>(entry: &Entry<B>) -> Options {
     let mut options = defaults(entry.options);
     (entry.finish)(&mut options).unwrap_or_else(|e| panic!("defaults of {}: {e:?}", entry.name));
     options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Time;
+
+    /// What a guest is told of a source's options is what the plan has.
+    #[test]
+    fn options_survive_as_texts() {
+        for entry in crate::traffic::ENTRIES {
+            let options = complete_defaults(entry);
+            assert_eq!(read_texts(entry.options, &texts(&options)), Ok(options));
+        }
+        let web = crate::traffic::web::ENTRY.options;
+        let told = [("arrival", "1ms"), ("sizes.lognormal.p5", "64kb")];
+        let told = told.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let read = read_texts(web, &told).expect("options of web");
+        let p5 = read.table("sizes").table("lognormal").bytes("p5");
+        assert_eq!((read.time("arrival"), p5), (Time::from_ms(1), 65_536));
+        assert_eq!(texts(&read).len(), 2);
+        for unknown in ["size", "arrival.p5", "sizes.normal", "sizes.lognormal.p50"] {
+            let told = [(unknown.to_owned(), "64kb".to_owned())];
+            assert!(read_texts(web, &told).is_err(), "{unknown}");
+        }
+    }
 }

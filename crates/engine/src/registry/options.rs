@@ -91,6 +91,21 @@ pub enum Value {
     Table(Options),
 }
 
+impl Value {
+    /// As a number in base units, where it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Value::Int(i) => Some(*i as f64),
+            Value::Float(f) => Some(*f),
+            Value::Time(t) => Some(t.0 as f64),
+            Value::Rate(r) => Some(r.0 as f64),
+            Value::Bytes(b) => Some(b.0 as f64),
+            Value::Packets(n) => Some(*n as f64),
+            Value::Bool(_) | Value::Word(_) | Value::Table(_) => None,
+        }
+    }
+}
+
 /// The options of an entry: complete, validated, in base units, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options(Vec<(&'static str, Value)>);
@@ -261,8 +276,52 @@ pub fn word_or_int(words: &[&str], min: i64, max: i64) -> String {
     )
 }
 
-/// A value as [`parse_word`] reads it; empty for a table, whose options have
-/// texts of their own.
+/// All that is set as texts that [`read_texts`] reads, by name; those of tables are named as in
+/// "sizes.lognormal.p5".
+pub fn texts(options: &Options) -> Vec<(String, String)> {
+    let texts = options.iter().flat_map(|(name, value)| match value {
+        Value::Table(inner) => {
+            let inner = texts(inner).into_iter();
+            inner
+                .map(|(n, text)| (format!("{name}.{n}"), text))
+                .collect()
+        }
+        value => vec![(name.to_owned(), text(value))],
+    });
+    texts.collect()
+}
+
+/// The options whose [`texts`] these are.
+pub fn read_texts(known: &'static [Opt], texts: &[(String, String)]) -> Result<Options, String> {
+    let mut options = Options::default();
+    let mut read = 0;
+    for opt in known {
+        if let Kind::Table(inner) = opt.kind {
+            let own = texts.iter().filter_map(|(name, text)| {
+                let name = name.strip_prefix(opt.name)?.strip_prefix('.')?;
+                Some((name.to_owned(), text.clone()))
+            });
+            let own: Vec<(String, String)> = own.collect();
+            read += own.len();
+            options.set(opt.name, Value::Table(read_texts(inner, &own)?));
+        } else if let Some((name, text)) = texts.iter().find(|(name, _)| name == opt.name) {
+            let value = parse_word(opt.kind, text);
+            let value = value.map_err(|e| format!("{name} = {text}: expected {e}"))?;
+            options.set(opt.name, value);
+            read += 1;
+        }
+    }
+    if read < texts.len() {
+        let names: Vec<&str> = texts.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(format!(
+            "not all of these are options: {}",
+            names.join(", ")
+        ));
+    }
+    Ok(options)
+}
+
+/// A value as [`parse_word`] reads it; empty for a table, see [`texts`].
 pub fn text(value: &Value) -> String {
     match value {
         Value::Bool(b) => b.to_string(),

@@ -3,10 +3,10 @@
 //! functions, which stand beside each algorithm; the kernel engine and the
 //! reports interpret them.
 
-mod control;
+mod module;
 mod qdisc;
 
-pub use control::{Control, Parameter, StandIn, digits, flag_digit};
+pub use module::{Module, Parameter, StandIn, digits, flag_digit};
 pub use qdisc::{
     Order, Qdisc, Shaper, Spell, Spelled, Words, Xstats, derives, either, flag, impossible, micros,
     number, number32, only, show, simulated, version, word, words,
@@ -20,7 +20,7 @@ pub enum Kernel {
     /// A queue discipline.
     Qdisc(&'static Qdisc),
     /// A congestion control.
-    Control(&'static Control),
+    Module(&'static Module),
     /// A traffic source the guest's agent plays.
     Agent,
     /// Linux has nothing like it: the kernel engine refuses it before boot.
@@ -32,7 +32,7 @@ impl Kernel {
     pub fn name(&self) -> Option<&'static str> {
         match self {
             Kernel::Qdisc(qdisc) => qdisc.kinds.first().copied(),
-            Kernel::Control(control) => Some(control.name),
+            Kernel::Module(module) => Some(module.name),
             Kernel::Agent | Kernel::None => None,
         }
     }

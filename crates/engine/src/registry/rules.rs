@@ -1,9 +1,10 @@
-//! What an algorithm needs of the flow that uses it, and of a sweep around it.
+//! Rules of an entry beyond its own options: for the flow that uses it, and for a
+//! sweep around it.
 
 use super::options::Options;
 
-/// The needs of an entry, a function of its options.
-pub struct Needs {
+/// Rules of an entry, functions of its options.
+pub struct Rules {
     /// What is wrong, or unusual, in a flow that uses it.
     pub checks: fn(&Chosen<'_>) -> Vec<Finding>,
     /// The standard response, over which gains are measured; `None`: it has no other.
@@ -19,9 +20,9 @@ pub struct Standard {
     pub restore: fn(&mut Options),
 }
 
-impl Needs {
+impl Rules {
     /// Goes with every flow, and has the standard response only.
-    pub const NONE: Needs = Needs {
+    pub const NONE: Rules = Rules {
         checks: |_| Vec::new(),
         standard: None,
     };

@@ -4,7 +4,7 @@ use super::{Gauge, Refused, quoted};
 use crate::registry::options::{Options, Value};
 
 /// A congestion control of Linux.
-pub struct Control {
+pub struct Module {
     /// `tcp_congestion_ops.name`.
     pub name: &'static str,
     /// The first Linux that has it; `None`: only a module of the user's has it.
@@ -50,10 +50,10 @@ impl StandIn {
     }
 }
 
-impl Control {
+impl Module {
     /// One without options.
-    pub const fn named(name: &'static str, since: Option<&'static str>) -> Control {
-        Control {
+    pub const fn named(name: &'static str, since: Option<&'static str>) -> Module {
+        Module {
             name,
             since,
             built_in: false,
