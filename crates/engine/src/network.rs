@@ -10,9 +10,7 @@ mod web;
 
 use std::collections::VecDeque;
 
-use tailback_record::{
-    Counts, FlowOutcome, Histogram, LinkOutcome, Outcome, Series, SeriesId, TrafficOutcome,
-};
+use tailback_record::{FlowOutcome, Measured, Outcome, Series, SeriesId, TrafficOutcome};
 
 use crate::aqm::{self, Queue};
 use crate::calendar::{Calendar, Component};
@@ -244,7 +242,7 @@ impl Network {
             entered: self.entered,
             ended: self.ended,
             inside: waiting + queued,
-            dropped: self.links.iter().map(|l| l.sink.counts.drops()).sum(),
+            dropped: self.links.iter().map(|l| l.sink.meter.counts.drops()).sum(),
         }
     }
 
@@ -579,9 +577,6 @@ impl Network {
             flow.sender.stats = Default::default();
         }
         self.data_packets_before_warmup += self.web.end_warmup();
-        for link in &mut self.links {
-            link.sink.account(self.now);
-        }
     }
 
     fn record_change(&mut self, index: usize) {
@@ -671,7 +666,7 @@ impl Network {
             return;
         }
         for (link, ids) in self.links.iter().zip(&self.link_series) {
-            let backlog = link.sink.backlog();
+            let backlog = link.queue.backlog();
             self.series.push(ids.packets, now, backlog.packets as f64);
             self.series.push(ids.bytes, now, backlog.bytes as f64);
             self.scratch.clear();
@@ -690,24 +685,17 @@ impl Network {
             duration_ns: end.ns(),
             warmup_ns: warmup.ns(),
             events: self.events,
+            data_packets: self.data_packets_before_warmup,
+            series: self.series,
             ..Outcome::default()
         };
-        let counts_of = |links: &[Link], index: usize| {
-            let mut counts = Counts::default();
-            links
-                .iter()
-                .for_each(|l| counts.merge(&l.sink.flows[index].counts));
-            counts
-        };
-        outcome.data_packets = self.data_packets_before_warmup;
-        for (i, (flow, plan)) in self.flows.iter_mut().zip(&self.plan.flows).enumerate() {
+        for (flow, plan) in self.flows.iter_mut().zip(&self.plan.flows) {
             let to = [flow.stop, flow.completed]
                 .into_iter()
                 .flatten()
                 .fold(end, Time::min);
             let delivered = flow.bytes_at_stop.unwrap_or_else(|| flow.delivered_bytes());
             let stats = std::mem::take(&mut flow.sender.stats);
-            outcome.data_packets += stats.packets;
             outcome.flows.push(FlowOutcome {
                 name: plan.name.clone(),
                 cc: plan.cc.name().to_owned(),
@@ -720,9 +708,9 @@ impl Network {
                 packets: stats.packets,
                 retransmits: stats.retransmits,
                 timeouts: stats.timeouts,
-                counts: counts_of(&self.links, i),
                 completion_ns: flow.completed.map(|t| t.since(flow.start).ns()),
                 rwnd_limited_samples: flow.rwnd_limited_samples,
+                ..FlowOutcome::default()
             });
         }
         for (i, (stream, plan)) in self.sources.iter().zip(&self.plan.traffic).enumerate() {
@@ -734,54 +722,19 @@ impl Network {
                 sent_packets: stream.sent_packets,
                 received_packets: stream.received_packets,
                 received_bytes: stream.received_bytes,
-                counts: counts_of(&self.links, self.flows.len() + i),
-                completions: None,
+                ..TrafficOutcome::default()
             };
-            self.web.finish(i, &self.plan, &self.links, &mut source);
-            if source.completions.is_some() {
-                outcome.data_packets += source.sent_packets;
-            }
+            self.web.finish(i, &self.plan, &mut source);
             outcome.traffic.push(source);
         }
-        let mut series = self.series;
-        if self.plan.record.series != SeriesMode::Off {
-            for source in &outcome.traffic {
-                if let Some(completions) = &source.completions {
-                    completions.rows(&source.name, &mut series);
-                }
-            }
-        }
-        let mut classes = Vec::new();
-        for (i, (link, plan)) in (0..).zip(self.links.iter_mut().zip(&self.plan.links)) {
-            let sink = &mut link.sink;
-            sink.finish(end);
-            series.append(sink.take_events());
-            let samples = sink.take_classes().and_then(|recorder| {
-                let capacity = |from, to| link.capacity_bytes(Time(from), Time(to));
-                let (here, samples) = recorder.finish(i, end.ns(), capacity);
-                classes.extend(here);
-                samples
-            });
-            let sink = &mut link.sink;
-            outcome.links.push(LinkOutcome {
-                name: plan.name.clone(),
-                aqm: plan.queue.name().to_owned(),
-                delay: std::mem::replace(&mut sink.delay, Histogram::new()),
-                packets: sink.packets,
-                bytes: sink.bytes,
-                counts: sink.counts,
-                backlog_byte_ns: sink.backlog_byte_ns(),
-                backlog_max_bytes: sink.backlog_max,
-                capacity_bytes: link.capacity_bytes(warmup, end),
-                totals: None,
-                samples,
-            });
-        }
-        outcome.series = series;
-        outcome.set_classes(classes);
-        if self.plan.record.series != SeriesMode::Off {
-            outcome.record_samples();
-        }
+        let links = self.links.into_iter().zip(&self.plan.links);
+        let links = links.map(|(link, plan)| Measured {
+            name: plan.name.clone(),
+            aqm: plan.queue.name().to_owned(),
+            meter: link.sink.finish(end),
+            capacity: |from, to| plan.rate.capacity_bytes(Time(from), Time(to)),
+        });
+        outcome.complete(links, self.plan.record.series != SeriesMode::Off);
         outcome
     }
 }

@@ -1,7 +1,9 @@
 //! From a plan to a network at rest: pipes, links, end points and their first
 //! events.
 
-use tailback_record::{ClassRecorder, Series};
+use std::sync::Arc;
+
+use tailback_record::Series;
 
 use super::web::Web;
 use super::{End, Flow, FlowSeries, Ids, LinkSeries, Network, Path, Pipe, Unresponsive};
@@ -84,7 +86,7 @@ impl Network {
                 },
             });
         }
-        let owners = plan.owners();
+        let owners: Arc<[u32]> = plan.owners().into();
         for owner in &owners[paths.len()..] {
             paths.push(paths[*owner as usize].clone());
         }
@@ -107,7 +109,7 @@ impl Network {
             .links
             .iter()
             .enumerate()
-            .map(|(i, l)| build_link(i as u32, l, &plan, &names, &owners))
+            .map(|(i, l)| build_link(i as u32, l, &plan, &owners))
             .collect();
         let info = plan.flow_info();
         for link in &mut links {
@@ -232,7 +234,7 @@ pub(super) fn known<'a, B>(
     (entry, options)
 }
 
-fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, names: &[&str], owners: &[u32]) -> Link {
+fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, owners: &Arc<[u32]>) -> Link {
     let (entry, options) = known(aqm::ENTRIES, &plan.queue);
     let connections = whole.traffic.iter().filter_map(|t| t.connections.as_ref());
     let stacks = whole.flows.iter().map(|flow| &flow.tcp);
@@ -243,21 +245,19 @@ fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, names: &[&str], owners:
         mtu: frames.max().unwrap_or(1514),
         rng: Stream::new(whole.seed, &plan.name, "queue"),
     };
-    let mut sink = Sink::new(names.len(), whole.warmup);
+    let mut sink = Sink::of(owners.clone(), whole.warmup);
     if whole.record.events {
-        sink.record_events(names, &plan.name);
+        sink.meter.record_events();
     }
-    sink.add_places(owners);
+    let (end_ns, interval_ns) = (whole.duration.ns(), whole.record.statistics.ns());
+    let classes = whole.classes_at(index);
+    sink.meter.record_classes(classes, end_ns, interval_ns);
+    if owners.len() > whole.flows.len() + whole.traffic.len() {
+        sink.count_gone(owners.len());
+    }
     if whole.record.packets {
         sink.record_packets(index);
     }
-    sink.record_classes(ClassRecorder::new(
-        whole.classes_at(index),
-        owners,
-        whole.warmup.ns(),
-        whole.duration.ns(),
-        whole.record.statistics.ns(),
-    ));
     let loss = Stream::new(whole.seed, &plan.name, "loss");
     Link::new(plan, (entry.build)(options, context), sink, loss)
 }

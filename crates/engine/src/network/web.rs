@@ -25,7 +25,6 @@ use super::build::build_ends;
 use super::{Access, End, Network};
 use crate::calendar::Component;
 use crate::cc;
-use crate::link::Link;
 use crate::packet::{Packet, flags};
 use crate::plan::Plan;
 use crate::registry::Options;
@@ -170,19 +169,12 @@ impl Web {
     }
 
     /// Adds to the outcome of a source what its connections did.
-    pub fn finish(&mut self, source: usize, plan: &Plan, links: &[Link], out: &mut TrafficOutcome) {
+    pub fn finish(&mut self, source: usize, plan: &Plan, out: &mut TrafficOutcome) {
         let traffic = &plan.traffic[source];
         if traffic.connections.is_none() {
             return;
         }
         out.sent_packets = self.stats(source as u32).map(|s| s.packets).sum();
-        for (place, number) in self.places.iter().zip(self.first as usize..) {
-            if place.source as usize == source {
-                for link in links {
-                    out.counts.merge(&link.sink.flows[number].counts);
-                }
-            }
-        }
         let Some(pool) = &mut self.pools[source] else {
             return;
         };
