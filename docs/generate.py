@@ -12,7 +12,7 @@ from typing import Any
 
 from tailback import experiments, metrics
 from tailback._native import json_schema, registry_json
-from tailback.cli.listing import type_of
+from tailback.cli.tables.listing import type_of
 
 HERE = Path(__file__).resolve().parent
 

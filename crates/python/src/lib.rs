@@ -4,7 +4,6 @@
 use pyo3::prelude::*;
 
 mod guest;
-mod packets;
 mod registry;
 mod run;
 mod scenario;
@@ -30,7 +29,7 @@ mod _native {
     /// Release and hash of the engine's sources.
     #[pyfunction]
     fn engine_version() -> &'static str {
-        tailback_engine::VERSION
+        tailback_run::VERSION
     }
 
     /// Every congestion control, queue and traffic source with its options, as JSON.
@@ -47,7 +46,7 @@ mod _native {
 
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
-        crate::run::keep_panics_of_runs();
+        tailback_run::panics::keep_those_of_runs();
         Ok(())
     }
 }

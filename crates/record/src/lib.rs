@@ -36,7 +36,9 @@ pub use class::{ClassFlow, ClassOutcome, ClassPlan, LinkSamples};
 pub use completions::{Completion, Completions};
 pub use histogram::Histogram;
 pub use meter::{Measured, Meter};
-pub use outcome::{FlowOutcome, LinkOutcome, Outcome, PacketCount, Totals, TrafficOutcome};
+pub use outcome::{
+    FlowOutcome, LinkOutcome, Outcome, PacketCount, SenderSamples, Totals, TrafficOutcome,
+};
 pub use sample::{FlowSampler, FlowState, LinkSampler, LinkState};
 pub use series::{Series, SeriesId};
 pub use stat::Stat;

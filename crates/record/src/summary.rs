@@ -280,7 +280,7 @@ impl FlowSummary {
             cc: flow.cc.clone(),
             throughput_mbit: mbit(flow.delivered_bytes, flow.from_ns, flow.to_ns),
             rtt_ms: Stat::of_histogram(&flow.rtt).map(ms),
-            srtt_ms_mean: ratio(flow.srtt_sum_ns as f64, flow.srtt_samples as f64).map(ms),
+            srtt_ms_mean: ratio(flow.samples.srtt_ns as f64, flow.samples.n as f64).map(ms),
             packets: flow.packets,
             retransmits: flow.retransmits,
             timeouts: flow.timeouts,
@@ -292,7 +292,7 @@ impl FlowSummary {
             delivered_bytes: flow.delivered_bytes,
             from_s: seconds(flow.from_ns),
             to_s: seconds(flow.to_ns),
-            rwnd_limited: ratio(flow.rwnd_limited_samples as f64, flow.srtt_samples as f64),
+            rwnd_limited: ratio(flow.samples.rwnd_limited as f64, flow.samples.n as f64),
         }
     }
 }
@@ -430,8 +430,9 @@ mod tests {
             ..Outcome::default()
         };
         outcome.flows[0].rtt.record(20_000_000);
-        outcome.flows[0].srtt_sum_ns = 63_000_000;
-        outcome.flows[0].srtt_samples = 3;
+        for (srtt_ms, limited) in [(20, false), (21, true), (22, false)] {
+            outcome.flows[0].samples.add(srtt_ms * 1_000_000, limited);
+        }
         outcome.flows[0].completion_ns = Some(1_500_000_000);
         let mut link = LinkOutcome {
             name: "bottleneck".to_owned(),
@@ -454,6 +455,7 @@ mod tests {
         assert_eq!(summary.jain, Some(1.0));
         assert_eq!(summary.flows[0].rtt_ms.mean, Some(20.0));
         assert_eq!(summary.flows[0].srtt_ms_mean, Some(21.0));
+        assert_eq!(summary.flows[0].rwnd_limited, Some(1.0 / 3.0));
         assert_eq!(summary.flows[0].completion_s, Some(1.5));
         let queue = summary.queue.as_ref().expect("the first link");
         assert_eq!(queue.utilisation, Some(0.9));

@@ -56,7 +56,7 @@ class Versions:
             )
         from tailback import batteries
         from tailback.batteries.side_by_side import run_battery
-        from tailback.comparison import Variant
+        from tailback.comparison.variants import Variant
         from tailback.report import Column, Section, Table, write
 
         made = run_battery(

@@ -10,17 +10,8 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from tailback.comparison import (
-    FLENT,
-    Cell,
-    Comparison,
-    difference_text,
-    percent,
-    with_spread_of,
-)
-from tailback.comparison import (
-    Column as Variant,
-)
+from tailback.comparison.model import FLENT, Cell, Comparison, VariantResults
+from tailback.comparison.text import difference_text, percent, with_spread_of
 from tailback.figures.cdf import cdf, cumulative
 from tailback.figures.differences import differences
 from tailback.figures.time_series import thin, time_series
@@ -77,11 +68,11 @@ def of(made: Comparison) -> Report:
     )
 
 
-def label_of(made: Comparison, variant: Variant) -> str:
+def label_of(made: Comparison, variant: VariantResults) -> str:
     return f"{variant.name} (baseline)" if variant is made.baseline else variant.name
 
 
-def described(variant: Variant) -> str:
+def described(variant: VariantResults) -> str:
     if variant.engine == FLENT:
         files = ", ".join(run.run_id for run in variant.results)
         return f"measured: data of Flent {variant.engine_version}; {files}"

@@ -27,6 +27,7 @@ use tailback_record::Cause;
 
 use super::sce::Ramp;
 use super::{Backlog, Build, Dequeue, FlowInfo, Queue, QueueContext, Sink};
+use crate::needs::Needs;
 use crate::packet::{Ecn, Packet, flags};
 use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
@@ -177,6 +178,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Tc("cake"),
+    needs: Needs::NONE,
     finish: |options| {
         if options.get("sce") == Some(&Value::Word("single")) {
             if options.get("sce_single_slope").is_none() {

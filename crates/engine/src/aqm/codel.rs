@@ -16,6 +16,7 @@
 use super::fifo::{Limit, Packets};
 use super::sce::{self, Marker};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
+use crate::needs::Needs;
 use crate::packet::Packet;
 use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
 use crate::units::Time;
@@ -47,6 +48,7 @@ pub const ENTRY: Entry<Build> = Entry {
         sce::OPTION,
     ],
     kernel: Kernel::Tc("codel"),
+    needs: Needs::NONE,
     finish: no_finish,
     build: |options, context| {
         Box::new(Codel {

@@ -33,6 +33,7 @@ use tailback_record::Cause;
 use super::cake::memory::truesize;
 use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
+use crate::needs::Needs;
 use crate::packet::{Ecn, Packet, flags};
 use crate::registry::{Entry, Kernel, Kind, Opt, Options, Value};
 use crate::rng::Stream;
@@ -261,6 +262,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Tc("dualpi2"),
+    needs: Needs::NONE,
     finish: presets::finish,
     build: |options, context| Box::new(DualPi2::new(options, context.mtu, context.rng)),
 };

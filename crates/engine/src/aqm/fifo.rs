@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use tailback_record::Cause;
 
 use super::{Backlog, Build, Dequeue, Queue, Sink};
+use crate::needs::Needs;
 use crate::packet::Packet;
 use crate::registry::{Entry, Kernel, Kind, Opt, Value, no_finish};
 use crate::units::Time;
@@ -29,6 +30,7 @@ pub const ENTRY: Entry<Build> = Entry {
         tc: Some("pfifo limit PACKETS or bfifo limit BYTES"),
     }],
     kernel: Kernel::Tc("pfifo"),
+    needs: Needs::NONE,
     finish: no_finish,
     build: |options, _| Box::new(Fifo::new(Limit::of(options.get("limit")))),
 };

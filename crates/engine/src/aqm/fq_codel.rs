@@ -17,6 +17,7 @@ use super::codel::{self, Params, Source, Vars};
 use super::fair::{self, Fair};
 use super::sce::{self, Marker};
 use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
+use crate::needs::Needs;
 use crate::packet::Packet;
 use crate::registry::{Entry, Kernel, Kind, Opt, Options, Value, no_finish};
 use crate::units::Time;
@@ -69,6 +70,7 @@ pub const ENTRY: Entry<Build> = Entry {
         sce::OPTION,
     ],
     kernel: Kernel::Tc("fq_codel"),
+    needs: Needs::NONE,
     finish: no_finish,
     build: |options, context| Box::new(FqCodel::new(options, context)),
 };

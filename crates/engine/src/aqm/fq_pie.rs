@@ -16,6 +16,7 @@ use super::codel::Source;
 use super::fair::{self, Fair};
 use super::pie::{self, Params, Vars};
 use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
+use crate::needs::Needs;
 use crate::packet::Packet;
 use crate::registry::{Entry, Kernel, Kind, Opt, Options, Value, no_finish};
 use crate::rng::Stream;
@@ -85,6 +86,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Tc("fq_pie"),
+    needs: Needs::NONE,
     finish: no_finish,
     build: |options, context| Box::new(FqPie::new(options, context)),
 };

@@ -15,6 +15,7 @@ use super::dualpi2::{COUPLING, GAIN, LIMIT, scalable, single};
 use super::fifo::{Limit, Packets};
 use super::pie;
 use super::{Backlog, Build, Dequeue, Queue, Sink};
+use crate::needs::Needs;
 use crate::packet::{Ecn, Packet};
 use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
 use crate::rng::Stream;
@@ -71,6 +72,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::None,
+    needs: Needs::NONE,
     finish: no_finish,
     build: |options, context| {
         Box::new(Pi2 {

@@ -28,6 +28,7 @@ use tailback_record::Cause;
 
 use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
+use crate::needs::Needs;
 use crate::packet::Packet;
 use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Value};
 use crate::rng::Stream;
@@ -97,6 +98,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Tc("pie"),
+    needs: Needs::NONE,
     finish: |options| {
         let old = options.word("version") == "linux-3.14";
         let ms = if old { (20, 30) } else { (15, 15) };

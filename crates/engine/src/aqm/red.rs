@@ -30,6 +30,7 @@ use tailback_record::Cause;
 
 use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
+use crate::needs::Needs;
 use crate::packet::Packet;
 use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
@@ -65,6 +66,7 @@ pub const ENTRY: Entry<Build> = Entry {
         INCLUDE_ARRIVING,
     ],
     kernel: Kernel::Tc("red"),
+    needs: Needs::NONE,
     finish: |options| {
         let limit = options.get("limit").cloned();
         finish_thresholds(options, limit.as_ref(), "min", "max")

@@ -12,6 +12,7 @@ use tailback_record::Cause;
 
 use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
+use crate::needs::Needs;
 use crate::packet::Packet;
 use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Value};
 use crate::units::Time;
@@ -62,6 +63,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::None,
+    needs: Needs::NONE,
     finish: |options| {
         let time = matches!(options.get("threshold"), Some(Value::Time(_)));
         match options.get("at") {

@@ -14,6 +14,7 @@
 
 use super::red::{self, RedCore, Store, Unit, Verdict, finish_thresholds};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
+use crate::needs::Needs;
 use crate::packet::Packet;
 use crate::registry::{Entry, Kernel, Kind, Opt, Value};
 use crate::rng::Stream;
@@ -63,6 +64,7 @@ pub const ENTRY: Entry<Build> = Entry {
         red::BANDWIDTH,
     ],
     kernel: Kernel::None,
+    needs: Needs::NONE,
     finish: |options| {
         let limit = options.get("limit").cloned();
         let mut errors = Vec::new();

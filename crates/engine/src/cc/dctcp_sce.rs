@@ -4,8 +4,9 @@
 //! There is no alpha: every segment acknowledged with ESCE takes half a segment
 //! off the window. The rest, with the deviations, is in `sce.rs`.
 
-use super::Build;
+use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};
+use crate::needs::Needs;
 use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
 
 /// The registry entry.
@@ -29,6 +30,7 @@ pub const ENTRY: Entry<Build> = Entry {
         CWR_QUIRK,
     ],
     kernel: Kernel::None,
+    needs: Needs::NONE,
     finish: no_finish,
     build: |options| Box::new(Sce::new(options, Window)),
 };

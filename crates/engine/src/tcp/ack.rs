@@ -4,9 +4,8 @@ use super::Port;
 use super::recovery::{REORDERING, Resend};
 use super::scoreboard::{Segment, state};
 use super::sender::Sender;
-use crate::cc::{Ack, CaState, Echo};
+use crate::cc::{Ack, CaState, Control};
 use crate::packet::{Packet, Sack, flags};
-use crate::plan::Growth;
 use crate::units::Time;
 
 /// What an ACK brought, as the state machine sees it (Linux `FLAG_*`).
@@ -68,15 +67,15 @@ impl Sender {
     pub fn on_ack(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         self.conn.now = now;
         let ack = packet.seq;
-        if ack > self.board.nxt || !self.is_established() {
+        if ack > self.board.flight.nxt || !self.is_established() {
             return;
         }
-        let prior_una = self.conn.snd_una;
+        let prior_una = self.board.flight.una;
         if ack < prior_una && packet.sack[0].len == 0 {
             return; // old and without news
         }
-        let prior_in_flight = self.board.in_flight();
-        let prior_out = self.board.packets_out();
+        let prior_in_flight = self.board.flight.in_flight();
+        let prior_out = self.board.flight.packets_out();
         let prior_lost = self.board.lost_marks;
         // With Accurate ECN the bits are a counter, which is looked at below.
         let bits = self.ecn && self.accecn.is_none();
@@ -95,7 +94,6 @@ impl Sender {
             return self.on_old_ack(packet, &mut event, port);
         }
         if event.advanced {
-            self.conn.snd_una = ack;
             self.retransmits = 0;
         }
         let prior_highest = self.board.highest_sacked();
@@ -106,8 +104,8 @@ impl Sender {
         if prior_out == 0 {
             return self.on_ack_of_nothing(packet, &mut event, port);
         }
-        while self.board.una < ack {
-            let seq = self.board.una;
+        while self.board.flight.una < ack {
+            let seq = self.board.flight.una;
             let segment = self.board.pop();
             covered.acked += 1;
             self.cover(seq, &segment, event.echo, &mut covered);
@@ -117,7 +115,6 @@ impl Sender {
         }
         event.original_delivered = covered.original_delivered;
         event.duplicate = !event.advanced && event.sacked == 0 && !event.dsack;
-        self.conn.packets_out = self.board.packets_out();
         self.conn.delivered += u64::from(covered.delivered);
         let mut ce = if ece { covered.delivered } else { 0 };
         if self.accecn.is_some() && (event.advanced || covered.delivered > 0) {
@@ -133,31 +130,29 @@ impl Sender {
             self.note_reordering(seq);
         }
 
-        // Before `in_flight` changes: it tells of how much an ACK is a share.
-        self.cc
-            .in_ack_event(&mut self.conn, covered.acked, Echo { ece, esce });
-
-        let sample = self.measure_rtt(&covered, &event);
-        // SACKs of what was sent after the head's last transmission say nothing
-        // of the head: its timeout must not move on with them.
-        event.rearm = covered.acked > 0
-            || (self.board.packets_out() > 0
-                && covered
-                    .sacked_once
-                    .is_some_and(|(first, _)| first < self.board.get(self.board.una).sent));
-        self.conn.in_flight = self.board.in_flight();
         let mut news = Ack {
             delivered: covered.delivered,
             acked: covered.acked,
             ece,
             esce,
-            rtt: sample,
-            prior_in_flight,
             ce,
-            losses: 0,
+            prior_in_flight,
+            ..Ack::default()
         };
+        let (cc, view, window) = self.hooks();
+        cc.in_ack_event(view, window, &news);
+
+        news.rtt = self.measure_rtt(&covered, &event);
+        // SACKs of what was sent after the head's last transmission say nothing
+        // of the head: its timeout must not move on with them.
+        event.rearm = covered.acked > 0
+            || (self.board.flight.packets_out() > 0
+                && covered
+                    .sacked_once
+                    .is_some_and(|(first, _)| first < self.board.get(self.board.flight.una).sent));
         if covered.delivered > 0 {
-            self.cc.pkts_acked(&mut self.conn, &news);
+            let (cc, view, window) = self.hooks();
+            cc.pkts_acked(view, window, &news);
         }
         if event.advanced || event.dsack {
             self.adapt_reordering_window(event.dsack && !event.dsack_of_probe);
@@ -183,10 +178,10 @@ impl Sender {
         }
 
         news.losses = (self.board.lost_marks - prior_lost) as u32;
-        self.conn.in_flight = self.board.in_flight();
         if let Some(rates) = &mut self.rates {
             let lost = self.board.lost_marks;
-            rates.generate(covered.delivered, lost, self.pace_until, &mut self.conn);
+            let (conn, limited) = (&mut self.conn, &mut self.window.app_limited);
+            rates.generate(covered.delivered, lost, self.pace_until, conn, limited);
             self.conn.rate.probe_acked = probe_acked;
         }
         self.control(&news, &event);
@@ -227,7 +222,6 @@ impl Sender {
         }
         event.original_delivered = covered.original_delivered;
         let resend = self.fast_retransmit_alert(event);
-        self.conn.in_flight = self.board.in_flight();
         self.resend(resend, port);
         self.transmit(port);
     }
@@ -241,39 +235,41 @@ impl Sender {
             self.conn.delivered_ce += u64::from(ce);
             event.ece |= ce > 0;
         }
-        let echo = Echo {
+        let news = Ack {
             ece: event.ece,
             esce: event.esce,
+            ..Ack::default()
         };
-        self.cc.in_ack_event(&mut self.conn, 0, echo);
+        let (cc, view, window) = self.hooks();
+        cc.in_ack_event(view, window, &news);
         if event.dsack {
             self.conn.delivered += 1;
             self.adapt_reordering_window(!event.dsack_of_probe);
             self.fast_retransmit_alert(event);
         }
         if let Some(high) = self.tlp_high_seq {
-            self.process_tlp_ack(self.conn.snd_una, high, event);
+            self.process_tlp_ack(self.board.flight.una, high, event);
         }
         self.transmit(port);
     }
 
     /// Linux `tcp_cong_control`.
     fn control(&mut self, news: &Ack, event: &Event) {
-        if self.cc.cong_control(&mut self.conn, news) {
-            return;
+        let control = self.needs.control;
+        let sacks_count = self.rack.reordering > REORDERING;
+        let (cc, view, window) = self.hooks();
+        if control == Control::Window {
+            return cc.cong_control(view, window, news);
         }
-        let grow = match self.conn.growth {
-            Growth::Segments => news.delivered,
-            Growth::Acks => u32::from(news.delivered > 0),
-        };
-        match self.conn.ca_state {
-            CaState::Cwr if self.cc.owns_cwr() => self.cc.cwr_ack(&mut self.conn, news, grow),
+        let grow = window.growth_of(news.delivered);
+        match view.ca_state {
+            CaState::Cwr if control == Control::Cwr => cc.cwr_ack(view, window, news, grow),
             CaState::Cwr | CaState::Recovery => {
                 self.reduce_window(news.delivered, news.losses, event.advanced);
             }
             // Where the path reorders much, SACKs count, too (Linux `tcp_may_raise_cwnd`).
-            _ if news.acked > 0 || (event.sacked > 0 && self.rack.reordering > REORDERING) => {
-                self.cc.cong_avoid(&mut self.conn, grow);
+            _ if news.acked > 0 || (event.sacked > 0 && sacks_count) => {
+                cc.cong_avoid(view, window, grow);
             }
             _ => {}
         }

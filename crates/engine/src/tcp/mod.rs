@@ -3,7 +3,6 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`conn`] | the state a congestion control sees |
 //! | [`sender`] | handshake, transmission, timers |
 //! | `ack` | what an ACK does (`tcp_ack`) |
 //! | `recovery` | congestion states, PRR, RACK, undo (`tcp_fastretrans_alert`) |
@@ -36,7 +35,6 @@
 
 pub mod accecn;
 mod ack;
-pub mod conn;
 pub mod ranges;
 pub mod rate;
 pub mod receiver;

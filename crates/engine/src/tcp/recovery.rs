@@ -3,10 +3,9 @@
 
 use super::Port;
 use super::ack::Event;
-use super::conn::Conn;
 use super::scoreboard::{Segment, Walk, state};
-use super::sender::{Rack, Sender, TIMEOUT_MIN, TimerKind};
-use crate::cc::{CaState, CwndEvent, INFINITE_SSTHRESH};
+use super::sender::{Prr, Rack, Sender, TIMEOUT_MIN, TimerKind};
+use crate::cc::{CaState, Conn, Control, CwndEvent, INFINITE_SSTHRESH, Signal, Window};
 use crate::units::Time;
 
 /// Duplicate ACKs that mean loss while no reordering was seen.
@@ -60,53 +59,51 @@ impl Sender {
     }
 
     pub(super) fn set_ca_state(&mut self, new: CaState) {
-        self.cc.set_state(&mut self.conn, new);
+        let (cc, view, window) = self.hooks();
+        cc.set_state(view, window, new);
         self.conn.ca_state = new;
     }
 
     /// Linux `tcp_current_ssthresh`.
     pub(super) fn current_ssthresh(&self) -> u32 {
+        let Window { cwnd, ssthresh, .. } = self.window;
         if self.in_reduction() {
-            self.conn.ssthresh
+            ssthresh
         } else {
-            self.conn
-                .ssthresh
-                .max((self.conn.cwnd >> 1) + (self.conn.cwnd >> 2))
+            ssthresh.max((cwnd >> 1) + (cwnd >> 2))
         }
     }
 
-    fn ask_ssthresh(&mut self, on_ecn: bool) {
-        self.conn.reducing_on_ecn = on_ecn;
-        self.conn.ssthresh = self.cc.ssthresh(&mut self.conn);
-        self.conn.reducing_on_ecn = false;
+    fn ask_ssthresh(&mut self, signal: Signal) {
+        let (cc, view, window) = self.hooks();
+        window.ssthresh = cc.ssthresh(view, window, signal);
     }
 
     /// Linux `tcp_init_cwnd_reduction`.
-    fn begin_reduction(&mut self, on_ecn: bool) {
-        self.high_seq = self.conn.snd_nxt;
+    fn begin_reduction(&mut self, signal: Signal) {
+        self.high_seq = self.board.flight.nxt;
         self.tlp_high_seq = None;
-        if !(on_ecn && self.cc.owns_cwr()) {
-            self.conn.cwnd_cnt = 0;
+        if !(signal == Signal::Ecn && self.needs.control >= Control::Cwr) {
+            self.window.cwnd_cnt = 0;
         }
-        self.conn.prior_cwnd = self.conn.cwnd;
-        self.prr = Default::default();
-        self.ask_ssthresh(on_ecn);
+        self.prr = Prr::of(self.window.cwnd);
+        self.ask_ssthresh(signal);
         // Accurate ECN has no CWR.
         self.queue_cwr = self.ecn && self.accecn.is_none();
     }
 
     /// Linux `tcp_end_cwnd_reduction`.
     fn end_reduction(&mut self) {
-        if self.cc.owns_window() {
+        if self.needs.control == Control::Window {
             return;
         }
         let cwr = self.conn.ca_state == CaState::Cwr;
-        let owned = cwr && self.cc.owns_cwr();
-        let known = self.conn.ssthresh < INFINITE_SSTHRESH;
+        let owned = cwr && self.needs.control >= Control::Cwr;
+        let known = self.window.ssthresh < INFINITE_SSTHRESH;
         if known && (cwr || self.undo.marker.is_some()) && !owned {
-            self.conn.cwnd = self.conn.ssthresh;
+            self.window.cwnd = self.window.ssthresh;
         }
-        self.cc.cwnd_event(&mut self.conn, CwndEvent::CompleteCwr);
+        self.tell(CwndEvent::CompleteCwr);
     }
 
     /// Linux `tcp_enter_cwr`.
@@ -114,18 +111,18 @@ impl Sender {
         self.undo.prior_ssthresh = 0;
         if self.conn.ca_state < CaState::Cwr {
             self.undo.marker = None;
-            self.begin_reduction(true);
+            self.begin_reduction(Signal::Ecn);
             self.set_ca_state(CaState::Cwr);
-            if self.cc.owns_cwr() {
-                self.cc.cwr_begin(&mut self.conn);
+            if self.needs.control >= Control::Cwr {
+                self.cc.cwr_begin(&mut self.window);
             }
         }
     }
 
     fn init_undo(&mut self) {
-        self.undo.marker = Some(self.conn.snd_una);
-        let out =
-            self.board.retrans_out + u32::from(self.tlp_high_seq.is_some() && self.tlp_retrans);
+        self.undo.marker = Some(self.board.flight.una);
+        let out = self.board.flight.retrans_out
+            + u32::from(self.tlp_high_seq.is_some() && self.tlp_retrans);
         self.undo.retrans = (out > 0).then_some(out);
     }
 
@@ -140,16 +137,16 @@ impl Sender {
             if !ece {
                 self.undo.prior_ssthresh = self.current_ssthresh();
             }
-            self.begin_reduction(false);
+            self.begin_reduction(Signal::Loss);
         } else if self.conn.ca_state == CaState::Cwr {
-            self.cc.loss_in_cwr(&mut self.conn);
+            self.cc.loss_in_cwr(&mut self.window);
         }
         self.set_ca_state(CaState::Recovery);
     }
 
     /// The retransmission timeout (RFC 6298 section 5.4 ff.; Linux `tcp_retransmit_timer`, `tcp_enter_loss`).
     pub(super) fn on_rto(&mut self, port: &mut impl Port) {
-        if self.board.packets_out() == 0 {
+        if self.board.flight.packets_out() == 0 {
             self.clear_timer();
             return;
         }
@@ -157,32 +154,31 @@ impl Sender {
         let new_recovery = self.conn.ca_state < CaState::Recovery;
         self.mark_lost_on_timeout();
         // The degree of reordering may have been overestimated.
-        if self.conn.ca_state <= CaState::Disorder && self.board.sacked_out >= REORDERING {
+        if self.conn.ca_state <= CaState::Disorder && self.board.flight.sacked_out >= REORDERING {
             self.rack.reordering = REORDERING;
         }
         // Reduce ssthresh once per window.
         if self.conn.ca_state <= CaState::Disorder
-            || self.high_seq <= self.conn.snd_una
+            || self.high_seq <= self.board.flight.una
             || (self.conn.ca_state == CaState::Loss && self.retransmits == 0)
         {
             self.undo.prior_ssthresh = self.current_ssthresh();
-            self.conn.prior_cwnd = self.conn.cwnd;
-            self.ask_ssthresh(false);
-            self.cc.cwnd_event(&mut self.conn, CwndEvent::Loss);
+            self.prr.prior_cwnd = self.window.cwnd;
+            self.ask_ssthresh(Signal::Loss);
+            self.tell(CwndEvent::Loss);
             self.init_undo();
         }
-        self.conn.cwnd = self.board.in_flight() + 1;
-        self.conn.cwnd_cnt = 0;
+        self.window.cwnd = self.board.flight.in_flight() + 1;
+        self.window.cwnd_cnt = 0;
         self.set_ca_state(CaState::Loss);
-        self.high_seq = self.conn.snd_nxt;
+        self.high_seq = self.board.flight.nxt;
         self.tlp_high_seq = None;
         self.queue_cwr = self.ecn && self.accecn.is_none();
         // RFC 5682 section 3.1 step 1.
         self.frto = new_recovery || self.retransmits > 0;
         self.retransmits += 1;
-        let una = self.board.una;
+        let una = self.board.flight.una;
         self.retransmit(una, port);
-        self.conn.in_flight = self.board.in_flight();
         self.backoff += 1;
         let rto = self.rto();
         self.set_timer(TimerKind::Retransmit, rto);
@@ -190,8 +186,8 @@ impl Sender {
 
     /// Everything that is not recent (by RACK) is lost.
     fn mark_lost_on_timeout(&mut self) {
-        let (una, now, rtt) = (self.board.una, self.conn.now, self.rack.rtt);
-        for seq in una..self.board.nxt {
+        let (una, now, rtt) = (self.board.flight.una, self.conn.now, self.rack.rtt);
+        for seq in una..self.board.flight.nxt {
             let segment = self.board.get(seq);
             let recent = seq != una && segment.sent + rtt > now;
             if !recent && segment.flags & state::SACKED == 0 {
@@ -216,7 +212,8 @@ impl Sender {
         let before = self.board.lost_marks - rates.marked.len() as u64;
         for (n, &seq) in (1..).zip(&rates.marked) {
             if let Some(segment) = rates.lost(seq, before + n) {
-                self.cc.on_lost(&mut self.conn, &segment);
+                let view = self.conn.view(&self.board.flight);
+                self.cc.on_lost(view, &self.window, &segment);
             }
         }
         rates.marked.clear();
@@ -225,7 +222,8 @@ impl Sender {
     /// RFC 8985 section 6.2 step 4; Linux `tcp_rack_reo_wnd`.
     fn reordering_window(&self) -> Time {
         if !self.rack.reordering_seen
-            && (self.conn.ca_state >= CaState::Recovery || self.board.sacked_out >= REORDERING)
+            && (self.conn.ca_state >= CaState::Recovery
+                || self.board.flight.sacked_out >= REORDERING)
         {
             return Time::ZERO;
         }
@@ -271,24 +269,24 @@ impl Sender {
         if !std::mem::take(&mut self.rack.advanced) {
             return false;
         }
-        let retransmissions = self.board.retrans_out;
+        let retransmissions = self.board.flight.retrans_out;
         if let Some(wait) = self.detect_loss() {
             self.set_timer(TimerKind::Reorder, wait + TIMEOUT_MIN);
             event.rearm = false;
         }
-        self.board.retrans_out < retransmissions
+        self.board.flight.retrans_out < retransmissions
     }
 
     /// RACK's reordering timer (RFC 8985 section 6.3; Linux `tcp_rack_reo_timeout`).
     pub(super) fn on_reorder_timeout(&mut self, port: &mut impl Port) {
-        let prior = self.board.in_flight();
+        let prior = self.board.flight.in_flight();
         // Marks the kind so that the timeout armed below counts from the segment.
         self.timer_kind = TimerKind::Reorder;
         self.detect_loss();
-        if prior != self.board.in_flight() {
+        if prior != self.board.flight.in_flight() {
             if self.conn.ca_state != CaState::Recovery {
                 self.enter_recovery(false);
-                if !self.cc.owns_window() {
+                if self.needs.control != Control::Window {
                     self.reduce_window(1, 0, false);
                 }
             }
@@ -303,9 +301,9 @@ impl Sender {
     /// RFC 8985 section 6.2 step 4, the adaptation; Linux `tcp_rack_update_reo_wnd`.
     /// `dsack`: a retransmission was needless, and no probe.
     pub(super) fn adapt_reordering_window(&mut self, dsack: bool) {
-        if dsack && self.rack.reordering_seen && self.conn.snd_una > self.rack.dsack_round {
+        if dsack && self.rack.reordering_seen && self.board.flight.una > self.rack.dsack_round {
             self.rack.steps = (self.rack.steps + 1).min(255);
-            self.rack.dsack_round = self.conn.snd_nxt;
+            self.rack.dsack_round = self.board.flight.nxt;
             self.rack.persist = RACK_PERSIST;
         } else if self.rack.persist == 0 {
             self.rack.steps = 1;
@@ -314,12 +312,12 @@ impl Sender {
 
     /// RFC 6937 with Linux's reduction bound; Linux `tcp_cwnd_reduction`.
     pub(super) fn reduce_window(&mut self, delivered: u32, lost: u32, advanced: bool) {
-        if delivered == 0 || self.conn.prior_cwnd == 0 {
+        if delivered == 0 || self.prr.prior_cwnd == 0 {
             return;
         }
         self.prr.delivered += delivered;
-        let in_flight = self.board.in_flight();
-        let (ssthresh, prior) = (self.conn.ssthresh, self.conn.prior_cwnd);
+        let in_flight = self.board.flight.in_flight();
+        let (ssthresh, prior) = (self.window.ssthresh, self.prr.prior_cwnd);
         let delta = i64::from(ssthresh) - i64::from(in_flight);
         let send = if delta < 0 {
             let allowed =
@@ -332,7 +330,7 @@ impl Sender {
         };
         // One segment at least goes out on entering fast recovery.
         let send = send.max(i64::from(self.prr.out == 0));
-        self.conn.cwnd = (i64::from(in_flight) + send).max(1) as u32;
+        self.window.cwnd = (i64::from(in_flight) + send).max(1) as u32;
     }
 
     /// The original of what was thought lost has arrived: its timestamp is older
@@ -356,9 +354,11 @@ impl Sender {
             self.board.unmark_all_lost();
         }
         if self.undo.prior_ssthresh != 0 {
-            self.conn.cwnd = self.cc.undo_cwnd(&mut self.conn);
-            if self.undo.prior_ssthresh > self.conn.ssthresh {
-                self.conn.ssthresh = self.undo.prior_ssthresh;
+            let prior = self.prr.prior_cwnd;
+            let (cc, view, window) = self.hooks();
+            window.cwnd = cc.undo_cwnd(view, window, prior);
+            if self.undo.prior_ssthresh > self.window.ssthresh {
+                self.window.ssthresh = self.undo.prior_ssthresh;
                 self.queue_cwr = false;
             }
         }
@@ -396,15 +396,15 @@ impl Sender {
     }
 
     fn any_retransmission_out(&self) -> bool {
-        self.board.retrans_out > 0
-            || (self.board.packets_out() > 0
-                && self.board.get(self.board.una).flags & state::EVER_RETRANS != 0)
+        self.board.flight.retrans_out > 0
+            || (self.board.flight.packets_out() > 0
+                && self.board.get(self.board.flight.una).flags & state::EVER_RETRANS != 0)
     }
 
     /// Linux `tcp_try_keep_open`.
     fn keep_open(&mut self) {
-        let trouble =
-            self.board.sacked_out + self.board.lost_out > 0 || self.any_retransmission_out();
+        let trouble = self.board.flight.sacked_out + self.board.flight.lost_out > 0
+            || self.any_retransmission_out();
         let new = if trouble {
             CaState::Disorder
         } else {
@@ -412,7 +412,7 @@ impl Sender {
         };
         if self.conn.ca_state != new {
             self.set_ca_state(new);
-            self.high_seq = self.conn.snd_nxt;
+            self.high_seq = self.board.flight.nxt;
         }
     }
 
@@ -440,13 +440,13 @@ impl Sender {
             self.tlp_high_seq = None;
         } else if ack > high {
             // The probe repaired a loss: one reduction.
-            self.begin_reduction(false);
+            self.begin_reduction(Signal::Loss);
             self.set_ca_state(CaState::Cwr);
-            if !self.cc.owns_window() {
-                self.conn.cwnd = self.conn.ssthresh;
+            if self.needs.control != Control::Window {
+                self.window.cwnd = self.window.ssthresh;
             }
-            self.cc.cwnd_event(&mut self.conn, CwndEvent::ProbeRepaired);
-            self.cc.cwnd_event(&mut self.conn, CwndEvent::CompleteCwr);
+            self.tell(CwndEvent::ProbeRepaired);
+            self.tell(CwndEvent::CompleteCwr);
             self.keep_open();
         } else if !event.advanced && event.sacked == 0 {
             self.tlp_high_seq = None;
@@ -461,10 +461,10 @@ impl Sender {
         // Leaving a state: everything sent before it began is acknowledged.
         if self.conn.ca_state == CaState::Open {
             self.undo.retrans_stamp = None;
-        } else if self.conn.snd_una >= self.high_seq {
+        } else if self.board.flight.una >= self.high_seq {
             match self.conn.ca_state {
                 // One beyond, so that the CWR flag has reached the receiver.
-                CaState::Cwr if self.conn.snd_una != self.high_seq => {
+                CaState::Cwr if self.board.flight.una != self.high_seq => {
                     self.end_reduction();
                     self.set_ca_state(CaState::Open);
                 }
@@ -485,7 +485,7 @@ impl Sender {
                     // the path reorders. While retransmissions are out, nothing more
                     // is decided lost or sent again.
                     self.note_reordering(event.prior_una);
-                    if self.board.retrans_out > 0 {
+                    if self.board.flight.retrans_out > 0 {
                         return Resend::None;
                     }
                     if !self.any_retransmission_out() {
@@ -499,7 +499,7 @@ impl Sender {
                 }
                 self.identify_losses(event);
                 if self.conn.ca_state != CaState::Recovery {
-                    if self.board.lost_out == 0 {
+                    if self.board.flight.lost_out == 0 {
                         return Resend::None;
                     }
                     self.enter_recovery(event.ece);
@@ -513,7 +513,7 @@ impl Sender {
                 {
                     return resend;
                 }
-                if self.board.lost_out == 0 {
+                if self.board.flight.lost_out == 0 {
                     self.try_to_open(event);
                     return Resend::None;
                 }
@@ -524,7 +524,7 @@ impl Sender {
                     self.try_undo_dsack();
                 }
                 self.identify_losses(event);
-                if self.board.lost_out == 0 {
+                if self.board.flight.lost_out == 0 {
                     self.try_to_open(event);
                     return Resend::None;
                 }
@@ -536,7 +536,7 @@ impl Sender {
 
     /// An ACK in Loss (Linux `tcp_process_loss`, F-RTO of RFC 5682). `None`: the state was left.
     fn process_loss(&mut self, event: &Event) -> Option<Resend> {
-        let recovered = self.conn.snd_una >= self.high_seq;
+        let recovered = self.board.flight.una >= self.high_seq;
         if event.advanced && self.try_undo_loss(false, event.echo) {
             return None;
         }
@@ -545,13 +545,13 @@ impl Sender {
             if event.original_delivered && self.try_undo_loss(true, event.echo) {
                 return None;
             }
-            if self.conn.snd_nxt > self.high_seq {
+            if self.board.flight.nxt > self.high_seq {
                 if event.sacked > 0 || event.duplicate {
                     // Step 3.a: the loss was real.
                     self.frto = false;
                 }
             } else if event.advanced && !recovered {
-                self.high_seq = self.conn.snd_nxt;
+                self.high_seq = self.board.flight.nxt;
                 // Step 2.b: try new data.
                 if self.may_send_new() {
                     return Some(Resend::New);
@@ -570,7 +570,7 @@ impl Sender {
     pub(super) fn resend(&mut self, what: Resend, port: &mut impl Port) {
         if what == Resend::New {
             self.transmit(port);
-            if self.conn.snd_nxt > self.high_seq {
+            if self.board.flight.nxt > self.high_seq {
                 return;
             }
             self.frto = false;

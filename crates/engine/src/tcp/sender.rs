@@ -3,13 +3,15 @@
 use tailback_record::Histogram;
 
 use super::accecn::{self, Answer, Sending};
-use super::conn::Conn;
 use super::rate::Rates;
 use super::recovery::REORDERING;
 use super::rtt::{INITIAL_RTO, MAX_RTO, Rtt};
 use super::scoreboard::Scoreboard;
 use super::{Port, SYN_EXTRA};
-use crate::cc::{CaState, CongestionControl, CwndEvent, EcnNeed};
+use crate::cc::{
+    CaState, CongestionControl, Conn, Control, CwndEvent, EcnNeed, Flight, INFINITE_SSTHRESH,
+    Needs, View, Window,
+};
 use crate::packet::{Ecn, Packet, flags};
 use crate::plan::{EcnFeedback, Pacing, TcpPlan};
 use crate::units::{Rate, Time};
@@ -54,10 +56,12 @@ enum Phase {
 
 /// The sender of a flow.
 pub struct Sender {
-    /// What its congestion control sees.
+    /// What its congestion control reads.
     pub conn: Conn,
-    /// Its congestion control.
-    pub cc: Box<dyn CongestionControl>,
+    /// What its congestion control writes.
+    pub window: Window,
+    pub(super) cc: Box<dyn CongestionControl>,
+    pub(super) needs: Needs,
     pub(super) board: Scoreboard,
     /// For a congestion control that measures the rate of delivery.
     pub(super) rates: Option<Box<Rates>>,
@@ -118,8 +122,6 @@ pub struct Sender {
     burst: (u32, Time),
     /// Number of the first data segment.
     first: u64,
-    /// The congestion control sets the rate of its packets itself.
-    own_pacing: bool,
     flow: u32,
     /// Options of the stack.
     pub(super) plan: TcpPlan,
@@ -141,10 +143,22 @@ pub(super) struct Undo {
 /// Proportional rate reduction (RFC 6937).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prr {
+    /// Window when the last reduction began.
+    pub prior_cwnd: u32,
     /// Delivered since the reduction began.
     pub delivered: u32,
     /// Sent since the reduction began.
     pub out: u32,
+}
+
+impl Prr {
+    /// A reduction of this window begins.
+    pub fn of(prior_cwnd: u32) -> Prr {
+        Prr {
+            prior_cwnd,
+            ..Prr::default()
+        }
+    }
 }
 
 /// RACK (RFC 8985 section 6).
@@ -216,22 +230,26 @@ impl Sender {
         ecn: bool,
         bytes: Option<u64>,
     ) -> Sender {
-        let need = cc.ecn_need();
+        let needs = cc.needs();
+        let need = needs.ecn;
         let feedback = plan.ecn_feedback;
         let ask_accecn = ecn && (need == EcnNeed::Accurate || feedback == EcnFeedback::AccEcn);
         Sender {
             conn: Conn {
-                cwnd: plan.initial_cwnd,
-                ssthresh: match plan.initial_ssthresh {
-                    0 => crate::cc::INFINITE_SSTHRESH,
-                    known => known,
-                },
                 mss: plan.mss,
-                growth: plan.growth,
                 ..Conn::default()
             },
+            window: Window::new(
+                plan.initial_cwnd,
+                match plan.initial_ssthresh {
+                    0 => INFINITE_SSTHRESH,
+                    known => known,
+                },
+                plan.growth,
+            ),
+            needs,
             board: Scoreboard::default(),
-            rates: cc.needs_rate_samples().then(Box::default),
+            rates: needs.rate_samples.then(Box::default),
             rtt: Rtt::new(plan.min_rto),
             undo: Undo::default(),
             prr: Prr::default(),
@@ -276,7 +294,6 @@ impl Sender {
             pace_until: Time::ZERO,
             burst: (0, Time::NEVER),
             first: 0,
-            own_pacing: cc.needs_pacing(),
             flow,
             plan: plan.clone(),
             cc,
@@ -287,14 +304,45 @@ impl Sender {
     /// does the same. To be called before it connects.
     pub fn numbered_from(mut self, first: u64) -> Sender {
         self.board = Scoreboard::numbered_from(first);
-        self.conn.snd_una = first;
-        self.conn.snd_nxt = first;
         self.high_seq = first;
         self.cwnd_usage_seq = first;
         self.rack.end = first;
         self.rack.dsack_round = first;
         self.first = first;
         self
+    }
+
+    /// The congestion control, what it reads and what it writes.
+    #[inline]
+    pub(super) fn hooks(&mut self) -> (&mut dyn CongestionControl, View<'_>, &mut Window) {
+        let view = self.conn.view(&self.board.flight);
+        (&mut *self.cc, view, &mut self.window)
+    }
+
+    pub(super) fn tell(&mut self, event: CwndEvent) {
+        let (cc, view, window) = self.hooks();
+        cc.cwnd_event(view, window, event);
+    }
+
+    /// Names of the congestion control's gauges.
+    pub fn gauge_names(&self) -> &'static [&'static str] {
+        self.cc.gauge_names()
+    }
+
+    /// Internal state of the congestion control, in the order of [`Sender::gauge_names`].
+    pub fn gauges(&self, out: &mut Vec<f64>) {
+        let view = self.conn.view(&self.board.flight);
+        self.cc.gauges(view, &self.window, out);
+    }
+
+    /// What its congestion control needs of it, as granted.
+    pub fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    /// Segments sent and what became of them.
+    pub fn flight(&self) -> &Flight {
+        &self.board.flight
     }
 
     /// When this sender next wants [`Sender::on_timer`].
@@ -330,7 +378,7 @@ impl Sender {
 
     /// Whether the receive window, not the congestion window, is the limit.
     pub fn rwnd_limited(&self) -> bool {
-        u64::from(self.board.packets_out()) >= self.rwnd
+        u64::from(self.board.flight.packets_out()) >= self.rwnd
     }
 
     /// Smoothed RTT, if there was a sample.
@@ -340,13 +388,13 @@ impl Sender {
 
     /// Segments acknowledged cumulatively.
     pub fn acked(&self) -> u64 {
-        self.conn.snd_una - self.first
+        self.board.flight.una - self.first
     }
 
     /// No new data from now on.
     pub fn stop(&mut self) {
         self.unsent = Some(0);
-        if self.board.packets_out() == 0 {
+        if self.board.flight.packets_out() == 0 {
             self.phase = Phase::Done;
             self.clear_timer();
         }
@@ -399,14 +447,17 @@ impl Sender {
             self.take_rtt_sample(now - packet.sent, now - packet.sent);
         } else {
             // RFC 6298 section 5.7: nothing was learned of the path but that it is slow.
-            self.rtt
-                .sample(Time::from_secs(1), self.conn.snd_una, self.conn.snd_nxt);
+            self.rtt.sample(
+                Time::from_secs(1),
+                self.board.flight.una,
+                self.board.flight.nxt,
+            );
             self.conn.srtt = self.rtt.srtt();
         }
         // RFC 5681 section 3.1, relaxed to more than one (Linux `tcp_init_transfer`):
         // unless the answer is to the first SYN, which then was not lost.
         if self.syn_retransmits > 1 && !(self.plan.timestamps && packet.sent == self.syn_sent) {
-            self.conn.cwnd = 1;
+            self.window.cwnd = 1;
         }
         self.init_transfer();
         self.transmit(port);
@@ -415,7 +466,7 @@ impl Sender {
     /// The other end has answered the request for Accurate ECN (Linux
     /// `tcp_ecn_rcv_synack`); who needs it does not make do with RFC 3168.
     fn negotiated(&mut self, answer: Answer) {
-        let needed = self.cc.ecn_need() == EcnNeed::Accurate;
+        let needed = self.needs.ecn == EcnNeed::Accurate;
         match answer {
             Answer::AccEcn { syn_ce } => {
                 self.accecn = Some(Sending::default());
@@ -426,7 +477,9 @@ impl Sender {
             Answer::Rfc3168 | Answer::None => {
                 self.ecn = false;
                 self.ecn_always = false;
-                self.conn.ecn_refused = needed;
+                if needed {
+                    self.needs.control = self.cc.ecn_refused();
+                }
             }
         }
     }
@@ -434,7 +487,8 @@ impl Sender {
     /// Linux `tcp_init_transfer`.
     fn init_transfer(&mut self) {
         self.conn.last_sent = self.conn.now;
-        self.cc.init(&mut self.conn);
+        let (cc, view, window) = self.hooks();
+        cc.init(view, window);
         self.update_pacing_rate();
         self.note_if_done();
     }
@@ -473,14 +527,14 @@ impl Sender {
         if self.rates.is_none() {
             return;
         }
-        let in_flight = self.board.in_flight();
+        let in_flight = self.board.flight.in_flight();
         if self
             .unsent
             .is_some_and(|left| left < u64::from(self.plan.mss))
-            && in_flight < self.conn.cwnd
+            && in_flight < self.window.cwnd
             && self.board.lost_pending == 0
         {
-            self.conn.app_limited = (self.conn.delivered + u64::from(in_flight)).max(1);
+            self.window.app_limited = (self.conn.delivered + u64::from(in_flight)).max(1);
         }
     }
 
@@ -497,10 +551,10 @@ impl Sender {
     /// What `ss -ti` would show.
     pub fn info(&self) -> TcpInfo {
         TcpInfo {
-            unacked: self.board.packets_out(),
-            sacked: self.board.sacked_out,
-            lost: self.board.lost_out,
-            retrans: self.board.retrans_out,
+            unacked: self.board.flight.packets_out(),
+            sacked: self.board.flight.sacked_out,
+            lost: self.board.flight.lost_out,
+            retrans: self.board.flight.retrans_out,
             total_retrans: self.stats.retransmits,
             retransmits: self.retransmits,
             backoff: self.backoff,
@@ -513,7 +567,8 @@ impl Sender {
     /// covers (it drives srtt), `newest` that of the newest (it drives the minimum).
     pub(super) fn take_rtt_sample(&mut self, first: Time, newest: Time) {
         self.conn.min_rtt = self.conn.min_rtt.min(newest);
-        self.rtt.sample(first, self.conn.snd_una, self.conn.snd_nxt);
+        self.rtt
+            .sample(first, self.board.flight.una, self.board.flight.nxt);
         self.conn.srtt = self.rtt.srtt();
         self.backoff = 0;
     }
@@ -542,13 +597,13 @@ impl Sender {
 
     /// Time until the first unacknowledged segment times out; zero if that is past.
     fn until_rto(&self) -> Time {
-        let sent = self.board.get(self.board.una).sent;
+        let sent = self.board.get(self.board.flight.una).sent;
         (sent + self.rto()).since(self.conn.now)
     }
 
     /// Linux `tcp_rearm_rto`.
     pub(super) fn rearm_rto(&mut self) {
-        if self.board.packets_out() == 0 {
+        if self.board.flight.packets_out() == 0 {
             self.clear_timer();
             return;
         }
@@ -571,7 +626,7 @@ impl Sender {
     /// `progress`: an ACK has just let the timeout start anew.
     pub(super) fn schedule_probe(&mut self, progress: bool) -> bool {
         let open = matches!(self.conn.ca_state, CaState::Open | CaState::Cwr);
-        let out = self.board.packets_out();
+        let out = self.board.flight.packets_out();
         if out == 0 || !open {
             return false;
         }
@@ -630,20 +685,19 @@ impl Sender {
     /// Linux `tcp_send_loss_probe`: new data if there is any, else the last segment again.
     fn send_probe(&mut self, port: &mut impl Port) {
         self.timer_kind = TimerKind::Probe;
-        if self.tlp_high_seq.is_none() && self.board.packets_out() > 0 {
+        if self.tlp_high_seq.is_none() && self.board.flight.packets_out() > 0 {
             if self.unsent != Some(0) && !self.rwnd_limited() {
                 self.tlp_retrans = false;
                 self.send_new(port);
-                self.note_window_use(self.board.in_flight() >= self.conn.cwnd);
+                self.note_window_use(self.board.flight.in_flight() >= self.window.cwnd);
             } else {
                 self.tlp_retrans = true;
-                let last = self.board.nxt - 1;
+                let last = self.board.flight.nxt - 1;
                 self.board.probed(last, self.conn.now);
                 self.note_sent(last, false);
                 self.emit_again(last, port);
             }
-            self.tlp_high_seq = Some(self.conn.snd_nxt);
-            self.conn.in_flight = self.board.in_flight();
+            self.tlp_high_seq = Some(self.board.flight.nxt);
             // The timeout counts from the probe.
             self.timer_kind = TimerKind::None;
         }
@@ -655,12 +709,12 @@ impl Sender {
         if self.unsent == Some(0) || self.phase != Phase::Established {
             return;
         }
-        if self.board.packets_out() == 0 {
+        if self.board.flight.packets_out() == 0 {
             self.restart_after_idle();
         }
-        let before = self.conn.snd_nxt;
-        let mut in_flight = self.board.in_flight();
-        while in_flight < self.conn.cwnd
+        let before = self.board.flight.nxt;
+        let mut in_flight = self.board.flight.in_flight();
+        while in_flight < self.window.cwnd
             && !self.rwnd_limited()
             && self.unsent != Some(0)
             && self.may_leave()
@@ -670,15 +724,14 @@ impl Sender {
         }
         // A burst that does not fit into the window waits for it to open (Linux
         // `tcp_tso_should_defer`): the window is the limit.
-        let limited = in_flight >= self.conn.cwnd
-            || (self.may_leave() && in_flight + self.conn.pacing_burst > self.conn.cwnd);
-        if self.conn.snd_nxt > before || limited {
+        let limited = in_flight >= self.window.cwnd
+            || (self.may_leave() && in_flight + self.window.pacing_burst > self.window.cwnd);
+        if self.board.flight.nxt > before || limited {
             self.note_window_use(limited);
         }
-        if self.conn.snd_nxt > before {
+        if self.board.flight.nxt > before {
             self.schedule_probe(false);
         }
-        self.conn.in_flight = in_flight;
     }
 
     /// RFC 5681 section 4.1, Linux `tcp_slow_start_after_idle_check` and `tcp_cwnd_restart`.
@@ -687,29 +740,29 @@ impl Sender {
         let idle = self.conn.now.since(self.conn.last_sent);
         // Not one that owns the window (Linux `tcp_slow_start_after_idle_check`).
         if self.idle_restart
-            && !self.cc.owns_window()
+            && self.needs.control != Control::Window
             && self.conn.last_sent > Time::ZERO
             && idle > rto
         {
-            self.conn.ssthresh = self.current_ssthresh();
-            let restart = self.plan.initial_cwnd.min(self.conn.cwnd);
+            self.window.ssthresh = self.current_ssthresh();
+            let restart = self.plan.initial_cwnd.min(self.window.cwnd);
             let halvings = (idle.ns() / rto.ns().max(1)).min(31) as u32;
-            self.conn.cwnd = (self.conn.cwnd >> halvings).max(restart);
+            self.window.cwnd = (self.window.cwnd >> halvings).max(restart);
         }
-        self.cc.cwnd_event(&mut self.conn, CwndEvent::TxStart);
+        self.tell(CwndEvent::TxStart);
     }
 
     /// Linux `tcp_cwnd_validate`: was the window the limit?
     fn note_window_use(&mut self, limited: bool) {
-        let out = self.board.packets_out();
+        let out = self.board.flight.packets_out();
         let conn = &mut self.conn;
-        if conn.snd_una >= self.cwnd_usage_seq
+        if self.board.flight.una >= self.cwnd_usage_seq
             || limited
             || (!conn.cwnd_limited && out > conn.max_packets_out)
         {
             conn.cwnd_limited = limited;
             conn.max_packets_out = out;
-            self.cwnd_usage_seq = conn.snd_nxt;
+            self.cwnd_usage_seq = self.board.flight.nxt;
         }
     }
 
@@ -724,11 +777,9 @@ impl Sender {
                 payload
             }
         } as u16;
-        let first = self.board.packets_out() == 0;
-        let seq = self.board.nxt;
+        let first = self.board.flight.packets_out() == 0;
+        let seq = self.board.flight.nxt;
         self.board.push(payload, now);
-        self.conn.snd_nxt = self.board.nxt;
-        self.conn.packets_out = self.board.packets_out();
         self.note_sent(seq, first);
         let mut packet = self.data_packet(seq, payload);
         if self.ecn {
@@ -760,15 +811,9 @@ impl Sender {
     #[inline]
     fn note_sent(&mut self, seq: u64, alone: bool) {
         if let Some(rates) = &mut self.rates {
-            let board = &self.board;
-            rates.sent(
-                seq,
-                board.una,
-                alone,
-                board.in_flight(),
-                board.lost_marks,
-                &self.conn,
-            );
+            let view = self.conn.view(&self.board.flight);
+            let app_limited = self.window.app_limited != 0;
+            rates.sent(seq, alone, self.board.lost_marks, app_limited, view);
         }
     }
 
@@ -795,13 +840,14 @@ impl Sender {
         self.conn.last_sent = self.conn.now;
         self.stats.packets += 1;
         // As fq, the first window goes out at once.
-        if self.own_pacing {
+        if self.needs.pacing {
             self.pace(packet.payload);
         } else if self.is_paced()
-            && self.conn.pacing_rate > 0
-            && self.conn.snd_nxt > self.first + UNPACED
+            && self.window.pacing_rate > 0
+            && self.board.flight.nxt > self.first + UNPACED
         {
-            let gap = Rate(self.conn.pacing_rate.saturating_mul(8)).time_for(u64::from(packet.len));
+            let gap =
+                Rate(self.window.pacing_rate.saturating_mul(8)).time_for(u64::from(packet.len));
             self.pace_until = self.conn.now.max(self.pace_until) + gap;
         }
         port.send(packet);
@@ -819,13 +865,13 @@ impl Sender {
     #[inline(never)]
     fn pace(&mut self, payload: u16) {
         let now = self.conn.now;
-        if !self.is_paced() || self.conn.pacing_rate == 0 {
+        if !self.is_paced() || self.window.pacing_rate == 0 {
             return;
         }
-        if self.board.nxt <= self.first + UNPACED && !self.conn.pace_first {
+        if self.board.flight.nxt <= self.first + UNPACED && !self.window.pace_first {
             return;
         }
-        let rate = Rate(self.conn.pacing_rate.saturating_mul(8));
+        let rate = Rate(self.window.pacing_rate.saturating_mul(8));
         let gap = rate.time_for(u64::from(payload));
         if self.burst.0 > 0 && self.burst.1 == now {
             self.burst.0 -= 1;
@@ -834,39 +880,40 @@ impl Sender {
         }
         let late = now.since(self.pace_until).min(Time(gap.ns() / 2));
         self.pace_until = now.max(self.pace_until) + (gap - late);
-        self.burst = (self.conn.pacing_burst.saturating_sub(1), now);
+        self.burst = (self.window.pacing_burst.saturating_sub(1), now);
     }
 
     fn is_paced(&self) -> bool {
         match self.plan.pacing {
             Pacing::Fq => true,
             Pacing::Off => false,
-            Pacing::Auto => self.own_pacing,
+            Pacing::Auto => self.needs.pacing,
         }
     }
 
     /// Linux `tcp_update_pacing_rate`: by default twice cwnd/srtt in early slow
     /// start, 1.2 times after that. A congestion control that needs pacing sets its own.
     pub(super) fn update_pacing_rate(&mut self) {
-        if !self.is_paced() || self.own_pacing || self.conn.srtt == Time::ZERO {
+        if !self.is_paced() || self.needs.pacing || self.conn.srtt == Time::ZERO {
             return;
         }
-        let conn = &mut self.conn;
-        let percent = if conn.cwnd < conn.ssthresh / 2 {
+        let window = &mut self.window;
+        let percent = if window.cwnd < window.ssthresh / 2 {
             self.plan.pacing_ss_ratio
         } else {
             self.plan.pacing_ca_ratio
         };
-        let window = u128::from(conn.cwnd.max(conn.packets_out)) * u128::from(conn.mss);
-        conn.pacing_rate =
-            (window * u128::from(percent) * 10_000_000 / u128::from(conn.srtt.ns())) as u64;
+        let segments = window.cwnd.max(self.board.flight.packets_out());
+        let bytes = u128::from(segments) * u128::from(self.plan.mss);
+        window.pacing_rate =
+            (bytes * u128::from(percent) * 10_000_000 / u128::from(self.conn.srtt.ns())) as u64;
     }
 
     /// Retransmits what is decided lost, as far as the window allows (Linux
     /// `tcp_xmit_retransmit_queue`).
     pub(super) fn retransmit_lost(&mut self, port: &mut impl Port) {
         let mut rearm = false;
-        while self.board.in_flight() < self.conn.cwnd && self.may_leave() {
+        while self.board.flight.in_flight() < self.window.cwnd && self.may_leave() {
             let Some(seq) = self.board.next_to_retransmit() else {
                 break;
             };
@@ -874,18 +921,17 @@ impl Sender {
             if self.in_reduction() {
                 self.prr.out += 1;
             }
-            rearm |= seq == self.board.una && self.timer_kind != TimerKind::Reorder;
+            rearm |= seq == self.board.flight.una && self.timer_kind != TimerKind::Reorder;
         }
         if rearm {
             let rto = self.rto();
             self.set_timer(TimerKind::Retransmit, rto);
         }
-        self.conn.in_flight = self.board.in_flight();
     }
 
     /// Every byte was acknowledged.
     pub(super) fn note_if_done(&mut self) {
-        if self.unsent == Some(0) && self.board.packets_out() == 0 && !self.open {
+        if self.unsent == Some(0) && self.board.flight.packets_out() == 0 && !self.open {
             self.phase = Phase::Done;
         }
     }

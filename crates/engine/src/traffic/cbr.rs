@@ -1,6 +1,7 @@
 //! Constant bit rate: datagrams of one size at equal distances, whatever the network does.
 
-use super::{Build, Source, Step};
+use super::{Build, Source, Step, Transport};
+use crate::needs::Needs;
 use crate::packet::Ecn;
 use crate::registry::{Entry, Kernel, Kind, Opt, Value, no_finish};
 use crate::units::{Rate, Time};
@@ -37,22 +38,26 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Agent,
+    needs: Needs::NONE,
     finish: no_finish,
-    build: |options, _| {
-        let Some(Value::Rate(rate)) = options.get("rate") else {
-            unreachable!("it has a default")
-        };
-        Box::new(Cbr {
-            rate: *rate,
-            len: options.int("packet_size") as u16,
-            ecn: match options.word("ecn") {
-                "ect0" => Ecn::Ect0,
-                "ect1" => Ecn::Ect1,
-                _ => Ecn::NotEct,
-            },
-            begin: None,
-            sent_bytes: 0,
-        })
+    build: Build {
+        source: |options, _| {
+            let Some(Value::Rate(rate)) = options.get("rate") else {
+                unreachable!("it has a default")
+            };
+            Box::new(Cbr {
+                rate: *rate,
+                len: options.int("packet_size") as u16,
+                ecn: match options.word("ecn") {
+                    "ect0" => Ecn::Ect0,
+                    "ect1" => Ecn::Ect1,
+                    _ => Ecn::NotEct,
+                },
+                begin: None,
+                sent_bytes: 0,
+            })
+        },
+        transport: Transport::Datagrams,
     },
 };
 

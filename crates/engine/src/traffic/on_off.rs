@@ -5,7 +5,8 @@
 //! packet that would be due at its end or later is not sent: what is left of a
 //! slot is not carried over to the next period.
 
-use super::{Build, Source, Step};
+use super::{Build, Source, Step, Transport};
+use crate::needs::Needs;
 use crate::packet::Ecn;
 use crate::registry::{Entry, Kernel, Kind, Opt, Value, no_finish};
 use crate::rng::Stream;
@@ -73,28 +74,32 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Agent,
+    needs: Needs::NONE,
     finish: no_finish,
-    build: |options, stream| {
-        let Some(Value::Rate(rate)) = options.get("rate") else {
-            unreachable!("it has a default")
-        };
-        let period = |length, distribution| Period {
-            mean: options.time(length),
-            drawn: options.word(distribution) == "exponential",
-        };
-        Box::new(OnOff {
-            rate: *rate,
-            len: options.int("packet_size") as u16,
-            ecn: match options.word("ecn") {
-                "ect0" => Ecn::Ect0,
-                "ect1" => Ecn::Ect1,
-                _ => Ecn::NotEct,
-            },
-            on: period("on", "on_distribution"),
-            off: period("off", "off_distribution"),
-            stream,
-            now: None,
-        })
+    build: Build {
+        source: |options, stream| {
+            let Some(Value::Rate(rate)) = options.get("rate") else {
+                unreachable!("it has a default")
+            };
+            let period = |length, distribution| Period {
+                mean: options.time(length),
+                drawn: options.word(distribution) == "exponential",
+            };
+            Box::new(OnOff {
+                rate: *rate,
+                len: options.int("packet_size") as u16,
+                ecn: match options.word("ecn") {
+                    "ect0" => Ecn::Ect0,
+                    "ect1" => Ecn::Ect1,
+                    _ => Ecn::NotEct,
+                },
+                on: period("on", "on_distribution"),
+                off: period("off", "off_distribution"),
+                stream,
+                now: None,
+            })
+        },
+        transport: Transport::Datagrams,
     },
 };
 
@@ -184,7 +189,7 @@ mod tests {
         options.set("on_distribution", Value::Word(distribution));
         options.set("off_distribution", Value::Word(distribution));
         options.set("rate", Value::Rate(Rate(12_112_000)));
-        (ENTRY.build)(&options, Stream::new(seed, "on-off", "traffic"))
+        (ENTRY.build.source)(&options, Stream::new(seed, "on-off", "traffic"))
     }
 
     /// When packets are sent until `end`.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 
 use tailback_guest::job::{Flow, Job};
-use tailback_record::{FlowOutcome, FlowSampler, FlowState, Series};
+use tailback_record::{FlowOutcome, FlowSampler, FlowState, SenderSamples, Series};
 
 use super::clock::Clock;
 use super::io;
@@ -32,9 +32,7 @@ pub struct Connection<'a> {
     at_stop: Option<[Info; 2]>,
     completed_ns: Option<u64>,
     stopped: bool,
-    srtt_sum_ns: u128,
-    srtt_samples: u64,
-    rwnd_limited_samples: u64,
+    samples: SenderSamples,
     rwnd_limited_us: u64,
     /// As it was when it was last recorded after an ACK.
     recorded: Info,
@@ -68,9 +66,7 @@ impl<'a> Connection<'a> {
             at_stop: None,
             completed_ns: None,
             stopped: false,
-            srtt_sum_ns: 0,
-            srtt_samples: 0,
-            rwnd_limited_samples: 0,
+            samples: SenderSamples::default(),
             rwnd_limited_us: 0,
             recorded: Info::default(),
             sampler: job.record.series.then(sampler),
@@ -205,10 +201,9 @@ impl<'a> Connection<'a> {
             return;
         };
         if measured && self.completed_ns.is_none() {
-            self.srtt_sum_ns += u128::from(info.srtt_us) * 1000;
-            self.srtt_samples += 1;
             let limited_us = info.rwnd_limited_us.saturating_sub(self.rwnd_limited_us);
-            self.rwnd_limited_samples += u64::from(limited_us * 2000 > interval_ns);
+            let srtt_ns = u64::from(info.srtt_us) * 1000;
+            self.samples.add(srtt_ns, limited_us * 2000 > interval_ns);
             self.rwnd_limited_us = info.rwnd_limited_us;
         }
         let Some(sampler) = &self.sampler else {
@@ -285,13 +280,11 @@ impl<'a> Connection<'a> {
             delivered_bytes: self
                 .delivered(&receiver)
                 .saturating_sub(self.delivered(&base[1])),
-            srtt_sum_ns: self.srtt_sum_ns,
-            srtt_samples: self.srtt_samples,
+            samples: self.samples,
             packets: u64::from(sender.data_segments.wrapping_sub(base[0].data_segments)),
             retransmits: u64::from(sender.retransmits.wrapping_sub(base[0].retransmits)),
             timeouts: u64::from(sender.timeouts.wrapping_sub(base[0].timeouts)),
             completion_ns: self.completed_ns.map(|at| at.saturating_sub(flow.start_ns)),
-            rwnd_limited_samples: self.rwnd_limited_samples,
             ..FlowOutcome::default()
         }
     }

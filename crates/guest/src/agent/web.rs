@@ -128,7 +128,7 @@ impl<'a> Web<'a> {
             }
             match self.machine.next(Time(now)) {
                 Step::Wait(until) => return Ok(Some(until.ns())),
-                Step::Connect { bytes } => self.connect(bytes, now, namespaces, poll)?,
+                Step::Open { bytes } => self.connect(bytes, now, namespaces, poll)?,
                 Step::Send { .. } | Step::Done => return Ok(None),
             }
         }

@@ -4,9 +4,7 @@
 //! plan must agree on them.
 
 use tailback_engine::cc;
-use tailback_engine::plan::{
-    Algorithm, EcnFeedback, FlowPlan, Growth, ReceiveBuffer, SceReceiver, TcpPlan,
-};
+use tailback_engine::plan::{Algorithm, EcnFeedback, FlowPlan};
 use tailback_engine::registry::{Kernel, Options, Value, complete_defaults, find, text};
 
 use super::modules::Modules;
@@ -23,20 +21,6 @@ pub(super) fn control(
     no: &mut Refusals,
 ) -> String {
     let at = format!("{path}.cc");
-    if flow.tcp.growth == Growth::Acks {
-        no.add(
-            &format!("{path}.tcp.growth"),
-            "Linux counts acknowledged segments",
-            "growth = \"segments\"",
-        );
-    }
-    if !matches!(flow.tcp.sce_receiver, SceReceiver::Auto | SceReceiver::Off) {
-        no.add(
-            &format!("{path}.tcp.sce_receiver"),
-            "Linux does not know of SCE",
-            "sce_receiver = \"auto\" or \"off\"",
-        );
-    }
     if flow.ecn
         && matches!(
             flow.tcp.ecn_feedback,
@@ -48,41 +32,6 @@ pub(super) fn control(
             "both hosts of the guest have the same ECN",
             "ecn_feedback = \"auto\" or \"accecn\", or a flow with ecn = false",
         );
-    }
-    if flow.tcp.initial_ssthresh != 0 {
-        no.add(
-            &format!("{path}.tcp.initial_ssthresh"),
-            "Linux no longer begins with an ssthresh that it remembers",
-            "initial_ssthresh = 0",
-        );
-    }
-    if flow.tcp.rcvbuf == ReceiveBuffer::Auto {
-        no.add(
-            &format!("{path}.tcp.rcvbuf"),
-            "the guest's receive buffers have a size that is set",
-            "rcvbuf = \"fixed\"",
-        );
-    }
-    let stack = TcpPlan::default();
-    for (name, percent, default) in [
-        (
-            "pacing_ss_ratio",
-            flow.tcp.pacing_ss_ratio,
-            stack.pacing_ss_ratio,
-        ),
-        (
-            "pacing_ca_ratio",
-            flow.tcp.pacing_ca_ratio,
-            stack.pacing_ca_ratio,
-        ),
-    ] {
-        if percent != default {
-            no.add(
-                &format!("{path}.tcp.{name}"),
-                "the guest's hosts keep Linux's pacing ratios",
-                format!("{name} = {default}"),
-            );
-        }
     }
     let mut own = None;
     let (name, parameters) = match &flow.cc {

@@ -21,11 +21,12 @@ mod tests;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tailback_engine::keys::EngineKind;
 use tailback_engine::plan::{
     Algorithm, ConnectionsPlan, FlowPlan, LinkPlan, Pacing, Plan, RatePlan, Refusal, SeriesMode,
     TcpPlan, TrafficPlan,
 };
-use tailback_engine::registry::{Kernel, Value, find, text};
+use tailback_engine::registry::{Kernel, Value, find, texts};
 use tailback_engine::traffic;
 use tailback_engine::units::Time;
 
@@ -305,15 +306,14 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
                 limit: connections.limit as u16,
                 rate_bit: rate.0,
                 rtt_ns: rtt.ns(),
-                most_bytes: source.options.bytes("max"),
+                most_bytes: traffic::largest(source.kind, &source.options),
             }
         });
         let group = &layout.groups[layout.of_source[i]];
-        let options = source.options.iter();
         sources.push(Source {
             name: source.name.clone(),
             kind: source.kind.to_owned(),
-            options: options.map(|(n, v)| (n.to_owned(), text(v))).collect(),
+            options: texts(&source.options),
             sender: group.sender,
             receiver: group.receiver,
             sender_address: group.sender_address,
@@ -412,27 +412,7 @@ fn links(path: &str, link: &LinkPlan, no: &mut Refusals) {
         }
         _ => {}
     }
-    if !(0..=65_535).contains(&link.overhead) {
-        no.add(
-            &format!("{path}.overhead"),
-            "the kernel's shaper adds from 0 to 65535 bytes",
-            "an overhead from 0 to 65535",
-        );
-    }
-    if link.count_in_service {
-        no.add(
-            &format!("{path}.count_in_service"),
-            "what the kernel has handed to the link is not in its backlog",
-            "count_in_service = false",
-        );
-    }
-    if link.jitter > Time::from_secs(4) {
-        no.add(
-            &format!("{path}.jitter"),
-            "netem has 32 bits for it",
-            "at most 4s",
-        );
-    }
+    no.0.extend(link.refusals(EngineKind::Kernel, path));
 }
 
 /// What concerns a flow's stack.
@@ -453,13 +433,8 @@ fn stack(path: &str, tcp: &TcpPlan, no: &mut Refusals) {
             "whole milliseconds, at least 1ms",
         );
     }
-    if tcp.rwnd.0 > 1 << 30 {
-        no.add(
-            &format!("{path}.tcp.rwnd"),
-            "longer than a TCP window",
-            "at most 1gb",
-        );
-    }
+    let declared = tcp.refusals(EngineKind::Kernel, &format!("{path}.tcp"));
+    no.0.extend(declared);
 }
 
 /// The two ends of a group of flows are a namespace each: a host that is of

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from tailback.batteries.l4s_battery.figures import Panels, combinations, tails
 from tailback.batteries.l4s_battery.gather import Gathered
 from tailback.batteries.side_by_side import BatteryComparison
-from tailback.comparison import Cell, Judged, difference_text, percent, with_spread_of
-from tailback.comparison import Column as Variant
+from tailback.comparison.model import Cell, Judged, VariantResults
+from tailback.comparison.text import difference_text, percent, with_spread_of
 from tailback.metrics import is_of
 from tailback.metrics.statistics import median
 from tailback.report.comparison import csv_of, described, facts_of, how_to_read, label_of
@@ -147,7 +147,7 @@ def _sentences(made: BatteryComparison) -> list[str]:
     return out
 
 
-def _by_quantity(made: BatteryComparison, variant: Variant, facts: Facts) -> Table:
+def _by_quantity(made: BatteryComparison, variant: VariantResults, facts: Facts) -> Table:
     """A row for each quantity of each class, a column for each part."""
     groups: dict[tuple[str, str], dict[str, list[Judged]]] = {}
     shown: set[tuple[str, str]] = set()
@@ -302,7 +302,7 @@ def _word(value: object) -> str:
     return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
-def _kernel(variant: Variant) -> str:
+def _kernel(variant: VariantResults) -> str:
     """The kernel that ran it, its kit, and the modules of the user's by their hashes."""
     first = next(iter(variant.results), None)
     environment = first.manifest.get("environment") if first else None

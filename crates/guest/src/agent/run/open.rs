@@ -2,7 +2,7 @@
 
 use std::collections::BinaryHeap;
 
-use tailback_engine::registry::{self, Kind, Opt, Options, Value};
+use tailback_engine::registry;
 use tailback_engine::rng::Stream;
 use tailback_engine::traffic;
 use tailback_guest::job::{Job, Source};
@@ -76,10 +76,10 @@ fn open_player<'a>(
 ) -> Result<Player<'a>, String> {
     let entry = registry::find(traffic::ENTRIES, &source.kind)
         .ok_or_else(|| format!("source {}: no kind {}", source.name, source.kind))?;
-    let options = read_options(entry.options, &source.options)
+    let options = registry::read_texts(entry.options, &source.options)
         .map_err(|e| format!("source {}: {e}", source.name))?;
     let stream = Stream::new(job.seed, &source.name, "traffic");
-    let machine = (entry.build)(&options, stream);
+    let machine = (entry.build.source)(&options, stream);
     if let Some(connections) = &source.connections {
         let first = |kind| token(kind, index << WEB_SOURCE_BITS);
         let tokens = Tokens {
@@ -97,22 +97,4 @@ fn open_player<'a>(
         return Ok(Player::Requests(web));
     }
     Datagrams::open(source, machine, namespaces).map(Player::Datagrams)
-}
-
-/// Options from their text.
-fn read_options(known: &'static [Opt], texts: &[(String, String)]) -> Result<Options, String> {
-    let mut options = Options::default();
-    for (name, text) in texts {
-        let opt = known
-            .iter()
-            .find(|o| o.name == name)
-            .ok_or_else(|| format!("no option {name}"))?;
-        let value = match opt.kind {
-            Kind::Table(_) => Value::Table(Options::default()),
-            kind => registry::parse_word(kind, text)
-                .map_err(|e| format!("{name} = {text}: expected {e}"))?,
-        };
-        options.set(opt.name, value);
-    }
-    Ok(options)
 }

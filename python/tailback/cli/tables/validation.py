@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from tailback.cli.table import new_console, print_table
+from tailback.cli.tables.layout import new_console, print_table
 from tailback.validation import Validation
 from tailback.validation.verdicts import Verdict, worst
 

@@ -1,28 +1,21 @@
-"""The tables at the end of `run` and `reproduce`."""
+"""The tables at the end of `run`."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.measure import Measurement
 from rich.table import Table
 
-from tailback.console import PlainConsole
+from tailback.cli.tables.layout import MAX_ROWS, new_console, print_table, short_names, width_of
 from tailback.foreign import line
 from tailback.metrics import estimate
-from tailback.numbers import short, with_spread
+from tailback.numbers import with_spread
 
 if TYPE_CHECKING:
-    from tailback.experiments import Experiment, ReproduceResult
     from tailback.results import Results, Run
 
-MAX_ROWS = 60
-
-UNLIMITED = 10_000
-"""Columns, where there is no terminal that limits them."""
 
 Value = Callable[[Mapping[str, Any]], float | None]
 
@@ -274,124 +267,8 @@ def _first(index: int, labels: list[str]) -> list[str]:
     return labels if index == 0 else [""] * len(labels)
 
 
-def short_names(paths: Sequence[str], taken: set[str]) -> list[str]:
-    """The ends of the paths, as long as they must be to be told apart."""
-    split = [path.split(".") for path in paths]
-    names = list(paths)
-    for i, parts in enumerate(split):
-        for count in range(1, len(parts)):
-            end = parts[-count:]
-            others = (other for j, other in enumerate(split) if j != i)
-            if ".".join(end) not in taken and all(other[-count:] != end for other in others):
-                names[i] = ".".join(end)
-                break
-    return names
-
-
-def show_reproduction(experiment: Experiment, result: ReproduceResult) -> None:
-    """How far off each quantity is, and where the report is."""
-    console = new_console()
-    if not result.summary:
-        console.print(f"{experiment.title}\nno published numbers to compare with")
-        console.print(f"report: {result.report_dir}", soft_wrap=True)
-        return
-    table = Table(title=experiment.title, title_justify="left", box=None, pad_edge=False)
-    table.add_column("quantity")
-    for name in ("cells", "median error", "90 % below", "median rel.", "90 % below"):
-        table.add_column(name, justify="right")
-    expected = [row for row in result.summary if "expected" in row]
-    goals = any("goal" in row or "within" in row for row in result.summary)
-    if goals:
-        table.add_column("goal", justify="right")
-        table.add_column("")
-    for row in result.summary:
-        if row in expected:
-            continue
-        table.add_row(
-            row["quantity"],
-            str(row["cells"]),
-            short(row["median_abs_error"]),
-            short(row["p90_abs_error"]),
-            _percent(row["median_rel_error"]),
-            _percent(row["p90_rel_error"]),
-            *(_goal(row) if goals else ()),
-        )
-    if len(expected) < len(result.summary):
-        print_table(table)
-    if expected:
-        _show_expectations(expected)
-    console.print(f"report: {result.report_dir}", soft_wrap=True)
-
-
-def _show_expectations(rows: Sequence[Mapping[str, Any]]) -> None:
-    """What theory or the source lead one to expect, and whether it came out."""
-    table = Table(title="Expectations", title_justify="left", box=None, pad_edge=False)
-    for name in ("", "expected", "measured"):
-        table.add_column(name)
-    table.add_column("cells", justify="right")
-    table.add_column("")
-    for row in rows:
-        held = f"{row['held']}/{row['cells']}"
-        verdict = "holds" if row["holds"] else "does not"
-        table.add_row(row["title"], row["expected"], row["measured"], held, verdict)
-    print_table(table)
-
-
 def _over_seeds(
     group: Sequence[Run], value: Value, part: Callable[[Mapping[str, Any]], Any]
 ) -> str:
     parts = [part(run.summary) for run in group]
     return with_spread(estimate(value(p) if p is not None else None for p in parts))
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{short(100 * value, 2)} %"
-
-
-def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
-    """What a group's errors were to stay below, and whether they do."""
-    verdict = "holds" if row.get("holds") else "missed"
-    if "within" in row:
-        return f"{row['within']} of {row['cells']} {_limit(row.get('goal'))}".rstrip(), verdict
-    goal = row.get("goal")
-    if goal is None:
-        return "", ""
-    found, wanted = (
-        " / ".join(short(n) if goal["error"] == "absolute" else _percent(n) for n in pair)
-        for pair in (
-            (row["median_goal_error"], row["p90_goal_error"]),
-            (goal["median"], goal["p90"]),
-        )
-    )
-    reached = found if goal["error"] == "capacity" else ""
-    over = " of capacity" if reached else ""
-    return f"{reached}{over and ' for '}{wanted}{over}", verdict
-
-
-def _limit(goal: Mapping[str, Any] | None) -> str:
-    """How far off each cell of a group may be."""
-    if goal is None:
-        return ""
-    limit = goal["limit"]
-    return f"within {_percent(limit) if goal['error'] == 'relative' else short(limit)}"
-
-
-def width_of(table: Table) -> int:
-    """Columns that a table takes if nothing of it is cut."""
-    wide = PlainConsole(width=UNLIMITED)
-    return Measurement.get(wide, wide.options, table).maximum
-
-
-def print_table(table: Table) -> None:
-    """Prints a table whole, with longer lines than the terminal's if need be."""
-    console = new_console()
-    new_console(max(console.width, width_of(table))).print(table, crop=False)
-
-
-def new_console(width: int | None = None) -> PlainConsole:
-    """The terminal, or what takes its place, of this width if it is given."""
-    # Into a pipe or a file a table must not be cut to 80 columns.
-    if width is None and not sys.stdout.isatty():
-        width = UNLIMITED
-    # Without a height rich takes 80 columns for a terminal that is dumb.
-    return PlainConsole(width=width, height=None if width is None else 25)
