@@ -15,7 +15,6 @@ pub mod cbr;
 mod datagram;
 pub mod on_off;
 mod sizes;
-mod transfers;
 pub mod web;
 
 /// What a source does next.
@@ -90,8 +89,7 @@ pub const LIMIT: Opt = Opt {
 };
 
 /// Every traffic source: one line each.
-pub const ENTRIES: &[&Entry<Build>] =
-    &[&cbr::ENTRY, &on_off::ENTRY, &web::ENTRY, &transfers::ENTRY];
+pub const ENTRIES: &[&Entry<Build>] = &[&cbr::ENTRY, &on_off::ENTRY, &web::ENTRY];
 
 /// What carries the bytes of sources of a kind, if there is one of this name.
 pub fn transport(kind: &str) -> Option<Transport> {
