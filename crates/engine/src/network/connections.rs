@@ -24,8 +24,9 @@ use super::Network;
 use super::pipe::{Access, Pipe};
 use crate::calendar::{Calendar, Component};
 use crate::packet::{Packet, flags};
+use crate::tcp::handshake::syn_timeout;
 use crate::tcp::receiver::Receiver;
-use crate::tcp::sender::{Sender, syn_timeout};
+use crate::tcp::sender::Sender;
 use crate::units::Time;
 
 /// One end of a connection; also its index in pairs.

@@ -2,9 +2,9 @@
 //! (Linux `tcp_input.c`, `tcp_output.c`, `tcp_dctcp.h`).
 
 use super::accecn::{self, Receiving};
+use super::port::{Port, SYN_EXTRA};
 use super::ranges::Ranges;
 use super::sce::{Sce, SceEcho};
-use super::{Port, SYN_EXTRA};
 use crate::cc::{CeEcho, EcnNeed};
 use crate::packet::{Ecn, Packet, Sack, flags};
 use crate::plan::{EcnFeedback, Growth, ReceiveBuffer, TcpPlan};
