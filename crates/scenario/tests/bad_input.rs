@@ -6,7 +6,6 @@
 //! with every new entry.
 
 use tailback_engine::plan::Plan;
-use tailback_engine::registry::Kernel;
 use tailback_engine::registry::{Entry, Kind, Opt};
 use tailback_engine::{aqm, cc, traffic};
 use tailback_scenario::{EngineKind, Judge, Override, Refusal, Request, load, load_request};
@@ -1077,9 +1076,8 @@ fn check_kernel(text: &str, judge: Option<&Judge<'_>>, expected: &str) {
 #[test]
 fn what_the_kernel_has_not() {
     fn split<B>(entries: &[&'static Entry<B>]) -> (Vec<&'static str>, Vec<&'static str>) {
-        let (without, with): (Vec<&Entry<B>>, Vec<&Entry<B>>) = entries
-            .iter()
-            .partition(|entry| entry.kernel == Kernel::None);
+        let (without, with): (Vec<&Entry<B>>, Vec<&Entry<B>>) =
+            entries.iter().partition(|entry| !entry.kernel.has());
         let names = |list: Vec<&Entry<B>>| list.iter().map(|entry| entry.name).collect();
         (names(without), names(with))
     }

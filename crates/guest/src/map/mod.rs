@@ -26,7 +26,8 @@ use tailback_engine::plan::{
     Algorithm, ConnectionsPlan, FlowPlan, LinkPlan, Pacing, Plan, RatePlan, Refusal, SeriesMode,
     TcpPlan, TrafficPlan,
 };
-use tailback_engine::registry::{Kernel, Value, find, texts};
+use tailback_engine::registry::kernel::Kernel;
+use tailback_engine::registry::{Value, find, texts};
 use tailback_engine::traffic;
 use tailback_engine::units::Time;
 
@@ -34,9 +35,6 @@ use crate::job::{Connections, FORMAT, Flow, Job, Link, Module, Record, Source};
 use layout::{Group, Layout, mtu_of};
 use modules::Modules;
 use refuse::Refusals;
-
-/// What an entry's `version` is called when it is that of the kit.
-const THIS_LINUX: &str = "linux-7.3";
 
 /// Name of the module of scheduled marks and drops, and of its kind.
 const SCHEDULE: &str = "tbsched";
@@ -118,9 +116,7 @@ fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
         let path = format!("links[{i}]");
         links(&path, link, &mut no);
         let queue = tc::queue(&path, link, kit, &mut modules, &mut no);
-        if queue.shapes() {
-            tc::cake(&path, link, &queue.words, plan, &mut no);
-        }
+        queue.check(&path, link, plan, &mut no);
         queues.push(queue);
         if let Some(schedule) = &link.schedule {
             scheduled += 1;
@@ -171,7 +167,7 @@ fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
     for (i, source) in plan.traffic.iter().enumerate() {
         let path = format!("traffic[{i}]");
         let kernel = find(traffic::ENTRIES, source.kind).map(|e| e.kernel);
-        if kernel != Some(Kernel::Agent) {
+        if !matches!(kernel, Some(Kernel::Agent)) {
             no.never(
                 &format!("{path}.kind"),
                 format!("{} is not played in the kernel", source.kind),
@@ -241,6 +237,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
         name: link.name.clone(),
         aqm: link.queue.name().to_owned(),
         in_order: queue.in_order(),
+        drops_at: queue.drops_at(),
         kind: queue.kind,
         namespace: place.namespace,
         device: "out".to_owned(),
@@ -249,7 +246,6 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             other => vec![(0, other.nominal().0)],
         },
         limit: queue.limit,
-        drops_at: queue.drops_at,
         scheduled_marks: schedule_of(link).marks,
         scheduled_drops: schedule_of(link).drops,
         schedule_namespace: place.schedule,
