@@ -1,11 +1,13 @@
 //! `[[assert]]`: the metrics exist, and what they are measured on does at every
 //! point. Whether an assertion holds is seen after the run (`tailback.assertions`).
 
+use tailback_engine::keys::KeyKind;
+
 use crate::diagnostic::Problem;
-use crate::keys::{ASSERT, GAIN, KeyKind, METRICS, Scope};
+use crate::keys::{Assert, GAIN, METRICS, Scope};
 use crate::read::{Bdp, Fields, Reader};
 use crate::tree::{Node, shorten};
-use crate::{Assert, Run, abe};
+use crate::{Run, baselines};
 
 /// The most assertions.
 const MAX_ASSERTS: usize = 1000;
@@ -36,7 +38,7 @@ pub(crate) fn read(
         if node.table().is_some_and(|table| table.0.is_empty()) {
             continue;
         }
-        let fields = reader.fields(node, &ASSERT, ASSERT.label, Bdp::Nowhere);
+        let fields = reader.fields(node, &Assert::TABLE, Assert::TABLE.label, Bdp::Nowhere);
         let text = |reader: &mut Reader<'_>, name: &str| {
             let item = fields.item(name)?;
             reader.string(item, KeyKind::Text).map(str::to_owned)
@@ -44,13 +46,13 @@ pub(crate) fn read(
         let metric = text(reader, "metric");
         let flow = text(reader, "flow");
         let link = text(reader, "link");
-        let bound = |name| fields.given(name).and(fields.float(name));
-        let (min, max) = (bound("min"), bound("max"));
+        let mut assert = Assert::default();
+        assert.set(|key| fields.value(key));
         if fields.item("min").is_none() && fields.item("max").is_none() && node.table().is_some() {
             let problem = Problem::new(node.span, "an assertion without a bound");
             reader.problem(problem.expected("\"min\", \"max\" or both").global());
         }
-        if let (Some(min), Some(max)) = (min, max)
+        if let (Some(min), Some(max)) = (assert.min, assert.max)
             && min > max
             && let Some(item) = fields.item("max")
         {
@@ -68,14 +70,13 @@ pub(crate) fn read(
                 fields.span_of("metric"),
                 format!("there is no baseline for \"{GAIN}\""),
             );
-            reader.problem(problem.expected(abe::BASELINE).global());
+            reader.problem(problem.expected(baselines::BASELINE).global());
         }
         asserts.push(Assert {
             metric,
             flow,
             link,
-            min,
-            max,
+            ..assert
         });
     }
     asserts

@@ -3,20 +3,18 @@
 
 use std::collections::HashMap;
 
-use tailback_engine::cc::{self, EcnNeed};
+use tailback_engine::cc;
+use tailback_engine::keys::{KeyKind, Registry, TableDef};
 use tailback_engine::plan::{
-    AccEcnOption, Algorithm, ConnectionsPlan, EcnFeedback, FlowPlan, Growth, LinkMode, LinkPlan,
-    Pacing, Plan, RatePlan, ReceiveBuffer, RecordPlan, SceReceiver, SeriesMode, TcpPlan,
-    TrafficPlan,
+    Algorithm, ConnectionsPlan, FlowPlan, LinkPlan, PathKeys, Plan, RatePlan, RecordPlan,
+    SeriesMode, TcpPlan, TrafficPlan,
 };
+use tailback_engine::registry::rules::At;
 use tailback_engine::registry::{self, Entry, Options, Value};
-use tailback_engine::units::{Bytes, Rate, Time};
+use tailback_engine::units::Time;
 use tailback_engine::{aqm, traffic};
 
-use crate::EngineKind;
-use crate::abe;
 use crate::diagnostic::{Problem, listed};
-use crate::keys::{self, KeyKind, ROOT, Registry};
 use crate::memory;
 use crate::places::Places;
 use crate::read::{Bdp, Choice, Fields, Reader, expectation};
@@ -74,7 +72,7 @@ impl Links {
 /// what is wrong or missing has its default, or is left out of the plan.
 pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Places) {
     let mut places = Places::default();
-    let top = reader.fields(root, &ROOT, ROOT.label, Bdp::Nowhere);
+    let top = reader.fields(root, &Plan::TABLE, Plan::TABLE.label, Bdp::Nowhere);
     if let Some(item) = top.item("title") {
         reader.string(item, KeyKind::Text);
     }
@@ -91,29 +89,26 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Places) {
         );
     }
 
-    let path = table(reader, &top, "path", &keys::PATH);
-    let rtt = path.time("rtt").unwrap_or_default();
-    let rtt_wrong = path.item("rtt").is_some() && path.given("rtt").is_none();
-
-    let offloads = path.bool("offloads").unwrap_or_default();
-    if offloads && reader.engine == EngineKind::Sim {
-        let problem = Problem::new(
-            path.span_of("offloads"),
-            "offloads are of the kernel engine only",
-        );
-        reader.problem(problem.expected("--engine kernel, or offloads = false"));
-    }
+    let fields = table(reader, &top, "path", &PathKeys::TABLE);
+    let mut path = PathKeys::default();
+    path.set(|key| fields.value(key));
+    let rtt = path.rtt;
+    let rtt_wrong = fields.item("rtt").is_some() && fields.given("rtt").is_none();
 
     let links = links(reader, &top, (!rtt_wrong).then_some(rtt));
     places.links = links.origin.clone();
     let tcp = match top.item("tcp") {
         Some(item) => {
-            let fields = reader.fields(&item.node, &keys::TCP, "[tcp]", links.bdp_of(&[]));
-            let tcp = stack(&fields, None);
-            check_window(reader, &fields, &tcp);
-            tcp
+            let label = TcpPlan::TABLE.label;
+            stack(
+                reader,
+                &item.node,
+                label,
+                &TcpPlan::default(),
+                links.bdp_of(&[]),
+            )
         }
-        None => stack(&reader.absent(&keys::TCP, root.span), None),
+        None => TcpPlan::default(),
     };
 
     let mut budget = Budget::default();
@@ -157,21 +152,17 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Places) {
         &mut classes,
     );
 
-    let host_jitter = top.time("host_jitter").unwrap_or_default();
-    check_host_jitter(reader, &top, host_jitter, &links, &tcp, &flows);
-    let seed = top.int("seed").unwrap_or(1);
-    let plan = Plan {
-        duration: duration.unwrap_or_default(),
-        warmup,
-        seed: seed.unsigned_abs(),
-        start_jitter: top.time("start_jitter").unwrap_or(rtt),
-        host_jitter,
-        offloads,
-        record: record(reader, &top, duration.map(|end| end.since(warmup))),
-        links: links.plans,
-        flows,
-        traffic,
+    let mut plan = Plan {
+        start_jitter: rtt,
+        ..Plan::default()
     };
+    plan.set(|key| top.value(key));
+    check_host_jitter(reader, &top, plan.host_jitter, &links, &tcp, &flows);
+    plan.offloads = path.offloads;
+    plan.record = record(reader, &top, duration.map(|end| end.since(warmup)));
+    plan.links = links.plans;
+    plan.flows = flows;
+    plan.traffic = traffic;
     (plan, places)
 }
 
@@ -180,7 +171,7 @@ fn table<'n>(
     reader: &mut Reader<'_>,
     top: &Fields<'n>,
     name: &str,
-    def: &'static keys::TableDef,
+    def: &'static TableDef,
 ) -> Fields<'n> {
     match top.item(name) {
         Some(item) => reader.fields(&item.node, def, def.label, Bdp::Nowhere),
@@ -262,7 +253,7 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
             (Some(rate), Some(rtt)) => Bdp::Known(rate.nominal().0 as f64 * rtt.0 as f64 / 8e9),
             _ => Bdp::Unknown,
         };
-        let fields = reader.fields(node, &keys::LINK, &label, bdp);
+        let fields = reader.fields(node, &LinkPlan::TABLE, &label, bdp);
         let queue = match fields.item("queue") {
             Some(item) => reader.choice(Registry::Aqm, "queue", &item.node, bdp),
             None => None,
@@ -276,22 +267,16 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
         }
         links.bdp.push(bdp);
         links.origin.push(from_links.then(|| name.to_owned()));
-        links.plans.push(LinkPlan {
+        let mut plan = LinkPlan {
             name: name.to_owned(),
-            rate: rate.unwrap_or(RatePlan::Constant(Rate(1_000_000))),
+            rate: rate.unwrap_or_default(),
             queue: queue.algorithm,
             module: queue.module,
-            mode: match fields.word("link") {
-                Some("wire") => LinkMode::Wire,
-                _ => LinkMode::Shaper,
-            },
-            delay: fields.time("delay").unwrap_or_default(),
-            jitter: fields.time("jitter").unwrap_or_default(),
-            loss: fields.float("loss").unwrap_or_default(),
-            overhead: fields.int("overhead").unwrap_or_default() as i32,
-            count_in_service: fields.bool("count_in_service").unwrap_or_default(),
             schedule,
-        });
+            ..LinkPlan::default()
+        };
+        plan.set(|key| fields.value(key));
+        links.plans.push(plan);
     }
     links.broken |= broken;
     links.forward = links.plans.len();
@@ -306,79 +291,6 @@ fn links(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links 
         links.twin.insert(back, forward as u32);
     }
     links
-}
-
-/// The stack's options; those not given are the base's.
-fn stack(fields: &Fields<'_>, base: Option<&TcpPlan>) -> TcpPlan {
-    let default = TcpPlan::default();
-    let base_or = base.unwrap_or(&default);
-    let mut tcp = base_or.clone();
-    for key in keys::TCP.keys {
-        // Without a base every key has its default from the table of keys.
-        let value = match base {
-            Some(_) => fields.given(key.name).cloned(),
-            None => fields.value(key.name),
-        };
-        match (key.name, value) {
-            (_, None) => {}
-            ("mss", Some(Value::Int(i))) => tcp.mss = i as u16,
-            ("header", Some(Value::Int(i))) => tcp.header = i as u16,
-            ("initial_cwnd", Some(Value::Int(i))) => tcp.initial_cwnd = i as u32,
-            ("min_rto", Some(Value::Time(t))) => tcp.min_rto = t,
-            ("delack", Some(Value::Bool(b))) => tcp.delack = b,
-            ("timestamps", Some(Value::Bool(b))) => tcp.timestamps = b,
-            ("quickack", Some(Value::Bool(b))) => tcp.quickack = b,
-            ("initial_ssthresh", Some(Value::Int(i))) => tcp.initial_ssthresh = i as u32,
-            ("rcvbuf", Some(Value::Word(word))) => {
-                tcp.rcvbuf = match word {
-                    "auto" => ReceiveBuffer::Auto,
-                    _ => ReceiveBuffer::Fixed,
-                }
-            }
-            ("pacing_ss_ratio", Some(Value::Int(i))) => tcp.pacing_ss_ratio = i as u32,
-            ("pacing_ca_ratio", Some(Value::Int(i))) => tcp.pacing_ca_ratio = i as u32,
-            ("rwnd", Some(Value::Bytes(b))) => tcp.rwnd = b,
-            ("pacing", Some(Value::Word(word))) => {
-                tcp.pacing = match word {
-                    "off" => Pacing::Off,
-                    "fq" => Pacing::Fq,
-                    _ => Pacing::Auto,
-                }
-            }
-            ("growth", Some(Value::Word(word))) => {
-                tcp.growth = match word {
-                    "acks" => Growth::Acks,
-                    _ => Growth::Segments,
-                }
-            }
-            ("sce_receiver", Some(Value::Word(word))) => {
-                tcp.sce_receiver = match word {
-                    "off" => SceReceiver::Off,
-                    "split" => SceReceiver::Split,
-                    "split-delayed" => SceReceiver::SplitDelayed,
-                    "dither" => SceReceiver::Dither,
-                    _ => SceReceiver::Auto,
-                }
-            }
-            ("ecn_feedback", Some(Value::Word(word))) => {
-                tcp.ecn_feedback = match word {
-                    "accecn" => EcnFeedback::AccEcn,
-                    "rfc3168" => EcnFeedback::Rfc3168,
-                    "none" => EcnFeedback::None,
-                    _ => EcnFeedback::Auto,
-                }
-            }
-            ("accecn_option", Some(Value::Word(word))) => {
-                tcp.accecn_option = match word {
-                    "off" => AccEcnOption::Off,
-                    "minimum" => AccEcnOption::Minimum,
-                    _ => AccEcnOption::Full,
-                }
-            }
-            (name, Some(_)) => unreachable!("[tcp] {name} is read as the kind its key declares"),
-        }
-    }
-    tcp
 }
 
 /// A receive window that holds no segment would stop the flow.
@@ -556,12 +468,12 @@ fn flows(
         let given_route = node.table().and_then(|table| table.item("route"));
         let route = given_route.and_then(|item| route(reader, item, context.links));
         let bdp = context.links.bdp_of(route.as_deref().unwrap_or_default());
-        let fields = reader.fields(node, &keys::FLOW, "[[flows]]", bdp);
+        let fields = reader.fields(node, &FlowPlan::TABLE, FlowPlan::TABLE.label, bdp);
         let cc = fields
             .item("cc")
             .and_then(|item| reader.choice(Registry::Cc, "cc", &item.node, bdp));
         let count = budget.take(reader, &fields);
-        let (start, stop) = times(reader, &fields, context.duration);
+        times(reader, &fields, context.duration);
         let (route, back) = way(reader, &fields, route, context.links);
         let tcp = stack_of(reader, &fields, context.tcp, bdp);
         let Some(choice) = cc else { continue };
@@ -569,26 +481,25 @@ fn flows(
             .item("ecn")
             .map(|item| (fields.bool("ecn"), item.node.span));
         let ecn = ecn_of(reader, &choice, &tcp, ecn, &fields);
-        let bytes: Option<Bytes> = fields.bytes("bytes");
-        let rtt = fields.time("rtt").unwrap_or(context.rtt);
-        let (hosts, dscp) = hosts(reader, &fields);
+        let hosts = hosts(reader, &fields);
         let class = class(reader, &fields, &route, context.links, classes);
+        let mut flow = FlowPlan {
+            cc: choice.algorithm,
+            module: choice.module,
+            ecn,
+            rtt: context.rtt,
+            route,
+            back,
+            tcp,
+            hosts,
+            class,
+            ..FlowPlan::default()
+        };
+        flow.set(|key| fields.value(key));
         origin.extend((0..count).map(|_| index as u32));
         flows.extend(numbered(name, count).map(|name| FlowPlan {
             name,
-            cc: choice.algorithm.clone(),
-            module: choice.module.clone(),
-            ecn,
-            start,
-            stop,
-            bytes,
-            rtt,
-            route: route.clone(),
-            back: back.clone(),
-            tcp: tcp.clone(),
-            hosts: hosts.clone(),
-            dscp,
-            class: class.clone(),
+            ..flow.clone()
         }));
     }
     flows
@@ -599,9 +510,15 @@ fn stack_of(reader: &mut Reader<'_>, fields: &Fields<'_>, base: &TcpPlan, bdp: B
     let Some(item) = fields.item("tcp") else {
         return base.clone();
     };
-    let inner = reader.fields(&item.node, &keys::TCP, "tcp", bdp);
-    let tcp = stack(&inner, Some(base));
-    check_window(reader, &inner, &tcp);
+    stack(reader, &item.node, "tcp", base, bdp)
+}
+
+/// The stack that a table describes; what it does not say is as in `base`.
+fn stack(reader: &mut Reader<'_>, node: &Node, label: &str, base: &TcpPlan, bdp: Bdp) -> TcpPlan {
+    let fields = reader.fields(node, &TcpPlan::TABLE, label, bdp);
+    let mut tcp = base.clone();
+    tcp.set(|key| fields.given(key).cloned());
+    check_window(reader, &fields, &tcp);
     tcp
 }
 
@@ -613,74 +530,27 @@ fn ecn_of(
     given: Option<(Option<bool>, Span)>,
     fields: &Fields<'_>,
 ) -> bool {
-    let need = || {
-        let (name, options) = choice.algorithm.known().filter(|_| choice.right)?;
-        Some((registry::find(cc::ENTRIES, name)?.build)(options).ecn_need())
-    };
-    let need = need().unwrap_or(EcnNeed::Optional);
-    let (ecn, at) = given.unwrap_or((None, fields.span));
-    let ecn = ecn.unwrap_or(need != EcnNeed::Optional);
-    if need == EcnNeed::Sce && !ecn {
-        let name = choice.algorithm.name();
-        reader.problem(
-            Problem::new(
-                at,
-                format!("{name} answers SCE marks, which only packets with ECN can bear"),
-            )
-            .expected("ecn = true, or no ecn key"),
-        );
-    }
-    if choice.right {
-        check_abe(reader, fields, &choice.algorithm, ecn, at);
-    }
-    // ESCE has become a bit of the counter of Accurate ECN.
-    let accurate = need == EcnNeed::Accurate || tcp.ecn_feedback == EcnFeedback::AccEcn;
-    let sce =
-        need == EcnNeed::Sce || !matches!(tcp.sce_receiver, SceReceiver::Auto | SceReceiver::Off);
-    if ecn && accurate && sce {
-        reader.problem(
-            Problem::new(
-                fields.span_of("cc"),
-                "Accurate ECN has no bit left to echo SCE marks",
-            )
-            .expected("a flow with one of both: ecn_feedback = \"accecn\", or SCE"),
-        );
+    let (given, at) = given.unwrap_or((None, fields.span));
+    let control = choice.algorithm.known().filter(|_| choice.right);
+    let (ecn, findings) = cc::ecn::negotiated(control, tcp, given);
+    for finding in findings {
+        let span = match finding.at {
+            At::Ecn => at,
+            At::Control => fields.span_of("cc"),
+            At::Option(name) => {
+                let cc = fields.item("cc").and_then(|item| item.node.table());
+                let option = cc.and_then(|cc| cc.item(name));
+                option.map_or(fields.span_of("cc"), |item| item.node.span)
+            }
+        };
+        let problem = Problem::new(span, finding.message).expected(finding.expected);
+        if finding.warning {
+            reader.warnings.push(problem);
+        } else {
+            reader.problem(problem);
+        }
     }
     ecn
-}
-
-/// A factor for ECN-Echo (ABE, RFC 8511) needs ECN, and is meant to be the gentler one.
-fn check_abe(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    algorithm: &Algorithm,
-    ecn: bool,
-    at: Span,
-) {
-    let Some((name, loss, marks)) = abe::factors(algorithm) else {
-        return;
-    };
-    if !ecn {
-        reader.problem(
-            Problem::new(
-                at,
-                format!("beta_ecn of {name} answers CE marks, which a flow without ECN never gets"),
-            )
-            .expected("ecn = true, or no beta_ecn"),
-        );
-    } else if marks < loss {
-        let cc = fields.item("cc").and_then(|item| item.node.table());
-        let span = cc
-            .and_then(|cc| cc.item("beta_ecn"))
-            .map_or(fields.span_of("cc"), |item| item.node.span);
-        let message = format!(
-            "beta_ecn = {marks} of {name} is below beta = {loss}: a mark costs more than a loss"
-        );
-        let usual = "beta_ecn of at least beta, as RFC 8511 has it";
-        reader
-            .warnings
-            .push(Problem::new(span, message).expected(usual));
-    }
 }
 
 /// The connections of a source that has some; `options` are those of its kind.
@@ -721,15 +591,16 @@ fn traffic(
     origin: &mut Vec<u32>,
     classes: &mut Classes,
 ) -> Vec<TrafficPlan> {
-    let own: Vec<&str> = keys::TRAFFIC.keys.iter().map(|key| key.name).collect();
+    let def = &TrafficPlan::TABLE;
+    let own: Vec<&str> = def.keys.iter().map(|key| key.name).collect();
     let mut sources = Vec::new();
     for (index, (node, name)) in nodes.iter().zip(names).enumerate() {
         let given_route = node.table().and_then(|table| table.item("route"));
         let route = given_route.and_then(|item| route(reader, item, context.links));
         let bdp = context.links.bdp_of(route.as_deref().unwrap_or_default());
-        let fields = reader.fields(node, &keys::TRAFFIC, "[[traffic]]", bdp);
+        let fields = reader.fields(node, def, def.label, bdp);
         let count = budget.take(reader, &fields);
-        let (start, stop) = times(reader, &fields, context.duration);
+        times(reader, &fields, context.duration);
         let (route, back) = way(reader, &fields, route, context.links);
         let chosen = fields.item("kind").and_then(|item| {
             let kind = reader.string(item, KeyKind::Word(Registry::Traffic))?;
@@ -753,30 +624,32 @@ fn traffic(
             ))
         });
         if connections.is_none() {
-            for item in keys::OF_CONNECTIONS
-                .iter()
-                .filter_map(|key| fields.item(key))
-            {
-                let message = format!("\"{}\" is a key of web, not of {}", item.key, entry.name);
+            let of_others = def.keys.iter().filter(|key| key.of_connections);
+            for item in of_others.filter_map(|key| fields.item(key.name)) {
+                let kinds = traffic::ENTRIES.iter().map(|entry| entry.name);
+                let kinds: Vec<&str> = kinds.filter(|kind| traffic::connects(kind)).collect();
+                let (key, kinds) = (&item.key, kinds.join(" and "));
+                let message = format!("\"{key}\" is a key of {kinds}, not of {}", entry.name);
                 reader.problem(Problem::new(item.key_span, message));
             }
         }
-        let rtt = fields.time("rtt").unwrap_or(context.rtt);
-        let (hosts, dscp) = hosts(reader, &fields);
+        let hosts = hosts(reader, &fields);
         let class = class(reader, &fields, &route, context.links, classes);
+        let mut source = TrafficPlan {
+            kind: entry.name,
+            options,
+            rtt: context.rtt,
+            route,
+            connections,
+            hosts,
+            class,
+            ..TrafficPlan::default()
+        };
+        source.set(|key| fields.value(key));
         origin.extend((0..count).map(|_| index as u32));
         sources.extend(numbered(name, count).map(|name| TrafficPlan {
             name,
-            kind: entry.name,
-            options: options.clone(),
-            start,
-            stop,
-            rtt,
-            route: route.clone(),
-            connections: connections.clone(),
-            hosts: hosts.clone(),
-            dscp,
-            class: class.clone(),
+            ..source.clone()
         }));
     }
     sources
@@ -816,17 +689,14 @@ fn class(
     Some(name)
 }
 
-/// The hosts of a flow or source, and its DSCP.
-fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> (Option<[String; 2]>, u8) {
-    let dscp = fields.int("dscp").unwrap_or_default() as u8;
-    let Some(item) = fields.item("hosts") else {
-        return (None, dscp);
-    };
+/// The hosts of a flow or source.
+fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<[String; 2]> {
+    let item = fields.item("hosts")?;
     let names = item.node.array().unwrap_or_default();
     let texts: Vec<&str> = names.iter().filter_map(Node::string).collect();
     let &[sender, receiver] = texts.as_slice() else {
         reader.wrong("hosts", &item.node, expectation(KeyKind::Hosts));
-        return (None, dscp);
+        return None;
     };
     let good = names
         .iter()
@@ -835,14 +705,11 @@ fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> (Option<[String; 2]>, 
     if good && sender == receiver {
         reader.wrong("hosts", &item.node, "two hosts");
     }
-    (Some([sender.to_owned(), receiver.to_owned()]), dscp)
+    Some([sender.to_owned(), receiver.to_owned()])
 }
 
-fn times(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    duration: Option<Time>,
-) -> (Time, Option<Time>) {
+/// A flow or source starts within the run, and before it stops.
+fn times(reader: &mut Reader<'_>, fields: &Fields<'_>, duration: Option<Time>) {
     let start = fields.time("start").unwrap_or_default();
     let stop = fields.time("stop");
     if let (Some(duration), Some(item)) = (duration, fields.item("start"))
@@ -863,7 +730,6 @@ fn times(
             format!("a time after the start, {start}"),
         );
     }
-    (start, stop)
 }
 
 /// Reads a list of links.
@@ -1007,23 +873,23 @@ fn check_host_jitter(
 }
 
 fn record(reader: &mut Reader<'_>, top: &Fields<'_>, measured: Option<Time>) -> RecordPlan {
-    let fields = table(reader, top, "record", &keys::RECORD);
-    let series = match fields.item("series") {
-        None => SeriesMode::Interval,
-        Some(item) => match &item.node.value {
-            Toml::Bool(true) => SeriesMode::Interval,
-            Toml::Bool(false) => SeriesMode::Off,
-            Toml::String(word) if word == "interval" => SeriesMode::Interval,
-            Toml::String(word) if word == "changes" => SeriesMode::Changes,
-            Toml::String(word) if word == "acks" => SeriesMode::Acks,
-            Toml::String(word) if word == "off" => SeriesMode::Off,
-            _ => {
-                reader.wrong("series", &item.node, expectation(KeyKind::Series));
-                SeriesMode::Off
-            }
-        },
-    };
-    let statistics = fields.time("statistics").unwrap_or_default();
+    let fields = table(reader, top, "record", &RecordPlan::TABLE);
+    let mut plan = RecordPlan::default();
+    plan.set(|key| fields.value(key));
+    if let Some(item) = fields.item("series") {
+        let mode = match &item.node.value {
+            Toml::Bool(true) => Some(SeriesMode::Interval),
+            Toml::Bool(false) => Some(SeriesMode::Off),
+            Toml::String(word) => SeriesMode::named(word),
+            _ => None,
+        };
+        plan.series = mode.unwrap_or(SeriesMode::Off);
+        if mode.is_none() {
+            let kind = KeyKind::Switch(SeriesMode::WORDS);
+            reader.wrong("series", &item.node, expectation(kind));
+        }
+    }
+    let statistics = plan.statistics;
     let most = measured.filter(|time| *time > Time::ZERO);
     if let Some(item) = fields.item("statistics")
         && statistics > Time::ZERO
@@ -1038,12 +904,5 @@ fn record(reader: &mut Reader<'_>, top: &Fields<'_>, measured: Option<Time>) -> 
             format!("0s, or a time from {SHORTEST_SAMPLE} to {most}"),
         );
     }
-    RecordPlan {
-        interval: fields.time("interval").unwrap_or_default(),
-        series,
-        events: fields.bool("events").unwrap_or_default(),
-        packets: fields.bool("packets").unwrap_or_default(),
-        captures: fields.bool("captures").unwrap_or(true),
-        statistics,
-    }
+    plan
 }

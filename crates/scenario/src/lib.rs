@@ -5,8 +5,8 @@
 //! place. There is no I/O here: who calls reads the file, and hands
 //! [`Request::loader`] what reads a trace beside it.
 
-mod abe;
 mod asserts;
+mod baselines;
 mod build;
 mod canonical;
 mod diagnostic;
@@ -21,11 +21,12 @@ mod tree;
 
 use std::sync::Arc;
 
+pub use tailback_engine::keys::EngineKind;
 use tailback_engine::plan::Plan;
 pub use tailback_engine::plan::Refusal;
 
 pub use diagnostic::Diagnostic;
-pub use keys::{METRICS, Scope};
+pub use keys::{Assert, METRICS, Scope};
 pub use memory::{check_memory, estimate_memory};
 pub use schema::json_schema;
 
@@ -59,33 +60,6 @@ pub struct Override {
     pub value: String,
 }
 
-/// What a scenario is loaded for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EngineKind {
-    /// The simulator.
-    #[default]
-    Sim,
-    /// The Linux kernel in virtual time.
-    Kernel,
-}
-
-impl EngineKind {
-    /// The name on the command line and in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            EngineKind::Sim => "sim",
-            EngineKind::Kernel => "kernel",
-        }
-    }
-
-    /// The engine of that name.
-    pub fn of(name: &str) -> Option<EngineKind> {
-        [EngineKind::Sim, EngineKind::Kernel]
-            .into_iter()
-            .find(|engine| engine.name() == name)
-    }
-}
-
 /// Says what an engine cannot play of a plan. It is asked about every point
 /// and must cope with plans that have errors: what is wrong in the file has
 /// its default there, and what makes no sense (a flow without a known
@@ -110,15 +84,14 @@ pub struct Request<'a> {
     pub memory: Option<u64>,
     /// The engine that is to play it.
     pub engine: EngineKind,
-    /// Version of that engine, part of the names of runs; `None`: that of the
-    /// simulator, or "kernel" for a kernel that is not known.
-    pub engine_version: Option<&'a str>,
+    /// Version of that engine, part of the names of runs.
+    pub engine_version: &'a str,
     /// What the engine refuses beyond what the keys and registries tell.
     pub judge: Option<&'a Judge<'a>>,
 }
 
 impl<'a> Request<'a> {
-    /// A file for the simulator, nothing else set.
+    /// A file for a simulator of no particular version, nothing else set.
     pub fn new(text: &'a [u8], file: &'a str, loader: &'a Loader<'a>) -> Request<'a> {
         Request {
             text,
@@ -128,16 +101,9 @@ impl<'a> Request<'a> {
             loader,
             memory: None,
             engine: EngineKind::Sim,
-            engine_version: None,
+            engine_version: EngineKind::Sim.name(),
             judge: None,
         }
-    }
-
-    fn version(&self) -> &'a str {
-        self.engine_version.unwrap_or(match self.engine {
-            EngineKind::Sim => tailback_engine::VERSION,
-            EngineKind::Kernel => EngineKind::Kernel.name(),
-        })
     }
 }
 
@@ -212,22 +178,6 @@ impl Point {
             ..Plan::clone(&self.shape)
         }
     }
-}
-
-/// What must hold at every point and seed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Assert {
-    /// One of [`METRICS`].
-    pub metric: String,
-    /// The flow, or the name several have in common (`cubic` for `cubic/1`);
-    /// `None` where the metric is a flow's: every flow.
-    pub flow: Option<String>,
-    /// The link; `None` where the metric is a link's (and no flow is named): the first.
-    pub link: Option<String>,
-    /// Smallest value that holds.
-    pub min: Option<f64>,
-    /// Largest value that holds.
-    pub max: Option<f64>,
 }
 
 /// Loads a scenario that names no other files.
@@ -400,7 +350,7 @@ fn expand(
     }
     let sound = problems.is_empty();
     let runs = runs(&root, &sweep, &mut reader, request.judge, sound);
-    let baselines = abe::baselines(&runs, &reader.traces);
+    let baselines = baselines::baselines(&runs, &reader.traces);
     let asserts = asserts::read(&root, &runs, &baselines, &mut reader);
     problems.append(&mut reader.problems);
     if !sound || !problems.is_empty() {
@@ -418,7 +368,7 @@ fn expand(
                 params: Arc::clone(&params),
                 labels: Arc::clone(&labels),
                 seed,
-                run_id: canonical::run_id(&canonical, seed, request.version()),
+                run_id: canonical::run_id(&canonical, seed, request.engine_version),
                 canonical: Arc::clone(&canonical),
                 baseline: baseline.map(|run| run * sweep.seeds as usize + k as usize),
                 shape: Arc::clone(&shape),
@@ -430,7 +380,7 @@ fn expand(
         file: request.file.to_owned(),
         title: title.and_then(Node::string).unwrap_or_default().to_owned(),
         engine: request.engine,
-        engine_version: request.version().to_owned(),
+        engine_version: request.engine_version.to_owned(),
         id: canonical::sweep_id(points.iter().map(|point| point.run_id.as_str())),
         axes,
         points,

@@ -4,17 +4,18 @@
 
 use std::collections::{HashMap, HashSet};
 
+use tailback_engine::keys::{EngineKind, Key, KeyKind, Registry, TableDef};
 use tailback_engine::plan::{Algorithm, RatePlan, Schedule};
 use tailback_engine::registry::{
     Kind, Opt, Options, Value, check_range, defaults, parse_word, word_or_int,
 };
 use tailback_engine::units::{Bytes, Rate, Size, Time, parse_rate, parse_size, parse_time};
 
+use crate::Loader;
 use crate::diagnostic::Problem;
-use crate::keys::{Key, KeyKind, Registry, TableDef, View};
+use crate::keys::{Assert, View, entries};
 use crate::trace::Traces;
 use crate::tree::{Item, Node, Span, Table, Toml, shorten};
-use crate::{EngineKind, Loader};
 
 /// The longest time a scenario may hold: a run of twelve days. Sums of a few
 /// of them stay far from the end of 64 bits of nanoseconds.
@@ -139,27 +140,6 @@ impl<'n> Fields<'n> {
             _ => None,
         }
     }
-
-    pub fn float(&self, name: &str) -> Option<f64> {
-        match self.value(name) {
-            Some(Value::Float(f)) => Some(f),
-            _ => None,
-        }
-    }
-
-    pub fn bytes(&self, name: &str) -> Option<Bytes> {
-        match self.value(name) {
-            Some(Value::Bytes(b)) => Some(b),
-            _ => None,
-        }
-    }
-
-    pub fn word(&self, name: &str) -> Option<&'static str> {
-        match self.value(name) {
-            Some(Value::Word(w)) => Some(w),
-            _ => None,
-        }
-    }
 }
 
 /// What a key of this kind expects, in words.
@@ -186,9 +166,10 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
         KeyKind::Schedule => {
             "packet numbers such as { marks = [100, 200], drops = [300] }".to_owned()
         }
-        KeyKind::Series => "one of interval, changes, acks, off, or true or false".to_owned(),
+        KeyKind::Switch(words) => format!("one of {}, or true or false", words.join(", ")),
         KeyKind::Table(_) | KeyKind::Map(_) | KeyKind::Sweep => "a table".to_owned(),
         KeyKind::List(def) => format!("tables, each under {}", def.label),
+        KeyKind::Asserts => format!("tables, each under {}", Assert::TABLE.label),
     }
 }
 
@@ -293,14 +274,29 @@ impl<'a> Reader<'a> {
                         KeyKind::Plain(kind) => self.plain(&item.key, kind, &item.node, bdp),
                         _ => None,
                     };
+                    if let Some(value) = &value {
+                        self.not_simulated(&def.keys[index], value, item.node.span);
+                    }
                     fields.given[index] = Some((item, value));
                 }
-                None if def.flat.is_some() => {}
+                None if def.flat().is_some() => {}
                 None => self.unknown(item, label, def.keys.iter().map(|key| key.name)),
             }
         }
         self.missing(def, table, node.span, label);
         fields
+    }
+
+    /// Reports a value that the simulator does not play. What the kernel engine does not is seen
+    /// in the plan, where the keys of a flow stand in for those of `[tcp]`.
+    fn not_simulated(&mut self, key: &Key, value: &Value, span: Span) {
+        if self.engine == EngineKind::Sim
+            && let Some(refusal) = key.refuses(EngineKind::Sim, "", value)
+        {
+            let expected = refusal.expected.unwrap_or_default();
+            let problem = Problem::new(span, refusal.message);
+            self.problem(problem.expected(format!("--engine kernel, or {expected}")));
+        }
     }
 
     /// Reads a table that is not in the file.
@@ -446,7 +442,7 @@ impl<'a> Reader<'a> {
     /// Keeps the number of a value that a sweep has put there.
     fn note(&mut self, span: Span, value: &Value) {
         if self.watched.contains(&span)
-            && let Some(number) = number(value)
+            && let Some(number) = value.number()
         {
             self.resolved.insert(span, number);
         }
@@ -483,7 +479,7 @@ impl<'a> Reader<'a> {
 
     /// Finds an entry of a registry by name.
     pub fn entry(&mut self, registry: Registry, name: &str, span: Span) -> Option<View> {
-        let entries = registry.entries();
+        let entries = entries(registry);
         let found = entries.iter().find(|entry| entry.name == name).copied();
         if found.is_none() {
             let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
@@ -815,8 +811,7 @@ impl<'a> Reader<'a> {
         item: &Item,
         keys: &[&str],
     ) {
-        let owners: Vec<&str> = registry
-            .entries()
+        let owners: Vec<&str> = entries(registry)
             .iter()
             .filter(|other| other.options.iter().any(|opt| opt.name == item.key))
             .map(|other| other.name)
@@ -924,18 +919,5 @@ impl<'a> Reader<'a> {
                 None
             }
         }
-    }
-}
-
-/// A value as a number in base units, where it is one.
-fn number(value: &Value) -> Option<f64> {
-    match value {
-        Value::Int(i) => Some(*i as f64),
-        Value::Float(f) => Some(*f),
-        Value::Time(t) => Some(t.0 as f64),
-        Value::Rate(r) => Some(r.0 as f64),
-        Value::Bytes(b) => Some(b.0 as f64),
-        Value::Packets(n) => Some(*n as f64),
-        Value::Bool(_) | Value::Word(_) | Value::Table(_) => None,
     }
 }

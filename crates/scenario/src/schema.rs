@@ -3,17 +3,19 @@
 //! paths of a sweep) only [`crate::load`] checks.
 
 use serde_json::{Map, Value as Json, json};
+use tailback_engine::keys::{Key, KeyKind, Registry, TableDef};
+use tailback_engine::plan::Plan;
 use tailback_engine::registry::{Kind, Opt};
 use tailback_engine::traffic;
 use tailback_engine::units::Time;
 
-use crate::keys::{Key, KeyKind, METRICS, OF_CONNECTIONS, ROOT, Registry, TableDef};
+use crate::keys::{Assert, METRICS, entries};
 
 const NUMBER: &str = r"\d+\.?\d*|\.\d+";
 
 /// The JSON Schema of scenario files.
 pub fn json_schema() -> Json {
-    let mut schema = table(&ROOT, &[]);
+    let mut schema = table(&Plan::TABLE, &[]);
     insert(
         &mut schema,
         "$schema",
@@ -78,7 +80,10 @@ fn key_schema(key: &Key) -> Json {
         KeyKind::Word(registry) => names(registry),
         KeyKind::Route => json!({ "type": "array", "items": { "type": "string" } }),
         KeyKind::Schedule => schedule(),
-        KeyKind::Series => json!({ "enum": ["interval", "changes", "acks", "off", true, false] }),
+        KeyKind::Switch(words) => {
+            let words = words.iter().map(|word| json!(word));
+            json!({ "enum": words.chain([json!(true), json!(false)]).collect::<Vec<_>>() })
+        }
         KeyKind::Table(def) => table(def, &[]),
         KeyKind::Map(def) => json!({
             "type": "object",
@@ -87,6 +92,9 @@ fn key_schema(key: &Key) -> Json {
         }),
         KeyKind::List(def) => json!({ "type": "array", "minItems": 1, "items": list_item(def) }),
         KeyKind::Sweep => sweep(),
+        KeyKind::Asserts => {
+            json!({ "type": "array", "minItems": 1, "items": table(&Assert::TABLE, &[]) })
+        }
     };
     insert(&mut schema, "description", json!(description(key)));
     if let Some(text) = key.default {
@@ -121,20 +129,19 @@ fn plain_default(kind: Kind, text: &str) -> Json {
 
 /// One of an array of tables: for traffic, one shape for each kind.
 fn list_item(def: &'static TableDef) -> Json {
-    let Some(registry) = def.flat else {
+    let Some(registry) = def.flat() else {
         return table(def, &[]);
     };
-    let shapes: Vec<Json> = registry
-        .entries()
+    let shapes: Vec<Json> = entries(registry)
         .iter()
         .map(|entry| {
             let mut shape = table(def, entry.options);
             insert(&mut shape, "description", json!(entry.doc));
             if let Some(Json::Object(properties)) = shape.get_mut("properties") {
                 if !traffic::connects(entry.name) {
-                    OF_CONNECTIONS
-                        .iter()
-                        .for_each(|key| _ = properties.remove(*key));
+                    for key in def.keys.iter().filter(|key| key.of_connections) {
+                        properties.remove(key.name);
+                    }
                 }
                 properties.insert(
                     registry.name_key().to_owned(),
@@ -148,14 +155,14 @@ fn list_item(def: &'static TableDef) -> Json {
 }
 
 fn names(registry: Registry) -> Json {
-    let names: Vec<&str> = registry.entries().iter().map(|entry| entry.name).collect();
+    let names: Vec<&str> = entries(registry).iter().map(|entry| entry.name).collect();
     json!({ "enum": names })
 }
 
 /// The name of an entry, or a table with its name and options.
 fn entry(registry: Registry) -> Json {
     let mut shapes = vec![names(registry)];
-    for entry in registry.entries() {
+    for entry in entries(registry) {
         let mut properties = Map::new();
         properties.insert(
             registry.name_key().to_owned(),

@@ -3,9 +3,13 @@
 
 use std::collections::HashMap;
 
+use tailback_engine::keys::{KeyKind, Registry, TableDef};
+use tailback_engine::plan::Plan;
+use tailback_engine::registry::Kind;
+
 use crate::build::names;
 use crate::diagnostic::{Problem, listed};
-use crate::keys::{KeyKind, ROOT, Registry, TableDef};
+use crate::keys::entries;
 use crate::tree::{Item, Node, Path, Span, Step, Table, Toml, shorten};
 
 /// The most points, seeds counted.
@@ -332,7 +336,7 @@ pub(crate) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
         return Ok(());
     };
     let mut node = root;
-    let mut place = Place::Table(&ROOT);
+    let mut place = Place::Table(&Plan::TABLE);
     for (i, (step, span)) in path.0.iter().enumerate() {
         let next = place.below(step);
         if matches!(step, Step::Key(_))
@@ -513,12 +517,12 @@ impl Place {
             // A table of options, such as `classic` of `wred`.
             Place::Choice(registry) => {
                 let name = table.get(registry.name_key()).and_then(Node::string);
-                registry.entries().iter().any(|entry| {
+                entries(registry).iter().any(|entry| {
                     Some(entry.name) == name
-                        && entry.options.iter().any(|opt| {
-                            opt.name == key
-                                && matches!(opt.kind, tailback_engine::registry::Kind::Table(_))
-                        })
+                        && entry
+                            .options
+                            .iter()
+                            .any(|opt| opt.name == key && matches!(opt.kind, Kind::Table(_)))
                 })
             }
             _ => self.creatable().any(|name| name == key),

@@ -4,6 +4,7 @@ use tailback_record::{Cause, ClassRecorder, Counts, FlowCounts, Histogram, Serie
 
 use crate::capture::{PacketEvent, Seen};
 use crate::packet::{Ecn, Packet};
+use crate::registry::kernel::{Kernel, Qdisc};
 use crate::registry::{Entry, Options};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
@@ -127,6 +128,15 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &dualpi2::ENTRY,
     &pi2::ENTRY,
 ];
+
+/// The face of a queue discipline that tc calls by this name.
+pub fn face(kind: &str) -> Option<&'static Qdisc> {
+    let mut faces = ENTRIES.iter().filter_map(|entry| match entry.kernel {
+        Kernel::Qdisc(face) => Some(face),
+        _ => None,
+    });
+    faces.find(|face| face.kinds.contains(&kind))
+}
 
 /// Where every drop and mark goes, with its cause; it also keeps the backlog
 /// and its integral, so that occupancy is the same measurement for every queue.

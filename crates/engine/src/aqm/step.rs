@@ -13,7 +13,9 @@ use tailback_record::Cause;
 use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
-use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Value};
+use crate::registry::kernel::{Kernel, Order, Qdisc};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, OptionError, Value};
 use crate::units::Time;
 
 /// The registry entry.
@@ -61,7 +63,8 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::None,
+    kernel: Kernel::Qdisc(&KERNEL),
+    rules: Rules::NONE,
     finish: |options| {
         let time = matches!(options.get("threshold"), Some(Value::Time(_)));
         match options.get("at") {
@@ -90,6 +93,12 @@ pub const ENTRY: Entry<Build> = Entry {
             drop_not_ect: options.word("not_ect") == "drop",
         })
     },
+};
+
+/// Linux has nothing like it.
+const KERNEL: Qdisc = Qdisc {
+    order: Order::Arrival,
+    ..Qdisc::SIMULATED
 };
 
 /// What is compared.

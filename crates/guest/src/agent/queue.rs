@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 
+use tailback_engine::aqm;
 use tailback_record::{
     Cause, ClassOutcome, ClassRecorder, Counts, FlowCounts, LinkOutcome, Series, SeriesId,
 };
@@ -104,6 +105,8 @@ pub struct Queue {
     end_ns: u64,
     limit: Limit,
     drops_at: DropsAt,
+    /// It drops for no other reason than a full buffer.
+    tail_drop: bool,
     /// All packets keep their order: they wait in the first of `lanes`.
     in_order: bool,
     lanes: Vec<VecDeque<Waiting>>,
@@ -148,6 +151,7 @@ impl Queue {
             end_ns,
             limit: link.limit,
             drops_at: link.drops_at,
+            tail_drop: aqm::face(&link.kind).is_some_and(|face| face.tail_drop),
             in_order: link.in_order,
             lanes: vec![VecDeque::new(); if link.in_order { 1 } else { 2 * owners.len() }],
             marked: 0,
@@ -262,8 +266,7 @@ impl Queue {
             Limit::Bytes(n) => self.bytes_out - lost.bytes_out + u64::from(packet.len) > n,
             Limit::Unknown => false,
         };
-        // It drops for no other reason.
-        let full = full || self.outcome.aqm == "fifo";
+        let full = full || self.tail_drop;
         self.overflowed |= full;
         let cause = if full { Cause::Overflow } else { Cause::Aqm };
         let at_ns = if full || self.drops_at == DropsAt::Enqueue {
@@ -566,7 +569,7 @@ mod tests {
     #[test]
     fn the_queue_counts_what_it_dropped_last() {
         let (mut queue, mut series) = (queue(Limit::Unknown, DropsAt::Enqueue), Series::default());
-        queue.outcome.aqm = "fifo".to_owned();
+        queue.tail_drop = true;
         (0..4).for_each(|key| queue.enter(packet(200 + key, 0, key, 0)));
         queue.leave(packet(300, 0, 0, 0), &mut series);
         queue.finish(Some(2), Some(1), None, &mut series);

@@ -9,10 +9,12 @@ use std::collections::BinaryHeap;
 use std::fs::{self, File};
 
 use tailback_engine::packet::Ecn;
-use tailback_engine::registry::{self, Kind, Opt, Options, Value};
+use tailback_engine::registry;
+use tailback_engine::registry::kernel::Gauge;
 use tailback_engine::rng::Stream;
 use tailback_engine::traffic::{self, Step};
 use tailback_engine::units::Time;
+use tailback_engine::{aqm, cc};
 use tailback_guest::job::{Flow, Job, Source, Tool};
 use tailback_guest::result::{Environment, GuestResult};
 use tailback_record::{FlowOutcome, Outcome, Series, SeriesId, Totals, TrafficOutcome};
@@ -112,7 +114,8 @@ struct FlowSeries {
     srtt: SeriesId,
     in_flight: SeriesId,
     delivered: SeriesId,
-    alpha: Option<SeriesId>,
+    /// What the congestion control tells.
+    gauges: Vec<(SeriesId, &'static Gauge)>,
     /// Congestion state and acknowledged bytes, if the state is recorded after every ACK.
     acks: Option<(SeriesId, SeriesId)>,
 }
@@ -127,8 +130,8 @@ struct LinkProbe {
 struct LinkSeries {
     packets: SeriesId,
     bytes: SeriesId,
-    /// CoDel's count and dropping.
-    codel: Option<[SeriesId; 2]>,
+    /// State of the kind.
+    gauges: Vec<SeriesId>,
 }
 
 /// A source under way.
@@ -201,9 +204,11 @@ impl<'a> Runner<'a> {
                 series: job.record.series.then(|| LinkSeries {
                     packets: series.id(None, name, "backlog_packets"),
                     bytes: series.id(None, name, "backlog_bytes"),
-                    codel: (link.kind == "codel").then(|| {
-                        ["codel_count", "codel_dropping"].map(|q| series.id(None, name, q))
-                    }),
+                    gauges: aqm::face(&link.kind)
+                        .map_or(&[][..], |face| face.xstats.gauges)
+                        .iter()
+                        .map(|gauge| series.id(None, name, gauge.series))
+                        .collect(),
                 }),
             });
         }
@@ -221,7 +226,11 @@ impl<'a> Runner<'a> {
                     srtt: id("srtt_ns"),
                     in_flight: id("in_flight"),
                     delivered: id("delivered_bytes"),
-                    alpha: (flow.cc == "dctcp").then(|| id("alpha")),
+                    gauges: cc::face(&flow.kernel_cc)
+                        .map_or(&[][..], |face| face.gauges)
+                        .iter()
+                        .map(|gauge| (id(gauge.series), gauge))
+                        .collect(),
                     acks: job.record.acks.then(|| (id("ca_state"), id("acked_bytes"))),
                 }
             });
@@ -578,13 +587,10 @@ impl<'a> Runner<'a> {
                     .push(ids.packets, now, f64::from(statistics.packets));
                 self.series
                     .push(ids.bytes, now, f64::from(statistics.bytes));
-                for (id, value) in ids
-                    .codel
-                    .iter()
-                    .flatten()
-                    .zip(statistics.codel.iter().flatten())
-                {
-                    self.series.push(*id, now, f64::from(*value));
+                for (id, value) in ids.gauges.iter().zip(statistics.gauges) {
+                    if let Some(value) = value {
+                        self.series.push(*id, now, value);
+                    }
                 }
             }
         }
@@ -817,11 +823,7 @@ impl Connection<'_> {
         if let Some(receiver) = self.receiver.as_ref().and_then(|s| tcp::info(s).ok()) {
             series.push(ids.delivered, now, self.delivered(&receiver) as f64);
         }
-        if let Some(id) = ids.alpha
-            && let Some(alpha) = tcp::dctcp_alpha(socket)
-        {
-            series.push(id, now, alpha);
-        }
+        tcp::gauges(socket, &ids.gauges, |id, value| series.push(id, now, value));
     }
 
     /// The state of the sender, if it is another than before.
@@ -847,11 +849,7 @@ impl Connection<'_> {
         }
         series.push(ids.in_flight, now, f64::from(info.in_flight));
         series.push(ca_state, now, f64::from(info.ca_state));
-        if let Some(id) = ids.alpha
-            && let Some(alpha) = tcp::dctcp_alpha(socket)
-        {
-            series.push(id, now, alpha);
-        }
+        tcp::gauges(socket, &ids.gauges, |id, value| series.push(id, now, value));
     }
 
     /// Payload delivered in order; the kernel counts the end of the stream as a byte.
@@ -894,7 +892,7 @@ impl Playing<'_> {
                 return Ok(None);
             }
             match self.machine.next(Time(now)) {
-                Step::Done | Step::Connect { .. } => return Ok(None),
+                Step::Done | Step::Open { .. } => return Ok(None),
                 Step::Wait(until) => return Ok(Some(until.ns())),
                 Step::Send { len, ecn } => {
                     if self.ecn != Some(ecn) {
@@ -957,10 +955,10 @@ fn open_player<'a>(
 ) -> Result<Player<'a>, String> {
     let entry = registry::find(traffic::ENTRIES, &source.kind)
         .ok_or_else(|| format!("source {}: no kind {}", source.name, source.kind))?;
-    let options = read_options(entry.options, &source.options)
+    let options = registry::read_texts(entry.options, &source.options)
         .map_err(|e| format!("source {}: {e}", source.name))?;
     let stream = Stream::new(job.seed, &source.name, "traffic");
-    let machine = (entry.build)(&options, stream);
+    let machine = (entry.build.source)(&options, stream);
     if let Some(connections) = &source.connections {
         let first = |kind| token(kind, index << WEB_SOURCE_BITS);
         let tokens = Tokens {
@@ -1017,24 +1015,6 @@ fn open_source<'a>(
         received_packets: 0,
         received_bytes: 0,
     })
-}
-
-/// Options from their text.
-fn read_options(known: &'static [Opt], texts: &[(String, String)]) -> Result<Options, String> {
-    let mut options = Options::default();
-    for (name, text) in texts {
-        let opt = known
-            .iter()
-            .find(|o| o.name == name)
-            .ok_or_else(|| format!("no option {name}"))?;
-        let value = match opt.kind {
-            Kind::Table(_) => Value::Table(Options::default()),
-            kind => registry::parse_word(kind, text)
-                .map_err(|e| format!("{name} = {text}: expected {e}"))?,
-        };
-        options.set(opt.name, value);
-    }
-    Ok(options)
 }
 
 /// The kernel's count of jiffies, if it tells.

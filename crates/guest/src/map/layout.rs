@@ -23,14 +23,12 @@
 use std::net::Ipv4Addr;
 
 use tailback_engine::plan::{AccEcnOption, FlowPlan, Hosts, LinkMode, LinkPlan, Plan, RatePlan};
+use tailback_engine::registry::kernel::Shaper;
 use tailback_engine::rng::Stream;
 use tailback_engine::units::{Rate, Time};
 
 use super::tc::{Qdisc, time};
 use crate::job::{Batch, Change, Device, Namespace, Tool, Veth};
-
-/// Bytes of an Ethernet header.
-pub(super) const ETHERNET: i32 = 14;
 
 /// netem with a rate keeps the order of packets; this one adds less than a
 /// nanosecond to a frame of 12,500 bytes.
@@ -460,8 +458,8 @@ impl Layout {
     /// The shaper before `out`, and the queue in it.
     fn shaper(&mut self, i: usize, link: &LinkPlan, queue: &Qdisc, mtu: u32) {
         let place = self.links[i].namespace;
-        if queue.shapes() {
-            return self.own_shaper(place, link, queue);
+        if let Some(shaper) = queue.shaper() {
+            return self.own_shaper(place, link, queue, shaper);
         }
         let class = |what: &str, rate: Rate| {
             let overhead = match link.overhead {
@@ -498,26 +496,20 @@ impl Layout {
     }
 
     /// A queue that shapes itself stands alone before `out`.
-    fn own_shaper(&mut self, place: usize, link: &LinkPlan, queue: &Qdisc) {
-        let kind = &queue.kind;
-        let rate = |what: &str, rate: Rate| {
-            format!(
-                "qdisc {what} dev out root handle 10: {kind} bandwidth {}bit",
-                rate.0
-            )
+    fn own_shaper(&mut self, namespace: usize, link: &LinkPlan, queue: &Qdisc, shaper: &Shaper) {
+        let line = |what: &str, rate: Rate, rest: &[&str]| {
+            let start = format!("qdisc {what} dev out root handle 10: {}", queue.kind);
+            let words = [start, (shaper.rate)(rate)];
+            let words = words.iter().map(String::as_str).chain(rest.iter().copied());
+            let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+            words.join(" ")
         };
-        // Cake's own word counts from the IP header; without it Cake takes
-        // frames as they are.
-        let overhead = match link.overhead {
-            0 => String::new(),
-            n => format!("overhead {} ", n + ETHERNET),
-        };
-        let line = rate("add", link.rate.nominal());
-        let line = format!("{line} {overhead}{}", queue.words);
-        self.tc[place].push(line.trim_end().to_owned());
+        let overhead = (shaper.overhead)(link.overhead);
+        let add = line("add", link.rate.nominal(), &[&overhead, &queue.words]);
+        self.tc[namespace].push(add);
         if let RatePlan::Steps(steps) = &link.rate {
             for (at, to) in steps.iter().skip(1) {
-                self.change(*at, place, rate("change", *to));
+                self.change(*at, namespace, line("change", *to, &[]));
             }
         }
     }

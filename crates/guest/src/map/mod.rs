@@ -21,11 +21,13 @@ mod tests;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tailback_engine::keys::EngineKind;
 use tailback_engine::plan::{
     Algorithm, ConnectionsPlan, FlowPlan, LinkPlan, Pacing, Plan, RatePlan, Refusal, SeriesMode,
     TcpPlan, TrafficPlan,
 };
-use tailback_engine::registry::{Kernel, Value, find, text};
+use tailback_engine::registry::kernel::Kernel;
+use tailback_engine::registry::{Value, find, texts};
 use tailback_engine::traffic;
 use tailback_engine::units::Time;
 
@@ -33,9 +35,6 @@ use crate::job::{Connections, FORMAT, Flow, Job, Link, Module, Record, Source};
 use layout::{Group, Layout, mtu_of};
 use modules::Modules;
 use refuse::Refusals;
-
-/// What an entry's `version` is called when it is that of the kit.
-const THIS_LINUX: &str = "linux-7.3";
 
 /// Name of the module of scheduled marks and drops, and of its kind.
 const SCHEDULE: &str = "tbsched";
@@ -117,9 +116,7 @@ fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
         let path = format!("links[{i}]");
         links(&path, link, &mut no);
         let queue = tc::queue(&path, link, kit, &mut modules, &mut no);
-        if queue.shapes() {
-            tc::cake(&path, link, &queue.words, plan, &mut no);
-        }
+        queue.check(&path, link, plan, &mut no);
         queues.push(queue);
         if let Some(schedule) = &link.schedule {
             scheduled += 1;
@@ -170,7 +167,7 @@ fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
     for (i, source) in plan.traffic.iter().enumerate() {
         let path = format!("traffic[{i}]");
         let kernel = find(traffic::ENTRIES, source.kind).map(|e| e.kernel);
-        if kernel != Some(Kernel::Agent) {
+        if !matches!(kernel, Some(Kernel::Agent)) {
             no.never(
                 &format!("{path}.kind"),
                 format!("{} is not played in the kernel", source.kind),
@@ -240,6 +237,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
         name: link.name.clone(),
         aqm: link.queue.name().to_owned(),
         in_order: queue.in_order(),
+        drops_at: queue.drops_at(),
         kind: queue.kind,
         namespace: place.namespace,
         device: "out".to_owned(),
@@ -248,7 +246,6 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             other => vec![(0, other.nominal().0)],
         },
         limit: queue.limit,
-        drops_at: queue.drops_at,
         scheduled_marks: schedule_of(link).marks,
         scheduled_drops: schedule_of(link).drops,
         schedule_namespace: place.schedule,
@@ -305,15 +302,14 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
                 limit: connections.limit as u16,
                 rate_bit: rate.0,
                 rtt_ns: rtt.ns(),
-                most_bytes: source.options.bytes("max"),
+                most_bytes: traffic::largest(source.kind, &source.options),
             }
         });
         let group = &layout.groups[layout.of_source[i]];
-        let options = source.options.iter();
         sources.push(Source {
             name: source.name.clone(),
             kind: source.kind.to_owned(),
-            options: options.map(|(n, v)| (n.to_owned(), text(v))).collect(),
+            options: texts(&source.options),
             sender: group.sender,
             receiver: group.receiver,
             sender_address: group.sender_address,
@@ -412,27 +408,7 @@ fn links(path: &str, link: &LinkPlan, no: &mut Refusals) {
         }
         _ => {}
     }
-    if !(0..=65_535).contains(&link.overhead) {
-        no.add(
-            &format!("{path}.overhead"),
-            "the kernel's shaper adds from 0 to 65535 bytes",
-            "an overhead from 0 to 65535",
-        );
-    }
-    if link.count_in_service {
-        no.add(
-            &format!("{path}.count_in_service"),
-            "what the kernel has handed to the link is not in its backlog",
-            "count_in_service = false",
-        );
-    }
-    if link.jitter > Time::from_secs(4) {
-        no.add(
-            &format!("{path}.jitter"),
-            "netem has 32 bits for it",
-            "at most 4s",
-        );
-    }
+    no.0.extend(link.refusals(EngineKind::Kernel, path));
 }
 
 /// What concerns a flow's stack.
@@ -453,13 +429,8 @@ fn stack(path: &str, tcp: &TcpPlan, no: &mut Refusals) {
             "whole milliseconds, at least 1ms",
         );
     }
-    if tcp.rwnd.0 > 1 << 30 {
-        no.add(
-            &format!("{path}.tcp.rwnd"),
-            "longer than a TCP window",
-            "at most 1gb",
-        );
-    }
+    let declared = tcp.refusals(EngineKind::Kernel, &format!("{path}.tcp"));
+    no.0.extend(declared);
 }
 
 /// The two ends of a group of flows are a namespace each: a host that is of

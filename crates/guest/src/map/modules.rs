@@ -1,12 +1,11 @@
 //! Which modules to load, and with what parameters.
 
+use tailback_engine::aqm;
+
 use crate::job::Module;
 
 use super::Kit;
 use super::refuse::{Refusals, instead};
-
-/// What a qdisc's module takes from another one.
-const NEEDS: &[(&str, &str)] = &[("fq_pie", "pie")];
 
 /// Modules so far, by what they provide.
 #[derive(Default)]
@@ -101,15 +100,15 @@ impl Modules {
             }
             return;
         }
-        if let Some((_, other)) = NEEDS.iter().find(|n| n.0 == kind)
-            && kit.qdiscs.contains_key(*other)
-        {
-            self.qdisc(path, other, None, kit, no);
+        let face = aqm::face(kind);
+        for other in face.map_or(&[][..], |face| face.needs) {
+            if kit.qdiscs.contains_key(*other) {
+                self.qdisc(path, other, None, kit, no);
+            }
         }
         let found = match stand_in {
             Some(module) => extra(&format!("{path}.queue.module"), module, kit, no),
-            // Part of every kernel with queue disciplines.
-            None if matches!(kind, "pfifo" | "bfifo") => Some(Vec::new()),
+            None if face.is_some_and(|face| face.built_in) => Some(Vec::new()),
             None => match kit.qdiscs.get(kind) {
                 Some(built) => Some(built.iter().cloned().collect()),
                 None => {

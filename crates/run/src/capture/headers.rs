@@ -1,108 +1,25 @@
-//! Packets of the simulator as `packets.pcapng`: what Wireshark shows of a run.
+//! Headers for simulated packets.
 //!
-//! A simulated packet has a length and what TCP needs, but no bytes: addresses
-//! and headers are put in front of it here. A flow goes from 10.1.G.1 to
-//! 10.2.G.1, where G counts the distinct RTTs from 0, with port 5001 + its
-//! number at both ends; traffic sources are numbered behind the flows, and behind
-//! them the places that sources have for connections. What the
-//! simulator has no value for is stated where it is filled in.
+//! A simulated packet has a length and what TCP needs, but no bytes: addresses and headers are put
+//! in front of it here. A flow goes from 10.1.G.1 to 10.2.G.1, where G counts the distinct RTTs
+//! from 0, with port 5001 + its number at both ends; other traffic is numbered behind the flows,
+//! and behind it the connections it may have at a time. What the simulator has no value for is
+//! stated where it is filled in.
 
-use std::fs::File;
-use std::io::{self, BufWriter};
-use std::path::PathBuf;
-
-use tailback_engine::capture::{PacketEvent, Seen};
 use tailback_engine::packet::{Packet, flags};
 use tailback_engine::plan::{FlowPlan, Plan, TcpPlan, TrafficPlan};
 use tailback_engine::tcp::accecn::Counters;
 use tailback_engine::tcp::receiver::Receiver;
 use tailback_engine::units::{Bytes, Time};
-use tailback_record::PacketCount;
-use tailback_record::folder::at;
 use tailback_record::frame::{self, Envelope, Host, Options, Segment};
-use tailback_record::pcapng::{PacketFile, interfaces_of};
 
-/// Packets of a capture at most, counted at every interface: some 2 GB.
-const MAX_PACKETS: u64 = 20_000_000;
-
-/// First port; flows and sources have one each from here on.
+/// First port; flows and other traffic have one each from here on.
 const FIRST_PORT: u32 = 5001;
-/// Flows and sources of one address.
+/// Ports of one address.
 const PORTS: u32 = 60_000;
 
-/// A capture that is being written.
-pub struct Capture {
-    path: PathBuf,
-    file: PacketFile<BufWriter<File>>,
-    conversations: Vec<Conversation>,
-    frame: Vec<u8>,
-    count: PacketCount,
-}
-
-impl Capture {
-    /// Begins the capture of a run.
-    pub fn create(path: PathBuf, plan: &Plan) -> io::Result<Capture> {
-        let interfaces: Vec<_> = plan
-            .links
-            .iter()
-            .flat_map(|link| interfaces_of(&link.name))
-            .collect();
-        let file = File::create(&path)
-            .and_then(|file| PacketFile::create(BufWriter::new(file), &interfaces))
-            .map_err(|e| at(&path, e))?;
-        Ok(Capture {
-            path,
-            file,
-            conversations: conversations(plan),
-            frame: Vec::with_capacity(128),
-            count: PacketCount::default(),
-        })
-    }
-
-    /// Appends packets, in the order of time.
-    pub fn write(&mut self, events: &[PacketEvent]) -> io::Result<()> {
-        for event in events {
-            if self.count.recorded >= MAX_PACKETS {
-                self.count.lost += 1;
-                continue;
-            }
-            self.count.recorded += 1;
-            let (place, comment) = match event.seen {
-                Seen::Arrived => (0, None),
-                Seen::Left => (1, None),
-                Seen::Dropped(cause) => (2, Some(cause.name())),
-            };
-            let packet = &event.packet;
-            let conversation = &self.conversations[packet.flow as usize];
-            let payload = conversation.headers(packet, &mut self.frame);
-            // A scenario may count fewer bytes than a frame has.
-            let length = usize::from(packet.len).max(self.frame.len() + usize::from(payload));
-            self.file
-                .packet(
-                    event.link * 3 + place,
-                    event.time.ns(),
-                    length as u32,
-                    &self.frame,
-                    comment,
-                )
-                .map_err(|e| at(&self.path, e))?;
-        }
-        Ok(())
-    }
-
-    /// Completes the file; how many packets it holds.
-    pub fn finish(self) -> io::Result<PacketCount> {
-        let written = self.file.finish();
-        written
-            .and_then(|writer| writer.into_inner().map_err(io::IntoInnerError::into_error))
-            .and_then(|file| file.sync_all())
-            .map_err(|e| at(&self.path, e))?;
-        Ok(self.count)
-    }
-}
-
-/// A flow or source, as its packets show it.
-struct Conversation {
+/// A connection or stream of datagrams, as its packets show it.
+pub struct Conversation {
     sender: Host,
     receiver: Host,
     tcp: Option<Tcp>,
@@ -114,7 +31,7 @@ struct Tcp {
     /// Payload of the flow, if it ends. Connections of a source bring now this and
     /// now that: their last segment is taken for a full one in acknowledgements.
     bytes: Option<u64>,
-    /// The receiver connects: see [`Receiver::ask`].
+    /// The receiver connects: see [`Receiver::connect`].
     accepts: bool,
     ecn: bool,
     timestamps: bool,
@@ -124,7 +41,8 @@ struct Tcp {
     scale: u8,
 }
 
-fn conversations(plan: &Plan) -> Vec<Conversation> {
+/// The conversation of each number in packets.
+pub fn conversations(plan: &Plan) -> Vec<Conversation> {
     let flow = |f: &FlowPlan| (f.rtt, Some(Tcp::of(&f.tcp, f.bytes, f.ecn)));
     let source = |t: &TrafficPlan| {
         let tcp = t.connections.as_ref();
@@ -174,7 +92,7 @@ fn host(side: u8, group: u32, number: u32) -> Host {
 
 impl Conversation {
     /// Writes the headers of a packet; returns how many bytes of payload follow.
-    fn headers(&self, packet: &Packet, out: &mut Vec<u8>) -> u16 {
+    pub fn headers(&self, packet: &Packet, out: &mut Vec<u8>) -> u16 {
         let back = packet.has(flags::ACK);
         let (from, to) = if back {
             (self.receiver, self.sender)
@@ -227,7 +145,7 @@ impl Tcp {
         let reply = match (syn, self.accepts) {
             (true, false) => Some(back),
             (true, true) if !back => Some(true),
-            (true, true) if Receiver::asks(packet) => Some(false),
+            (true, true) if Receiver::is_connect(packet) => Some(false),
             _ => None,
         };
         let segment = match reply {

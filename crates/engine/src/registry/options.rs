@@ -1,55 +1,6 @@
-//! What there is to choose from, and its options: one [`Entry`] for each
-//! congestion control, queue and traffic source. The schema, `tailback list`,
-//! the reference pages and the conformance tests come from here.
+//! Options of an entry: their types, ranges and defaults, and values in base units.
 
 use crate::units::{Bytes, Rate, Time};
-
-/// A registered algorithm; `B` is how it is built.
-pub struct Entry<B: 'static> {
-    /// Name in scenario files.
-    pub name: &'static str,
-    /// One sentence: what it is.
-    pub doc: &'static str,
-    /// The RFC or kernel version it follows.
-    pub follows: &'static str,
-    /// What may be set, in the order of documentation.
-    pub options: &'static [Opt],
-    /// What the kernel calls it.
-    pub kernel: Kernel,
-    /// Fills in options whose defaults depend on others and reports
-    /// combinations that make no sense. Runs after every option has been read
-    /// and the plain defaults are in; [`no_finish`] where there is nothing to do.
-    pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
-    /// The constructor.
-    pub build: B,
-}
-
-/// [`Entry::finish`] of an entry without derived defaults.
-pub fn no_finish(_: &mut Options) -> Result<(), Vec<OptionError>> {
-    Ok(())
-}
-
-/// A combination of options that makes no sense.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OptionError {
-    /// The option to point at.
-    pub option: &'static str,
-    /// What is wrong and what was expected.
-    pub message: String,
-}
-
-/// What the kernel engine needs to know of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kernel {
-    /// A tc template: the qdisc's kind; options are its words.
-    Tc(&'static str),
-    /// A congestion-control module (`net.ipv4.tcp_congestion_control`).
-    Module(&'static str),
-    /// A traffic source the guest's agent plays.
-    Agent,
-    /// Linux has nothing like it: the kernel engine refuses it before boot.
-    None,
-}
 
 /// One option.
 #[derive(Debug)]
@@ -61,7 +12,7 @@ pub struct Opt {
     /// Type and range.
     pub kind: Kind,
     /// Default, written as in a scenario file; `None`: see `doc` (derived by
-    /// [`Entry::finish`], or absent).
+    /// [`super::Entry::finish`], or absent).
     pub default: Option<&'static str>,
     /// How tc spells it, where that differs from the name or matters.
     pub tc: Option<&'static str>,
@@ -140,6 +91,21 @@ pub enum Value {
     Table(Options),
 }
 
+impl Value {
+    /// As a number in base units, where it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Value::Int(i) => Some(*i as f64),
+            Value::Float(f) => Some(*f),
+            Value::Time(t) => Some(t.0 as f64),
+            Value::Rate(r) => Some(r.0 as f64),
+            Value::Bytes(b) => Some(b.0 as f64),
+            Value::Packets(n) => Some(*n as f64),
+            Value::Bool(_) | Value::Word(_) | Value::Table(_) => None,
+        }
+    }
+}
+
 /// The options of an entry: complete, validated, in base units, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options(Vec<(&'static str, Value)>);
@@ -151,6 +117,11 @@ impl Options {
             Ok(i) => self.0[i].1 = value,
             Err(i) => self.0.insert(i, (name, value)),
         }
+    }
+
+    /// Takes an option out.
+    pub fn remove(&mut self, name: &str) {
+        self.0.retain(|(n, _)| *n != name);
     }
 
     /// An option, if it is set.
@@ -232,7 +203,7 @@ fn wrong(name: &str, found: Option<&Value>) -> ! {
     panic!("option {name} of this entry has no default or another type: {found:?}")
 }
 
-/// The plain defaults of a list of options, [`Entry::finish`] not yet applied.
+/// The plain defaults of a list of options, [`super::Entry::finish`] not yet applied.
 ///
 /// # Panics
 /// When a default does not parse as its kind; the conformance tests build
@@ -305,8 +276,52 @@ pub fn word_or_int(words: &[&str], min: i64, max: i64) -> String {
     )
 }
 
-/// A value as [`parse_word`] reads it; empty for a table, whose options have
-/// texts of their own.
+/// All that is set as texts that [`read_texts`] reads, by name; those of tables are named as in
+/// "sizes.lognormal.p5".
+pub fn texts(options: &Options) -> Vec<(String, String)> {
+    let texts = options.iter().flat_map(|(name, value)| match value {
+        Value::Table(inner) => {
+            let inner = texts(inner).into_iter();
+            inner
+                .map(|(n, text)| (format!("{name}.{n}"), text))
+                .collect()
+        }
+        value => vec![(name.to_owned(), text(value))],
+    });
+    texts.collect()
+}
+
+/// The options whose [`texts`] these are.
+pub fn read_texts(known: &'static [Opt], texts: &[(String, String)]) -> Result<Options, String> {
+    let mut options = Options::default();
+    let mut read = 0;
+    for opt in known {
+        if let Kind::Table(inner) = opt.kind {
+            let own = texts.iter().filter_map(|(name, text)| {
+                let name = name.strip_prefix(opt.name)?.strip_prefix('.')?;
+                Some((name.to_owned(), text.clone()))
+            });
+            let own: Vec<(String, String)> = own.collect();
+            read += own.len();
+            options.set(opt.name, Value::Table(read_texts(inner, &own)?));
+        } else if let Some((name, text)) = texts.iter().find(|(name, _)| name == opt.name) {
+            let value = parse_word(opt.kind, text);
+            let value = value.map_err(|e| format!("{name} = {text}: expected {e}"))?;
+            options.set(opt.name, value);
+            read += 1;
+        }
+    }
+    if read < texts.len() {
+        let names: Vec<&str> = texts.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(format!(
+            "not all of these are options: {}",
+            names.join(", ")
+        ));
+    }
+    Ok(options)
+}
+
+/// A value as [`parse_word`] reads it; empty for a table, see [`texts`].
 pub fn text(value: &Value) -> String {
     match value {
         Value::Bool(b) => b.to_string(),
@@ -342,19 +357,4 @@ pub fn check_range(kind: Kind, value: &Value) -> Result<(), String> {
         (Kind::TimeOrSize, Value::Time(Time(0))) => Err("a time greater than 0".to_owned()),
         _ => Ok(()),
     }
-}
-
-/// Finds an entry by name.
-pub fn find<'a, B>(entries: &'a [&'static Entry<B>], name: &str) -> Option<&'a &'static Entry<B>> {
-    entries.iter().find(|e| e.name == name)
-}
-
-/// The complete options of an entry with nothing set.
-///
-/// # Panics
-/// When the entry cannot be built with nothing set.
-pub fn complete_defaults<B>(entry: &Entry<B>) -> Options {
-    let mut options = defaults(entry.options);
-    (entry.finish)(&mut options).unwrap_or_else(|e| panic!("defaults of {}: {e:?}", entry.name));
-    options
 }
