@@ -217,14 +217,12 @@ fn capacity(link: &LinkPlan) -> Capacity {
 
 /// Rate and frame length of a source that sends whatever becomes of it.
 fn offered(source: &TrafficPlan) -> Option<(Rate, u64)> {
-    match (
-        source.options.get("rate"),
-        source.options.get("packet_size"),
-    ) {
-        (Some(Value::Rate(rate)), Some(Value::Int(size))) if source.connections.is_none() => {
-            Some((*rate, (*size).max(1) as u64))
+    match transport(source.kind) {
+        Transport::Datagrams(of) => {
+            let datagrams = of(&source.options);
+            Some((datagrams.rate, u64::from(datagrams.len)))
         }
-        _ => None,
+        Transport::Connections { .. } => None,
     }
 }
 

@@ -9,8 +9,10 @@ use crate::packet::Ecn;
 use crate::registry::{Entry, Kind, Opt, Options, find};
 use crate::rng::Stream;
 use crate::units::Time;
+pub use datagram::Datagrams;
 
 pub mod cbr;
+mod datagram;
 pub mod on_off;
 mod sizes;
 pub mod web;
@@ -54,8 +56,8 @@ pub struct Build {
 /// What carries the bytes of a source.
 #[derive(Clone, Copy)]
 pub enum Transport {
-    /// Datagrams.
-    Datagrams,
+    /// Datagrams, at most at this rate.
+    Datagrams(fn(&Options) -> Datagrams),
     /// TCP connections; the kind has the options [`ECN`] and [`LIMIT`].
     Connections {
         /// The most that one brings, payload bytes.
@@ -106,7 +108,7 @@ pub fn connects(kind: &str) -> bool {
 /// The most that a connection of a source brings, payload bytes; 0: it opens none.
 pub fn largest(kind: &str, options: &Options) -> u64 {
     match transport(kind) {
-        Transport::Datagrams => 0,
+        Transport::Datagrams(_) => 0,
         Transport::Connections { largest, .. } => largest(options),
     }
 }
