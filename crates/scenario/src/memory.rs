@@ -4,9 +4,8 @@ use tailback_engine::plan::{LinkPlan, Plan, RatePlan, SeriesMode, TrafficPlan};
 use tailback_engine::registry::{Options, Value};
 use tailback_engine::units::{Rate, Time};
 
-use crate::Scenario;
-use crate::diagnostic::{Diagnostic, Problem};
-use crate::tree::Span;
+use crate::read::{Diagnostic, Problem, Span};
+use crate::scenario::Scenario;
 
 /// A flow whatever it does: sender, receiver, plan, names, series keys and
 /// counters (4 KiB), and a histogram of round-trip times of four blocks of
@@ -14,8 +13,8 @@ use crate::tree::Span;
 const FLOW: u64 = 36 << 10;
 /// A source of traffic.
 const SOURCE: u64 = 2 << 10;
-/// A place for a connection of a source, and its counters at each link.
-const PLACE: u64 = 256;
+/// A slot for a connection of a source, and its counters at each link.
+const SLOT: u64 = 256;
 /// A request, as long as it is kept: when it was done, size and time taken.
 const REQUEST: u64 = 48;
 /// A link: queue, sink and a histogram of delays of ten blocks.
@@ -52,7 +51,7 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         .saturating_add(sources.saturating_mul(SOURCE))
         .saturating_add(links.saturating_mul(LINK));
     for source in plan.traffic.iter().filter(|s| s.connections.is_some()) {
-        let places = u64::from(source.connections.as_ref().map_or(0, |c| c.limit));
+        let slots = u64::from(source.connections.as_ref().map_or(0, |c| c.limit));
         // A third more than the mean, and as many rows.
         let requests = plan.duration.0 / source.options.time("arrival").0.max(1) / 3 * 4;
         let row = if plan.record.series == SeriesMode::Off {
@@ -61,7 +60,7 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
             2 * ROW
         };
         bytes = bytes
-            .saturating_add(places.saturating_mul(PLACE * (1 + links)))
+            .saturating_add(slots.saturating_mul(SLOT * (1 + links)))
             .saturating_add(requests.saturating_mul(REQUEST + row));
     }
 
