@@ -20,7 +20,8 @@ from tailback.batteries.l4s_battery import BATTERY, L4sBattery, cases, measures
 from tailback.batteries.l4s_battery.gather import Gathered
 from tailback.batteries.l4s_battery.measures import Group
 from tailback.batteries.side_by_side import BatteryComparison, run_battery
-from tailback.comparison import Threshold, Variant, parse
+from tailback.comparison.thresholds import Threshold
+from tailback.comparison.variants import Variant, parse
 from tailback.errors import InputError, ScenarioError
 from tailback.experiments import NAMES as EXPERIMENTS
 from tailback.experiments import get as experiment

@@ -73,7 +73,7 @@ pub fn ecn(
 ) -> (bool, Vec<Finding>) {
     let registered = control.and_then(|(name, options)| Some((find(cc::ENTRIES, name)?, options)));
     let need = registered.map_or(EcnNeed::Optional, |(entry, options)| {
-        (entry.build)(options).ecn_need()
+        (entry.build)(options).needs().ecn
     });
     let ecn = given.unwrap_or(need != EcnNeed::Optional);
     let mut findings = Vec::new();

@@ -20,8 +20,9 @@ pub use traffic::{ConnectionsPlan, FlowPlan, TrafficPlan};
 use crate::aqm::FlowInfo;
 use crate::keys;
 use crate::keys::{ANY_TIME, BOOL, KeyKind, POSITIVE_TIME, TEXT, Takes, int, key};
-use crate::registry::{Options, Value};
+use crate::registry::Options;
 use crate::rng::Stream;
+use crate::traffic::{Transport, transport};
 use crate::units::{Rate, Time};
 
 keys! {
@@ -215,13 +216,12 @@ impl Plan {
                 .as_ref()
                 .map(|c| HostStack::of(c.ecn, &c.tcp)),
             alone: None,
-            mtu: match (&source.connections, source.options.get("packet_size")) {
-                (Some(connections), _) => frame_of(&connections.tcp).saturating_sub(ETHERNET),
-                (None, Some(Value::Int(n))) => {
-                    u32::try_from(*n).unwrap_or(1514).saturating_sub(ETHERNET)
-                }
-                (None, _) => 1500,
-            },
+            mtu: match (&source.connections, transport(source.kind)) {
+                (Some(connections), _) => frame_of(&connections.tcp),
+                (None, Transport::Datagrams(of)) => u32::from(of(&source.options).len),
+                (None, Transport::Connections { .. }) => 1514,
+            }
+            .saturating_sub(ETHERNET),
             names: source.hosts.clone(),
         });
         let mut numbers = BTreeMap::new();
@@ -238,16 +238,16 @@ impl Plan {
     }
 
     /// The flow or source that each number in a packet stands for: first flows
-    /// and sources, each its own, then every place for a connection of a source.
+    /// and sources, each its own, then every slot for a connection of a source.
     pub fn owners(&self) -> Vec<u32> {
         let own = 0..(self.flows.len() + self.traffic.len()) as u32;
-        let places = self.traffic.iter().zip(self.flows.len() as u32..);
-        let places = places.flat_map(|(source, number)| {
+        let slots = self.traffic.iter().zip(self.flows.len() as u32..);
+        let slots = slots.flat_map(|(source, number)| {
             let connections = source.connections.as_ref();
             let limit = connections.map_or(0, |connections| connections.limit);
             (0..limit).map(move |_| number)
         });
-        own.chain(places).collect()
+        own.chain(slots).collect()
     }
 
     /// What a connection of a source would have alone: the nominal rate of the

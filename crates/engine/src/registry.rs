@@ -328,8 +328,52 @@ pub fn word_or_int(words: &[&str], min: i64, max: i64) -> String {
     )
 }
 
-/// A value as [`parse_word`] reads it; empty for a table, whose options have
-/// texts of their own.
+/// All that is set as texts that [`read_texts`] reads, by name; those of tables are named as in
+/// "sizes.lognormal.p5".
+pub fn texts(options: &Options) -> Vec<(String, String)> {
+    let texts = options.iter().flat_map(|(name, value)| match value {
+        Value::Table(inner) => {
+            let inner = texts(inner).into_iter();
+            inner
+                .map(|(n, text)| (format!("{name}.{n}"), text))
+                .collect()
+        }
+        value => vec![(name.to_owned(), text(value))],
+    });
+    texts.collect()
+}
+
+/// The options whose [`texts`] these are.
+pub fn read_texts(known: &'static [Opt], texts: &[(String, String)]) -> Result<Options, String> {
+    let mut options = Options::default();
+    let mut read = 0;
+    for opt in known {
+        if let Kind::Table(inner) = opt.kind {
+            let own = texts.iter().filter_map(|(name, text)| {
+                let name = name.strip_prefix(opt.name)?.strip_prefix('.')?;
+                Some((name.to_owned(), text.clone()))
+            });
+            let own: Vec<(String, String)> = own.collect();
+            read += own.len();
+            options.set(opt.name, Value::Table(read_texts(inner, &own)?));
+        } else if let Some((name, text)) = texts.iter().find(|(name, _)| name == opt.name) {
+            let value = parse_word(opt.kind, text);
+            let value = value.map_err(|e| format!("{name} = {text}: expected {e}"))?;
+            options.set(opt.name, value);
+            read += 1;
+        }
+    }
+    if read < texts.len() {
+        let names: Vec<&str> = texts.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(format!(
+            "not all of these are options: {}",
+            names.join(", ")
+        ));
+    }
+    Ok(options)
+}
+
+/// A value as [`parse_word`] reads it; empty for a table, see [`texts`].
 pub fn text(value: &Value) -> String {
     match value {
         Value::Bool(b) => b.to_string(),
@@ -380,4 +424,29 @@ pub fn complete_defaults<B>(entry: &Entry<B>) -> Options {
     let mut options = defaults(entry.options);
     (entry.finish)(&mut options).unwrap_or_else(|e| panic!("defaults of {}: {e:?}", entry.name));
     options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a guest is told of a source's options is what the plan has.
+    #[test]
+    fn options_survive_as_texts() {
+        for entry in crate::traffic::ENTRIES {
+            let options = complete_defaults(entry);
+            assert_eq!(read_texts(entry.options, &texts(&options)), Ok(options));
+        }
+        let web = crate::traffic::web::ENTRY.options;
+        let told = [("arrival", "1ms"), ("sizes.lognormal.p5", "64kb")];
+        let told = told.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let read = read_texts(web, &told).expect("options of web");
+        let p5 = read.table("sizes").table("lognormal").bytes("p5");
+        assert_eq!((read.time("arrival"), p5), (Time::from_ms(1), 65_536));
+        assert_eq!(texts(&read).len(), 2);
+        for unknown in ["size", "arrival.p5", "sizes.normal", "sizes.lognormal.p50"] {
+            let told = [(unknown.to_owned(), "64kb".to_owned())];
+            assert!(read_texts(web, &told).is_err(), "{unknown}");
+        }
+    }
 }

@@ -5,7 +5,7 @@
 mod testing;
 
 use proptest::prelude::*;
-use tailback_engine::cc::{Build, ENTRIES};
+use tailback_engine::cc::{Build, ENTRIES, MAX_CWND};
 use tailback_engine::registry::{Entry, Kind, Options, Value, complete_defaults, defaults};
 use tailback_engine::units::Time;
 use testing::Host;
@@ -93,9 +93,8 @@ fn play(
 ) -> Result<Vec<(u32, u32)>, TestCaseError> {
     let mut host = Host::new((entry.build)(options), cwnd, Time::from_ms(20));
     let mut seen = Vec::new();
-    let mut gauges = Vec::new();
     for op in ops {
-        let before = host.conn.cwnd;
+        let before = host.window.cwnd;
         match *op {
             Op::Ack(n) => host.ack(n),
             Op::AckEce(n) => host.ack_ece(n),
@@ -107,21 +106,23 @@ fn play(
             Op::Wait(us) => host.wait(Time::from_us(us.into())),
             Op::Rtt(us) => host.rtt = Time::from_us(us.into()),
         }
-        let (name, conn) = (entry.name, &host.conn);
-        prop_assert!(conn.cwnd >= 1, "{name} {options:?}, {op:?}: {conn:?}");
+        let (name, window) = (entry.name, &host.window);
+        prop_assert!(window.cwnd >= 1, "{name} {options:?}, {op:?}: {window:?}");
         prop_assert!(
-            conn.cwnd <= conn.cwnd_clamp,
-            "{name} {options:?}, {op:?}: {conn:?}"
+            window.cwnd <= MAX_CWND,
+            "{name} {options:?}, {op:?}: {window:?}"
         );
-        prop_assert!(conn.ssthresh >= 2, "{name} {options:?}, {op:?}: {conn:?}");
+        prop_assert!(
+            window.ssthresh >= 2,
+            "{name} {options:?}, {op:?}: {window:?}"
+        );
         if matches!(op, Op::Undo) {
-            prop_assert!(conn.cwnd >= before, "{name} {options:?}: {conn:?}");
+            prop_assert!(window.cwnd >= before, "{name} {options:?}: {window:?}");
         }
-        gauges.clear();
-        host.cc.gauges(&host.conn, &mut gauges);
+        let gauges = host.gauges();
         prop_assert_eq!(gauges.len(), host.cc.gauge_names().len());
         prop_assert!(gauges.iter().all(|g| g.is_finite()), "{name}: {gauges:?}");
-        seen.push((host.conn.cwnd, host.conn.ssthresh));
+        seen.push((host.window.cwnd, host.window.ssthresh));
     }
     Ok(seen)
 }
@@ -158,12 +159,12 @@ fn sce_marks_cost_less_than_a_mark() {
                 100,
                 Time::from_ms(20),
             );
-            host.conn.ssthresh = 100;
+            host.window.ssthresh = 100;
             // An epoch begins, for those that have such.
             host.round();
             marks(&mut host);
             host.ack(1);
-            host.conn.cwnd
+            host.window.cwnd
         };
         let (none, sce) = (rounds(|h| h.round()), rounds(|h| h.sce_round(40)));
         let ce = rounds(|h| h.marked_round(1));
@@ -189,19 +190,19 @@ fn a_mark_costs_at_most_half_a_window() {
             100,
             Time::from_ms(20),
         );
-        if host.cc.needs_rate_samples() {
+        if host.needs.rate_samples {
             continue; // see below
         }
-        host.conn.ssthresh = 100;
+        host.window.ssthresh = 100;
         host.marked_round(1);
         // The first ACK of what was sent after the mark ends the reduction.
         host.ack(1);
-        let reduced = host.conn.cwnd;
+        let reduced = host.window.cwnd;
         assert!((50..100).contains(&reduced), "{}: {reduced}", entry.name);
         for _ in 0..100 {
             host.round();
         }
-        assert!(host.conn.cwnd > reduced, "{} does not grow", entry.name);
+        assert!(host.window.cwnd > reduced, "{} does not grow", entry.name);
     }
 }
 
@@ -221,9 +222,9 @@ fn a_model_of_the_path_ignores_a_single_mark() {
                 host.marked_round(if round == 2 { marks } else { 0 });
             }
             (
-                host.cc.needs_rate_samples(),
-                host.conn.cwnd,
-                host.conn.pacing_rate,
+                host.needs.rate_samples,
+                host.window.cwnd,
+                host.window.pacing_rate,
             )
         };
         let unmarked = after(0);

@@ -8,7 +8,7 @@
 mod testing;
 
 use std::fmt::Write as _;
-use tailback_engine::cc::{CaState, ENTRIES};
+use tailback_engine::cc::{CaState, ENTRIES, Window};
 use tailback_engine::plan::Growth;
 use tailback_engine::registry::{Value, find};
 use tailback_engine::units::Time;
@@ -27,11 +27,11 @@ fn hosts(columns: &[Column]) -> Vec<Host> {
     let host = |(_, name, set, growth): &Column| {
         let entry = find(ENTRIES, name).expect("a registered congestion control");
         let mut host = Host::new((entry.build)(&options(entry, set)), 20, Time::from_ms(20));
-        host.conn.ssthresh = match growth {
+        let ssthresh = match growth {
             Growth::Segments => 20,
             Growth::Acks => 19,
         };
-        host.conn.growth = *growth;
+        host.window = Window::new(20, ssthresh, *growth);
         host
     };
     columns.iter().map(host).collect()
@@ -83,7 +83,7 @@ fn one_mark() {
                 CaState::Cwr => "cwr",
                 _ => "",
             };
-            write!(table, "{state:>8}{:>4}", host.conn.cwnd).expect("a string");
+            write!(table, "{state:>8}{:>4}", host.window.cwnd).expect("a string");
         }
         table.push('\n');
     }
@@ -133,7 +133,7 @@ fn rounds() {
         write!(table, "{round:>5} {marks:>5}").expect("a string");
         for host in &mut hosts {
             host.marked_round(marks);
-            write!(table, "{:>12}", host.conn.cwnd).expect("a string");
+            write!(table, "{:>12}", host.window.cwnd).expect("a string");
         }
         table.push('\n');
     }
@@ -149,7 +149,6 @@ fn prague_by_acks() {
     let mut hosts = hosts(&[("prague", "prague", set, Growth::Segments)]);
     let host = &mut hosts[0];
     let mut table = String::from("ack mark state cwnd ssthresh  alpha  window\n");
-    let mut gauges = Vec::new();
     for n in 1..=60 {
         host.wait(Time::from_ms(1));
         let mark = matches!(n, 3 | 4 | 40);
@@ -158,8 +157,7 @@ fn prague_by_acks() {
         } else {
             host.ack(1);
         }
-        gauges.clear();
-        host.cc.gauges(&host.conn, &mut gauges);
+        let gauges = host.gauges();
         writeln!(
             table,
             "{n:>3} {:>4} {:>5} {:>4} {:>8} {:.4} {:>7.4}",
@@ -169,8 +167,8 @@ fn prague_by_acks() {
             } else {
                 ""
             },
-            host.conn.cwnd,
-            host.conn.ssthresh,
+            host.window.cwnd,
+            host.window.ssthresh,
             gauges[0],
             gauges[1],
         )

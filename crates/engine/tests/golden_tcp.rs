@@ -29,19 +29,19 @@ fn trace(flow: FlowPlan, drop: &[u64], mark: &[u64], until: Time) -> String {
     let mut last = String::new();
     while network.advance(1) {
         let sender = network.sender(0);
-        let c = &sender.conn;
-        let ssthresh = match c.ssthresh {
+        let (flight, window) = (sender.flight(), &sender.window);
+        let ssthresh = match window.ssthresh {
             s if s >= tailback_engine::cc::INFINITE_SSTHRESH => "-".to_owned(),
             s => s.to_string(),
         };
         let row = format!(
             "{:>6} {:>6}  {:<8} {:>5} {:>9} {:>7} {:>6} {:>4}",
-            c.snd_una,
-            c.snd_nxt,
-            format!("{:?}", c.ca_state),
-            c.cwnd,
+            flight.una,
+            flight.nxt,
+            format!("{:?}", sender.conn.ca_state),
+            window.cwnd,
             ssthresh,
-            c.in_flight,
+            flight.in_flight(),
             sender.stats.retransmits,
             sender.stats.timeouts,
         );

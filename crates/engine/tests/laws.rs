@@ -237,7 +237,7 @@ fn dctcp_over_a_step(k: u64, n: u64, options: &[(&'static str, Value)]) -> Sawto
             next += Time::from_ms(1);
             let sender = network.sender(0);
             gauges.clear();
-            sender.cc.gauges(&sender.conn, &mut gauges);
+            sender.gauges(&mut gauges);
             sum += gauges[0];
             samples += 1;
         }

@@ -330,10 +330,10 @@ fn a_stopped_flow_sends_nothing_new() {
     while network.now() < Time::from_secs(5) {
         network.advance(1);
     }
-    let at_stop = network.sender(0).conn.snd_nxt;
+    let at_stop = network.sender(0).flight().nxt;
     assert!(at_stop > 3_000);
     while network.advance(1 << 20) {}
-    assert_eq!(network.sender(0).conn.snd_nxt, at_stop);
+    assert_eq!(network.sender(0).flight().nxt, at_stop);
     assert!(network.sender(0).is_done());
     let outcome = network.finish();
     assert_eq!(outcome.flows[0].to_ns, 5_000_000_000);

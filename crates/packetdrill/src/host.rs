@@ -301,7 +301,7 @@ impl Host {
     /// back: a short segment is out already (Minshall's variant).
     fn check_nagle(&self, bytes: u64) -> Result<(), Beyond> {
         let rest = self.sender.unsent().unwrap_or(0) + bytes;
-        let first = self.sender.conn.snd_una as usize;
+        let first = self.sender.flight().una as usize;
         let mut lens = self.begins[first..].windows(2).map(|w| w[1] - w[0]);
         if !rest.is_multiple_of(u64::from(self.mss)) && lens.any(|len| len < self.mss) {
             return Err((
@@ -372,7 +372,7 @@ impl Host {
             return Ok(());
         };
         let (una, next) = (
-            self.begins[self.sender.conn.snd_una as usize],
+            self.begins[self.sender.flight().una as usize],
             self.begins.last().copied().unwrap_or(1),
         );
         if ack > next || una.saturating_sub(ack) as u64 > self.window.max(1) {
@@ -464,7 +464,7 @@ impl Host {
 
     /// What `tcp_info` would tell, and its constants.
     pub fn values(&self) -> Values {
-        let (info, conn) = (self.sender.info(), &self.sender.conn);
+        let (info, conn, window) = (self.sender.info(), &self.sender.conn, &self.sender.window);
         let us = |t: Time| (t.ns() / 1000) as i64;
         let told = [
             ("TCP_CA_Open", 0),
@@ -473,8 +473,8 @@ impl Host {
             ("TCP_CA_Recovery", 3),
             ("TCP_CA_Loss", 4),
             ("tcpi_ca_state", conn.ca_state as i64),
-            ("tcpi_snd_cwnd", i64::from(conn.cwnd)),
-            ("tcpi_snd_ssthresh", i64::from(conn.ssthresh)),
+            ("tcpi_snd_cwnd", i64::from(window.cwnd)),
+            ("tcpi_snd_ssthresh", i64::from(window.ssthresh)),
             ("tcpi_snd_mss", i64::from(self.mss)),
             ("tcpi_unacked", i64::from(info.unacked)),
             ("tcpi_sacked", i64::from(info.sacked)),

@@ -2,6 +2,7 @@
 
 use tailback_engine::plan::{LinkPlan, Plan, RatePlan, SeriesMode, TrafficPlan};
 use tailback_engine::registry::{Options, Value};
+use tailback_engine::traffic::{Transport, transport};
 use tailback_engine::units::{Rate, Time};
 
 use crate::read::{Diagnostic, Problem, Span};
@@ -50,17 +51,21 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         .saturating_add(flows.saturating_mul(FLOW))
         .saturating_add(sources.saturating_mul(SOURCE))
         .saturating_add(links.saturating_mul(LINK));
-    for source in plan.traffic.iter().filter(|s| s.connections.is_some()) {
-        let slots = u64::from(source.connections.as_ref().map_or(0, |c| c.limit));
+    for source in &plan.traffic {
+        let (Transport::Connections { gap, .. }, Some(connections)) =
+            (transport(source.kind), &source.connections)
+        else {
+            continue;
+        };
         // A third more than the mean, and as many rows.
-        let requests = plan.duration.0 / source.options.time("arrival").0.max(1) / 3 * 4;
+        let requests = plan.duration.0 / gap(&source.options).0.max(1) / 3 * 4;
         let row = if plan.record.series == SeriesMode::Off {
             0
         } else {
             2 * ROW
         };
         bytes = bytes
-            .saturating_add(slots.saturating_mul(SLOT * (1 + links)))
+            .saturating_add(u64::from(connections.limit) * SLOT * (1 + links))
             .saturating_add(requests.saturating_mul(REQUEST + row));
     }
 
@@ -211,14 +216,12 @@ fn capacity(link: &LinkPlan) -> Capacity {
 
 /// Rate and frame length of a source that sends whatever becomes of it.
 fn offered(source: &TrafficPlan) -> Option<(Rate, u64)> {
-    match (
-        source.options.get("rate"),
-        source.options.get("packet_size"),
-    ) {
-        (Some(Value::Rate(rate)), Some(Value::Int(size))) if source.connections.is_none() => {
-            Some((*rate, (*size).max(1) as u64))
+    match transport(source.kind) {
+        Transport::Datagrams(of) => {
+            let datagrams = of(&source.options);
+            Some((datagrams.rate, u64::from(datagrams.len)))
         }
-        _ => None,
+        Transport::Connections { .. } => None,
     }
 }
 

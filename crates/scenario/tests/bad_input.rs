@@ -361,6 +361,24 @@ kind = "cbr"
 cc = "reno"
 tcp = { mss = 1000 }
 [[traffic]]
+kind = "web"
+name = "half"
+sizes = { lognormal = { p5 = "64kb" } }
+[[traffic]]
+kind = "web"
+name = "reversed"
+sizes = { lognormal = { p5 = "2mb", p95 = "64kb" } }
+[[traffic]]
+kind = "web"
+name = "both"
+sizes = { lognormal = { p5 = "64kb", p95 = "2mb" } }
+alpha = 1.2
+max = "2mb"
+[[traffic]]
+kind = "web"
+name = "neither"
+sizes = { pareto = 1 }
+[[traffic]]
 kind = "on-off"
 on = "0s"
 off = "-1s"
@@ -381,10 +399,15 @@ alpha = 2
         f.toml:31:7: reno-sce answers SCE marks, which only packets with ECN can bear; expected ecn = true, or no ecn key
         f.toml:34:1: "cc" is a key of web, not of cbr
         f.toml:35:1: "tcp" is a key of web, not of cbr
-        f.toml:38:6: wrong value "0s" for "on"; expected a time of at least 1us
-        f.toml:39:7: wrong value "-1s" for "off"; expected a time of at least 1us
-        f.toml:40:19: wrong value "uniform" for "on_distribution"; expected one of exponential, constant
-        f.toml:41:1: "alpha" is an option of web, not of on-off; expected one of kind, name, count, start, stop, rtt, route, reverse, hosts, dscp, class, cc, tcp, back, {options of on-off}
+        f.toml:39:23: "sizes.lognormal" of web: it takes both p5 and p95
+        f.toml:43:30: "sizes.lognormal.p5" of web: 2097152 bytes are more than p95, 65536 bytes
+        f.toml:48:9: "alpha" of web: sizes are lognormal, not of the Pareto distribution
+        f.toml:49:7: "max" of web: sizes are lognormal, not of the Pareto distribution
+        f.toml:53:11: "sizes" of web has no option "pareto"; expected one of lognormal
+        f.toml:56:6: wrong value "0s" for "on"; expected a time of at least 1us
+        f.toml:57:7: wrong value "-1s" for "off"; expected a time of at least 1us
+        f.toml:58:19: wrong value "uniform" for "on_distribution"; expected one of exponential, constant
+        f.toml:59:1: "alpha" is an option of web, not of on-off; expected one of kind, name, count, start, stop, rtt, route, reverse, hosts, dscp, class, cc, tcp, back, {options of on-off}
         "#,
     );
 }

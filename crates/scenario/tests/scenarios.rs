@@ -674,6 +674,18 @@ fn connections_of_a_source() {
     for change in changes {
         assert_ne!(web(change).1, id, "{change}");
     }
+    // A table that chooses nothing is as none at all.
+    assert_eq!(web("sizes = { lognormal = {} }").1, id);
+    let (lognormal, other) = web("sizes = { lognormal = { p5 = \"64kb\", p95 = \"2mb\" } }");
+    assert_ne!(other, id);
+    let percentiles = lognormal.options.table("sizes").table("lognormal");
+    assert_eq!(percentiles.bytes("p5"), 65_536);
+    assert_eq!(percentiles.bytes("p95"), 2_097_152);
+    assert_eq!(
+        lognormal.options.get("max"),
+        None,
+        "of the other distribution"
+    );
     let dctcp = web("cc = \"dctcp\"").0.connections.unwrap();
     assert!(dctcp.ecn, "as the congestion control needs it");
     let tcp = web("tcp = { initial_cwnd = 2 }").0.connections.unwrap().tcp;

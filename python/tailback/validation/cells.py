@@ -81,9 +81,7 @@ class Measure:
             return found
         ends = found.ci95
         return Estimate(
-            found.n,
-            math.exp(found.mean),
-            (math.exp(ends[0]), math.exp(ends[1])) if ends else None,
+            found.n, math.exp(found.mean), (math.exp(ends[0]), math.exp(ends[1])) if ends else None
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -20,9 +20,11 @@
 //! left to what the loss alone would have. FreeBSD's CUBIC has no ABE: there
 //! it is the rule of its NewReno.
 
+use super::contract::{Control, Signal};
+use super::view::View;
+use super::window::Window;
 use crate::needs::{At, Chosen, Finding, Needs, Standard};
 use crate::registry::{Kind, Opt, OptionError, Options};
-use crate::tcp::conn::Conn;
 
 /// Least and largest factor.
 const RANGE: Kind = Kind::Float {
@@ -198,13 +200,12 @@ impl Backoff {
         }
     }
 
-    /// The factor of the reduction that is asked for.
+    /// The factor of a reduction.
     #[inline]
-    pub fn factor(&self, conn: &Conn) -> u32 {
-        if conn.reducing_on_ecn {
-            self.ecn
-        } else {
-            self.loss
+    pub fn factor(&self, signal: Signal) -> u32 {
+        match signal {
+            Signal::Ecn => self.ecn,
+            Signal::Loss => self.loss,
         }
     }
 
@@ -216,38 +217,41 @@ impl Backoff {
 
     /// RFC 5681 equation (4), RFC 9438 section 4.6; RFC 8511 section 3 for ECN.
     #[inline]
-    pub fn ssthresh(&self, conn: &Conn) -> u32 {
-        let window = if conn.reducing_on_ecn && self.reading == Reading::Rfc8511 {
-            conn.packets_out
+    pub fn ssthresh(&self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
+        let window = if signal == Signal::Ecn && self.reading == Reading::Rfc8511 {
+            view.flight.packets_out()
         } else {
-            conn.cwnd
+            window.cwnd
         };
-        self.part(window, self.factor(conn)).max(2)
+        self.part(window, self.factor(signal)).max(2)
     }
 
-    /// What `owns_cwr` answers.
-    pub fn owns_cwr(&self) -> bool {
-        self.reading == Reading::Freebsd
+    /// The share in the window that the reading takes.
+    pub fn control(&self) -> Control {
+        match self.reading {
+            Reading::Freebsd => Control::Cwr,
+            Reading::Linux | Reading::Rfc8511 => Control::Growth,
+        }
     }
 
     /// What `cwr_begin` does, with FreeBSD's reading.
-    pub fn cwr_begin(&self, conn: &mut Conn) {
-        conn.cwnd = conn.ssthresh.min(conn.cwnd);
-        conn.cwnd_cnt = 0;
+    pub fn cwr_begin(&self, window: &mut Window) {
+        window.cwnd = window.ssthresh.min(window.cwnd);
+        window.cwnd_cnt = 0;
     }
 
     /// What `loss_in_cwr` does.
-    pub fn loss_in_cwr(&self, conn: &mut Conn) {
+    pub fn loss_in_cwr(&self, window: &mut Window) {
         if self.further && self.ecn > 0 {
-            let left = u64::from(conn.ssthresh) * u64::from(self.loss) / u64::from(self.ecn);
-            conn.ssthresh = (left as u32).clamp(2, conn.ssthresh.max(2));
+            let left = u64::from(window.ssthresh) * u64::from(self.loss) / u64::from(self.ecn);
+            window.ssthresh = (left as u32).clamp(2, window.ssthresh.max(2));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Host, options};
+    use super::super::testing::{self, Host, options};
     use super::super::{CaState, cubic, reno};
     use super::*;
     use crate::registry::Value;
@@ -261,18 +265,14 @@ mod tests {
     fn reno(set: &[(&'static str, Value)], cwnd: u32) -> Host {
         let cc = (reno::ENTRY.build)(&options(&reno::ENTRY, set));
         let mut host = Host::new(cc, cwnd, Time::from_ms(20));
-        host.conn.ssthresh = cwnd;
+        host.window.ssthresh = cwnd;
         host
     }
 
     fn ssthresh(set: &[(&'static str, Value)], cwnd: u32, out: u32, ecn: bool) -> u32 {
         let mut cc = (reno::ENTRY.build)(&options(&reno::ENTRY, set));
-        cc.ssthresh(&mut Conn {
-            cwnd,
-            packets_out: out,
-            reducing_on_ecn: ecn,
-            ..Conn::default()
-        })
+        let signal = if ecn { Signal::Ecn } else { Signal::Loss };
+        testing::ssthresh(&mut *cc, cwnd, out, signal)
     }
 
     #[test]
@@ -301,7 +301,7 @@ mod tests {
         for set in [vec![ECN], vec![ECN, RFC], vec![ECN, FREEBSD]] {
             let mut host = reno(&set, 100);
             host.marked_round(50);
-            let first = host.conn.ssthresh;
+            let first = host.window.ssthresh;
             // FlightSize is what the first ACK leaves of 100.
             let expected = if set.contains(&RFC) { 79 } else { 80 };
             assert_eq!(first, expected, "{set:?}");
@@ -309,10 +309,10 @@ mod tests {
             assert_eq!(host.conn.ca_state, CaState::Cwr);
             host.ack(1);
             host.ack(1);
-            assert_eq!(host.conn.cwnd, first, "{set:?}");
+            assert_eq!(host.window.cwnd, first, "{set:?}");
             assert_eq!(host.conn.ca_state, CaState::Open, "{set:?}");
             host.ack_ece(1);
-            assert!(host.conn.ssthresh < first, "{set:?}");
+            assert!(host.window.ssthresh < first, "{set:?}");
         }
     }
 
@@ -321,12 +321,12 @@ mod tests {
         let (mut linux, mut freebsd) = (reno(&[ECN], 100), reno(&[ECN, FREEBSD], 100));
         linux.ack_ece(1);
         freebsd.ack_ece(1);
-        assert_eq!((linux.conn.cwnd, freebsd.conn.cwnd), (100, 80));
-        assert_eq!(freebsd.conn.in_flight, 99, "nothing is sent meanwhile");
+        assert_eq!((linux.window.cwnd, freebsd.window.cwnd), (100, 80));
+        assert_eq!(freebsd.flight.in_flight(), 99, "nothing is sent meanwhile");
         for _ in 0..30 {
             freebsd.ack(1);
         }
-        assert_eq!((freebsd.conn.cwnd, freebsd.conn.in_flight), (80, 80));
+        assert_eq!((freebsd.window.cwnd, freebsd.flight.in_flight()), (80, 80));
     }
 
     #[test]
@@ -335,7 +335,7 @@ mod tests {
             let mut host = reno(set, 100);
             host.ack_ece(1);
             host.lose();
-            (host.conn.ssthresh, host.conn.ca_state)
+            (host.window.ssthresh, host.conn.ca_state)
         };
         assert_eq!(after(&[ECN]), (80, CaState::Recovery));
         assert_eq!(after(&[ECN, RFC]), (79, CaState::Recovery));
@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(after(&[ECN, FREEBSD, FURTHER]), (50, CaState::Recovery));
         let mut host = reno(&[ECN, FREEBSD, FURTHER], 100);
         host.lose();
-        assert_eq!(host.conn.ssthresh, 50);
+        assert_eq!(host.window.ssthresh, 50);
     }
 
     #[test]
@@ -353,12 +353,12 @@ mod tests {
         let after = |set: &[(&'static str, Value)], lose: bool| {
             let cc = (cubic::ENTRY.build)(&options(&cubic::ENTRY, set));
             let mut host = Host::new(cc, 200, Time::from_ms(20));
-            host.conn.ssthresh = 200;
+            host.window.ssthresh = 200;
             host.ack_ece(1);
             if lose {
                 host.lose();
             }
-            host.conn.ssthresh
+            host.window.ssthresh
         };
         // 870/1024 of 200, and of the 199 that are out.
         assert_eq!(after(std::slice::from_ref(&ecn), true), 169);

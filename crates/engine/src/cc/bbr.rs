@@ -15,11 +15,11 @@ use super::bbr_model::{
     bytes_per_second, gain, in_network_at_departure, min_rtt_us, number, sampled, switch, time, us,
     whole,
 };
-use super::{Ack, Build, CaState, CongestionControl, CwndEvent};
-use crate::needs::Needs;
+use super::contract::{Build, CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal};
+use super::view::{Ack, CaState, View};
+use super::window::{INFINITE_SSTHRESH, MAX_CWND, Window};
 use crate::registry::{Entry, Kernel, Options, Value, no_finish};
 use crate::rng::Stream;
-use crate::tcp::conn::Conn;
 use crate::units::Time;
 
 /// The registry entry.
@@ -95,7 +95,7 @@ pub const ENTRY: Entry<Build> = Entry {
         TSO_SEGS,
     ],
     kernel: Kernel::Module("bbr"),
-    needs: Needs::NONE,
+    needs: crate::needs::Needs::NONE,
     finish: no_finish,
     build: |options| Box::new(Bbr::new(options)),
 };
@@ -135,24 +135,24 @@ struct LongTerm {
 }
 
 impl LongTerm {
-    fn restart_interval(&mut self, conn: &Conn) {
-        self.since = conn.rate.delivered_at;
-        self.delivered = conn.delivered;
-        self.lost = conn.rate.lost_total;
+    fn restart_interval(&mut self, view: View<'_>) {
+        self.since = view.rate.delivered_at;
+        self.delivered = view.delivered;
+        self.lost = view.rate.lost_total;
         self.rounds = 0;
     }
 
-    fn reset(&mut self, conn: &Conn) {
+    fn reset(&mut self, view: View<'_>) {
         *self = LongTerm::default();
-        self.restart_interval(conn);
+        self.restart_interval(view);
     }
 
     /// An interval has passed with losses; returns whether a policer was found.
-    fn interval_done(&mut self, bw: u64, conn: &Conn) -> bool {
+    fn interval_done(&mut self, bw: u64, view: View<'_>) -> bool {
         if self.bw > 0 {
             let difference = bw.abs_diff(self.bw);
             if difference * 8 <= self.bw
-                || bytes_per_second(difference, conn.mss, UNIT, 1) <= lt::DIFFERENCE
+                || bytes_per_second(difference, view.mss, UNIT, 1) <= lt::DIFFERENCE
             {
                 self.bw = (bw + self.bw) / 2;
                 self.in_use = true;
@@ -161,7 +161,7 @@ impl LongTerm {
             }
         }
         self.bw = bw;
-        self.restart_interval(conn);
+        self.restart_interval(view);
         false
     }
 }
@@ -269,84 +269,89 @@ impl Bbr {
     }
 
     /// Before there is a bandwidth: the initial window per RTT.
-    fn init_pacing_rate(&mut self, conn: &mut Conn) {
-        self.seen_rtt = conn.srtt > Time::ZERO;
+    fn init_pacing_rate(&mut self, view: View<'_>, window: &mut Window) {
+        self.seen_rtt = view.srtt > Time::ZERO;
         let rtt = if self.seen_rtt {
-            us(conn.srtt).max(1)
+            us(view.srtt).max(1)
         } else {
             1000
         };
-        let bw = u64::from(conn.cwnd) * BW_UNIT / rtt;
-        conn.pacing_rate = bytes_per_second(bw, conn.mss, self.high_gain, self.margin);
+        let bw = u64::from(window.cwnd) * BW_UNIT / rtt;
+        window.pacing_rate = bytes_per_second(bw, view.mss, self.high_gain, self.margin);
     }
 
-    fn set_pacing_rate(&mut self, conn: &mut Conn, gain: u32) {
-        if !self.seen_rtt && conn.srtt > Time::ZERO {
-            self.init_pacing_rate(conn);
+    fn set_pacing_rate(&mut self, view: View<'_>, window: &mut Window, gain: u32) {
+        if !self.seen_rtt && view.srtt > Time::ZERO {
+            self.init_pacing_rate(view, window);
         }
-        let rate = bytes_per_second(self.bandwidth(), conn.mss, gain, self.margin);
+        let rate = bytes_per_second(self.bandwidth(), view.mss, gain, self.margin);
         // Samples are low until the pipe is full.
-        if self.full_bw_reached || rate > conn.pacing_rate {
-            conn.pacing_rate = rate;
+        if self.full_bw_reached || rate > window.pacing_rate {
+            window.pacing_rate = rate;
         }
     }
 
-    fn burst(&self, conn: &Conn) -> u32 {
-        let least = if conn.pacing_rate < MIN_TSO_RATE {
+    fn burst(&self, view: View<'_>, window: &Window) -> u32 {
+        let least = if window.pacing_rate < MIN_TSO_RATE {
             1
         } else {
             2
         };
-        self.tso_segs.unwrap_or_else(|| burst(conn, 0, least))
+        self.tso_segs
+            .unwrap_or_else(|| burst(view, window, 0, least))
     }
 
     /// Room for what hosts hold back, for ACKs of every other segment, and for
     /// a probe of a small path (Linux `bbr_quantization_budget`).
-    fn with_quanta(&self, conn: &Conn, window: u32) -> u32 {
-        let mut window = window + 3 * self.burst(conn);
-        window = (window + 1) & !1;
+    fn with_quanta(&self, view: View<'_>, window: &Window, target: u32) -> u32 {
+        let mut room = target + 3 * self.burst(view, window);
+        room = (room + 1) & !1;
         if self.mode == Mode::ProbeBw && self.cycle == 0 {
-            window += 2;
+            room += 2;
         }
-        window
+        room
     }
 
-    fn inflight(&self, conn: &Conn, gain: u32) -> u32 {
-        self.with_quanta(conn, bdp(self.bw.get(), self.min_rtt, gain, INIT_CWND))
+    fn inflight(&self, view: View<'_>, window: &Window, gain: u32) -> u32 {
+        self.with_quanta(
+            view,
+            window,
+            bdp(self.bw.get(), self.min_rtt, gain, INIT_CWND),
+        )
     }
 
-    fn in_network(&self, conn: &Conn, in_flight: u32) -> u32 {
+    fn in_network(&self, view: View<'_>, window: &Window, in_flight: u32) -> u32 {
         let burst = if self.pacing_gain > UNIT {
-            self.burst(conn)
+            self.burst(view, window)
         } else {
             0
         };
-        in_network_at_departure(conn, in_flight, self.bandwidth(), burst)
+        in_network_at_departure(view, in_flight, self.bandwidth(), burst)
     }
 
-    fn save_cwnd(&mut self, conn: &Conn) {
+    fn save_cwnd(&mut self, window: &Window) {
         let good = self.prev_ca_state < CaState::Recovery && self.mode != Mode::ProbeRtt;
         self.prior_cwnd = if good {
-            conn.cwnd
+            window.cwnd
         } else {
-            self.prior_cwnd.max(conn.cwnd)
+            self.prior_cwnd.max(window.cwnd)
         };
     }
 
-    fn update_bw(&mut self, conn: &Conn, ack: &Ack) {
+    fn update_bw(&mut self, view: View<'_>, ack: &Ack) {
         self.round_start = false;
-        let rate = &conn.rate;
+        let rate = &view.rate;
         if rate.interval_us == 0 {
             return;
         }
         if rate.prior_delivered >= self.next_round {
-            self.next_round = conn.delivered;
+            self.next_round = view.delivered;
             self.rounds += 1;
             self.round_start = true;
             self.packet_conservation = false;
         }
         if self.seeks_policer {
-            self.sample_long_term(conn, ack.losses);
+            self.sample_long_term(view, ack.losses);
         }
         let bw = sampled(rate.delivered, rate.interval_us);
         if !rate.app_limited || bw >= self.bw.get() {
@@ -355,14 +360,14 @@ impl Bbr {
     }
 
     /// Linux `bbr_lt_bw_sampling`.
-    fn sample_long_term(&mut self, conn: &Conn, losses: u32) {
+    fn sample_long_term(&mut self, view: View<'_>, losses: u32) {
         let lt = &mut self.long_term;
         if lt.in_use {
             if self.mode == Mode::ProbeBw && self.round_start {
                 lt.rounds += 1;
                 if lt.rounds >= lt::USE_ROUNDS {
-                    lt.reset(conn);
-                    self.enter_probe_bw(conn);
+                    lt.reset(view);
+                    self.enter_probe_bw(view);
                 }
             }
             return;
@@ -372,67 +377,68 @@ impl Bbr {
             if losses == 0 {
                 return;
             }
-            lt.restart_interval(conn);
+            lt.restart_interval(view);
             lt.sampling = true;
         }
-        if conn.rate.app_limited {
-            return lt.reset(conn);
+        if view.rate.app_limited {
+            return lt.reset(view);
         }
         lt.rounds += u32::from(self.round_start);
         if lt.rounds < lt::ROUNDS {
             return;
         }
         if lt.rounds > 4 * lt::ROUNDS {
-            return lt.reset(conn);
+            return lt.reset(view);
         }
         // It ends with a loss, too.
         if losses == 0 {
             return;
         }
-        let lost = conn.rate.lost_total.saturating_sub(lt.lost);
-        let delivered = conn.delivered - lt.delivered;
+        let lost = view.rate.lost_total.saturating_sub(lt.lost);
+        let delivered = view.delivered - lt.delivered;
         if delivered == 0 || lost * 256 < lt::LOSS * delivered {
             return;
         }
         let ms =
-            (conn.rate.delivered_at.ns() / 1_000_000).saturating_sub(lt.since.ns() / 1_000_000);
+            (view.rate.delivered_at.ns() / 1_000_000).saturating_sub(lt.since.ns() / 1_000_000);
         if ms == 0 {
             return;
         }
-        if lt.interval_done(delivered * BW_UNIT / (ms * 1000), conn) {
+        if lt.interval_done(delivered * BW_UNIT / (ms * 1000), view) {
             self.pacing_gain = UNIT;
         }
     }
 
     /// Linux `bbr_is_next_cycle_phase`.
-    fn phase_is_over(&self, conn: &Conn, ack: &Ack) -> bool {
-        let phase = us(conn.rate.delivered_at).saturating_sub(us(self.cycle_at));
+    fn phase_is_over(&self, view: View<'_>, window: &Window, ack: &Ack) -> bool {
+        let phase = us(view.rate.delivered_at).saturating_sub(us(self.cycle_at));
         let full_length = phase > self.min_rtt;
         if self.pacing_gain == UNIT {
             return full_length;
         }
-        let in_flight = self.in_network(conn, ack.prior_in_flight);
+        let in_flight = self.in_network(view, window, ack.prior_in_flight);
         if self.pacing_gain > UNIT {
             // Until the gain has its effect, unless that does not fit.
-            full_length && (ack.losses > 0 || in_flight >= self.inflight(conn, self.pacing_gain))
+            full_length
+                && (ack.losses > 0 || in_flight >= self.inflight(view, window, self.pacing_gain))
         } else {
-            full_length || in_flight <= self.inflight(conn, UNIT)
+            full_length || in_flight <= self.inflight(view, window, UNIT)
         }
     }
 
-    fn next_phase(&mut self, conn: &Conn) {
+    fn next_phase(&mut self, view: View<'_>) {
         self.cycle = (self.cycle + 1) % CYCLE;
-        self.cycle_at = conn.rate.delivered_at;
+        self.cycle_at = view.rate.delivered_at;
     }
 
-    fn enter_probe_bw(&mut self, conn: &Conn) {
+    fn enter_probe_bw(&mut self, view: View<'_>) {
         self.mode = Mode::ProbeBw;
         self.cycle = CYCLE - 1 - self.random.below(CYCLE_RAND) as u32;
-        self.next_phase(conn);
+        self.next_phase(view);
     }
 
-    fn check_full_bw(&mut self, conn: &Conn) {
-        if self.full_bw_reached || !self.round_start || conn.rate.app_limited {
+    fn check_full_bw(&mut self, view: View<'_>) {
+        if self.full_bw_reached || !self.round_start || view.rate.app_limited {
             return;
         }
         if self.bw.get() >= self.full_bw * 5 / 4 {
@@ -444,38 +450,39 @@ impl Bbr {
         self.full_bw_reached = self.full_bw_rounds >= FULL_BW_ROUNDS;
     }
 
-    fn check_drain(&mut self, conn: &mut Conn) {
+    fn check_drain(&mut self, view: View<'_>, window: &mut Window) {
         if self.mode == Mode::Startup && self.full_bw_reached {
             self.mode = Mode::Drain;
-            conn.ssthresh = self.inflight(conn, UNIT);
+            window.ssthresh = self.inflight(view, window, UNIT);
         }
         if self.mode == Mode::Drain
-            && self.in_network(conn, conn.in_flight) <= self.inflight(conn, UNIT)
+            && self.in_network(view, window, view.flight.in_flight())
+                <= self.inflight(view, window, UNIT)
         {
-            self.enter_probe_bw(conn);
+            self.enter_probe_bw(view);
         }
     }
 
-    fn check_probe_rtt_done(&mut self, conn: &mut Conn) {
-        if self.probe_rtt_done.is_none_or(|done| conn.now <= done) {
+    fn check_probe_rtt_done(&mut self, view: View<'_>, window: &mut Window) {
+        if self.probe_rtt_done.is_none_or(|done| view.now <= done) {
             return;
         }
-        self.min_rtt_at = conn.now;
-        conn.cwnd = conn.cwnd.max(self.prior_cwnd);
+        self.min_rtt_at = view.now;
+        window.cwnd = window.cwnd.max(self.prior_cwnd);
         if self.full_bw_reached {
-            self.enter_probe_bw(conn);
+            self.enter_probe_bw(view);
         } else {
             self.mode = Mode::Startup;
         }
     }
 
-    fn update_min_rtt(&mut self, conn: &mut Conn, ack: &Ack) {
-        let expired = conn.now > self.min_rtt_at + self.min_rtt_window;
+    fn update_min_rtt(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        let expired = view.now > self.min_rtt_at + self.min_rtt_window;
         if let Some(rtt) = ack.rtt.map(us)
             && (rtt < self.min_rtt || expired)
         {
             self.min_rtt = rtt;
-            self.min_rtt_at = conn.now;
+            self.min_rtt_at = view.now;
         }
         if self.probe_rtt_time > Time::ZERO
             && expired
@@ -483,24 +490,24 @@ impl Bbr {
             && self.mode != Mode::ProbeRtt
         {
             self.mode = Mode::ProbeRtt;
-            self.save_cwnd(conn);
+            self.save_cwnd(window);
             self.probe_rtt_done = None;
         }
         if self.mode == Mode::ProbeRtt {
             // What is measured now is not what the path has.
-            conn.app_limited = (conn.delivered + u64::from(conn.in_flight)).max(1);
+            window.app_limited = (view.delivered + u64::from(view.flight.in_flight())).max(1);
             if self.probe_rtt_done.is_some() {
                 self.probe_rtt_round_done |= self.round_start;
                 if self.probe_rtt_round_done {
-                    self.check_probe_rtt_done(conn);
+                    self.check_probe_rtt_done(view, window);
                 }
-            } else if conn.in_flight <= self.min_window {
-                self.probe_rtt_done = Some(conn.now + self.probe_rtt_time);
+            } else if view.flight.in_flight() <= self.min_window {
+                self.probe_rtt_done = Some(view.now + self.probe_rtt_time);
                 self.probe_rtt_round_done = false;
-                self.next_round = conn.delivered;
+                self.next_round = view.delivered;
             }
         }
-        if conn.rate.delivered > 0 {
+        if view.rate.delivered > 0 {
             self.idle_restart = false;
         }
     }
@@ -523,49 +530,49 @@ impl Bbr {
     }
 
     /// Linux `bbr_set_cwnd_to_recover_or_restore`; whether packets are conserved.
-    fn recover_or_restore(&mut self, conn: &Conn, ack: &Ack) -> (u32, bool) {
-        let (before, state) = (self.prev_ca_state, conn.ca_state);
-        let mut cwnd = conn.cwnd.saturating_sub(ack.losses).max(1);
+    fn recover_or_restore(&mut self, view: View<'_>, window: &Window, ack: &Ack) -> (u32, bool) {
+        let (before, state) = (self.prev_ca_state, view.ca_state);
+        let mut cwnd = window.cwnd.saturating_sub(ack.losses).max(1);
         if state == CaState::Recovery && before != CaState::Recovery {
             self.packet_conservation = true;
-            self.next_round = conn.delivered;
-            cwnd = conn.in_flight + ack.delivered;
+            self.next_round = view.delivered;
+            cwnd = view.flight.in_flight() + ack.delivered;
         } else if before >= CaState::Recovery && state < CaState::Recovery {
             cwnd = cwnd.max(self.prior_cwnd);
             self.packet_conservation = false;
         }
         self.prev_ca_state = state;
         if self.packet_conservation {
-            cwnd = cwnd.max(conn.in_flight + ack.delivered);
+            cwnd = cwnd.max(view.flight.in_flight() + ack.delivered);
         }
         (cwnd, self.packet_conservation)
     }
 
-    fn set_cwnd(&mut self, conn: &mut Conn, ack: &Ack) {
-        let mut cwnd = conn.cwnd;
+    fn set_cwnd(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        let mut cwnd = window.cwnd;
         if ack.delivered > 0 {
-            let (recovering, conserved) = self.recover_or_restore(conn, ack);
+            let (recovering, conserved) = self.recover_or_restore(view, window, ack);
             cwnd = recovering;
             if !conserved {
-                cwnd = self.towards_target(conn, ack.delivered, cwnd);
+                cwnd = self.towards_target(view, window, ack.delivered, cwnd);
             }
         }
-        conn.cwnd = cwnd.min(conn.cwnd_clamp);
+        window.cwnd = cwnd.min(MAX_CWND);
         if self.mode == Mode::ProbeRtt {
-            conn.cwnd = conn.cwnd.min(self.min_window);
+            window.cwnd = window.cwnd.min(self.min_window);
         }
     }
 
-    fn towards_target(&self, conn: &Conn, acked: u32, cwnd: u32) -> u32 {
+    fn towards_target(&self, view: View<'_>, window: &Window, acked: u32, cwnd: u32) -> u32 {
         let bw = self.bandwidth();
         let mut target = bdp(bw, self.min_rtt, self.cwnd_gain, INIT_CWND);
         if self.aggregates && self.full_bw_reached {
             target += self.aggregation.window(bw);
         }
-        target = self.with_quanta(conn, target);
+        target = self.with_quanta(view, window, target);
         let cwnd = if self.full_bw_reached {
             (cwnd + acked).min(target)
-        } else if cwnd < target || conn.delivered < u64::from(INIT_CWND) {
+        } else if cwnd < target || view.delivered < u64::from(INIT_CWND) {
             cwnd + acked
         } else {
             cwnd
@@ -575,93 +582,89 @@ impl Bbr {
 }
 
 impl CongestionControl for Bbr {
-    fn init(&mut self, conn: &mut Conn) {
-        conn.ssthresh = super::INFINITE_SSTHRESH;
-        self.next_round = conn.delivered;
-        self.min_rtt = min_rtt_us(conn);
-        self.min_rtt_at = conn.now;
-        self.init_pacing_rate(conn);
-        self.long_term.reset(conn);
-        self.aggregation.restart(conn.now);
+    fn needs(&self) -> Needs {
+        Needs {
+            ecn: EcnNeed::Optional,
+            control: Control::Window,
+            pacing: true,
+            rate_samples: true,
+        }
     }
 
-    fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
-        self.save_cwnd(conn);
-        conn.ssthresh
+    fn init(&mut self, view: View<'_>, window: &mut Window) {
+        window.ssthresh = INFINITE_SSTHRESH;
+        self.next_round = view.delivered;
+        self.min_rtt = min_rtt_us(view);
+        self.min_rtt_at = view.now;
+        self.init_pacing_rate(view, window);
+        self.long_term.reset(view);
+        self.aggregation.restart(view.now);
     }
 
-    fn cong_avoid(&mut self, _conn: &mut Conn, _acked: u32) {}
+    fn ssthresh(&mut self, _view: View<'_>, window: &Window, _signal: Signal) -> u32 {
+        self.save_cwnd(window);
+        window.ssthresh
+    }
 
-    fn cong_control(&mut self, conn: &mut Conn, ack: &Ack) -> bool {
-        self.update_bw(conn, ack);
+    fn cong_avoid(&mut self, _view: View<'_>, _window: &mut Window, _acked: u32) {}
+
+    fn cong_control(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        self.update_bw(view, ack);
         if self.aggregates {
             let (bw, round) = (self.bandwidth(), self.round_start);
             self.aggregation
-                .update(conn, ack, bw, round, AGGREGATION_ROUNDS);
+                .update(view, window, ack, bw, round, AGGREGATION_ROUNDS);
         }
-        if self.mode == Mode::ProbeBw && self.phase_is_over(conn, ack) {
-            self.next_phase(conn);
+        if self.mode == Mode::ProbeBw && self.phase_is_over(view, window, ack) {
+            self.next_phase(view);
         }
-        self.check_full_bw(conn);
-        self.check_drain(conn);
-        self.update_min_rtt(conn, ack);
+        self.check_full_bw(view);
+        self.check_drain(view, window);
+        self.update_min_rtt(view, window, ack);
         self.update_gains();
-        self.set_pacing_rate(conn, self.pacing_gain);
-        self.set_cwnd(conn, ack);
-        true
+        self.set_pacing_rate(view, window, self.pacing_gain);
+        self.set_cwnd(view, window, ack);
     }
 
-    fn cwnd_event(&mut self, conn: &mut Conn, event: CwndEvent) {
-        if event != CwndEvent::TxStart || conn.app_limited == 0 {
+    fn cwnd_event(&mut self, view: View<'_>, window: &mut Window, event: CwndEvent) {
+        if event != CwndEvent::TxStart || window.app_limited == 0 {
             return;
         }
         self.idle_restart = true;
-        self.aggregation.restart(conn.now);
+        self.aggregation.restart(view.now);
         match self.mode {
             // No faster than the path is known to be: there is not much to send.
-            Mode::ProbeBw => self.set_pacing_rate(conn, UNIT),
-            Mode::ProbeRtt => self.check_probe_rtt_done(conn),
+            Mode::ProbeBw => self.set_pacing_rate(view, window, UNIT),
+            Mode::ProbeRtt => self.check_probe_rtt_done(view, window),
             Mode::Startup | Mode::Drain => {}
         }
     }
 
-    fn set_state(&mut self, conn: &mut Conn, new: CaState) {
+    fn set_state(&mut self, view: View<'_>, _window: &mut Window, new: CaState) {
         if new == CaState::Loss {
             self.prev_ca_state = CaState::Loss;
             self.full_bw = 0;
             // A timeout is like the end of a round, and a loss.
             self.round_start = true;
             if self.seeks_policer {
-                self.sample_long_term(conn, 1);
+                self.sample_long_term(view, 1);
             }
         }
     }
 
-    fn undo_cwnd(&mut self, conn: &mut Conn) -> u32 {
+    fn undo_cwnd(&mut self, view: View<'_>, window: &Window, _prior_cwnd: u32) -> u32 {
         self.full_bw = 0;
         self.full_bw_rounds = 0;
-        self.long_term.reset(conn);
-        conn.cwnd
-    }
-
-    fn needs_pacing(&self) -> bool {
-        true
-    }
-
-    fn needs_rate_samples(&self) -> bool {
-        true
-    }
-
-    fn owns_window(&self) -> bool {
-        true
+        self.long_term.reset(view);
+        window.cwnd
     }
 
     fn randomise(&mut self, stream: Stream) {
         self.random = stream;
     }
 
-    fn gauges(&self, conn: &Conn, out: &mut Vec<f64>) {
-        let bw = bytes_per_second(self.bandwidth(), conn.mss, UNIT, 0);
+    fn gauges(&self, view: View<'_>, _window: &Window, out: &mut Vec<f64>) {
+        let bw = bytes_per_second(self.bandwidth(), view.mss, UNIT, 0);
         out.extend([
             bw as f64 * 8e-6,
             if self.min_rtt == NO_RTT {
@@ -681,7 +684,7 @@ impl CongestionControl for Bbr {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Host, options};
+    use super::super::testing::{Host, Stack, options};
     use super::*;
 
     fn bbr() -> Bbr {
@@ -689,16 +692,16 @@ mod tests {
     }
 
     /// A path of 100 Mbit/s and 40 ms: 345 segments.
-    fn known_path() -> (Bbr, Conn) {
-        let (mut cc, mut conn) = (bbr(), Conn::default());
-        conn.now = Time::from_secs(1);
-        conn.srtt = Time::from_ms(40);
-        conn.min_rtt = Time::from_ms(40);
-        cc.init(&mut conn);
+    fn known_path() -> (Bbr, Stack) {
+        let (mut cc, mut stack) = (bbr(), Stack::new(10));
+        stack.conn.now = Time::from_secs(1);
+        stack.conn.srtt = Time::from_ms(40);
+        stack.conn.min_rtt = Time::from_ms(40);
+        stack.with(|view, window| cc.init(view, window));
         cc.bw.update(10, 0, sampled(8633, 1_000_000));
         cc.full_bw_reached = true;
         cc.mode = Mode::ProbeBw;
-        (cc, conn)
+        (cc, stack)
     }
 
     #[test]
@@ -719,10 +722,10 @@ mod tests {
 
     #[test]
     fn a_cycle_begins_anywhere_but_in_the_phase_that_drains() {
-        let (mut cc, conn) = known_path();
+        let (mut cc, mut stack) = known_path();
         let mut seen = [0; 8];
         for _ in 0..700 {
-            cc.enter_probe_bw(&conn);
+            stack.with(|view, _| cc.enter_probe_bw(view));
             seen[cc.cycle as usize] += 1;
         }
         assert_eq!(seen[1], 0);
@@ -731,74 +734,83 @@ mod tests {
 
     #[test]
     fn room_for_bursts_and_delayed_acks() {
-        let (mut cc, mut conn) = known_path();
-        conn.pacing_rate = 12_500_000;
+        let (mut cc, mut stack) = known_path();
+        stack.window.pacing_rate = 12_500_000;
         // 12.2 kB leave in 1 ms: 8 segments, three times; then to the next even number.
         cc.cycle = 3;
-        assert_eq!(cc.burst(&conn), 8);
-        assert_eq!(cc.inflight(&conn, UNIT), 346 + 24);
+        assert_eq!(stack.with(|view, window| cc.burst(view, window)), 8);
+        assert_eq!(
+            stack.with(|view, window| cc.inflight(view, window, UNIT)),
+            346 + 24
+        );
         // A probe of a small path still adds something.
         cc.cycle = 0;
-        assert_eq!(cc.inflight(&conn, UNIT), 346 + 24 + 2);
-        conn.pacing_rate = 100_000;
-        assert_eq!(cc.burst(&conn), 1);
+        assert_eq!(
+            stack.with(|view, window| cc.inflight(view, window, UNIT)),
+            346 + 24 + 2
+        );
+        stack.window.pacing_rate = 100_000;
+        assert_eq!(stack.with(|view, window| cc.burst(view, window)), 1);
         cc.tso_segs = Some(44);
-        assert_eq!(cc.burst(&conn), 44);
+        assert_eq!(stack.with(|view, window| cc.burst(view, window)), 44);
     }
 
     #[test]
     fn packets_are_conserved_in_the_first_round_of_recovery() {
-        let (mut cc, mut conn) = known_path();
-        conn.cwnd = 700;
-        conn.delivered = 5000;
+        let (mut cc, mut stack) = known_path();
+        stack.window.cwnd = 700;
+        stack.conn.delivered = 5000;
         let ack = Ack {
             delivered: 2,
             losses: 30,
             ..Ack::default()
         };
-        cc.set_cwnd(
-            &mut conn,
-            &Ack {
-                delivered: 1,
-                ..ack
-            },
-        );
-        let _ = cc.ssthresh(&mut conn);
+        stack.with(|view, window| {
+            cc.set_cwnd(
+                view,
+                window,
+                &Ack {
+                    delivered: 1,
+                    ..ack
+                },
+            )
+        });
+        let _ = stack.with(|view, window| cc.ssthresh(view, window, Signal::Loss));
         let saved = cc.prior_cwnd;
-        conn.ca_state = CaState::Recovery;
-        conn.in_flight = 500;
-        cc.set_cwnd(&mut conn, &ack);
+        stack.conn.ca_state = CaState::Recovery;
+        stack.flight.nxt = 500;
+        stack.with(|view, window| cc.set_cwnd(view, window, &ack));
         // What was delivered may be sent, however much was lost.
-        assert_eq!((conn.cwnd, cc.packet_conservation), (502, true));
+        assert_eq!((stack.window.cwnd, cc.packet_conservation), (502, true));
         // The next round: slow start towards the target, less what is lost.
         cc.packet_conservation = false;
-        cc.set_cwnd(&mut conn, &Ack { losses: 0, ..ack });
-        assert_eq!(conn.cwnd, 504);
-        conn.ca_state = CaState::Open;
-        cc.set_cwnd(&mut conn, &Ack { losses: 0, ..ack });
-        assert_eq!(conn.cwnd, saved + 2);
+        stack.with(|view, window| cc.set_cwnd(view, window, &Ack { losses: 0, ..ack }));
+        assert_eq!(stack.window.cwnd, 504);
+        stack.conn.ca_state = CaState::Open;
+        stack.with(|view, window| cc.set_cwnd(view, window, &Ack { losses: 0, ..ack }));
+        assert_eq!(stack.window.cwnd, saved + 2);
     }
 
     #[test]
     fn three_rounds_without_growth_end_startup() {
         let mut cc = bbr();
-        let mut conn = Conn::default();
-        conn.rate.interval_us = 40_000;
+        let mut stack = Stack::new(10);
+        stack.conn.rate.interval_us = 40_000;
         let mut reached = Vec::new();
         // Rates per round: growing, then no longer by a quarter.
         for (round, rate) in [100, 200, 400, 480, 499, 400, 400].into_iter().enumerate() {
             cc.bw.update(10, round as u32, rate);
             cc.round_start = true;
-            cc.check_full_bw(&conn);
+            stack.with(|view, _| cc.check_full_bw(view));
             reached.push(cc.full_bw_reached);
         }
         assert_eq!(reached, [false, false, false, false, false, true, true]);
         // Rounds in which there was nothing to send do not count.
         let mut cc = bbr();
-        conn.rate.app_limited = true;
+        stack.conn.rate.app_limited = true;
         for _ in 0..10 {
             cc.round_start = true;
-            cc.check_full_bw(&conn);
+            stack.with(|view, _| cc.check_full_bw(view));
         }
         assert!(!cc.full_bw_reached);
     }
@@ -809,13 +821,13 @@ mod tests {
         let mut windows = Vec::new();
         for _ in 0..5 {
             host.round();
-            windows.push(host.conn.cwnd);
+            windows.push(host.window.cwnd);
         }
         assert_eq!(windows, [20, 40, 80, 160, 320]);
         // 319 were in flight when the last ACK came, less than a round trip after
         // it was sent: 2.885 times that, less 1 %.
         let rate = 319.0 * 1448.0 / 0.04 * (739.0 / 256.0) * 0.99;
-        let off = host.conn.pacing_rate as f64 / rate;
+        let off = host.window.pacing_rate as f64 / rate;
         assert!((0.999..1.001).contains(&off), "{off}");
     }
 }

@@ -19,12 +19,13 @@ use super::bbr_model::{
     Aggregation, BW_UNIT, MAX_BW, Mode, NO_RTT, TSO_SEGS, UNIT, bdp, burst, bytes_per_second, gain,
     in_network_at_departure, min_rtt_us, number, switch, time, us, whole,
 };
-use super::{Ack, Build, CaState, CeEcho, CongestionControl, CwndEvent, EcnNeed};
-use crate::needs::Needs;
+use super::contract::{
+    Build, CeEcho, CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal,
+};
+use super::view::{Ack, CaState, LostSegment, View};
+use super::window::{INFINITE_SSTHRESH, MAX_CWND, Window};
 use crate::registry::{Entry, Kernel, Options, Value, no_finish};
 use crate::rng::Stream;
-use crate::tcp::conn::Conn;
-use crate::tcp::rate::LostSegment;
 use crate::units::Time;
 
 /// The registry entry.
@@ -174,7 +175,7 @@ pub const ENTRY: Entry<Build> = Entry {
     ],
     // No kernel's own: `module` has to name one that registers itself so.
     kernel: Kernel::Module("bbr3"),
-    needs: Needs::NONE,
+    needs: crate::needs::Needs::NONE,
     finish: no_finish,
     build: |options| Box::new(Bbr3::new(options)),
 };
@@ -405,32 +406,32 @@ impl Bbr3 {
         self.max_bw().min(self.bw_lo)
     }
 
-    fn init_pacing_rate(&mut self, conn: &mut Conn) {
-        self.seen_rtt = conn.srtt > Time::ZERO;
+    fn init_pacing_rate(&mut self, view: View<'_>, window: &mut Window) {
+        self.seen_rtt = view.srtt > Time::ZERO;
         let rtt = if self.seen_rtt {
-            us(conn.srtt).max(1)
+            us(view.srtt).max(1)
         } else {
             1000
         };
-        let bw = u64::from(conn.cwnd) * BW_UNIT / rtt;
-        conn.pacing_rate = bytes_per_second(bw, conn.mss, self.startup_gain, self.margin);
+        let bw = u64::from(window.cwnd) * BW_UNIT / rtt;
+        window.pacing_rate = bytes_per_second(bw, view.mss, self.startup_gain, self.margin);
     }
 
-    fn set_pacing_rate(&mut self, conn: &mut Conn, gain: u32) {
-        if !self.seen_rtt && conn.srtt > Time::ZERO {
-            self.init_pacing_rate(conn);
+    fn set_pacing_rate(&mut self, view: View<'_>, window: &mut Window, gain: u32) {
+        if !self.seen_rtt && view.srtt > Time::ZERO {
+            self.init_pacing_rate(view, window);
         }
-        let rate = bytes_per_second(self.bandwidth(), conn.mss, gain, self.margin);
-        if self.full_bw_reached || rate > conn.pacing_rate {
-            conn.pacing_rate = rate;
+        let rate = bytes_per_second(self.bandwidth(), view.mss, gain, self.margin);
+        if self.full_bw_reached || rate > window.pacing_rate {
+            window.pacing_rate = rate;
         }
     }
 
     /// Bursts are longer where the RTT is below 3 ms.
-    fn burst(&self, conn: &Conn) -> u32 {
+    fn burst(&self, view: View<'_>, window: &Window) -> u32 {
         self.tso_segs.unwrap_or_else(|| {
             let extra = 65_536_u64.checked_shr((self.min_rtt >> 9).min(63) as u32);
-            burst(conn, extra.unwrap_or(0), 2)
+            burst(view, window, extra.unwrap_or(0), 2)
         })
     }
 
@@ -438,31 +439,34 @@ impl Bbr3 {
         bdp(bw, self.min_rtt, gain, self.initial_cwnd)
     }
 
-    fn with_quanta(&self, conn: &Conn, window: u32) -> u32 {
-        let window = window.max(3 * self.burst(conn)).max(self.min_window);
+    fn with_quanta(&self, view: View<'_>, window: &Window, target: u32) -> u32 {
+        let room = target
+            .max(3 * self.burst(view, window))
+            .max(self.min_window);
         if self.mode == Mode::ProbeBw && self.phase == Phase::Up {
-            window + 2
+            room + 2
         } else {
-            window
+            room
         }
     }
 
-    fn inflight(&self, conn: &Conn, bw: u64) -> u32 {
-        self.with_quanta(conn, self.bdp(bw, UNIT))
+    fn inflight(&self, view: View<'_>, window: &Window, bw: u64) -> u32 {
+        self.with_quanta(view, window, self.bdp(bw, UNIT))
     }
 
-    fn in_network(&self, conn: &Conn, in_flight: u32) -> u32 {
+    fn in_network(&self, view: View<'_>, window: &Window, in_flight: u32) -> u32 {
         let burst = if self.pacing_gain > UNIT {
-            self.burst(conn)
+            self.burst(view, window)
         } else {
             0
         };
-        in_network_at_departure(conn, in_flight, self.bandwidth(), burst)
+        in_network_at_departure(view, in_flight, self.bandwidth(), burst)
     }
 
     /// What should be in flight, unless congestion says less.
-    fn target_inflight(&self, conn: &Conn) -> u32 {
-        self.inflight(conn, self.bandwidth()).min(conn.cwnd)
+    fn target_inflight(&self, view: View<'_>, window: &Window) -> u32 {
+        self.inflight(view, window, self.bandwidth())
+            .min(window.cwnd)
     }
 
     fn probe_rtt_cwnd(&self) -> u32 {
@@ -485,12 +489,12 @@ impl Bbr3 {
             || (self.mode == Mode::ProbeBw && matches!(self.phase, Phase::Refill | Phase::Up))
     }
 
-    fn save_cwnd(&mut self, conn: &Conn) {
+    fn save_cwnd(&mut self, window: &Window) {
         let good = self.prev_ca_state < CaState::Recovery && self.mode != Mode::ProbeRtt;
         self.prior_cwnd = if good {
-            conn.cwnd
+            window.cwnd
         } else {
-            self.prior_cwnd.max(conn.cwnd)
+            self.prior_cwnd.max(window.cwnd)
         };
     }
 
@@ -516,14 +520,14 @@ impl Bbr3 {
 
     // --- signals ---------------------------------------------------------
 
-    fn update_round(&mut self, conn: &Conn) {
-        let rate = &conn.rate;
+    fn update_round(&mut self, view: View<'_>, window: &Window) {
+        let rate = &view.rate;
         self.round_start = rate.interval_us > 0 && rate.prior_delivered >= self.next_round;
         if self.round_start {
-            self.next_round = conn.delivered;
+            self.next_round = view.delivered;
             self.rounds_since_probe = (self.rounds_since_probe + 1).min(255);
             if self.ecn {
-                self.update_ecn_alpha(conn);
+                self.update_ecn_alpha(view, window);
             }
         }
         // Rounded up, so that low rates can grow.
@@ -536,18 +540,18 @@ impl Bbr3 {
         };
     }
 
-    fn update_ecn_alpha(&mut self, conn: &Conn) {
+    fn update_ecn_alpha(&mut self, view: View<'_>, window: &Window) {
         let max = us(self.ecn_max_rtt);
         self.ecn_eligible |= self.ecn_factor > 0 && (max == 0 || self.min_rtt <= max);
         if !self.ecn_eligible {
             return;
         }
-        let delivered = conn.delivered - self.alpha_delivered.0;
+        let delivered = view.delivered - self.alpha_delivered.0;
         if delivered == 0 {
             return;
         }
-        let marked = conn.delivered_ce - self.alpha_delivered.1;
-        self.alpha_delivered = (conn.delivered, conn.delivered_ce);
+        let marked = view.delivered_ce - self.alpha_delivered.1;
+        self.alpha_delivered = (view.delivered, view.delivered_ce);
         let ratio = (marked * u64::from(UNIT) / delivered) as u32;
         let g = self.ecn_alpha_gain;
         self.ecn_alpha =
@@ -562,55 +566,57 @@ impl Bbr3 {
             0
         };
         if self.ecn_rounds >= FULL_ECN_ROUNDS {
-            self.queue_too_high_in_startup(conn);
+            self.queue_too_high_in_startup(view, window);
         }
     }
 
-    fn queue_too_high_in_startup(&mut self, conn: &Conn) {
+    fn queue_too_high_in_startup(&mut self, view: View<'_>, window: &Window) {
         self.full_bw_reached = true;
-        self.inflight_hi = self.inflight(conn, self.max_bw()).max(self.inflight_latest);
+        self.inflight_hi = self
+            .inflight(view, window, self.max_bw())
+            .max(self.inflight_latest);
     }
 
     /// Rate and volume of the latest round.
-    fn update_latest(&mut self, conn: &Conn, ack: &Ack) {
+    fn update_latest(&mut self, view: View<'_>, ack: &Ack) {
         self.loss_round_start = false;
-        let rate = &conn.rate;
+        let rate = &view.rate;
         if rate.interval_us == 0 || ack.delivered == 0 {
             return;
         }
         self.bw_latest = self.bw_latest.max(self.sample);
         self.inflight_latest = self.inflight_latest.max(rate.delivered);
         if rate.prior_delivered >= self.next_loss_round {
-            self.next_loss_round = conn.delivered;
+            self.next_loss_round = view.delivered;
             self.loss_round_start = true;
         }
     }
 
-    fn update_congestion(&mut self, conn: &Conn, ack: &Ack) {
-        if conn.rate.interval_us == 0 || ack.delivered == 0 {
+    fn update_congestion(&mut self, view: View<'_>, window: &Window, ack: &Ack) {
+        if view.rate.interval_us == 0 || ack.delivered == 0 {
             return;
         }
-        if !conn.rate.app_limited || self.sample >= self.max_bw() {
+        if !view.rate.app_limited || self.sample >= self.max_bw() {
             self.bw_hi[1] = self.bw_hi[1].max(self.sample);
         }
         self.loss_in_round |= ack.losses > 0;
         if !self.loss_round_start {
             return;
         }
-        self.adapt_lower_bounds(conn);
+        self.adapt_lower_bounds(window);
         self.loss_in_round = false;
         self.ecn_in_round = false;
     }
 
     /// Linux `bbr_adapt_lower_bounds`: not below what the round has delivered.
-    fn adapt_lower_bounds(&mut self, conn: &Conn) {
+    fn adapt_lower_bounds(&mut self, window: &Window) {
         if self.is_probing() {
             return;
         }
         let mut marked = NO_BOUND;
         if self.ecn_in_round && self.ecn_factor > 0 {
             if self.inflight_lo == NO_BOUND {
-                self.inflight_lo = conn.cwnd;
+                self.inflight_lo = window.cwnd;
             }
             let cut = UNIT - self.ecn_alpha * self.ecn_factor / UNIT;
             marked = scaled(self.inflight_lo, cut);
@@ -620,7 +626,7 @@ impl Bbr3 {
                 self.bw_lo = self.max_bw();
             }
             if self.inflight_lo == NO_BOUND {
-                self.inflight_lo = conn.cwnd;
+                self.inflight_lo = window.cwnd;
             }
             let cut = self.bw_lo * u64::from(self.loss_cut) / u64::from(UNIT);
             self.bw_lo = self.bw_latest.max(cut);
@@ -641,8 +647,8 @@ impl Bbr3 {
                 && marked > scaled(delivered, self.ecn_threshold))
     }
 
-    fn sample_too_high(&self, conn: &Conn) -> bool {
-        let rate = &conn.rate;
+    fn sample_too_high(&self, view: View<'_>) -> bool {
+        let rate = &view.rate;
         self.too_high(
             rate.lost,
             rate.tx_in_flight,
@@ -651,7 +657,7 @@ impl Bbr3 {
         )
     }
 
-    fn check_startup_loss(&mut self, conn: &Conn, ack: &Ack) {
+    fn check_startup_loss(&mut self, view: View<'_>, window: &Window, ack: &Ack) {
         if self.full_bw_reached {
             return;
         }
@@ -660,19 +666,19 @@ impl Bbr3 {
         }
         if self.startup_losses > 0
             && self.loss_round_start
-            && conn.ca_state == CaState::Recovery
+            && view.ca_state == CaState::Recovery
             && self.loss_events >= self.startup_losses
-            && self.sample_too_high(conn)
+            && self.sample_too_high(view)
         {
-            return self.queue_too_high_in_startup(conn);
+            return self.queue_too_high_in_startup(view, window);
         }
         if self.loss_round_start {
             self.loss_events = 0;
         }
     }
 
-    fn check_full_bw(&mut self, conn: &Conn) {
-        if self.full_bw_now || conn.rate.app_limited {
+    fn check_full_bw(&mut self, view: View<'_>) {
+        if self.full_bw_now || view.rate.app_limited {
             return;
         }
         if self.sample >= self.full_bw * 5 / 4 {
@@ -688,50 +694,51 @@ impl Bbr3 {
         self.full_bw_reached |= self.full_bw_now;
     }
 
-    fn check_drain(&mut self, conn: &mut Conn) {
+    fn check_drain(&mut self, view: View<'_>, window: &mut Window) {
         if self.mode == Mode::Startup && self.full_bw_reached {
             self.mode = Mode::Drain;
-            conn.ssthresh = self.inflight(conn, self.max_bw());
+            window.ssthresh = self.inflight(view, window, self.max_bw());
             self.reset_congestion_signals();
         }
         if self.mode == Mode::Drain
-            && self.in_network(conn, conn.in_flight) <= self.inflight(conn, self.max_bw())
+            && self.in_network(view, window, view.flight.in_flight())
+                <= self.inflight(view, window, self.max_bw())
         {
             self.mode = Mode::ProbeBw;
-            self.start_down(conn);
+            self.start_down(view);
         }
     }
 
     // --- PROBE_BW --------------------------------------------------------
 
-    fn start_refill(&mut self, conn: &Conn, up_rounds: u32) {
+    fn start_refill(&mut self, view: View<'_>, up_rounds: u32) {
         self.reset_lower_bounds();
         self.up_rounds = up_rounds;
         self.up_acks = 0;
         self.stopped_risky_probe = false;
         self.ack_phase = AckPhase::Refilling;
-        self.next_round = conn.delivered;
+        self.next_round = view.delivered;
         self.phase = Phase::Refill;
     }
 
-    fn start_up(&mut self, conn: &Conn) {
+    fn start_up(&mut self, view: View<'_>, window: &Window) {
         self.ack_phase = AckPhase::ProbeStarting;
-        self.next_round = conn.delivered;
-        self.phase_at = conn.now;
+        self.next_round = view.delivered;
+        self.phase_at = view.now;
         self.reset_full_bw();
         self.full_bw = self.sample;
         self.phase = Phase::Up;
-        self.raise_slope(conn);
+        self.raise_slope(window);
     }
 
-    fn start_down(&mut self, conn: &Conn) {
+    fn start_down(&mut self, view: View<'_>) {
         self.reset_congestion_signals();
         self.up_count = NO_BOUND;
         self.rounds_since_probe = self.random.below(RANDOM_ROUNDS) as u32;
         self.wait = self.probe_wait + Time(self.random.below(self.probe_wait_random.ns()));
-        self.phase_at = conn.now;
+        self.phase_at = view.now;
         self.ack_phase = AckPhase::ProbeStopping;
-        self.next_round = conn.delivered;
+        self.next_round = view.delivered;
         self.phase = Phase::Down;
     }
 
@@ -743,14 +750,14 @@ impl Bbr3 {
     }
 
     /// The volume of a probe doubles each round.
-    fn raise_slope(&mut self, conn: &Conn) {
+    fn raise_slope(&mut self, window: &Window) {
         let growth = 1_u32 << self.up_rounds;
         self.up_rounds = (self.up_rounds + 1).min(30);
-        self.up_count = (conn.cwnd / growth).max(1);
+        self.up_count = (window.cwnd / growth).max(1);
     }
 
-    fn raise_inflight_hi(&mut self, conn: &Conn, ack: &Ack) {
-        if !conn.cwnd_limited || conn.cwnd < self.inflight_hi {
+    fn raise_inflight_hi(&mut self, view: View<'_>, window: &Window, ack: &Ack) {
+        if !view.cwnd_limited || window.cwnd < self.inflight_hi {
             return;
         }
         self.up_acks = self.up_acks.saturating_add(ack.delivered);
@@ -760,26 +767,32 @@ impl Bbr3 {
             self.inflight_hi = self.inflight_hi.saturating_add(delta).min(NO_BOUND - 1);
         }
         if self.round_start {
-            self.raise_slope(conn);
+            self.raise_slope(window);
         }
     }
 
     /// A probe was too much: `in_flight` is where.
-    fn inflight_too_high(&mut self, conn: &Conn, in_flight: u32, app_limited: bool) {
+    fn inflight_too_high(
+        &mut self,
+        view: View<'_>,
+        window: &Window,
+        in_flight: u32,
+        app_limited: bool,
+    ) {
         self.probe_was_too_high = true;
         self.probe_samples = false;
         if !app_limited {
             self.inflight_hi = in_flight
-                .max(scaled(self.target_inflight(conn), self.loss_cut))
+                .max(scaled(self.target_inflight(view, window), self.loss_cut))
                 .min(NO_BOUND - 1);
         }
         if self.mode == Mode::ProbeBw && self.phase == Phase::Up {
-            self.start_down(conn);
+            self.start_down(view);
         }
     }
 
     /// Linux `bbr_adapt_upper_bounds`; whether the phase has changed.
-    fn adapt_upper_bounds(&mut self, conn: &Conn, ack: &Ack) -> bool {
+    fn adapt_upper_bounds(&mut self, view: View<'_>, window: &Window, ack: &Ack) -> bool {
         if self.ack_phase == AckPhase::ProbeStarting && self.round_start {
             self.ack_phase = AckPhase::ProbeFeedback;
         }
@@ -787,63 +800,67 @@ impl Bbr3 {
             self.probe_samples = false;
             self.ack_phase = AckPhase::Init;
             // All samples of the probe are in: the cycle before is forgotten.
-            if self.mode == Mode::ProbeBw && !conn.rate.app_limited && self.bw_hi[1] > 0 {
+            if self.mode == Mode::ProbeBw && !view.rate.app_limited && self.bw_hi[1] > 0 {
                 self.bw_hi = [self.bw_hi[1], 0];
             }
             // It went up to inflight_hi, and nothing bad came of it: again, and further.
             if self.mode == Mode::ProbeBw && self.stopped_risky_probe && !self.probe_was_too_high {
-                self.start_refill(conn, 0);
+                self.start_refill(view, 0);
                 return true;
             }
         }
-        if self.sample_too_high(conn) {
+        if self.sample_too_high(view) {
             if self.probe_samples {
-                self.inflight_too_high(conn, conn.rate.tx_in_flight, conn.rate.app_limited);
+                self.inflight_too_high(view, window, view.rate.tx_in_flight, view.rate.app_limited);
             }
         } else if self.inflight_hi != NO_BOUND {
             // A level that proves safe in any phase counts: losses may be random.
-            self.inflight_hi = self.inflight_hi.max(conn.rate.tx_in_flight);
+            self.inflight_hi = self.inflight_hi.max(view.rate.tx_in_flight);
             if self.mode == Mode::ProbeBw && self.phase == Phase::Up {
-                self.raise_inflight_hi(conn, ack);
+                self.raise_inflight_hi(view, window, ack);
             }
         }
         false
     }
 
-    fn time_to_probe(&mut self, conn: &Conn) -> bool {
+    fn time_to_probe(&mut self, view: View<'_>, window: &Window) -> bool {
         if self.ecn_eligible
             && self.ecn_in_cycle
             && !self.loss_in_cycle
-            && conn.ca_state == CaState::Open
+            && view.ca_state == CaState::Open
         {
             // Marks have ceased: whoever caused them may be gone. The first
             // increase is half of inflight_hi.
             let half = (self.inflight_hi / 2).max(1);
-            self.start_refill(conn, half.ilog2().min(30));
+            self.start_refill(view, half.ilog2().min(30));
             return true;
         }
-        let waited = conn.now > self.phase_at + self.wait;
-        if waited || self.rounds_since_probe >= self.probe_rounds.min(self.target_inflight(conn)) {
-            self.start_refill(conn, 0);
+        let waited = view.now > self.phase_at + self.wait;
+        if waited
+            || self.rounds_since_probe >= self.probe_rounds.min(self.target_inflight(view, window))
+        {
+            self.start_refill(view, 0);
             return true;
         }
         false
     }
 
-    fn update_phase(&mut self, conn: &Conn, ack: &Ack) {
-        if !self.full_bw_reached || self.adapt_upper_bounds(conn, ack) || self.mode != Mode::ProbeBw
+    fn update_phase(&mut self, view: View<'_>, window: &Window, ack: &Ack) {
+        if !self.full_bw_reached
+            || self.adapt_upper_bounds(view, window, ack)
+            || self.mode != Mode::ProbeBw
         {
             return;
         }
-        let in_flight = self.in_network(conn, ack.prior_in_flight);
+        let in_flight = self.in_network(view, window, ack.prior_in_flight);
         match self.phase {
             Phase::Cruise => {
-                self.time_to_probe(conn);
+                self.time_to_probe(view, window);
             }
             Phase::Refill => {
                 if self.round_start {
                     self.probe_samples = true;
-                    self.start_up(conn);
+                    self.start_up(view, window);
                 }
             }
             Phase::Up => {
@@ -852,7 +869,7 @@ impl Bbr3 {
                     // As far as last time: what was sent by now may well be too much.
                     self.stopped_risky_probe = true;
                     done = true;
-                } else if conn.cwnd_limited && conn.cwnd >= self.inflight_hi {
+                } else if view.cwnd_limited && window.cwnd >= self.inflight_hi {
                     self.reset_full_bw();
                     self.full_bw = self.sample;
                 } else {
@@ -860,13 +877,13 @@ impl Bbr3 {
                 }
                 if done {
                     self.probe_was_too_high = false;
-                    self.start_down(conn);
+                    self.start_down(view);
                 }
             }
             Phase::Down => {
-                if !self.time_to_probe(conn)
+                if !self.time_to_probe(view, window)
                     && in_flight <= self.with_headroom()
-                    && in_flight <= self.inflight(conn, self.max_bw())
+                    && in_flight <= self.inflight(view, window, self.max_bw())
                 {
                     self.start_cruise();
                 }
@@ -876,31 +893,31 @@ impl Bbr3 {
 
     // --- PROBE_RTT -------------------------------------------------------
 
-    fn check_probe_rtt_done(&mut self, conn: &mut Conn) {
-        if self.probe_rtt_done.is_none_or(|done| conn.now <= done) {
+    fn check_probe_rtt_done(&mut self, view: View<'_>, window: &mut Window) {
+        if self.probe_rtt_done.is_none_or(|done| view.now <= done) {
             return;
         }
-        self.probe_rtt_min_at = conn.now;
-        conn.cwnd = conn.cwnd.max(self.prior_cwnd);
+        self.probe_rtt_min_at = view.now;
+        window.cwnd = window.cwnd.max(self.prior_cwnd);
         self.reset_lower_bounds();
         if self.full_bw_reached {
             self.mode = Mode::ProbeBw;
-            self.start_down(conn);
+            self.start_down(view);
             self.start_cruise();
         } else {
             self.mode = Mode::Startup;
         }
     }
 
-    fn update_min_rtt(&mut self, conn: &mut Conn, ack: &Ack) {
-        let due = conn.now > self.probe_rtt_min_at + self.probe_rtt_interval;
+    fn update_min_rtt(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        let due = view.now > self.probe_rtt_min_at + self.probe_rtt_interval;
         if let Some(rtt) = ack.rtt.map(us)
             && (rtt < self.probe_rtt_min || due)
         {
             self.probe_rtt_min = rtt;
-            self.probe_rtt_min_at = conn.now;
+            self.probe_rtt_min_at = view.now;
         }
-        let expired = conn.now > self.min_rtt_at + self.min_rtt_window;
+        let expired = view.now > self.min_rtt_at + self.min_rtt_window;
         if self.probe_rtt_min <= self.min_rtt || expired {
             self.min_rtt = self.probe_rtt_min;
             self.min_rtt_at = self.probe_rtt_min_at;
@@ -911,25 +928,25 @@ impl Bbr3 {
             && self.mode != Mode::ProbeRtt
         {
             self.mode = Mode::ProbeRtt;
-            self.save_cwnd(conn);
+            self.save_cwnd(window);
             self.probe_rtt_done = None;
             self.ack_phase = AckPhase::ProbeStopping;
-            self.next_round = conn.delivered;
+            self.next_round = view.delivered;
         }
         if self.mode == Mode::ProbeRtt {
-            conn.app_limited = (conn.delivered + u64::from(conn.in_flight)).max(1);
+            window.app_limited = (view.delivered + u64::from(view.flight.in_flight())).max(1);
             if self.probe_rtt_done.is_some() {
                 self.probe_rtt_round_done |= self.round_start;
                 if self.probe_rtt_round_done {
-                    self.check_probe_rtt_done(conn);
+                    self.check_probe_rtt_done(view, window);
                 }
-            } else if conn.in_flight <= self.probe_rtt_cwnd() {
-                self.probe_rtt_done = Some(conn.now + self.probe_rtt_time);
+            } else if view.flight.in_flight() <= self.probe_rtt_cwnd() {
+                self.probe_rtt_done = Some(view.now + self.probe_rtt_time);
                 self.probe_rtt_round_done = false;
-                self.next_round = conn.delivered;
+                self.next_round = view.delivered;
             }
         }
-        if conn.rate.delivered > 0 {
+        if view.rate.delivered > 0 {
             self.idle_restart = false;
         }
     }
@@ -949,15 +966,15 @@ impl Bbr3 {
         };
     }
 
-    fn set_cwnd(&mut self, conn: &mut Conn, acked: u32) {
-        let mut cwnd = conn.cwnd;
+    fn set_cwnd(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
+        let mut cwnd = window.cwnd;
         if acked > 0 {
             let bw = self.bandwidth();
             let mut target = self.bdp(bw, self.cwnd_gain);
             if self.aggregates {
                 target += self.aggregation.window(bw);
             }
-            target = self.with_quanta(conn, target);
+            target = self.with_quanta(view, window, target);
             if self.full_bw_reached {
                 cwnd = (cwnd + acked).min(target);
             } else if cwnd < target || cwnd < 2 * self.initial_cwnd {
@@ -965,28 +982,28 @@ impl Bbr3 {
             }
             cwnd = cwnd.max(self.min_window);
         }
-        conn.cwnd = cwnd.min(conn.cwnd_clamp);
+        window.cwnd = cwnd.min(MAX_CWND);
         if self.mode == Mode::ProbeRtt {
-            conn.cwnd = conn.cwnd.min(self.probe_rtt_cwnd());
+            window.cwnd = window.cwnd.min(self.probe_rtt_cwnd());
         }
-        self.bound_cwnd(conn);
+        self.bound_cwnd(window);
     }
 
     /// Linux `bbr_bound_cwnd_for_inflight_model`.
-    fn bound_cwnd(&self, conn: &mut Conn) {
+    fn bound_cwnd(&self, window: &mut Window) {
         let bound = match (self.mode, self.phase) {
             (Mode::ProbeRtt, _) | (Mode::ProbeBw, Phase::Cruise) => self.with_headroom(),
             (Mode::ProbeBw, _) => self.inflight_hi,
             _ => NO_BOUND,
         };
         let bound = bound.min(self.inflight_lo).max(self.min_window);
-        conn.cwnd = conn.cwnd.min(bound);
+        window.cwnd = window.cwnd.min(bound);
     }
 
     /// The round has losses; it lasts from here, to see what the path delivers.
-    fn note_loss(&mut self, conn: &Conn) {
+    fn note_loss(&mut self, view: View<'_>) {
         if !self.loss_in_round {
-            self.next_loss_round = conn.delivered;
+            self.next_loss_round = view.delivered;
         }
         self.loss_in_round = true;
         self.loss_in_cycle = true;
@@ -1012,32 +1029,45 @@ fn scaled(number: u32, share: u32) -> u32 {
 }
 
 impl CongestionControl for Bbr3 {
-    fn init(&mut self, conn: &mut Conn) {
-        conn.ssthresh = super::INFINITE_SSTHRESH;
-        self.initial_cwnd = conn.cwnd.min(127);
-        self.next_round = conn.delivered;
-        self.next_loss_round = conn.delivered + 1;
-        self.min_rtt = min_rtt_us(conn);
+    fn needs(&self) -> Needs {
+        Needs {
+            ecn: if self.ecn {
+                EcnNeed::Dctcp(CeEcho::Precise)
+            } else {
+                EcnNeed::Optional
+            },
+            control: Control::Window,
+            pacing: true,
+            rate_samples: true,
+        }
+    }
+
+    fn init(&mut self, view: View<'_>, window: &mut Window) {
+        window.ssthresh = INFINITE_SSTHRESH;
+        self.initial_cwnd = window.cwnd.min(127);
+        self.next_round = view.delivered;
+        self.next_loss_round = view.delivered + 1;
+        self.min_rtt = min_rtt_us(view);
         self.probe_rtt_min = self.min_rtt;
-        self.min_rtt_at = conn.now;
-        self.probe_rtt_min_at = conn.now;
-        self.init_pacing_rate(conn);
-        self.aggregation.restart(conn.now);
+        self.min_rtt_at = view.now;
+        self.probe_rtt_min_at = view.now;
+        self.init_pacing_rate(view, window);
+        self.aggregation.restart(view.now);
     }
 
-    fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
-        self.save_cwnd(conn);
+    fn ssthresh(&mut self, _view: View<'_>, window: &Window, _signal: Signal) -> u32 {
+        self.save_cwnd(window);
         self.undo = (self.bw_lo, self.inflight_lo, self.inflight_hi);
-        conn.ssthresh
+        window.ssthresh
     }
 
-    fn cong_avoid(&mut self, _conn: &mut Conn, _acked: u32) {}
+    fn cong_avoid(&mut self, _view: View<'_>, _window: &mut Window, _acked: u32) {}
 
-    fn cong_control(&mut self, conn: &mut Conn, ack: &Ack) -> bool {
-        self.update_round(conn);
+    fn cong_control(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        self.update_round(view, window);
         self.ecn_in_round |= self.ecn_eligible && ack.ece;
-        self.update_latest(conn, ack);
-        self.update_congestion(conn, ack);
+        self.update_latest(view, ack);
+        self.update_congestion(view, window, ack);
         if self.aggregates {
             let rounds = if self.full_bw_reached {
                 AGGREGATION_ROUNDS
@@ -1045,105 +1075,85 @@ impl CongestionControl for Bbr3 {
                 1
             };
             let (bw, round) = (self.bandwidth(), self.round_start);
-            self.aggregation.update(conn, ack, bw, round, rounds);
+            self.aggregation
+                .update(view, window, ack, bw, round, rounds);
         }
-        self.check_startup_loss(conn, ack);
-        self.check_full_bw(conn);
-        self.check_drain(conn);
-        self.update_phase(conn, ack);
-        self.update_min_rtt(conn, ack);
+        self.check_startup_loss(view, window, ack);
+        self.check_full_bw(view);
+        self.check_drain(view, window);
+        self.update_phase(view, window, ack);
+        self.update_min_rtt(view, window, ack);
         self.update_gains();
-        self.set_pacing_rate(conn, self.pacing_gain);
-        self.set_cwnd(conn, ack.delivered);
+        self.set_pacing_rate(view, window, self.pacing_gain);
+        self.set_cwnd(view, window, ack.delivered);
         // What a probe of the tail repaired: the flight before it is remembered.
-        if self.loss_round_start && !conn.rate.probe_acked {
+        if self.loss_round_start && !view.rate.probe_acked {
             self.bw_latest = self.sample;
-            self.inflight_latest = conn.rate.delivered;
+            self.inflight_latest = view.rate.delivered;
         }
-        self.prev_ca_state = conn.ca_state;
-        self.loss_in_cycle |= conn.rate.lost > 0;
-        self.ecn_in_cycle |= conn.rate.delivered_ce > 0;
-        true
+        self.prev_ca_state = view.ca_state;
+        self.loss_in_cycle |= view.rate.lost > 0;
+        self.ecn_in_cycle |= view.rate.delivered_ce > 0;
     }
 
-    fn on_lost(&mut self, conn: &mut Conn, segment: &LostSegment) {
-        self.note_loss(conn);
+    fn on_lost(&mut self, view: View<'_>, window: &Window, segment: &LostSegment) {
+        self.note_loss(view);
         if self.probe_samples && self.too_high(segment.lost, segment.tx_in_flight, 0, 0) {
             let in_flight = self.excess_began(segment);
-            self.inflight_too_high(conn, in_flight, segment.app_limited);
+            self.inflight_too_high(view, window, in_flight, segment.app_limited);
         }
     }
 
-    fn cwnd_event(&mut self, conn: &mut Conn, event: CwndEvent) {
+    fn cwnd_event(&mut self, view: View<'_>, window: &mut Window, event: CwndEvent) {
         match event {
-            CwndEvent::TxStart if conn.app_limited != 0 => {
+            CwndEvent::TxStart if window.app_limited != 0 => {
                 self.idle_restart = true;
-                self.aggregation.restart(conn.now);
+                self.aggregation.restart(view.now);
                 match self.mode {
-                    Mode::ProbeBw => self.set_pacing_rate(conn, UNIT),
-                    Mode::ProbeRtt => self.check_probe_rtt_done(conn),
+                    Mode::ProbeBw => self.set_pacing_rate(view, window, UNIT),
+                    Mode::ProbeRtt => self.check_probe_rtt_done(view, window),
                     Mode::Startup | Mode::Drain => {}
                 }
             }
             CwndEvent::ProbeRepaired => {
-                self.note_loss(conn);
+                self.note_loss(view);
                 let in_flight = self.inflight_latest + 1;
                 if self.probe_samples && self.too_high(1, in_flight, 0, 0) {
-                    self.inflight_too_high(conn, in_flight, conn.rate.app_limited);
+                    self.inflight_too_high(view, window, in_flight, view.rate.app_limited);
                 }
             }
             _ => {}
         }
     }
 
-    fn set_state(&mut self, conn: &mut Conn, new: CaState) {
+    fn set_state(&mut self, _view: View<'_>, window: &mut Window, new: CaState) {
         if new == CaState::Loss {
             self.prev_ca_state = CaState::Loss;
             self.reset_full_bw();
             // The window before the timeout is what is to be cut.
             if !self.is_probing() && self.inflight_lo == NO_BOUND {
-                self.inflight_lo = conn.cwnd.max(self.prior_cwnd);
+                self.inflight_lo = window.cwnd.max(self.prior_cwnd);
             }
         } else if self.prev_ca_state == CaState::Loss {
-            conn.cwnd = conn.cwnd.max(self.prior_cwnd);
+            window.cwnd = window.cwnd.max(self.prior_cwnd);
         }
     }
 
-    fn undo_cwnd(&mut self, conn: &mut Conn) -> u32 {
+    fn undo_cwnd(&mut self, _view: View<'_>, window: &Window, _prior_cwnd: u32) -> u32 {
         self.reset_full_bw();
         self.loss_in_round = false;
         self.bw_lo = self.bw_lo.max(self.undo.0);
         self.inflight_lo = self.inflight_lo.max(self.undo.1);
         self.inflight_hi = self.inflight_hi.max(self.undo.2);
-        conn.cwnd.max(self.prior_cwnd)
-    }
-
-    fn ecn_need(&self) -> EcnNeed {
-        if self.ecn {
-            EcnNeed::Dctcp(CeEcho::Precise)
-        } else {
-            EcnNeed::Optional
-        }
-    }
-
-    fn needs_pacing(&self) -> bool {
-        true
-    }
-
-    fn needs_rate_samples(&self) -> bool {
-        true
-    }
-
-    fn owns_window(&self) -> bool {
-        true
+        window.cwnd.max(self.prior_cwnd)
     }
 
     fn randomise(&mut self, stream: Stream) {
         self.random = stream;
     }
 
-    fn gauges(&self, conn: &Conn, out: &mut Vec<f64>) {
-        let bw = bytes_per_second(self.bandwidth(), conn.mss, UNIT, 0);
+    fn gauges(&self, view: View<'_>, _window: &Window, out: &mut Vec<f64>) {
+        let bw = bytes_per_second(self.bandwidth(), view.mss, UNIT, 0);
         let bound = |bound: u32| {
             if bound == NO_BOUND {
                 0.0
@@ -1182,25 +1192,23 @@ impl CongestionControl for Bbr3 {
 #[cfg(test)]
 mod tests {
     use super::super::bbr_model::sampled;
-    use super::super::testing::options;
+    use super::super::testing::{Stack, options};
     use super::*;
 
     /// In PROBE_BW on a path of 100 Mbit/s and 40 ms: 346 segments, rounded up.
-    fn known_path() -> (Bbr3, Conn) {
+    fn known_path() -> (Bbr3, Stack) {
         let mut cc = Bbr3::new(&options(&ENTRY, &[]));
-        let mut conn = Conn {
-            now: Time::from_secs(1),
-            srtt: Time::from_ms(40),
-            min_rtt: Time::from_ms(40),
-            ..Conn::default()
-        };
-        cc.init(&mut conn);
+        let mut stack = Stack::new(10);
+        stack.conn.now = Time::from_secs(1);
+        stack.conn.srtt = Time::from_ms(40);
+        stack.conn.min_rtt = Time::from_ms(40);
+        stack.with(|view, window| cc.init(view, window));
         cc.bw_hi = [sampled(8633, 1_000_000), 0];
         cc.full_bw_reached = true;
         cc.mode = Mode::ProbeBw;
         cc.phase = Phase::Cruise;
-        conn.cwnd = 692;
-        (cc, conn)
+        stack.window.cwnd = 692;
+        (cc, stack)
     }
 
     #[test]
@@ -1219,9 +1227,9 @@ mod tests {
 
     #[test]
     fn a_round_with_losses_cuts_the_lower_bounds_by_three_tenths() {
-        let (mut cc, mut conn) = known_path();
+        let (mut cc, mut stack) = known_path();
         let bw = cc.max_bw();
-        conn.rate.interval_us = 40_000;
+        stack.conn.rate.interval_us = 40_000;
         let ack = Ack {
             delivered: 1,
             losses: 1,
@@ -1229,27 +1237,27 @@ mod tests {
         };
         cc.loss_round_start = true;
         cc.sample = 1;
-        cc.update_congestion(&conn, &ack);
+        stack.with(|view, window| cc.update_congestion(view, window, &ack));
         assert_eq!((cc.bw_lo, cc.inflight_lo), (bw * 180 / 256, 486));
         assert_eq!(cc.bandwidth(), bw * 180 / 256);
         // Not below what the round has delivered.
         cc.inflight_latest = 400;
         cc.bw_latest = bw / 2;
-        cc.update_congestion(&conn, &ack);
+        stack.with(|view, window| cc.update_congestion(view, window, &ack));
         assert_eq!((cc.bw_lo, cc.inflight_lo), (bw / 2, 400));
         // A round without losses leaves them; a probe forgets them.
-        cc.update_congestion(&conn, &Ack { losses: 0, ..ack });
+        stack.with(|view, window| cc.update_congestion(view, window, &Ack { losses: 0, ..ack }));
         assert_eq!(cc.inflight_lo, 400);
-        cc.start_refill(&conn, 0);
+        stack.with(|view, _| cc.start_refill(view, 0));
         assert_eq!((cc.bandwidth(), cc.inflight_lo), (bw, NO_BOUND));
         // Losses of a probe are the upper bound's.
-        cc.update_congestion(&conn, &ack);
+        stack.with(|view, window| cc.update_congestion(view, window, &ack));
         assert_eq!(cc.inflight_lo, NO_BOUND);
     }
 
     #[test]
     fn a_probe_that_loses_two_percent_sets_the_upper_bound() {
-        let (mut cc, mut conn) = known_path();
+        let (mut cc, mut stack) = known_path();
         cc.phase = Phase::Up;
         cc.probe_samples = true;
         let lost = |n| LostSegment {
@@ -1258,35 +1266,35 @@ mod tests {
             app_limited: false,
         };
         for n in 1..=9 {
-            cc.on_lost(&mut conn, &lost(n));
+            stack.with(|view, window| cc.on_lost(view, window, &lost(n)));
         }
         // 9 of 509 are less than 5/256.
         assert_eq!((cc.inflight_hi, cc.phase), (NO_BOUND, Phase::Up));
-        cc.on_lost(&mut conn, &lost(10));
+        stack.with(|view, window| cc.on_lost(view, window, &lost(10)));
         // 509 were in flight before; the threshold is crossed within the next.
         assert_eq!((cc.inflight_hi, cc.phase), (510, Phase::Down));
         // Once per probe.
-        cc.on_lost(&mut conn, &lost(200));
+        stack.with(|view, window| cc.on_lost(view, window, &lost(200)));
         assert_eq!(cc.inflight_hi, 510);
         // 15 % are left to others, but while probing.
         assert_eq!(cc.with_headroom(), 510 - 75);
         cc.phase = Phase::Cruise;
-        cc.bound_cwnd(&mut conn);
-        assert_eq!(conn.cwnd, 435);
+        stack.with(|_, window| cc.bound_cwnd(window));
+        assert_eq!(stack.window.cwnd, 435);
         cc.phase = Phase::Refill;
-        conn.cwnd = 692;
-        cc.bound_cwnd(&mut conn);
-        assert_eq!(conn.cwnd, 510);
+        stack.window.cwnd = 692;
+        stack.with(|_, window| cc.bound_cwnd(window));
+        assert_eq!(stack.window.cwnd, 510);
     }
 
     #[test]
     fn the_upper_bound_grows_twice_as_fast_each_round() {
-        let (mut cc, mut conn) = known_path();
+        let (mut cc, mut stack) = known_path();
         cc.inflight_hi = 400;
-        conn.cwnd = 400;
-        conn.cwnd_limited = true;
-        cc.start_refill(&conn, 0);
-        cc.start_up(&conn);
+        stack.window.cwnd = 400;
+        stack.conn.cwnd_limited = true;
+        stack.with(|view, _| cc.start_refill(view, 0));
+        stack.with(|view, window| cc.start_up(view, window));
         let mut bounds = Vec::new();
         for _ in 0..5 {
             for n in 0..400 {
@@ -1295,8 +1303,8 @@ mod tests {
                     delivered: 1,
                     ..Ack::default()
                 };
-                cc.raise_inflight_hi(&conn, &ack);
-                conn.cwnd = cc.inflight_hi;
+                stack.with(|view, window| cc.raise_inflight_hi(view, window, &ack));
+                stack.window.cwnd = cc.inflight_hi;
             }
             bounds.push(cc.inflight_hi);
         }
@@ -1306,23 +1314,23 @@ mod tests {
 
     #[test]
     fn marks_count_on_short_paths_that_ask_for_it() {
-        let (mut cc, mut conn) = known_path();
+        let (mut cc, mut stack) = known_path();
         cc.ecn = true;
-        conn.delivered = 100;
-        cc.update_ecn_alpha(&conn);
+        stack.conn.delivered = 100;
+        stack.with(|view, window| cc.update_ecn_alpha(view, window));
         assert!(!cc.ecn_eligible, "40 ms are not low latency");
         cc.min_rtt = 1000;
-        cc.update_ecn_alpha(&conn);
+        stack.with(|view, window| cc.update_ecn_alpha(view, window));
         // No marks: 15/16 of the initial 1.
         assert_eq!((cc.ecn_eligible, cc.ecn_alpha), (true, 240));
-        conn.delivered = 200;
-        conn.delivered_ce = 50;
-        cc.update_ecn_alpha(&conn);
+        stack.conn.delivered = 200;
+        stack.conn.delivered_ce = 50;
+        stack.with(|view, window| cc.update_ecn_alpha(view, window));
         assert_eq!(cc.ecn_alpha, 240 * 240 / 256 + 16 * 128 / 256);
         // A marked round: inflight_lo x (1 - alpha/3).
         cc.ecn_alpha = 256;
         cc.ecn_in_round = true;
-        cc.adapt_lower_bounds(&conn);
+        stack.with(|_, window| cc.adapt_lower_bounds(window));
         assert_eq!(cc.inflight_lo, 692 * (256 - 85) / 256);
         assert!(cc.bandwidth() == cc.max_bw(), "marks leave the rate alone");
     }

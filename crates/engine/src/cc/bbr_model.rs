@@ -5,9 +5,9 @@
 //! Bandwidth is in segments per us, scaled by 2^24, as in Linux; gains are in
 //! 1/256.
 
-use super::Ack;
+use super::view::{Ack, View};
+use super::window::Window;
 use crate::registry::{Kind, Opt};
-use crate::tcp::conn::Conn;
 use crate::units::Time;
 
 /// A gain of one.
@@ -110,11 +110,11 @@ pub(super) fn us(time: Time) -> u64 {
 }
 
 /// The smallest RTT of a connection, us.
-pub(super) fn min_rtt_us(conn: &Conn) -> u64 {
-    if conn.min_rtt == Time::NEVER {
+pub(super) fn min_rtt_us(view: View<'_>) -> u64 {
+    if view.min_rtt == Time::NEVER {
         NO_RTT
     } else {
-        us(conn.min_rtt)
+        us(view.min_rtt)
     }
 }
 
@@ -144,19 +144,19 @@ pub(super) fn sampled(delivered: u32, interval_us: u64) -> u64 {
 
 /// How many packets will be in the network when the next one may leave
 /// (Linux `bbr_packets_in_net_at_edt`); `burst` leaves with it.
-pub(super) fn in_network_at_departure(conn: &Conn, in_flight: u32, bw: u64, burst: u32) -> u32 {
-    let wait = us(conn.rate.next_send.since(conn.now));
+pub(super) fn in_network_at_departure(view: View<'_>, in_flight: u32, bw: u64, burst: u32) -> u32 {
+    let wait = us(view.rate.next_send.since(view.now));
     let delivered = (u128::from(bw) * u128::from(wait) / u128::from(BW_UNIT)).min(1 << 31) as u32;
     (in_flight + burst).saturating_sub(delivered)
 }
 
 /// The data a host sends as one burst, segments (Linux `tcp_tso_autosize` with
 /// `sk_pacing_shift` 10): what leaves in 1 ms, and `extra` bytes.
-pub(super) fn burst(conn: &Conn, extra: u64, least: u32) -> u32 {
+pub(super) fn burst(view: View<'_>, window: &Window, extra: u64, least: u32) -> u32 {
     // GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER.
     const LIMIT: u64 = 65_536 - 1 - 320;
-    let bytes = ((conn.pacing_rate >> 10) + extra).min(LIMIT);
-    ((bytes / u64::from(conn.mss.max(1))) as u32)
+    let bytes = ((window.pacing_rate >> 10) + extra).min(LIMIT);
+    ((bytes / u64::from(view.mss.max(1))) as u32)
         .max(least)
         .min(127)
 }
@@ -230,8 +230,16 @@ impl Aggregation {
     }
 
     /// An ACK with a valid sample; each half of the window lasts `rounds`.
-    pub(super) fn update(&mut self, conn: &Conn, ack: &Ack, bw: u64, new_round: bool, rounds: u32) {
-        if ack.delivered == 0 || conn.rate.interval_us == 0 {
+    pub(super) fn update(
+        &mut self,
+        view: View<'_>,
+        window: &Window,
+        ack: &Ack,
+        bw: u64,
+        new_round: bool,
+        rounds: u32,
+    ) {
+        if ack.delivered == 0 || view.rate.interval_us == 0 {
             return;
         }
         if new_round {
@@ -242,7 +250,7 @@ impl Aggregation {
                 self.extra[self.index] = 0;
             }
         }
-        let at = conn.rate.delivered_at;
+        let at = view.rate.delivered_at;
         let expected = |from: Time| {
             let epoch = us(at).saturating_sub(us(from));
             (u128::from(bw) * u128::from(epoch) / u128::from(BW_UNIT)).min(1 << 31) as u32
@@ -254,7 +262,7 @@ impl Aggregation {
             due = 0;
         }
         self.epoch_acked = (self.epoch_acked + ack.delivered.min(EPOCH_RESET)).min(EPOCH_RESET - 1);
-        let extra = self.epoch_acked.saturating_sub(due).min(conn.cwnd);
+        let extra = self.epoch_acked.saturating_sub(due).min(window.cwnd);
         let best = &mut self.extra[self.index];
         *best = (*best).max(extra);
     }
@@ -268,6 +276,7 @@ impl Aggregation {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::Stack;
     use super::*;
 
     #[test]
@@ -310,18 +319,15 @@ mod tests {
         // come for 20 at once.
         let bw = sampled(1001, 1_000_000);
         let mut aggregation = Aggregation::default();
-        let mut conn = Conn {
-            cwnd: 100,
-            ..Conn::default()
-        };
+        let mut stack = Stack::new(100);
         let ack = Ack {
             delivered: 20,
             ..Ack::default()
         };
-        conn.rate.interval_us = 1;
+        stack.conn.rate.interval_us = 1;
         for n in 1..=10 {
-            conn.rate.delivered_at = Time::from_ms(20 * n);
-            aggregation.update(&conn, &ack, bw, false, 5);
+            stack.conn.rate.delivered_at = Time::from_ms(20 * n);
+            stack.with(|view, window| aggregation.update(view, window, &ack, bw, false, 5));
         }
         assert_eq!(aggregation.window(bw), 20);
         // Two halves of five rounds later it is forgotten.
@@ -330,8 +336,8 @@ mod tests {
             ..Ack::default()
         };
         for n in 1..=10 {
-            conn.rate.delivered_at = Time::from_ms(200 + 10 * n);
-            aggregation.update(&conn, &ack, bw, true, 5);
+            stack.conn.rate.delivered_at = Time::from_ms(200 + 10 * n);
+            stack.with(|view, window| aggregation.update(view, window, &ack, bw, true, 5));
         }
         assert_eq!(aggregation.window(bw), 1);
     }

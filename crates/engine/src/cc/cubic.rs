@@ -25,9 +25,10 @@
 //! windows beyond 2^22) saturate.
 
 use super::abe::{self, Backoff};
-use super::{Build, CaState, CongestionControl, CwndEvent};
+use super::contract::{Build, CongestionControl, CwndEvent, Needs, Signal};
+use super::view::{Ack, CaState, View};
+use super::window::Window;
 use crate::registry::{Entry, Kernel, Kind, Opt};
-use crate::tcp::conn::Conn;
 use crate::units::Time;
 
 /// Scale of beta.
@@ -356,12 +357,12 @@ impl Cubic {
         }
     }
 
-    fn hystart_reset(&mut self, conn: &Conn) {
-        let now = micros(conn.now);
+    fn hystart_reset(&mut self, view: View<'_>) {
+        let now = micros(view.now);
         self.train = Train {
             round_start: now,
             last_ack: now,
-            end_seq: conn.snd_nxt,
+            end_seq: view.flight.nxt,
             curr_rtt: u32::MAX,
             samples: 0,
         };
@@ -370,43 +371,44 @@ impl Cubic {
     /// What bursts may add to a train of ACKs, us: four of the largest at the
     /// rate Linux would pace at (twice the window per RTT in slow start, 1.2
     /// times it later), at most 1 ms.
-    fn burst_delay(&self, conn: &Conn) -> u64 {
-        let percent = if conn.cwnd < conn.ssthresh / 2 {
+    fn burst_delay(&self, view: View<'_>, window: &Window) -> u64 {
+        let percent = if window.cwnd < window.ssthresh / 2 {
             200
         } else {
             120
         };
-        let rate = if conn.pacing_rate != 0 {
-            conn.pacing_rate
-        } else if conn.srtt == Time::ZERO {
+        let rate = if window.pacing_rate != 0 {
+            window.pacing_rate
+        } else if view.srtt == Time::ZERO {
             return 0;
         } else {
-            let window = u64::from(conn.cwnd.max(conn.packets_out)) * u64::from(conn.mss);
-            let rate = u128::from(window) * 10_000_000 * percent / u128::from(conn.srtt.ns());
+            let window =
+                u64::from(window.cwnd.max(view.flight.packets_out())) * u64::from(view.mss);
+            let rate = u128::from(window) * 10_000_000 * percent / u128::from(view.srtt.ns());
             u64::try_from(rate).unwrap_or(u64::MAX).max(1)
         };
         (GSO_MAX_SIZE * 4 * 1_000_000 / rate).min(1_000)
     }
 
     /// Looks at an ACK in slow start; `delay` is its RTT in us.
-    fn hystart_update(&mut self, conn: &mut Conn, delay: u32) {
-        if conn.snd_una > self.train.end_seq {
-            self.hystart_reset(conn);
+    fn hystart_update(&mut self, view: View<'_>, window: &mut Window, delay: u32) {
+        if view.flight.una > self.train.end_seq {
+            self.hystart_reset(view);
         }
-        if conn.cwnd < HYSTART_LOW_WINDOW {
+        if window.cwnd < HYSTART_LOW_WINDOW {
             return;
         }
-        let now = micros(conn.now);
+        let now = micros(view.now);
         let delay_min = self.epoch.delay_min;
         let mut found = false;
         if now - self.train.last_ack <= HYSTART_ACK_DELTA {
             self.train.last_ack = now;
             let mut threshold = u64::from(delay_min);
             if self.ack_delay {
-                threshold += self.burst_delay(conn);
+                threshold += self.burst_delay(view, window);
             }
             // Pacing spreads the packets of a round over half an RTT already.
-            if conn.pacing_rate == 0 {
+            if window.pacing_rate == 0 {
                 threshold /= 2;
             }
             found = now - self.train.round_start > threshold;
@@ -421,50 +423,53 @@ impl Cubic {
         }
         if found {
             self.epoch.found = true;
-            conn.ssthresh = conn.cwnd;
-            self.cwnd_prior = conn.cwnd;
+            window.ssthresh = window.cwnd;
+            self.cwnd_prior = window.cwnd;
         }
     }
 }
 
 impl CongestionControl for Cubic {
-    fn init(&mut self, conn: &mut Conn) {
-        self.epoch = Epoch::default();
-        self.hystart_reset(conn);
+    fn needs(&self) -> Needs {
+        Needs {
+            control: self.backoff.control(),
+            ..Needs::default()
+        }
     }
 
-    fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
-        self.cwnd_prior = conn.cwnd;
+    fn init(&mut self, view: View<'_>, _window: &mut Window) {
+        self.epoch = Epoch::default();
+        self.hystart_reset(view);
+    }
+
+    fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
+        self.cwnd_prior = window.cwnd;
         self.epoch.start = None;
         // RFC 9438 section 4.7: release bandwidth while the maximum falls.
-        self.epoch.last_max_cwnd = if self.fast_convergence && conn.cwnd < self.epoch.last_max_cwnd
-        {
-            let kept = u64::from(BETA_SCALE + self.backoff.factor(conn));
-            (u64::from(conn.cwnd) * kept / u64::from(2 * BETA_SCALE)) as u32
-        } else {
-            conn.cwnd
-        };
-        self.backoff.ssthresh(conn)
+        self.epoch.last_max_cwnd =
+            if self.fast_convergence && window.cwnd < self.epoch.last_max_cwnd {
+                let kept = u64::from(BETA_SCALE + self.backoff.factor(signal));
+                (u64::from(window.cwnd) * kept / u64::from(2 * BETA_SCALE)) as u32
+            } else {
+                window.cwnd
+            };
+        self.backoff.ssthresh(view, window, signal)
     }
 
-    fn owns_cwr(&self) -> bool {
-        self.backoff.owns_cwr()
+    fn cwr_begin(&mut self, window: &mut Window) {
+        self.backoff.cwr_begin(window);
     }
 
-    fn cwr_begin(&mut self, conn: &mut Conn) {
-        self.backoff.cwr_begin(conn);
+    fn loss_in_cwr(&mut self, window: &mut Window) {
+        self.backoff.loss_in_cwr(window);
     }
 
-    fn loss_in_cwr(&mut self, conn: &mut Conn) {
-        self.backoff.loss_in_cwr(conn);
-    }
-
-    fn cong_avoid(&mut self, conn: &mut Conn, mut acked: u32) {
-        if !conn.is_cwnd_limited() {
+    fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, mut acked: u32) {
+        if !view.is_cwnd_limited(window) {
             return;
         }
-        if conn.in_slow_start() {
-            acked = conn.slow_start(acked);
+        if window.in_slow_start() {
+            acked = window.slow_start(acked);
             if acked == 0 {
                 return;
             }
@@ -477,11 +482,11 @@ impl CongestionControl for Cubic {
             unit: self.unit,
         };
         self.epoch
-            .update(&friendly, jiffies(conn.now), conn.cwnd, acked);
-        conn.cong_avoid_ai(self.epoch.cnt.max(1), acked);
+            .update(&friendly, jiffies(view.now), window.cwnd, acked);
+        window.cong_avoid_ai(self.epoch.cnt.max(1), acked);
     }
 
-    fn pkts_acked(&mut self, conn: &mut Conn, ack: &super::Ack) {
+    fn pkts_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         let Some(rtt) = ack.rtt else {
             return;
         };
@@ -489,7 +494,7 @@ impl CongestionControl for Cubic {
         if self
             .epoch
             .start
-            .is_some_and(|start| jiffies(conn.now) < start + HZ)
+            .is_some_and(|start| jiffies(view.now) < start + HZ)
         {
             return;
         }
@@ -497,36 +502,35 @@ impl CongestionControl for Cubic {
         if self.epoch.delay_min == 0 || self.epoch.delay_min > delay {
             self.epoch.delay_min = delay;
         }
-        if self.hystart && !self.epoch.found && conn.in_slow_start() {
-            self.hystart_update(conn, delay);
+        if self.hystart && !self.epoch.found && window.in_slow_start() {
+            self.hystart_update(view, window, delay);
         }
     }
 
-    fn cwnd_event(&mut self, conn: &mut Conn, event: CwndEvent) {
+    fn cwnd_event(&mut self, view: View<'_>, _window: &mut Window, event: CwndEvent) {
         if event != CwndEvent::TxStart {
             return;
         }
         // RFC 9438 section 5.8: the curve does not move on while the
         // application is silent.
         if let Some(start) = &mut self.epoch.start {
-            let now = jiffies(conn.now);
-            *start = (*start + (now - jiffies(conn.last_sent))).min(now);
+            let now = jiffies(view.now);
+            *start = (*start + (now - jiffies(view.last_sent))).min(now);
         }
     }
 
-    fn set_state(&mut self, conn: &mut Conn, new: CaState) {
+    fn set_state(&mut self, view: View<'_>, _window: &mut Window, new: CaState) {
         if new == CaState::Loss {
             // RFC 9438 section 4.8; Linux forgets W_max and the delay, too.
             self.epoch = Epoch::default();
-            self.hystart_reset(conn);
+            self.hystart_reset(view);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Ack;
-    use super::super::testing::{Host, options};
+    use super::super::testing::{self, Host, Stack, options};
     use super::*;
     use crate::registry::Value;
 
@@ -540,7 +544,7 @@ mod tests {
     /// A sender in congestion avoidance.
     fn host(set: &[(&'static str, Value)], cwnd: u32, rtt: Time) -> Host {
         let mut host = Host::new(build(set), cwnd, rtt);
-        host.conn.ssthresh = cwnd;
+        host.window.ssthresh = cwnd;
         host
     }
 
@@ -597,7 +601,7 @@ mod tests {
         (0..rounds)
             .map(|_| {
                 host.round();
-                (host.conn.now.since(start).as_secs_f64(), host.conn.cwnd)
+                (host.conn.now.since(start).as_secs_f64(), host.window.cwnd)
             })
             .collect()
     }
@@ -627,22 +631,21 @@ mod tests {
         // Reductions at 500 and, before the maximum was reached again, at 400.
         let after = |set: &[_], seconds: u64| {
             let mut cc = build(set);
-            let mut conn = Conn {
-                cwnd: 500,
-                cwnd_limited: true,
-                ..Conn::default()
+            let mut stack = Stack::new(500);
+            stack.with(|view, window| cc.init(view, window));
+            let mut reduced = |stack: &mut Stack| {
+                stack.with(|view, window| cc.ssthresh(view, window, Signal::Loss))
             };
-            cc.init(&mut conn);
-            assert_eq!(cc.ssthresh(&mut conn), 350);
-            conn.cwnd = 400;
-            conn.ssthresh = cc.ssthresh(&mut conn);
-            assert_eq!(conn.ssthresh, 280);
-            conn.cwnd = 280;
-            while conn.now < Time::from_secs(seconds) {
-                conn.now += Time::from_us(200);
-                cc.cong_avoid(&mut conn, 1);
+            assert_eq!(reduced(&mut stack), 350);
+            stack.window.cwnd = 400;
+            assert_eq!(reduced(&mut stack), 280);
+            stack.window.ssthresh = 280;
+            stack.window.cwnd = 280;
+            while stack.conn.now < Time::from_secs(seconds) {
+                stack.conn.now += Time::from_us(200);
+                stack.with(|view, window| cc.cong_avoid(view, window, 1));
             }
-            conn.cwnd
+            stack.window.cwnd
         };
         // W_max = 400 (1024 + 717) / 2048 = 340 is reached after cbrt(60/C) =
         // 5.3 s; W_max = 400 would be after 6.7 s: 400 - 0.4 1.69^3 = 400
@@ -684,38 +687,32 @@ mod tests {
         // Nothing known of the bandwidth: 5 % per RTT.
         let mut first = host(&[("tcp_friendliness", OFF)], 100, Time::from_ms(20));
         first.round();
-        assert_eq!(first.conn.cwnd, 105);
+        assert_eq!(first.window.cwnd, 105);
         // An epoch that has lasted long: half a window per RTT.
         let mut late = host(&[], 100, Time::from_ms(20));
         late.marked_round(1);
         late.round();
         late.wait(Time::from_secs(1_000));
         late.ack(1);
-        let (from, counted) = (late.conn.cwnd, late.conn.cwnd_cnt + late.conn.in_flight);
+        let (from, counted) = (
+            late.window.cwnd,
+            late.window.cwnd_cnt + late.flight.in_flight(),
+        );
         late.round();
-        assert_eq!(late.conn.cwnd, from + counted / 2);
+        assert_eq!(late.window.cwnd, from + counted / 2);
     }
 
     #[test]
     fn factors() {
-        let after = |set: &[_], ecn| {
-            build(set).ssthresh(&mut Conn {
-                cwnd: 100,
-                reducing_on_ecn: ecn,
-                ..Conn::default()
-            })
+        let after = |set: &[_], cwnd| {
+            [Signal::Loss, Signal::Ecn]
+                .map(|signal| testing::ssthresh(&mut *build(set), cwnd, cwnd, signal))
         };
         let abe = [("beta_ecn", Value::Float(0.85))];
-        assert_eq!((after(&[], false), after(&[], true)), (70, 70));
+        assert_eq!(after(&[], 100), [70, 70]);
         // 870/1024
-        assert_eq!((after(&abe, false), after(&abe, true)), (70, 84));
-        assert_eq!(
-            build(&[]).ssthresh(&mut Conn {
-                cwnd: 2,
-                ..Conn::default()
-            }),
-            2
-        );
+        assert_eq!(after(&abe, 100), [70, 84]);
+        assert_eq!(after(&[], 2), [2, 2]);
     }
 
     #[test]
@@ -725,16 +722,16 @@ mod tests {
         for _ in 0..30 {
             host.ack(1);
         }
-        assert!(host.conn.cwnd < 100);
+        assert!(host.window.cwnd < 100);
         host.undo();
-        assert_eq!(host.conn.cwnd, 100);
+        assert_eq!(host.window.cwnd, 100);
     }
 
     /// A sender in slow start with a window of 20 or more, the RTT known.
     fn slow_start(set: &[(&'static str, Value)], rtt: Time) -> Host {
         let mut host = Host::new(build(set), 10, rtt);
         host.round();
-        assert_eq!(host.conn.cwnd, 20);
+        assert_eq!(host.window.cwnd, 20);
         host
     }
 
@@ -746,7 +743,7 @@ mod tests {
             let mut host = slow_start(&[], Time::from_ms(100));
             host.rtt = rtt;
             host.round();
-            host.conn.ssthresh
+            host.window.ssthresh
         };
         assert_eq!(end(Time::from_us(112_500)), super::super::INFINITE_SSTHRESH);
         assert_eq!(end(Time::from_us(112_501)), 28);
@@ -759,7 +756,7 @@ mod tests {
                 host.wait(Time::from_ms(3));
                 host.ack(1);
             }
-            host.conn.ssthresh
+            host.window.ssthresh
         };
         assert_eq!(least(24_000), super::super::INFINITE_SSTHRESH);
         assert_eq!(least(24_001), 28);
@@ -773,7 +770,7 @@ mod tests {
         let end = |set: &[_]| {
             let mut host = slow_start(set, Time::from_ms(8));
             host.round();
-            host.conn.ssthresh
+            host.window.ssthresh
         };
         assert_eq!(end(&[("hystart_ack_delay", OFF)]), 20 + 11);
         assert_eq!(end(&[]), 20 + 12);
@@ -783,65 +780,56 @@ mod tests {
     #[test]
     fn hystart_waits_for_a_whole_rtt_where_packets_are_paced() {
         let mut host = slow_start(&[], Time::from_ms(40));
-        host.conn.pacing_rate = 1_000_000;
+        host.window.pacing_rate = 1_000_000;
         host.round();
-        assert_eq!(host.conn.ssthresh, super::super::INFINITE_SSTHRESH);
+        assert_eq!(host.window.ssthresh, super::super::INFINITE_SSTHRESH);
     }
 
     #[test]
     fn smallest_delay() {
         let mut cc = cubic();
-        let mut conn = Conn {
-            cwnd: 100,
-            ssthresh: 50,
-            cwnd_limited: true,
-            ..Conn::default()
-        };
-        let sample = |cc: &mut Cubic, conn: &mut Conn, ms: u64| {
-            let rtt = Some(Time::from_ms(ms));
-            cc.pkts_acked(
-                conn,
-                &Ack {
-                    rtt,
-                    ..Ack::default()
-                },
-            );
+        let mut stack = Stack::new(100);
+        stack.window.ssthresh = 50;
+        let sample = |cc: &mut Cubic, stack: &mut Stack, ms: u64| {
+            let ack = Ack {
+                rtt: Some(Time::from_ms(ms)),
+                ..Ack::default()
+            };
+            stack.with(|view, window| cc.pkts_acked(view, window, &ack));
             cc.epoch.delay_min
         };
-        cc.init(&mut conn);
-        assert_eq!(sample(&mut cc, &mut conn, 30), 30_000);
-        assert_eq!(sample(&mut cc, &mut conn, 40), 30_000);
+        stack.with(|view, window| cc.init(view, window));
+        assert_eq!(sample(&mut cc, &mut stack, 30), 30_000);
+        assert_eq!(sample(&mut cc, &mut stack, 40), 30_000);
         // Not within a second after growth began again.
-        conn.now = Time::from_ms(5_000);
-        cc.cong_avoid(&mut conn, 1);
-        conn.now = Time::from_ms(5_999);
-        assert_eq!(sample(&mut cc, &mut conn, 20), 30_000);
-        conn.now = Time::from_ms(6_000);
-        assert_eq!(sample(&mut cc, &mut conn, 20), 20_000);
+        stack.conn.now = Time::from_ms(5_000);
+        stack.with(|view, window| cc.cong_avoid(view, window, 1));
+        stack.conn.now = Time::from_ms(5_999);
+        assert_eq!(sample(&mut cc, &mut stack, 20), 30_000);
+        stack.conn.now = Time::from_ms(6_000);
+        assert_eq!(sample(&mut cc, &mut stack, 20), 20_000);
         // A timeout forgets it.
-        cc.set_state(&mut conn, CaState::Loss);
-        assert_eq!(sample(&mut cc, &mut conn, 50), 50_000);
+        stack.with(|view, window| cc.set_state(view, window, CaState::Loss));
+        assert_eq!(sample(&mut cc, &mut stack, 50), 50_000);
     }
 
     #[test]
     fn the_curve_waits_while_the_application_is_silent() {
         let mut cc = cubic();
-        let mut conn = Conn {
-            cwnd: 100,
-            ssthresh: 50,
-            cwnd_limited: true,
-            now: Time::from_secs(1),
-            ..Conn::default()
-        };
-        cc.init(&mut conn);
-        cc.cong_avoid(&mut conn, 1);
-        conn.last_sent = Time::from_secs(3);
-        conn.now = Time::from_secs(10);
-        cc.cwnd_event(&mut conn, CwndEvent::TxStart);
+        let mut stack = Stack::new(100);
+        stack.window.ssthresh = 50;
+        stack.conn.now = Time::from_secs(1);
+        stack.with(|view, window| {
+            cc.init(view, window);
+            cc.cong_avoid(view, window, 1);
+        });
+        stack.conn.last_sent = Time::from_secs(3);
+        stack.conn.now = Time::from_secs(10);
+        stack.with(|view, window| cc.cwnd_event(view, window, CwndEvent::TxStart));
         assert_eq!(cc.epoch.start, Some(8_000));
         // Never into the future.
-        conn.last_sent = Time::ZERO;
-        cc.cwnd_event(&mut conn, CwndEvent::TxStart);
+        stack.conn.last_sent = Time::ZERO;
+        stack.with(|view, window| cc.cwnd_event(view, window, CwndEvent::TxStart));
         assert_eq!(cc.epoch.start, Some(10_000));
     }
 

@@ -14,12 +14,12 @@
 //! reduced; the rest of CUBIC is that of Linux 7.3.
 
 use super::abe::Backoff;
+use super::contract::{Build, CongestionControl, CwndEvent, EcnNeed, Needs, Signal};
 use super::cubic::{Cubic, jiffies, jiffies_of, rise, ticks};
 use super::sce::UNIT_QUIRK;
-use super::{Ack, Build, CaState, CongestionControl, CwndEvent, Echo, EcnNeed};
-use crate::needs::Needs;
+use super::view::{Ack, CaState, View};
+use super::window::Window;
 use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
-use crate::tcp::conn::Conn;
 
 /// Scale of the factors.
 const SCALE: f64 = 1024.0;
@@ -53,7 +53,7 @@ pub const ENTRY: Entry<Build> = Entry {
         UNIT_QUIRK,
     ],
     kernel: Kernel::None,
-    needs: Needs::NONE,
+    needs: crate::needs::Needs::NONE,
     finish: no_finish,
     build: |options| {
         let fixed = |name| libm::round(options.float(name) * SCALE) as u32;
@@ -119,55 +119,62 @@ impl CubicSce {
         }
     }
 
-    fn on_esce(&mut self, conn: &mut Conn, bytes: i64, unit: i64) {
+    fn on_esce(&mut self, view: View<'_>, window: &mut Window, bytes: i64, unit: i64) {
         if let Some(start) = self.cubic.epoch.start {
             let share = match self.unit_quirk {
                 0 => bytes / unit,
                 _ => bytes,
             };
-            self.level_off(start, jiffies(conn.now), share as u64);
-            let over = unit * i64::from(conn.cwnd);
+            self.level_off(start, jiffies(view.now), share as u64);
+            let over = unit * i64::from(window.cwnd);
             let epoch = &mut self.cubic.epoch;
             epoch.ack_cnt -= bytes * i64::from(self.root);
             while epoch.ack_cnt <= -over {
-                if conn.cwnd <= 2 {
+                if window.cwnd <= 2 {
                     epoch.ack_cnt %= over;
                     break;
                 }
                 epoch.ack_cnt += over;
-                conn.cwnd -= 1;
-                if u64::from(self.root).pow(2) >= u64::from(conn.cwnd) {
+                window.cwnd -= 1;
+                if u64::from(self.root).pow(2) >= u64::from(window.cwnd) {
                     self.root -= 1;
                 }
                 epoch.origin = epoch.origin.saturating_sub(1);
             }
-            self.recent_sce = conn.cwnd + 1;
+            self.recent_sce = window.cwnd + 1;
         }
-        conn.ssthresh = (conn.cwnd / 2).max(2);
+        window.ssthresh = (window.cwnd / 2).max(2);
     }
 }
 
 impl CongestionControl for CubicSce {
-    fn init(&mut self, conn: &mut Conn) {
-        self.cubic.init(conn);
+    fn needs(&self) -> Needs {
+        Needs {
+            ecn: EcnNeed::Sce,
+            ..Needs::default()
+        }
+    }
+
+    fn init(&mut self, view: View<'_>, window: &mut Window) {
+        self.cubic.init(view, window);
         self.cubic.unit = match self.unit_quirk {
-            0 => i64::from(conn.mss),
+            0 => i64::from(view.mss),
             unit => unit,
         };
         self.root = 1;
         self.recent_sce = 0;
-        self.prior_una = conn.snd_una;
+        self.prior_una = view.flight.una;
     }
 
-    fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
+    fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
         // As there: also after a loss.
         let beta = if self.recent_sce > 0 {
             self.beta_sce
         } else {
             self.beta
         };
-        let ssthresh = self.cubic.ssthresh(conn);
-        let reduced = u64::from(conn.cwnd) * u64::from(beta) / SCALE as u64;
+        let ssthresh = self.cubic.ssthresh(view, window, signal);
+        let reduced = u64::from(window.cwnd) * u64::from(beta) / SCALE as u64;
         if beta == self.beta {
             ssthresh
         } else {
@@ -175,26 +182,25 @@ impl CongestionControl for CubicSce {
         }
     }
 
-    fn in_ack_event(&mut self, conn: &mut Conn, acked: u32, echo: Echo) {
-        self.cubic.in_ack_event(conn, acked, echo);
+    fn in_ack_event(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         let unit = self.cubic.unit;
-        let bytes = match conn.snd_una - self.prior_una {
+        let bytes = match view.flight.una - self.prior_una {
             0 => unit,
-            segments => segments as i64 * i64::from(conn.mss),
+            segments => segments as i64 * i64::from(view.mss),
         };
-        self.prior_una = conn.snd_una;
-        let reducing = matches!(conn.ca_state, CaState::Cwr | CaState::Recovery);
-        if echo.esce && !reducing {
-            self.on_esce(conn, bytes, unit);
+        self.prior_una = view.flight.una;
+        let reducing = matches!(view.ca_state, CaState::Cwr | CaState::Recovery);
+        if ack.esce && !reducing {
+            self.on_esce(view, window, bytes, unit);
         }
         self.recent_sce = self.recent_sce.saturating_sub(1);
     }
 
-    fn cong_avoid(&mut self, conn: &mut Conn, acked: u32) {
-        let limited = conn.is_cwnd_limited();
-        self.cubic.cong_avoid(conn, acked);
-        if limited && !conn.in_slow_start() {
-            let cwnd = u64::from(conn.cwnd);
+    fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
+        let limited = view.is_cwnd_limited(window);
+        self.cubic.cong_avoid(view, window, acked);
+        if limited && !window.in_slow_start() {
+            let cwnd = u64::from(window.cwnd);
             while u64::from(self.root).pow(2) < cwnd {
                 self.root += 1;
             }
@@ -204,23 +210,19 @@ impl CongestionControl for CubicSce {
         }
     }
 
-    fn pkts_acked(&mut self, conn: &mut Conn, ack: &Ack) {
-        self.cubic.pkts_acked(conn, ack);
+    fn pkts_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        self.cubic.pkts_acked(view, window, ack);
     }
 
-    fn cwnd_event(&mut self, conn: &mut Conn, event: CwndEvent) {
-        self.cubic.cwnd_event(conn, event);
+    fn cwnd_event(&mut self, view: View<'_>, window: &mut Window, event: CwndEvent) {
+        self.cubic.cwnd_event(view, window, event);
     }
 
-    fn set_state(&mut self, conn: &mut Conn, new: CaState) {
-        self.cubic.set_state(conn, new);
+    fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
+        self.cubic.set_state(view, window, new);
         if new == CaState::Loss {
             self.root = 1;
             self.recent_sce = 0;
         }
-    }
-
-    fn ecn_need(&self) -> EcnNeed {
-        EcnNeed::Sce
     }
 }

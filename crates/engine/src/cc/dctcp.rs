@@ -23,11 +23,11 @@
 //! however many segments it acknowledges; an ACK with ECN-Echo never grows
 //! the window; a window of 2 keeps an ssthresh of 2.
 
+use super::contract::{Build, CeEcho, CongestionControl, Control, EcnNeed, Needs, Signal};
 use super::reno::cong_avoid;
-use super::{Ack, Build, CaState, CeEcho, CongestionControl, Echo, EcnNeed};
-use crate::needs::Needs;
+use super::view::{Ack, CaState, View};
+use super::window::Window;
 use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options, Value};
-use crate::tcp::conn::Conn;
 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
@@ -130,7 +130,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Module("dctcp"),
-    needs: Needs::NONE,
+    needs: crate::needs::Needs::NONE,
     finish,
     build: |options| {
         let bits = options.int("alpha_bits") as u32;
@@ -327,106 +327,109 @@ impl Dctcp {
         self.alpha = (self.alpha - fall + rise).min(1 << self.bits);
     }
 
-    fn begin_window(&mut self, conn: &Conn) {
-        self.next_seq = conn.snd_nxt;
-        self.old_delivered = conn.delivered;
-        self.old_delivered_ce = conn.delivered_ce;
+    fn begin_window(&mut self, view: View<'_>) {
+        self.next_seq = view.flight.nxt;
+        self.old_delivered = view.delivered;
+        self.old_delivered_ce = view.delivered_ce;
     }
 
-    fn reduce(&self, conn: &mut Conn) {
+    fn reduce(&self, window: &mut Window) {
         let target = self.reduced(self.max_cwnd);
-        if target < conn.cwnd {
-            conn.cwnd = target;
-            conn.cwnd_cnt = 0;
-            conn.ssthresh = (target - self.below).max(2);
+        if target < window.cwnd {
+            window.cwnd = target;
+            window.cwnd_cnt = 0;
+            window.ssthresh = (target - self.below).max(2);
         }
     }
 }
 
 impl CongestionControl for Dctcp {
-    fn init(&mut self, conn: &mut Conn) {
-        self.alpha = self.alpha_init;
-        self.begin_window(conn);
+    fn needs(&self) -> Needs {
+        Needs {
+            ecn: EcnNeed::Dctcp(self.receiver),
+            control: match self.reduction {
+                Reduction::Prr => Control::Growth,
+                Reduction::Immediate | Reduction::Progressive => Control::Cwr,
+            },
+            ..Needs::default()
+        }
     }
 
-    fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
-        self.loss_cwnd = conn.cwnd;
-        if conn.reducing_on_ecn {
-            return (self.reduced(conn.cwnd) - self.below).max(2);
+    fn init(&mut self, view: View<'_>, _window: &mut Window) {
+        self.alpha = self.alpha_init;
+        self.begin_window(view);
+    }
+
+    fn ssthresh(&mut self, _view: View<'_>, window: &Window, signal: Signal) -> u32 {
+        self.loss_cwnd = window.cwnd;
+        if signal == Signal::Ecn {
+            return (self.reduced(window.cwnd) - self.below).max(2);
         }
         match self.loss {
-            Loss::Halve | Loss::Reno => (conn.cwnd / 2).max(2),
-            Loss::Alpha => self.reduced(conn.cwnd),
-            Loss::None => conn.cwnd.max(2),
+            Loss::Halve | Loss::Reno => (window.cwnd / 2).max(2),
+            Loss::Alpha => self.reduced(window.cwnd),
+            Loss::None => window.cwnd.max(2),
         }
     }
 
-    fn cong_avoid(&mut self, conn: &mut Conn, acked: u32) {
-        cong_avoid(conn, acked);
+    fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
+        cong_avoid(view, window, acked);
     }
 
-    fn in_ack_event(&mut self, conn: &mut Conn, acked: u32, echo: Echo) {
+    fn in_ack_event(&mut self, view: View<'_>, _window: &mut Window, ack: &Ack) {
         if self.per_ack {
-            let full = if echo.ece { 1 << self.bits } else { 0 };
+            let full = if ack.ece { 1 << self.bits } else { 0 };
             if self.normalise {
-                let in_flight = u64::from(conn.in_flight.max(1));
+                let in_flight = u64::from(ack.prior_in_flight.max(1));
                 // A duplicate ACK stands for one segment.
-                let acked = u64::from(acked).clamp(1, in_flight);
+                let acked = u64::from(ack.acked).clamp(1, in_flight);
                 let share = |of: u64| (of * acked / in_flight) >> self.shift_g;
                 self.average(share(self.alpha), share(full));
             } else {
                 self.average(self.alpha >> self.shift_g, full >> self.shift_g);
             }
-        } else if conn.snd_una >= self.next_seq {
+        } else if view.flight.una >= self.next_seq {
             // RFC 8257 section 3.3 steps 3 to 7; this ACK is counted already.
-            let delivered = conn.delivered - self.old_delivered;
-            let marked = conn.delivered_ce - self.old_delivered_ce;
+            let delivered = view.delivered - self.old_delivered;
+            let marked = view.delivered_ce - self.old_delivered_ce;
             let rise = (marked << (self.bits - self.shift_g)) / delivered.max(1);
             self.average(self.alpha >> self.shift_g, rise);
-            self.begin_window(conn);
+            self.begin_window(view);
         }
     }
 
-    fn set_state(&mut self, conn: &mut Conn, new: CaState) {
+    fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
         // From Open and Disorder, `ssthresh` has just been asked.
-        let again = new == CaState::Recovery && conn.ca_state == CaState::Cwr;
+        let again = new == CaState::Recovery && view.ca_state == CaState::Cwr;
         if again && self.loss == Loss::Halve {
-            self.loss_cwnd = conn.cwnd;
-            conn.ssthresh = (conn.cwnd / 2).max(2);
+            self.loss_cwnd = window.cwnd;
+            window.ssthresh = (window.cwnd / 2).max(2);
         }
     }
 
-    fn undo_cwnd(&mut self, conn: &mut Conn) -> u32 {
-        conn.cwnd.max(self.loss_cwnd)
+    fn undo_cwnd(&mut self, _view: View<'_>, window: &Window, _prior_cwnd: u32) -> u32 {
+        window.cwnd.max(self.loss_cwnd)
     }
 
-    fn owns_cwr(&self) -> bool {
-        self.reduction != Reduction::Prr
-    }
-
-    fn cwr_begin(&mut self, conn: &mut Conn) {
-        self.max_cwnd = conn.cwnd;
+    fn cwr_begin(&mut self, window: &mut Window) {
+        self.max_cwnd = window.cwnd;
         if !self.grow_in_cwr {
-            conn.cwnd_cnt = 0;
+            window.cwnd_cnt = 0;
         }
-        self.reduce(conn);
+        self.reduce(window);
     }
 
-    fn cwr_ack(&mut self, conn: &mut Conn, ack: &Ack, grow: u32) {
+    fn cwr_ack(&mut self, view: View<'_>, window: &mut Window, ack: &Ack, grow: u32) {
         if ack.ece {
             if self.reduction == Reduction::Progressive {
-                self.reduce(conn);
+                self.reduce(window);
             }
         } else if self.grow_in_cwr && grow > 0 {
-            cong_avoid(conn, grow);
+            cong_avoid(view, window, grow);
         }
     }
 
-    fn ecn_need(&self) -> EcnNeed {
-        EcnNeed::Dctcp(self.receiver)
-    }
-
-    fn gauges(&self, _conn: &Conn, out: &mut Vec<f64>) {
+    fn gauges(&self, _view: View<'_>, _window: &Window, out: &mut Vec<f64>) {
         out.push(self.alpha as f64 / (1_u64 << self.bits) as f64);
     }
 
@@ -437,7 +440,7 @@ impl CongestionControl for Dctcp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Host, options};
+    use super::super::testing::{Host, Stack, options};
     use super::*;
     use crate::units::Time;
 
@@ -449,14 +452,19 @@ mod tests {
         (ENTRY.build)(&options(&ENTRY, set))
     }
 
-    fn echo(ece: bool) -> Echo {
-        Echo { ece, esce: false }
+    /// An ACK with or without ECN-Echo.
+    fn acked(acked: u32, ece: bool) -> Ack {
+        Ack {
+            acked,
+            ece,
+            ..Ack::default()
+        }
     }
 
     /// alpha in units of 2^-bits.
     fn alpha(cc: &dyn CongestionControl, bits: u32) -> u64 {
         let mut out = Vec::new();
-        cc.gauges(&Conn::default(), &mut out);
+        Stack::new(10).with(|view, window| cc.gauges(view, window, &mut out));
         (out[0] * f64::from(1_u32 << bits)) as u64
     }
 
@@ -464,15 +472,16 @@ mod tests {
     /// after each.
     fn windows(set: &[(&'static str, Value)], bits: u32, seen: &[(u64, u64)]) -> Vec<u64> {
         let mut cc = build(set);
-        let mut conn = Conn::default();
-        cc.init(&mut conn);
+        let mut stack = Stack::new(10);
+        stack.with(|view, window| cc.init(view, window));
         let mut alphas = Vec::new();
         for (delivered, marked) in seen {
-            conn.delivered += delivered;
-            conn.delivered_ce += marked;
-            conn.snd_una = conn.snd_nxt;
-            conn.snd_nxt += delivered;
-            cc.in_ack_event(&mut conn, *delivered as u32, echo(*marked > 0));
+            stack.conn.delivered += delivered;
+            stack.conn.delivered_ce += marked;
+            stack.flight.una = stack.flight.nxt;
+            stack.flight.nxt += delivered;
+            let ack = acked(*delivered as u32, *marked > 0);
+            stack.with(|view, window| cc.in_ack_event(view, window, &ack));
             alphas.push(alpha(&*cc, bits));
         }
         alphas
@@ -491,15 +500,13 @@ mod tests {
     #[test]
     fn alpha_moves_once_a_window() {
         let mut cc = build(&[]);
-        let mut conn = Conn {
-            snd_nxt: 10,
-            ..Conn::default()
-        };
-        cc.init(&mut conn);
+        let mut stack = Stack::new(10);
+        stack.flight.nxt = 10;
+        stack.with(|view, window| cc.init(view, window));
         let mut ack = |una: u64, nxt: u64, ece: bool| {
-            conn.delivered += una - conn.snd_una;
-            (conn.snd_una, conn.snd_nxt) = (una, nxt);
-            cc.in_ack_event(&mut conn, 1, echo(ece));
+            stack.conn.delivered += una - stack.flight.una;
+            (stack.flight.una, stack.flight.nxt) = (una, nxt);
+            stack.with(|view, window| cc.in_ack_event(view, window, &acked(1, ece)));
             alpha(&*cc, 10)
         };
         for una in 1..10 {
@@ -553,13 +560,11 @@ mod tests {
         for (cwnd, expected) in table {
             for (alpha, after) in alphas.into_iter().zip(expected) {
                 let mut cc = build(&[("alpha_init", Value::Float(f64::from(alpha) / 1024.0))]);
-                let mut conn = Conn {
-                    cwnd,
-                    reducing_on_ecn: true,
-                    ..Conn::default()
-                };
-                cc.init(&mut conn);
-                assert_eq!(cc.ssthresh(&mut conn), after, "cwnd {cwnd}, alpha {alpha}");
+                let reduced = Stack::new(cwnd).with(|view, window| {
+                    cc.init(view, window);
+                    cc.ssthresh(view, window, Signal::Ecn)
+                });
+                assert_eq!(reduced, after, "cwnd {cwnd}, alpha {alpha}");
             }
         }
     }
@@ -583,27 +588,30 @@ mod tests {
             ("alpha_init", Value::Float(0.0)),
         ];
         let mut cc = build(&set);
-        let mut conn = Conn::default();
-        cc.init(&mut conn);
+        let mut stack = Stack::new(10);
+        stack.with(|view, window| cc.init(view, window));
         // 2^20 / 256; 4096 - 16 + 4096; 8176 - 31
         for (ece, expected) in [(true, 4_096), (true, 8_176), (false, 8_145)] {
-            cc.in_ack_event(&mut conn, 0, echo(ece));
+            stack.with(|view, window| cc.in_ack_event(view, window, &acked(0, ece)));
             assert_eq!(alpha(&*cc, 20), expected);
         }
 
         let mut set = set.to_vec();
         set.push(("normalise", Value::Bool(true)));
         let mut cc = build(&set);
-        cc.init(&mut conn);
-        conn.in_flight = 20;
+        stack.with(|view, window| cc.init(view, window));
         // Two of 20 segments at g = 1/16: (2^20 * 2 / 20) >> 4; less
         // (6553 * 2 / 20) >> 4; a duplicate ACK counts for one segment.
-        for (acked, ece, expected) in [
+        for (segments, ece, expected) in [
             (2, true, 6_553),
             (2, false, 6_513),
             (0, true, 6_513 - 20 + 3_276),
         ] {
-            cc.in_ack_event(&mut conn, acked, echo(ece));
+            let ack = Ack {
+                prior_in_flight: 20,
+                ..acked(segments, ece)
+            };
+            stack.with(|view, window| cc.in_ack_event(view, window, &ack));
             assert_eq!(alpha(&*cc, 20), expected);
         }
     }
@@ -611,7 +619,7 @@ mod tests {
     /// Windows after each of these ACKs, in a round that began at 20.
     fn reduction(set: &[(&'static str, Value)], aces: &[bool]) -> Vec<u32> {
         let mut host = Host::new(build(set), 20, Time::from_ms(20));
-        host.conn.ssthresh = 20;
+        host.window.ssthresh = 20;
         let mut seen = Vec::new();
         for ece in aces {
             if *ece {
@@ -619,7 +627,7 @@ mod tests {
             } else {
                 host.ack(1);
             }
-            seen.push(host.conn.cwnd);
+            seen.push(host.window.cwnd);
         }
         seen
     }
@@ -652,12 +660,12 @@ mod tests {
         let mut set = vec![word("version", "patch-2012")];
         let count = |set: &[_]| {
             let mut host = Host::new(build(set), 20, Time::from_ms(20));
-            host.conn.ssthresh = 20;
+            host.window.ssthresh = 20;
             host.ack(7);
             host.ack_ece(1);
-            let (cwnd, cnt) = (host.conn.cwnd, host.conn.cwnd_cnt);
+            let (cwnd, cnt) = (host.window.cwnd, host.window.cwnd_cnt);
             host.ack(1);
-            (cwnd, cnt, host.conn.cwnd_cnt)
+            (cwnd, cnt, host.window.cwnd_cnt)
         };
         assert_eq!(count(&set), (20, 0, 0));
         set.push(("grow_in_cwr", Value::Bool(true)));
@@ -678,14 +686,13 @@ mod tests {
                 ("alpha_init", Value::Float(0.5)),
             ];
             let mut host = Host::new(build(&set), 20, Time::from_ms(20));
-            host.conn.growth = Growth::Acks;
-            host.conn.ssthresh = 10;
+            host.window = Window::new(20, 10, Growth::Acks);
             // The first ACK, marked, takes alpha to 512 - 32 + 64 = 544: 20 - 5.
             // The round of the reduction, then the first ACK after it.
             host.marked_round(1);
-            let held = host.conn.cwnd;
+            let held = host.window.cwnd;
             host.ack(1);
-            (held, host.conn.cwnd, host.conn.ssthresh)
+            (held, host.window.cwnd, host.window.ssthresh)
         };
         assert_eq!(after("cwnd"), (15, 16, 15));
         assert_eq!(after("cwnd-1"), (15, 15, 14));
@@ -704,20 +711,20 @@ mod tests {
             let set = [word("loss", loss), ("alpha_init", Value::Float(0.25))];
             let host = || {
                 let mut host = Host::new(build(&set), 20, Time::from_ms(20));
-                host.conn.ssthresh = 20;
+                host.window.ssthresh = 20;
                 host
             };
             let mut lost = host();
             lost.lose();
-            assert_eq!(lost.conn.ssthresh, alone, "{loss}");
+            assert_eq!(lost.window.ssthresh, alone, "{loss}");
             lost.undo();
-            assert_eq!(lost.conn.cwnd, 20, "{loss}");
+            assert_eq!(lost.window.cwnd, 20, "{loss}");
 
             let mut marked = host();
             marked.ack_ece(1);
-            assert_eq!(marked.conn.ssthresh, 18, "{loss}");
+            assert_eq!(marked.window.ssthresh, 18, "{loss}");
             marked.lose();
-            assert_eq!(marked.conn.ssthresh, within, "{loss}");
+            assert_eq!(marked.window.ssthresh, within, "{loss}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! There is no alpha: every segment acknowledged with ESCE takes half a segment
 //! off the window. The rest, with the deviations, is in `sce.rs`.
 
-use super::Build;
+use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};
 use crate::needs::Needs;
 use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};

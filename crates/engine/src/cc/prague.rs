@@ -16,10 +16,10 @@
 //! IPv4 with timestamps; bursts are counted in segments that leave at once, not
 //! made by TSO.
 
-use super::{Ack, Build, CaState, CongestionControl, CwndEvent, EcnNeed};
-use crate::needs::Needs;
+use super::contract::{Build, CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal};
+use super::view::{Ack, CaState, View};
+use super::window::{MAX_CWND, Window};
 use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options};
-use crate::tcp::conn::Conn;
 use crate::units::Time;
 
 /// The registry entry.
@@ -108,7 +108,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::None,
-    needs: Needs::NONE,
+    needs: crate::needs::Needs::NONE,
     finish,
     build: |options| {
         let bits = options.int("alpha_bits") as u32;
@@ -242,40 +242,40 @@ pub struct Prague {
 
 impl Prague {
     /// RTT scaling is on and has begun.
-    fn is_scaled(&self, conn: &Conn) -> bool {
-        self.scaling != Scaling::Off && !conn.in_slow_start() && self.round >= self.transition
+    fn is_scaled(&self, window: &Window) -> bool {
+        self.scaling != Scaling::Off && !window.in_slow_start() && self.round >= self.transition
     }
 
     /// The window that a change is a share of, in 2^-20 segments: with its fraction, where
     /// the module keeps one.
-    fn window(&self, conn: &Conn) -> u64 {
-        let whole = i64::from(conn.cwnd) << CWND_SHIFT;
+    fn window(&self, window: &Window) -> u64 {
+        let whole = i64::from(window.cwnd) << CWND_SHIFT;
         let carry = if self.fraction { self.carry } else { 0 };
         (whole + carry).max(0) as u64
     }
 
     /// srtt in units of 2^7 us.
-    fn rtt(conn: &Conn) -> u64 {
-        (conn.srtt.ns() / 1000) >> RTT_SHIFT
+    fn rtt(view: View<'_>) -> u64 {
+        (view.srtt.ns() / 1000) >> RTT_SHIFT
     }
 
-    fn target(&self, conn: &Conn) -> u64 {
+    fn target(&self, view: View<'_>) -> u64 {
         match self.scaling {
-            Scaling::Additive => self.target + Prague::rtt(conn),
+            Scaling::Additive => self.target + Prague::rtt(view),
             _ => self.target,
         }
     }
 
     /// Whether the target has passed since `stamp`.
-    fn target_elapsed(&self, conn: &Conn, stamp: Time) -> bool {
-        conn.now.since(stamp).ns() / 1000 >= self.target(conn) << RTT_SHIFT
+    fn target_elapsed(&self, view: View<'_>, stamp: Time) -> bool {
+        view.now.since(stamp).ns() / 1000 >= self.target(view) << RTT_SHIFT
     }
 
     /// Increase per window: one segment in the target RTT, and for the same
     /// rate that by RTT over target once more.
-    fn rescale(&mut self, conn: &Conn) {
+    fn rescale(&mut self, view: View<'_>) {
         let one = ONE as u64;
-        let rtt = Prague::rtt(conn);
+        let rtt = Prague::rtt(view);
         self.increase = one;
         if self.round < self.transition || rtt == 0 || rtt > MAX_SCALED_RTT {
             return;
@@ -283,7 +283,7 @@ impl Prague {
         self.increase = match self.scaling {
             Scaling::Off => one,
             Scaling::Rate | Scaling::Additive => {
-                let target = self.target(conn);
+                let target = self.target(view);
                 if rtt >= target {
                     return;
                 }
@@ -300,200 +300,193 @@ impl Prague {
         };
     }
 
-    fn begin_round(&mut self, conn: &Conn) {
-        self.next_seq = conn.snd_nxt;
-        self.old_delivered = conn.delivered;
-        self.old_delivered_ce = conn.delivered_ce;
-        if !conn.in_slow_start() {
+    fn begin_round(&mut self, view: View<'_>, window: &Window) {
+        self.next_seq = view.flight.nxt;
+        self.old_delivered = view.delivered;
+        self.old_delivered_ce = view.delivered_ce;
+        if !window.in_slow_start() {
             self.round += 1;
         }
-        self.rescale(conn);
+        self.rescale(view);
     }
 
-    fn update_window(&mut self, conn: &mut Conn, ack: &Ack) {
+    fn update_window(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         self.saw_ce |= ack.ce > 0;
         let mut acked = ack.delivered.saturating_sub(ack.ce);
-        if acked > 0 && !self.in_loss && conn.is_cwnd_limited() {
-            if conn.in_slow_start() {
-                acked = conn.slow_start(acked);
+        if acked > 0 && !self.in_loss && view.is_cwnd_limited(window) {
+            if window.in_slow_start() {
+                acked = window.slow_start(acked);
                 if acked == 0 {
-                    return self.rescale(conn);
+                    return self.rescale(view);
                 }
             }
             // The window to come, where it is still on the way down.
-            let cwnd = (self.window(conn).div_ceil(ONE as u64)).max(1);
+            let cwnd = (self.window(window).div_ceil(ONE as u64)).max(1);
             let increase = (u64::from(acked) * self.increase + (cwnd >> 1)) / cwnd;
             self.carry += increase.max(u64::from(acked)) as i64;
         }
         if self.fraction {
             // Here the carry is the distance of the fraction from the window.
-            let floor = -i64::from(conn.cwnd) << CWND_SHIFT;
+            let floor = -i64::from(window.cwnd) << CWND_SHIFT;
             self.carry = self.carry.max(floor + ONE);
-            if self.carry <= -ONE && conn.cwnd > MIN_CWND {
+            if self.carry <= -ONE && window.cwnd > MIN_CWND {
                 self.carry += ONE;
-                conn.cwnd -= 1;
-                conn.ssthresh = conn.cwnd;
-                self.rescale(conn);
-            } else if self.carry > 0 && conn.cwnd < conn.cwnd_clamp {
+                window.cwnd -= 1;
+                window.ssthresh = window.cwnd;
+                self.rescale(view);
+            } else if self.carry > 0 && window.cwnd < MAX_CWND {
                 self.carry -= ONE;
-                conn.cwnd += 1;
-                self.rescale(conn);
+                window.cwnd += 1;
+                self.rescale(view);
             }
         } else if self.carry <= -ONE {
             self.carry += ONE;
-            conn.cwnd = conn.cwnd.saturating_sub(1);
-            if conn.cwnd < MIN_CWND {
-                conn.cwnd = MIN_CWND;
+            window.cwnd = window.cwnd.saturating_sub(1);
+            if window.cwnd < MIN_CWND {
+                window.cwnd = MIN_CWND;
                 self.carry = 0;
             }
-            conn.ssthresh = conn.cwnd;
-            self.rescale(conn);
+            window.ssthresh = window.cwnd;
+            self.rescale(view);
         } else if self.carry >= ONE {
             self.carry -= ONE;
-            conn.cwnd = (conn.cwnd + 1).min(conn.cwnd_clamp);
-            self.rescale(conn);
+            window.cwnd = (window.cwnd + 1).min(MAX_CWND);
+            self.rescale(view);
         }
     }
 
     /// alpha, where a round has passed (and the target RTT, where that is scaled).
-    fn update_alpha(&mut self, conn: &Conn) {
-        if conn.snd_una < self.next_seq
-            || (self.is_scaled(conn) && !self.target_elapsed(conn, self.alpha_stamp))
+    fn update_alpha(&mut self, view: View<'_>, window: &Window) {
+        if view.flight.una < self.next_seq
+            || (self.is_scaled(window) && !self.target_elapsed(view, self.alpha_stamp))
         {
             return;
         }
         if self.saw_ce {
-            let marked = conn.delivered_ce - self.old_delivered_ce;
-            let delivered = (conn.delivered - self.old_delivered).max(1);
+            let marked = view.delivered_ce - self.old_delivered_ce;
+            let delivered = (view.delivered - self.old_delivered).max(1);
             let alpha = self.upscaled_alpha - (self.upscaled_alpha >> self.shift_g)
                 + (marked << self.bits) / delivered;
             self.upscaled_alpha = alpha.min(1 << (self.bits + self.shift_g));
-            self.alpha_stamp = conn.now;
+            self.alpha_stamp = view.now;
         }
-        self.begin_round(conn);
+        self.begin_round(view, window);
     }
 
     /// cwnd/srtt of whole packets, twice that in early slow start.
-    fn update_pacing(&self, conn: &mut Conn) {
-        let srtt = conn.srtt.ns();
+    fn update_pacing(&self, view: View<'_>, window: &mut Window) {
+        let srtt = view.srtt.ns();
         if srtt == 0 {
             return;
         }
-        let mtu = u64::from(conn.mss) + HEADERS;
-        let twice = u32::from(conn.cwnd < conn.ssthresh / 2);
-        let packets = u64::from(conn.cwnd.max(conn.in_flight));
-        conn.pacing_rate =
+        let mtu = u64::from(view.mss) + HEADERS;
+        let twice = u32::from(window.cwnd < window.ssthresh / 2);
+        let packets = u64::from(window.cwnd.max(view.flight.in_flight()));
+        window.pacing_rate =
             (u128::from((mtu * packets) << twice) * 1_000_000_000 / u128::from(srtt)) as u64;
-        let burst = (conn.pacing_rate / mtu) >> self.burst_shift;
-        conn.pacing_burst = (burst.min(1 << 16) as u32).max(self.min_burst);
+        let burst = (window.pacing_rate / mtu) >> self.burst_shift;
+        window.pacing_burst = (burst.min(1 << 16) as u32).max(self.min_burst);
     }
 
-    fn enter_loss(&mut self, conn: &Conn) {
-        self.loss_cwnd = conn.cwnd;
+    fn enter_loss(&mut self, view: View<'_>, window: &Window) {
+        self.loss_cwnd = window.cwnd;
         self.loss_carry = self.carry;
-        self.carry -= (i64::from(conn.cwnd) << (CWND_SHIFT - 1)) + (self.carry >> 1);
+        self.carry -= (i64::from(window.cwnd) << (CWND_SHIFT - 1)) + (self.carry >> 1);
         self.in_loss = true;
-        self.rescale(conn);
+        self.rescale(view);
     }
 
-    fn enter_cwr(&mut self, conn: &Conn) {
-        if self.is_scaled(conn) && !self.target_elapsed(conn, self.cwr_stamp) {
+    fn enter_cwr(&mut self, view: View<'_>, window: &Window) {
+        if self.is_scaled(window) && !self.target_elapsed(view, self.cwr_stamp) {
             return;
         }
-        self.cwr_stamp = conn.now;
+        self.cwr_stamp = view.now;
         let alpha = u128::from(self.upscaled_alpha >> self.shift_g);
-        let window = u128::from(self.window(conn));
+        let window = u128::from(self.window(window));
         // Rounded to the nearest.
         self.carry -= ((alpha * window + (1 << self.bits)) >> (self.bits + 1)) as i64;
     }
 }
 
 impl CongestionControl for Prague {
-    fn init(&mut self, conn: &mut Conn) {
-        self.reno = conn.ecn_refused;
-        self.upscaled_alpha = self.alpha_init << self.shift_g;
-        self.alpha_stamp = conn.now;
-        self.saw_ce = conn.delivered_ce > 0;
-        self.begin_round(conn);
-        if self.pace_iw && !self.reno {
-            conn.pace_first = true;
-            self.update_pacing(conn);
+    fn needs(&self) -> Needs {
+        Needs {
+            ecn: EcnNeed::Accurate,
+            control: Control::Window,
+            pacing: true,
+            rate_samples: false,
         }
     }
 
-    fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
+    fn ecn_refused(&mut self) -> Control {
+        self.reno = true;
+        Control::Growth
+    }
+
+    fn init(&mut self, view: View<'_>, window: &mut Window) {
+        self.upscaled_alpha = self.alpha_init << self.shift_g;
+        self.alpha_stamp = view.now;
+        self.saw_ce = view.delivered_ce > 0;
+        self.begin_round(view, window);
+        if self.pace_iw && !self.reno {
+            window.pace_first = true;
+            self.update_pacing(view, window);
+        }
+    }
+
+    fn ssthresh(&mut self, _view: View<'_>, window: &Window, _signal: Signal) -> u32 {
         if self.reno {
-            (conn.cwnd / 2).max(2)
+            (window.cwnd / 2).max(2)
         } else {
-            conn.ssthresh
+            window.ssthresh
         }
     }
 
     /// Only as Reno.
-    fn cong_avoid(&mut self, conn: &mut Conn, acked: u32) {
-        super::reno::cong_avoid(conn, acked);
+    fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
+        super::reno::cong_avoid(view, window, acked);
     }
 
-    fn cong_control(&mut self, conn: &mut Conn, ack: &Ack) -> bool {
-        if self.reno {
-            return false;
-        }
-        self.update_window(conn, ack);
-        self.update_alpha(conn);
-        self.update_pacing(conn);
-        true
+    fn cong_control(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        self.update_window(view, window, ack);
+        self.update_alpha(view, window);
+        self.update_pacing(view, window);
     }
 
-    fn cwnd_event(&mut self, conn: &mut Conn, event: CwndEvent) {
+    fn cwnd_event(&mut self, view: View<'_>, window: &mut Window, event: CwndEvent) {
         if event == CwndEvent::Loss {
-            self.enter_loss(conn);
+            self.enter_loss(view, window);
         }
     }
 
-    fn set_state(&mut self, conn: &mut Conn, new: CaState) {
-        if new == conn.ca_state {
+    fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
+        if new == view.ca_state {
             return;
         }
         match new {
-            CaState::Recovery => self.enter_loss(conn),
-            CaState::Cwr => self.enter_cwr(conn),
+            CaState::Recovery => self.enter_loss(view, window),
+            CaState::Cwr => self.enter_cwr(view, window),
             CaState::Open => self.in_loss = false,
             CaState::Disorder | CaState::Loss => {}
         }
     }
 
-    fn undo_cwnd(&mut self, conn: &mut Conn) -> u32 {
+    fn undo_cwnd(&mut self, _view: View<'_>, window: &Window, prior_cwnd: u32) -> u32 {
         if self.reno {
-            return conn.cwnd.max(conn.prior_cwnd);
+            return window.cwnd.max(prior_cwnd);
         }
         self.carry = self.loss_carry;
-        conn.cwnd.max(self.loss_cwnd)
+        window.cwnd.max(self.loss_cwnd)
     }
 
-    fn owns_cwr(&self) -> bool {
-        !self.reno
-    }
-
-    fn owns_window(&self) -> bool {
-        !self.reno
-    }
-
-    fn ecn_need(&self) -> EcnNeed {
-        EcnNeed::Accurate
-    }
-
-    fn needs_pacing(&self) -> bool {
-        !self.reno
-    }
-
-    fn gauges(&self, conn: &Conn, out: &mut Vec<f64>) {
+    fn gauges(&self, _view: View<'_>, window: &Window, out: &mut Vec<f64>) {
         let alpha = self.upscaled_alpha >> self.shift_g;
         out.push(alpha as f64 / (1_u64 << self.bits) as f64);
         // The carry may ask for more than there is: the window stops at its floor. As Reno there
         // is none.
         let floor = if self.fraction { 1 } else { MIN_CWND };
         let carry = if self.reno { 0 } else { self.carry };
-        let window = f64::from(conn.cwnd) + carry as f64 / ONE as f64;
+        let window = f64::from(window.cwnd) + carry as f64 / ONE as f64;
         out.push(window.max(f64::from(floor)));
     }
 

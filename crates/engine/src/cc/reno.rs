@@ -7,9 +7,10 @@
 //! fixed at one half; any other is applied in millionths and rounded down.
 
 use super::abe::{self, Backoff};
-use super::{Build, CongestionControl};
+use super::contract::{Build, CongestionControl, Needs, Signal};
+use super::view::View;
+use super::window::Window;
 use crate::registry::{Entry, Kernel};
-use crate::tcp::conn::Conn;
 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
@@ -36,19 +37,19 @@ pub const ENTRY: Entry<Build> = Entry {
 
 /// Reno's growth, which DCTCP shares.
 #[inline]
-pub(super) fn cong_avoid(conn: &mut Conn, mut acked: u32) {
-    if !conn.is_cwnd_limited() {
+pub(super) fn cong_avoid(view: View<'_>, window: &mut Window, mut acked: u32) {
+    if !view.is_cwnd_limited(window) {
         return;
     }
     // RFC 5681 section 3.1: slow start below ssthresh; what an ACK brings
     // beyond it counts for congestion avoidance.
-    if conn.in_slow_start() {
-        acked = conn.slow_start(acked);
+    if window.in_slow_start() {
+        acked = window.slow_start(acked);
         if acked == 0 {
             return;
         }
     }
-    conn.cong_avoid_ai(conn.cwnd, acked);
+    window.cong_avoid_ai(window.cwnd, acked);
 }
 
 /// The congestion control: all of its state is the connection's.
@@ -59,41 +60,41 @@ pub struct Reno {
 }
 
 impl CongestionControl for Reno {
-    fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
-        self.backoff.ssthresh(conn)
+    fn needs(&self) -> Needs {
+        Needs {
+            control: self.backoff.control(),
+            ..Needs::default()
+        }
     }
 
-    fn cong_avoid(&mut self, conn: &mut Conn, acked: u32) {
-        cong_avoid(conn, acked);
+    fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
+        self.backoff.ssthresh(view, window, signal)
     }
 
-    fn owns_cwr(&self) -> bool {
-        self.backoff.owns_cwr()
+    fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
+        cong_avoid(view, window, acked);
     }
 
-    fn cwr_begin(&mut self, conn: &mut Conn) {
-        self.backoff.cwr_begin(conn);
+    fn cwr_begin(&mut self, window: &mut Window) {
+        self.backoff.cwr_begin(window);
     }
 
-    fn loss_in_cwr(&mut self, conn: &mut Conn) {
-        self.backoff.loss_in_cwr(conn);
+    fn loss_in_cwr(&mut self, window: &mut Window) {
+        self.backoff.loss_in_cwr(window);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Host, options};
+    use super::super::testing::{self, Host, options};
     use super::*;
     use crate::registry::Value;
     use crate::units::Time;
 
     fn ssthresh(set: &[(&'static str, Value)], cwnd: u32, ecn: bool) -> u32 {
         let mut cc = (ENTRY.build)(&options(&ENTRY, set));
-        cc.ssthresh(&mut Conn {
-            cwnd,
-            reducing_on_ecn: ecn,
-            ..Conn::default()
-        })
+        let signal = if ecn { Signal::Ecn } else { Signal::Loss };
+        testing::ssthresh(&mut *cc, cwnd, cwnd, signal)
     }
 
     #[test]
@@ -123,11 +124,11 @@ mod tests {
     #[test]
     fn doubles_each_round_then_adds_one() {
         let mut host = Host::new((ENTRY.build)(&options(&ENTRY, &[])), 10, Time::from_ms(50));
-        host.conn.ssthresh = 40;
+        host.window.ssthresh = 40;
         let mut windows = Vec::new();
         for _ in 0..5 {
             host.round();
-            windows.push(host.conn.cwnd);
+            windows.push(host.window.cwnd);
         }
         // The second doubling ends at ssthresh exactly.
         assert_eq!(windows, [20, 40, 41, 42, 43]);

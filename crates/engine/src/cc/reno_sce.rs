@@ -6,7 +6,7 @@
 //! a time from 1, so that it is too small at the end of slow start: kept.
 //! The rest, with the deviations, is in `sce.rs`.
 
-use super::Build;
+use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};
 use crate::needs::Needs;
 use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};

@@ -22,9 +22,10 @@
 //! segments; without `cwr_quirk` the window reacts neither to ESCE nor grows
 //! while it is being reduced.
 
-use super::{CaState, CongestionControl, CwndEvent, Echo, EcnNeed};
+use super::contract::{CongestionControl, CwndEvent, EcnNeed, Needs, Signal};
+use super::view::{Ack, CaState, View};
+use super::window::{MAX_CWND, Window};
 use crate::registry::{Kind, Opt, Options};
-use crate::tcp::conn::Conn;
 
 /// Parts of a whole in which factors are counted.
 const WHOLE: u64 = 1_000_000;
@@ -156,18 +157,18 @@ impl<R: Response> Sce<R> {
     }
 
     /// Bytes that count as a segment of the window.
-    fn unit(&self, conn: &Conn) -> i64 {
+    fn unit(&self, view: View<'_>) -> i64 {
         i64::from(match self.unit_quirk {
-            0 => conn.mss,
+            0 => view.mss,
             unit => unit,
         })
     }
 
     /// ssthresh that goes with `loss_cwnd`.
-    fn half(&self, conn: &Conn) -> u32 {
+    fn half(&self, window: &Window) -> u32 {
         let half = (self.loss_cwnd / 2).max(2);
         if self.keep_larger {
-            half.max(conn.ssthresh)
+            half.max(window.ssthresh)
         } else {
             half
         }
@@ -189,123 +190,126 @@ impl<R: Response> Sce<R> {
     }
 
     /// A reduction on top of the stack's (`cwr_quirk`).
-    fn reduce(&mut self, conn: &mut Conn, beta: u64) {
-        self.loss_cwnd = conn.cwnd;
+    fn reduce(&mut self, window: &mut Window, beta: u64) {
+        self.loss_cwnd = window.cwnd;
         self.cnt = 0;
-        conn.cwnd = Self::reduced(conn.cwnd, beta);
+        window.cwnd = Self::reduced(window.cwnd, beta);
         if self.keep_larger {
-            conn.ssthresh = (self.loss_cwnd / 2).max(2);
+            window.ssthresh = (self.loss_cwnd / 2).max(2);
         }
-        self.response.reduced(conn.cwnd);
+        self.response.reduced(window.cwnd);
     }
 
     /// Moves the window by a segment for each `over` bytes counted.
-    fn spend(&mut self, conn: &mut Conn, over: i64) {
+    fn spend(&mut self, window: &mut Window, over: i64) {
         while self.cnt <= -over {
-            if conn.cwnd <= 2 {
+            if window.cwnd <= 2 {
                 self.cnt %= over;
                 break;
             }
             self.cnt += over;
-            conn.cwnd -= 1;
-            self.response.shrunk(conn.cwnd);
+            window.cwnd -= 1;
+            self.response.shrunk(window.cwnd);
         }
         while self.cnt >= over {
-            if conn.cwnd >= conn.cwnd_clamp {
+            if window.cwnd >= MAX_CWND {
                 self.cnt %= over;
                 break;
             }
             self.cnt -= over;
-            conn.cwnd += 1;
-            self.response.grown(conn.cwnd);
+            window.cwnd += 1;
+            self.response.grown(window.cwnd);
         }
     }
 }
 
 impl<R: Response> CongestionControl for Sce<R> {
-    fn init(&mut self, conn: &mut Conn) {
-        self.prior_una = conn.snd_una;
+    fn needs(&self) -> Needs {
+        Needs {
+            ecn: EcnNeed::Sce,
+            ..Needs::default()
+        }
     }
 
-    fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
+    fn init(&mut self, view: View<'_>, _window: &mut Window) {
+        self.prior_una = view.flight.una;
+    }
+
+    fn ssthresh(&mut self, _view: View<'_>, window: &Window, signal: Signal) -> u32 {
         if self.cwr_quirk && self.keep_larger {
-            return self.half(conn);
+            return self.half(window);
         } else if self.cwr_quirk {
             // After a timeout loss_cwnd may be of another time: no reduction raises.
-            return self.half(conn).min(conn.cwnd.max(2));
+            return self.half(window).min(window.cwnd.max(2));
         }
-        self.loss_cwnd = conn.cwnd;
-        let beta = if conn.reducing_on_ecn {
+        self.loss_cwnd = window.cwnd;
+        let beta = if signal == Signal::Ecn {
             self.factor()
         } else {
             self.beta
         };
-        Self::reduced(conn.cwnd, beta)
+        Self::reduced(window.cwnd, beta)
     }
 
-    fn in_ack_event(&mut self, conn: &mut Conn, _acked: u32, echo: Echo) {
-        let unit = self.unit(conn);
+    fn in_ack_event(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        let unit = self.unit(view);
         // A duplicate counts as a segment, of the receiving half's idea of its size.
-        let bytes = match conn.snd_una - self.prior_una {
+        let bytes = match view.flight.una - self.prior_una {
             0 => unit,
-            segments => segments as i64 * i64::from(conn.mss),
+            segments => segments as i64 * i64::from(view.mss),
         };
-        self.prior_una = conn.snd_una;
-        let reducing = matches!(conn.ca_state, CaState::Cwr | CaState::Recovery);
+        self.prior_una = view.flight.una;
+        let reducing = matches!(view.ca_state, CaState::Cwr | CaState::Recovery);
         // Of a window before anything changes.
-        let over = unit * i64::from(conn.cwnd);
+        let over = unit * i64::from(window.cwnd);
         if reducing && !self.cwr_quirk {
             // PRR has the window.
-        } else if echo.esce && !echo.ece {
-            let response = u128::from(self.response.of(conn.cwnd)) * u128::from(self.gain);
+        } else if ack.esce && !ack.ece {
+            let response = u128::from(self.response.of(window.cwnd)) * u128::from(self.gain);
             let bytes = response * bytes as u128 / u128::from(WHOLE);
             self.cnt -= bytes as i64;
-            self.loss_cwnd = conn.cwnd;
-            let half = self.half(conn);
-            conn.ssthresh = if reducing {
-                half.min(conn.ssthresh)
+            self.loss_cwnd = window.cwnd;
+            let half = self.half(window);
+            window.ssthresh = if reducing {
+                half.min(window.ssthresh)
             } else {
                 half
             };
-            self.recent_sce = conn.cwnd + 1;
-        } else if !conn.in_slow_start() && conn.is_cwnd_limited() {
+            self.recent_sce = window.cwnd + 1;
+        } else if !window.in_slow_start() && view.is_cwnd_limited(window) {
             self.cnt += bytes;
-            self.loss_cwnd = self.loss_cwnd.max(conn.cwnd);
+            self.loss_cwnd = self.loss_cwnd.max(window.cwnd);
         }
-        self.spend(conn, over);
+        self.spend(window, over);
         self.recent_sce = self.recent_sce.saturating_sub(1);
     }
 
-    fn cong_avoid(&mut self, conn: &mut Conn, acked: u32) {
+    fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
         // Congestion avoidance is the counter's.
-        if conn.is_cwnd_limited() && conn.in_slow_start() {
-            let left = conn.slow_start(acked);
-            self.cnt += i64::from(left) * self.unit(conn);
+        if view.is_cwnd_limited(window) && window.in_slow_start() {
+            let left = window.slow_start(acked);
+            self.cnt += i64::from(left) * self.unit(view);
         }
     }
 
-    fn cwnd_event(&mut self, conn: &mut Conn, event: CwndEvent) {
+    fn cwnd_event(&mut self, _view: View<'_>, window: &mut Window, event: CwndEvent) {
         match (event, self.cwr_quirk) {
-            (CwndEvent::CompleteCwr, true) => self.reduce(conn, self.factor()),
+            (CwndEvent::CompleteCwr, true) => self.reduce(window, self.factor()),
             // The stack sets the window after this.
-            (CwndEvent::Loss, true) => self.reduce(conn, self.beta),
+            (CwndEvent::Loss, true) => self.reduce(window, self.beta),
             (CwndEvent::CompleteCwr | CwndEvent::Loss, false) => {
                 self.cnt = 0;
-                self.response.reduced(conn.cwnd);
+                self.response.reduced(window.cwnd);
             }
             (CwndEvent::TxStart | CwndEvent::ProbeRepaired, _) => {}
         }
     }
 
-    fn undo_cwnd(&mut self, conn: &mut Conn) -> u32 {
-        conn.cwnd.max(self.loss_cwnd)
+    fn undo_cwnd(&mut self, _view: View<'_>, window: &Window, _prior_cwnd: u32) -> u32 {
+        window.cwnd.max(self.loss_cwnd)
     }
 
-    fn ecn_need(&self) -> EcnNeed {
-        EcnNeed::Sce
-    }
-
-    fn gauges(&self, _conn: &Conn, out: &mut Vec<f64>) {
+    fn gauges(&self, _view: View<'_>, _window: &Window, out: &mut Vec<f64>) {
         out.push(self.cnt as f64);
     }
 
@@ -328,15 +332,13 @@ mod tests {
 
     fn host(entry: &Entry<Build>, set: &Set, cwnd: u32, ssthresh: u32) -> Host {
         let mut host = Host::new((entry.build)(&options(entry, set)), cwnd, Time::from_ms(20));
-        host.conn.ssthresh = ssthresh;
+        host.window.ssthresh = ssthresh;
         host
     }
 
     /// The counter, bytes.
     fn count(host: &Host) -> i64 {
-        let mut out = Vec::new();
-        host.cc.gauges(&host.conn, &mut out);
-        out[0] as i64
+        host.gauges()[0] as i64
     }
 
     /// ACK by ACK, by hand: (segments, ESCE) -> (count, cwnd, ssthresh).
@@ -348,7 +350,7 @@ mod tests {
                 } else {
                     host.ack(segments);
                 }
-                (count(host), host.conn.cwnd, host.conn.ssthresh)
+                (count(host), host.window.cwnd, host.window.ssthresh)
             })
             .collect()
     }
@@ -401,9 +403,9 @@ mod tests {
         for _ in 0..60 {
             h.round();
         }
-        let cwnd = h.conn.cwnd;
+        let cwnd = h.window.cwnd;
         h.sce_round(cwnd);
-        let cost = cwnd - h.conn.cwnd;
+        let cost = cwnd - h.window.cwnd;
         // 8 windows of bytes, less what was counted towards the next increase.
         assert_eq!((cwnd, cost), (62, 7));
         // With half of the response, half of the cost.
@@ -413,7 +415,7 @@ mod tests {
             h.round();
         }
         h.sce_round(62);
-        assert_eq!(h.conn.cwnd, 59);
+        assert_eq!(h.window.cwnd, 59);
     }
 
     /// The two ways to set ssthresh: one ends slow start, the other does not.
@@ -426,12 +428,12 @@ mod tests {
             let set = [("ssthresh", Value::Word(word))];
             let mut h = host(&dctcp_sce::ENTRY, &set, 20, crate::cc::INFINITE_SSTHRESH);
             h.ack_esce(1);
-            assert_eq!(h.conn.ssthresh, ssthresh, "{word}");
+            assert_eq!(h.window.ssthresh, ssthresh, "{word}");
         }
         // What slow start leaves of an ACK counts towards congestion avoidance.
         let mut h = host(&dctcp_sce::ENTRY, &[], 10, 11);
         h.ack(3);
-        assert_eq!((h.conn.cwnd, count(&h)), (11, 2 * 1448));
+        assert_eq!((h.window.cwnd, count(&h)), (11, 2 * 1448));
     }
 
     /// 100 segments: CE leaves 75, or 87 (100 - 12.5, rounded down) once ESCE
@@ -443,7 +445,7 @@ mod tests {
             h.round();
             act(&mut h);
             h.ack(1);
-            (h.conn.cwnd, h.conn.ssthresh)
+            (h.window.cwnd, h.window.ssthresh)
         };
         let recent: fn(&mut Host) = |h| {
             h.ack_esce(1);
@@ -481,7 +483,7 @@ mod tests {
                 h.ack(1);
             }
             h.ack_ece(1);
-            h.conn.ssthresh
+            h.window.ssthresh
         };
         // 20 - 20/8 and 20 - 20/4.
         assert_eq!(reduced(18), 18);
@@ -493,13 +495,16 @@ mod tests {
     fn ce_is_answered_first() {
         let mut h = host(&dctcp_sce::ENTRY, &[], 20, 20);
         h.ack(1);
-        let echo = Echo {
+        let ack = Ack {
+            acked: 2,
             ece: true,
             esce: true,
+            ..Ack::default()
         };
-        h.conn.snd_una += 2;
-        h.cc.in_ack_event(&mut h.conn, 2, echo);
-        assert_eq!((count(&h), h.conn.ssthresh), (3 * 1448, 20));
+        h.flight.una += 2;
+        let (cc, view, window) = h.hooks();
+        cc.in_ack_event(view, window, &ack);
+        assert_eq!((count(&h), h.window.ssthresh), (3 * 1448, 20));
     }
 
     #[test]
@@ -508,7 +513,7 @@ mod tests {
         for _ in 0..30 {
             h.ack_esce(2);
         }
-        assert_eq!(h.conn.cwnd, 2);
+        assert_eq!(h.window.cwnd, 2);
         // Nothing is owed for what could not be taken.
         assert!(count(&h) > -2 * 1448);
     }
@@ -533,7 +538,7 @@ mod tests {
             write!(table, "\n{round:>5} {marks:>5}").unwrap();
             for host in &mut hosts {
                 host.sce_round(marks);
-                write!(table, "{:>12}", host.conn.cwnd).unwrap();
+                write!(table, "{:>12}", host.window.cwnd).unwrap();
             }
         }
         insta::assert_snapshot!("windows_under_sce", table);

@@ -7,11 +7,11 @@
 #![allow(dead_code)]
 
 use tailback_engine::cc::{
-    Ack, Build, CaState, CongestionControl, CwndEvent, Echo, INFINITE_SSTHRESH,
+    Ack, Build, CaState, CongestionControl, Conn, Control, CwndEvent, Flight, INFINITE_SSTHRESH,
+    LostSegment, MAX_CWND, Needs, RateSample, Signal, View, Window,
 };
+use tailback_engine::plan::Growth;
 use tailback_engine::registry::{self, Entry, Options, Value};
-use tailback_engine::tcp::conn::Conn;
-use tailback_engine::tcp::rate::{LostSegment, RateSample};
 use tailback_engine::units::Time;
 
 /// The complete options of an entry with some set.
@@ -24,25 +24,80 @@ pub fn options(entry: &Entry<Build>, set: &[(&'static str, Value)]) -> Options {
     options
 }
 
-const ECE: Echo = Echo {
-    ece: true,
-    esce: false,
-};
-const ESCE: Echo = Echo {
-    ece: false,
-    esce: true,
-};
+/// What an ACK says of congestion.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Echo {
+    None,
+    Ece,
+    Esce,
+}
+
+/// A window of so many segments and no threshold.
+pub fn window(cwnd: u32) -> Window {
+    Window::new(cwnd, INFINITE_SSTHRESH, Growth::Segments)
+}
+
+/// So many segments in flight.
+pub fn flight(segments: u32) -> Flight {
+    Flight {
+        nxt: u64::from(segments),
+        ..Flight::default()
+    }
+}
+
+/// The stack's side of the contract, to be set by hand.
+pub struct Stack {
+    /// What is read.
+    pub conn: Conn,
+    /// Segments.
+    pub flight: Flight,
+    /// What is written.
+    pub window: Window,
+}
+
+impl Stack {
+    /// One whose window of `cwnd` segments was the limit so far.
+    pub fn new(cwnd: u32) -> Stack {
+        Stack {
+            conn: Conn {
+                cwnd_limited: true,
+                ..Conn::default()
+            },
+            flight: Flight::default(),
+            window: window(cwnd),
+        }
+    }
+
+    /// Calls a hook.
+    pub fn with<R>(&mut self, hook: impl FnOnce(View<'_>, &mut Window) -> R) -> R {
+        hook(self.conn.view(&self.flight), &mut self.window)
+    }
+}
+
+/// What `cc` reduces a window of `cwnd` to when `out` segments are out.
+pub fn ssthresh(cc: &mut dyn CongestionControl, cwnd: u32, out: u32, signal: Signal) -> u32 {
+    let (conn, flight) = (Conn::default(), flight(out));
+    cc.ssthresh(conn.view(&flight), &window(cwnd), signal)
+}
 
 /// The sender.
 pub struct Host {
     /// What is under test.
     pub cc: Box<dyn CongestionControl>,
-    /// Its connection.
+    /// What it reads.
     pub conn: Conn,
+    /// Its segments: none is lost or sacked.
+    pub flight: Flight,
+    /// What it writes.
+    pub window: Window,
+    /// What it needs.
+    pub needs: Needs,
     /// RTT of every segment.
     pub rtt: Time,
     /// A reduction ends when something beyond this segment is acknowledged.
     high_seq: u64,
+    /// Window when the last reduction began.
+    prior_cwnd: u32,
     /// Segments delivered during a reduction.
     prr_delivered: u32,
     /// Segments sent during a reduction.
@@ -53,9 +108,11 @@ impl Host {
     /// A sender with a window of `cwnd` segments, all in flight.
     pub fn new(cc: Box<dyn CongestionControl>, cwnd: u32, rtt: Time) -> Host {
         let mut host = Host {
+            needs: cc.needs(),
             cc,
+            window: window(cwnd),
+            flight: Flight::default(),
             conn: Conn {
-                cwnd,
                 srtt: rtt,
                 min_rtt: rtt,
                 cwnd_limited: true,
@@ -63,13 +120,40 @@ impl Host {
             },
             rtt,
             high_seq: 0,
+            prior_cwnd: 0,
             prr_delivered: 0,
             prr_out: 0,
         };
-        host.cc.init(&mut host.conn);
+        let (cc, view, window) = host.hooks();
+        cc.init(view, window);
         host.send();
         host.conn.now = rtt;
         host
+    }
+
+    /// The congestion control, what it reads and what it writes.
+    pub fn hooks(&mut self) -> (&mut dyn CongestionControl, View<'_>, &mut Window) {
+        let view = self.conn.view(&self.flight);
+        (&mut *self.cc, view, &mut self.window)
+    }
+
+    /// Its gauges.
+    pub fn gauges(&self) -> Vec<f64> {
+        let mut out = Vec::new();
+        let view = self.conn.view(&self.flight);
+        self.cc.gauges(view, &self.window, &mut out);
+        out
+    }
+
+    fn set_state(&mut self, new: CaState) {
+        let (cc, view, window) = self.hooks();
+        cc.set_state(view, window, new);
+        self.conn.ca_state = new;
+    }
+
+    fn tell(&mut self, event: CwndEvent) {
+        let (cc, view, window) = self.hooks();
+        cc.cwnd_event(view, window, event);
     }
 
     /// Lets time pass.
@@ -79,17 +163,17 @@ impl Host {
 
     /// An ACK of `n` segments (no more than are in flight).
     pub fn ack(&mut self, n: u32) {
-        self.on_ack(n, Echo::default());
+        self.on_ack(n, Echo::None);
     }
 
     /// The same with ECN-Echo.
     pub fn ack_ece(&mut self, n: u32) {
-        self.on_ack(n, ECE);
+        self.on_ack(n, Echo::Ece);
     }
 
     /// The same with the echo of SCE.
     pub fn ack_esce(&mut self, n: u32) {
-        self.on_ack(n, ESCE);
+        self.on_ack(n, Echo::Esce);
     }
 
     /// A round trip: every segment in flight is acknowledged on its own, evenly spaced.
@@ -99,20 +183,20 @@ impl Host {
 
     /// A round trip whose first `marked` ACKs carry ECN-Echo.
     pub fn marked_round(&mut self, marked: u32) {
-        self.echoed_round(marked, ECE);
+        self.echoed_round(marked, Echo::Ece);
     }
 
     /// A round trip whose first `marked` ACKs carry the echo of SCE.
     pub fn sce_round(&mut self, marked: u32) {
-        self.echoed_round(marked, ESCE);
+        self.echoed_round(marked, Echo::Esce);
     }
 
     fn echoed_round(&mut self, marked: u32, echo: Echo) {
-        let n = self.conn.in_flight;
+        let n = self.flight.in_flight();
         let from = self.conn.now;
         for i in 0..n {
             self.conn.now = from + Time(self.rtt.ns() * u64::from(i + 1) / u64::from(n));
-            self.on_ack(1, if i < marked { echo } else { Echo::default() });
+            self.on_ack(1, if i < marked { echo } else { Echo::None });
         }
     }
 
@@ -122,170 +206,166 @@ impl Host {
             return;
         }
         if self.conn.ca_state != CaState::Cwr {
-            self.begin_reduction(false);
+            self.begin_reduction(Signal::Loss);
         } else {
-            self.cc.loss_in_cwr(&mut self.conn);
+            self.cc.loss_in_cwr(&mut self.window);
         }
-        self.cc.set_state(&mut self.conn, CaState::Recovery);
-        self.conn.ca_state = CaState::Recovery;
-        if self.cc.needs_rate_samples() {
+        self.set_state(CaState::Recovery);
+        if self.needs.rate_samples {
             let segment = LostSegment {
-                tx_in_flight: self.conn.in_flight,
+                tx_in_flight: self.flight.in_flight(),
                 lost: 1,
                 app_limited: false,
             };
-            self.cc.on_lost(&mut self.conn, &segment);
+            let (cc, view, window) = self.hooks();
+            cc.on_lost(view, window, &segment);
         }
     }
 
     /// The retransmission timer fires: all is lost, one segment is sent again.
     pub fn timeout(&mut self) {
-        let conn = &mut self.conn;
-        if conn.ca_state <= CaState::Disorder || self.high_seq <= conn.snd_una {
-            conn.prior_cwnd = conn.cwnd;
-            conn.ssthresh = self.cc.ssthresh(conn);
-            self.cc.cwnd_event(conn, CwndEvent::Loss);
+        if self.conn.ca_state <= CaState::Disorder || self.high_seq <= self.flight.una {
+            self.prior_cwnd = self.window.cwnd;
+            self.ask_ssthresh(Signal::Loss);
+            self.tell(CwndEvent::Loss);
         }
-        conn.cwnd = 1;
-        conn.cwnd_cnt = 0;
-        self.cc.set_state(conn, CaState::Loss);
-        conn.ca_state = CaState::Loss;
-        self.high_seq = conn.snd_nxt;
-        conn.snd_nxt = conn.snd_una;
-        conn.in_flight = 0;
+        self.window.cwnd = 1;
+        self.window.cwnd_cnt = 0;
+        self.set_state(CaState::Loss);
+        self.high_seq = self.flight.nxt;
+        self.flight.nxt = self.flight.una;
         self.send();
     }
 
     /// The last reduction was spurious.
     pub fn undo(&mut self) {
-        let conn = &mut self.conn;
-        conn.cwnd = self.cc.undo_cwnd(conn).min(conn.cwnd_clamp);
-        conn.ssthresh = conn.ssthresh.max(conn.prior_cwnd);
-        self.cc.set_state(conn, CaState::Open);
-        conn.ca_state = CaState::Open;
+        let prior = self.prior_cwnd;
+        let (cc, view, window) = self.hooks();
+        window.cwnd = cc.undo_cwnd(view, window, prior).min(MAX_CWND);
+        window.ssthresh = window.ssthresh.max(prior);
+        self.set_state(CaState::Open);
         self.send();
     }
 
     /// Everything is acknowledged, nothing is sent for so long, then a window.
     pub fn idle(&mut self, time: Time) {
-        if self.conn.in_flight > 0 {
+        if self.flight.in_flight() > 0 {
             self.conn.last_sent = self.conn.now;
-            self.conn.snd_una = self.conn.snd_nxt;
-            self.conn.in_flight = 0;
+            self.flight.una = self.flight.nxt;
         }
         self.wait(time);
-        self.cc.cwnd_event(&mut self.conn, CwndEvent::TxStart);
+        self.tell(CwndEvent::TxStart);
         self.send();
     }
 
     fn on_ack(&mut self, n: u32, echo: Echo) {
-        let ece = echo.ece;
-        let n = n.min(self.conn.in_flight);
-        let (cc, conn) = (&mut self.cc, &mut self.conn);
-        let ack = Ack {
+        let ece = echo == Echo::Ece;
+        let prior_in_flight = self.flight.in_flight();
+        let n = n.min(prior_in_flight);
+        let mut ack = Ack {
             delivered: n,
             acked: n,
             ece,
-            esce: echo.esce,
-            rtt: Some(self.rtt),
-            prior_in_flight: conn.in_flight,
+            esce: echo == Echo::Esce,
+            prior_in_flight,
             ce: if ece { n } else { 0 },
             ..Ack::default()
         };
-        conn.snd_una += u64::from(n);
-        conn.delivered += u64::from(n);
-        conn.delivered_ce += if ece { u64::from(n) } else { 0 };
-        cc.in_ack_event(conn, n, echo);
-        conn.in_flight -= n;
-        conn.packets_out = conn.in_flight;
-        cc.pkts_acked(conn, &ack);
+        self.flight.una += u64::from(n);
+        self.conn.delivered += u64::from(n);
+        self.conn.delivered_ce += u64::from(ack.ce);
+        let (cc, view, window) = self.hooks();
+        cc.in_ack_event(view, window, &ack);
+        ack.rtt = Some(self.rtt);
+        let (cc, view, window) = self.hooks();
+        cc.pkts_acked(view, window, &ack);
 
         // CWR lasts until its bit must have reached the receiver: until
         // something sent after it is acknowledged; the other two end at it.
-        let (una, high) = (conn.snd_una, self.high_seq);
-        let over = match conn.ca_state {
+        let (una, high) = (self.flight.una, self.high_seq);
+        let over = match self.conn.ca_state {
             CaState::Cwr => una > high,
             CaState::Recovery | CaState::Loss => una >= high,
             CaState::Open | CaState::Disorder => false,
         };
         if over {
-            let owned = (conn.ca_state == CaState::Cwr && cc.owns_cwr()) || cc.owns_window();
-            if conn.ca_state != CaState::Loss && !owned {
-                if conn.ssthresh < INFINITE_SSTHRESH {
-                    conn.cwnd = conn.ssthresh;
+            let owned = match self.conn.ca_state {
+                CaState::Cwr => self.needs.control >= Control::Cwr,
+                _ => self.needs.control == Control::Window,
+            };
+            if self.conn.ca_state != CaState::Loss && !owned {
+                if self.window.ssthresh < INFINITE_SSTHRESH {
+                    self.window.cwnd = self.window.ssthresh;
                 }
-                cc.cwnd_event(conn, CwndEvent::CompleteCwr);
+                self.tell(CwndEvent::CompleteCwr);
             }
-            cc.set_state(conn, CaState::Open);
-            conn.ca_state = CaState::Open;
+            self.set_state(CaState::Open);
         }
         if ece && self.conn.ca_state < CaState::Cwr {
-            self.begin_reduction(true);
-            self.cc.set_state(&mut self.conn, CaState::Cwr);
-            self.conn.ca_state = CaState::Cwr;
-            if self.cc.owns_cwr() {
-                self.cc.cwr_begin(&mut self.conn);
+            self.begin_reduction(Signal::Ecn);
+            self.set_state(CaState::Cwr);
+            if self.needs.control >= Control::Cwr {
+                self.cc.cwr_begin(&mut self.window);
             }
         }
         self.conn.rate = RateSample {
             interval_us: self.rtt.ns() / 1000,
-            delivered: ack.prior_in_flight,
-            delivered_ce: if ece { n } else { 0 },
-            prior_delivered: (self.conn.delivered).saturating_sub(ack.prior_in_flight.into()),
-            tx_in_flight: ack.prior_in_flight,
+            delivered: prior_in_flight,
+            delivered_ce: ack.ce,
+            prior_delivered: (self.conn.delivered).saturating_sub(prior_in_flight.into()),
+            tx_in_flight: prior_in_flight,
             delivered_at: self.conn.now,
             ..RateSample::default()
         };
-        if self.cc.cong_control(&mut self.conn, &ack) {
-            return self.send();
-        }
-        match self.conn.ca_state {
-            CaState::Cwr if self.cc.owns_cwr() => self.cc.cwr_ack(&mut self.conn, &ack, n),
+        let control = self.needs.control;
+        let (cc, view, window) = self.hooks();
+        match view.ca_state {
+            _ if control == Control::Window => cc.cong_control(view, window, &ack),
+            CaState::Cwr if control == Control::Cwr => cc.cwr_ack(view, window, &ack, n),
             CaState::Cwr | CaState::Recovery => self.prr(n),
-            _ if n > 0 => self.cc.cong_avoid(&mut self.conn, n),
+            _ if n > 0 => cc.cong_avoid(view, window, n),
             _ => {}
         }
         self.send();
     }
 
-    fn begin_reduction(&mut self, ecn: bool) {
-        let conn = &mut self.conn;
-        self.high_seq = conn.snd_nxt;
-        conn.prior_cwnd = conn.cwnd;
+    fn ask_ssthresh(&mut self, signal: Signal) {
+        let (cc, view, window) = self.hooks();
+        window.ssthresh = cc.ssthresh(view, window, signal);
+    }
+
+    fn begin_reduction(&mut self, signal: Signal) {
+        self.high_seq = self.flight.nxt;
+        self.prior_cwnd = self.window.cwnd;
         self.prr_delivered = 0;
         self.prr_out = 0;
-        if !(ecn && self.cc.owns_cwr()) {
-            conn.cwnd_cnt = 0;
+        if !(signal == Signal::Ecn && self.needs.control >= Control::Cwr) {
+            self.window.cwnd_cnt = 0;
         }
-        conn.reducing_on_ecn = ecn;
-        conn.ssthresh = self.cc.ssthresh(conn);
-        conn.reducing_on_ecn = false;
+        self.ask_ssthresh(signal);
     }
 
     /// RFC 6937 section 3.
     fn prr(&mut self, delivered: u32) {
-        let conn = &mut self.conn;
+        let (in_flight, ssthresh) = (self.flight.in_flight(), self.window.ssthresh);
         self.prr_delivered += delivered;
-        let sent = if conn.in_flight > conn.ssthresh {
-            let due = u64::from(conn.ssthresh) * u64::from(self.prr_delivered);
-            (due.div_ceil(u64::from(conn.prior_cwnd.max(1))) as u32).saturating_sub(self.prr_out)
+        let sent = if in_flight > ssthresh {
+            let due = u64::from(ssthresh) * u64::from(self.prr_delivered);
+            (due.div_ceil(u64::from(self.prior_cwnd.max(1))) as u32).saturating_sub(self.prr_out)
         } else {
             let behind = self.prr_delivered.saturating_sub(self.prr_out);
-            (behind.max(delivered) + 1).min(conn.ssthresh - conn.in_flight)
+            (behind.max(delivered) + 1).min(ssthresh - in_flight)
         };
-        conn.cwnd = conn.in_flight + sent.max(u32::from(self.prr_out == 0));
+        self.window.cwnd = in_flight + sent.max(u32::from(self.prr_out == 0));
     }
 
     /// Fills the window.
     fn send(&mut self) {
-        let conn = &mut self.conn;
-        let n = conn.cwnd.saturating_sub(conn.in_flight);
-        conn.in_flight += n;
-        conn.snd_nxt += u64::from(n);
-        conn.packets_out = conn.in_flight;
-        conn.max_packets_out = conn.in_flight;
+        let n = self.window.cwnd.saturating_sub(self.flight.in_flight());
+        self.flight.nxt += u64::from(n);
+        self.conn.max_packets_out = self.flight.in_flight();
         if n > 0 {
-            conn.last_sent = conn.now;
+            self.conn.last_sent = self.conn.now;
             self.prr_out += n;
         }
     }

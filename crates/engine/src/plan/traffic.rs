@@ -63,9 +63,9 @@ keys! {
         name: String => key(KeyKind::Name);
         /// How many; several are named NAME/1, NAME/2, ...
         key count = COUNT.default("1");
-        /// First packet (of web: request) not before.
+        /// First packet or request not before.
         start: Time = ANY_TIME.default("0s");
-        /// No packet (of web: no request) from then on.
+        /// No packet and no request from then on.
         stop: Option<Time> = ANY_TIME;
         /// Base round-trip time, half of it before the first link; default: path.rtt.
         rtt: Time = POSITIVE_TIME;
@@ -83,12 +83,13 @@ keys! {
         class: Option<String> => key(KeyKind::Class).since("0.2");
         /// What its connections are like, if it is TCP; `None`: datagrams.
         connections: Option<Box<ConnectionsPlan>>;
-        /// Of web: the congestion control of its servers, as of a flow; default: cubic.
+        /// Where it opens connections: the congestion control of their servers, as of a flow;
+        /// default: cubic.
         key cc = entry(Registry::Cc).of_connections().since("0.2");
-        /// Of web: single keys of [tcp] for its connections.
+        /// Where it opens connections: single keys of [tcp] for them.
         key tcp = key(KeyKind::Table(&TcpPlan::TABLE)).of_connections().since("0.2");
-        /// Of web: links that its requests and ACKs pass; default: the NAME.back of the route's
-        /// links, in reverse order.
+        /// Where it opens connections: links that requests and ACKs pass; default: the NAME.back
+        /// of the route's links, in reverse order.
         key back = key(KeyKind::Route).of_connections().since("0.2");
     }
 }

@@ -1,41 +1,14 @@
 //! What an acknowledgement does (Linux `tcp_ack`).
 
-use super::Port;
-use super::recovery::{REORDERING, Resend};
+use super::ecn::Echo;
+use super::port::Port;
+use super::rack::REORDERING;
 use super::scoreboard::{Segment, state};
 use super::sender::Sender;
-use crate::cc::{Ack, CaState, Echo};
+use super::states::{Event, Resend};
+use crate::cc::{Ack, CaState, Control};
 use crate::packet::{Packet, Sack, flags};
-use crate::plan::Growth;
 use crate::units::Time;
-
-/// What an ACK brought, as the state machine sees it (Linux `FLAG_*`).
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Event {
-    /// The cumulative acknowledgement advanced.
-    pub advanced: bool,
-    /// Segments newly sacked.
-    pub sacked: u32,
-    /// ECN-Echo.
-    pub ece: bool,
-    /// Echo of SCE.
-    pub esce: bool,
-    /// A D-SACK came with it.
-    pub dsack: bool,
-    /// That D-SACK is the answer to a tail loss probe (`FLAG_DSACK_TLP`).
-    pub dsack_of_probe: bool,
-    /// The probe or retransmission timer is to be armed, unless RACK arms its
-    /// own (`FLAG_SET_XMIT_TIMER`).
-    pub rearm: bool,
-    /// Nothing new at all: a duplicate ACK.
-    pub duplicate: bool,
-    /// Data below the recovery point that was never retransmitted got through.
-    pub original_delivered: bool,
-    /// Echo of the timestamp.
-    pub echo: Time,
-    /// `snd_una` before the ACK.
-    pub prior_una: u64,
-}
 
 /// What is learned from the segments an ACK newly covers.
 #[derive(Default)]
@@ -60,34 +33,27 @@ fn widen(span: &mut Option<(Time, Time)>, sent: Time) {
 }
 
 impl Sender {
-    pub(super) fn may_send_new(&self) -> bool {
-        self.has_unsent() && !self.rwnd_limited()
-    }
-
     /// Processes an ACK and sends what it allows.
     pub fn on_ack(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         self.conn.now = now;
         let ack = packet.seq;
-        if ack > self.board.nxt || !self.is_established() {
+        if ack > self.board.flight.nxt || !self.is_established() {
             return;
         }
-        let prior_una = self.conn.snd_una;
+        let prior_una = self.board.flight.una;
         if ack < prior_una && packet.sack[0].len == 0 {
             return; // old and without news
         }
-        let prior_in_flight = self.board.in_flight();
-        let prior_out = self.board.packets_out();
+        let prior_in_flight = self.board.flight.in_flight();
+        let prior_out = self.board.flight.packets_out();
         let prior_lost = self.board.lost_marks;
-        // With Accurate ECN the bits are a counter, which is looked at below.
-        let bits = self.ecn && self.accecn.is_none();
-        let mut ece = packet.has(flags::ECE) && bits;
-        let esce = packet.has(flags::ESCE) && bits;
+        let Echo { mut ece, esce } = self.ecn.echo(packet);
         let mut event = Event {
             advanced: ack > prior_una,
             ece,
             esce,
             dsack: packet.has(flags::DSACK),
-            echo: packet.sent,
+            echo: self.plan.timestamps.then_some(packet.sent),
             prior_una,
             ..Event::default()
         };
@@ -95,8 +61,7 @@ impl Sender {
             return self.on_old_ack(packet, &mut event, port);
         }
         if event.advanced {
-            self.conn.snd_una = ack;
-            self.retransmits = 0;
+            self.recovery.timeouts = 0;
         }
         let prior_highest = self.board.highest_sacked();
         let mut covered = Covered::default();
@@ -106,8 +71,8 @@ impl Sender {
         if prior_out == 0 {
             return self.on_ack_of_nothing(packet, &mut event, port);
         }
-        while self.board.una < ack {
-            let seq = self.board.una;
+        while self.board.flight.una < ack {
+            let seq = self.board.flight.una;
             let segment = self.board.pop();
             covered.acked += 1;
             self.cover(seq, &segment, event.echo, &mut covered);
@@ -117,11 +82,12 @@ impl Sender {
         }
         event.original_delivered = covered.original_delivered;
         event.duplicate = !event.advanced && event.sacked == 0 && !event.dsack;
-        self.conn.packets_out = self.board.packets_out();
         self.conn.delivered += u64::from(covered.delivered);
         let mut ce = if ece { covered.delivered } else { 0 };
-        if self.accecn.is_some() && (event.advanced || covered.delivered > 0) {
-            ce = self.accurate_ce(packet, covered.delivered);
+        if (event.advanced || covered.delivered > 0)
+            && let Some(marked) = self.accurate_ce(packet, covered.delivered)
+        {
+            ce = marked;
             ece = ce > 0;
             event.ece = ece;
         }
@@ -130,40 +96,40 @@ impl Sender {
         if let Some(seq) = covered.lowest_original
             && seq + 1 < prior_highest
         {
-            self.note_reordering(seq);
+            self.recovery.rack.note_reordering(seq, &self.board);
         }
 
-        // Before `in_flight` changes: it tells of how much an ACK is a share.
-        self.cc
-            .in_ack_event(&mut self.conn, covered.acked, Echo { ece, esce });
-
-        let sample = self.measure_rtt(&covered, &event);
-        // SACKs of what was sent after the head's last transmission say nothing
-        // of the head: its timeout must not move on with them.
-        event.rearm = covered.acked > 0
-            || (self.board.packets_out() > 0
-                && covered
-                    .sacked_once
-                    .is_some_and(|(first, _)| first < self.board.get(self.board.una).sent));
-        self.conn.in_flight = self.board.in_flight();
         let mut news = Ack {
             delivered: covered.delivered,
             acked: covered.acked,
             ece,
             esce,
-            rtt: sample,
-            prior_in_flight,
             ce,
-            losses: 0,
+            prior_in_flight,
+            ..Ack::default()
         };
+        let (cc, view, window) = self.hooks();
+        cc.in_ack_event(view, window, &news);
+
+        news.rtt = self.measure_rtt(&covered, &event);
+        // SACKs of what was sent after the head's last transmission say nothing
+        // of the head: its timeout must not move on with them.
+        event.rearm = covered.acked > 0
+            || (self.board.flight.packets_out() > 0
+                && covered
+                    .sacked_once
+                    .is_some_and(|(first, _)| first < self.board.get(self.board.flight.una).sent));
         if covered.delivered > 0 {
-            self.cc.pkts_acked(&mut self.conn, &news);
+            let (cc, view, window) = self.hooks();
+            cc.pkts_acked(view, window, &news);
         }
         if event.advanced || event.dsack {
-            self.adapt_reordering_window(event.dsack && !event.dsack_of_probe);
+            let needless = event.dsack && !event.dsack_of_probe;
+            self.recovery.rack.adapt_window(needless, &self.board);
         }
-        let probe_acked = self.tlp_retrans && self.tlp_high_seq.is_some_and(|high| ack >= high);
-        if let Some(high) = self.tlp_high_seq {
+        let probe_acked = self.recovery.probe.retrans
+            && self.recovery.probe.high_seq.is_some_and(|high| ack >= high);
+        if let Some(high) = self.recovery.probe.high_seq {
             self.process_tlp_ack(ack, high, &event);
         }
 
@@ -183,10 +149,10 @@ impl Sender {
         }
 
         news.losses = (self.board.lost_marks - prior_lost) as u32;
-        self.conn.in_flight = self.board.in_flight();
         if let Some(rates) = &mut self.rates {
             let lost = self.board.lost_marks;
-            rates.generate(covered.delivered, lost, self.pace_until, &mut self.conn);
+            let (conn, limited) = (&mut self.conn, &mut self.window.app_limited);
+            rates.generate(covered.delivered, lost, self.pacer.until, conn, limited);
             self.conn.rate.probe_acked = probe_acked;
         }
         self.control(&news, &event);
@@ -198,11 +164,9 @@ impl Sender {
 
     /// Segments that an ACK newly tells to have been marked, with Accurate ECN.
     #[inline]
-    fn accurate_ce(&mut self, packet: &Packet, delivered: u32) -> u32 {
-        let counted = self.conn.delivered_ce;
-        self.accecn.as_mut().map_or(0, |accurate| {
-            accurate.process(packet, delivered, counted, self.plan.mss)
-        })
+    fn accurate_ce(&mut self, packet: &Packet, delivered: u32) -> Option<u32> {
+        self.ecn
+            .marked(packet, delivered, self.conn.delivered_ce, self.plan.mss)
     }
 
     /// An ACK that another has overtaken, with SACK blocks: what they tell is
@@ -223,11 +187,10 @@ impl Sender {
         if let Some(seq) = covered.lowest_original
             && seq + 1 < prior_highest
         {
-            self.note_reordering(seq);
+            self.recovery.rack.note_reordering(seq, &self.board);
         }
         event.original_delivered = covered.original_delivered;
         let resend = self.fast_retransmit_alert(event);
-        self.conn.in_flight = self.board.in_flight();
         self.resend(resend, port);
         self.transmit(port);
     }
@@ -237,43 +200,47 @@ impl Sender {
     #[cold]
     fn on_ack_of_nothing(&mut self, packet: &Packet, event: &mut Event, port: &mut impl Port) {
         if event.dsack {
-            let ce = self.accurate_ce(packet, 1);
+            let ce = self.accurate_ce(packet, 1).unwrap_or(0);
             self.conn.delivered_ce += u64::from(ce);
             event.ece |= ce > 0;
         }
-        let echo = Echo {
+        let news = Ack {
             ece: event.ece,
             esce: event.esce,
+            ..Ack::default()
         };
-        self.cc.in_ack_event(&mut self.conn, 0, echo);
+        let (cc, view, window) = self.hooks();
+        cc.in_ack_event(view, window, &news);
         if event.dsack {
             self.conn.delivered += 1;
-            self.adapt_reordering_window(!event.dsack_of_probe);
+            self.recovery
+                .rack
+                .adapt_window(!event.dsack_of_probe, &self.board);
             self.fast_retransmit_alert(event);
         }
-        if let Some(high) = self.tlp_high_seq {
-            self.process_tlp_ack(self.conn.snd_una, high, event);
+        if let Some(high) = self.recovery.probe.high_seq {
+            self.process_tlp_ack(self.board.flight.una, high, event);
         }
         self.transmit(port);
     }
 
     /// Linux `tcp_cong_control`.
     fn control(&mut self, news: &Ack, event: &Event) {
-        if self.cc.cong_control(&mut self.conn, news) {
-            return;
+        let control = self.needs.control;
+        let sacks_count = self.recovery.rack.reordering > REORDERING;
+        let (cc, view, window) = self.hooks();
+        if control == Control::Window {
+            return cc.cong_control(view, window, news);
         }
-        let grow = match self.conn.growth {
-            Growth::Segments => news.delivered,
-            Growth::Acks => u32::from(news.delivered > 0),
-        };
-        match self.conn.ca_state {
-            CaState::Cwr if self.cc.owns_cwr() => self.cc.cwr_ack(&mut self.conn, news, grow),
+        let grow = window.growth_of(news.delivered);
+        match view.ca_state {
+            CaState::Cwr if control == Control::Cwr => cc.cwr_ack(view, window, news, grow),
             CaState::Cwr | CaState::Recovery => {
-                self.reduce_window(news.delivered, news.losses, event.advanced);
+                self.reduce_window(news.delivered, event.advanced && news.losses == 0);
             }
             // Where the path reorders much, SACKs count, too (Linux `tcp_may_raise_cwnd`).
-            _ if news.acked > 0 || (event.sacked > 0 && self.rack.reordering > REORDERING) => {
-                self.cc.cong_avoid(&mut self.conn, grow);
+            _ if news.acked > 0 || (event.sacked > 0 && sacks_count) => {
+                cc.cong_avoid(view, window, grow);
             }
             _ => {}
         }
@@ -289,13 +256,8 @@ impl Sender {
             let seq = packet
                 .seq
                 .wrapping_add_signed(i64::from(blocks[0].offset as i32));
-            if let (Some(marker), Some(left)) = (self.undo.marker, self.undo.retrans)
-                && left > 0
-                && seq >= marker
-            {
-                self.undo.retrans = Some(left - 1);
-            }
-            event.dsack_of_probe = self.tlp_high_seq == Some(seq + 1);
+            self.recovery.undo.duplicate(seq);
+            event.dsack_of_probe = self.recovery.probe.high_seq == Some(seq + 1);
             // A needless retransmission is a delivery, too (it left the network).
             covered.delivered += 1;
             blocks[0] = Sack::default();
@@ -304,9 +266,8 @@ impl Sender {
             let start = packet.seq + u64::from(block.offset);
             let Sender {
                 board,
-                rack,
+                recovery,
                 conn,
-                high_seq,
                 rates,
                 ..
             } = self;
@@ -320,9 +281,9 @@ impl Sender {
                             .lowest_original
                             .map_or(seq, |lowest| lowest.min(seq)),
                     );
-                    covered.original_delivered |= seq < *high_seq;
+                    covered.original_delivered |= seq < recovery.high_seq;
                 }
-                rack.advance(seq, &before, conn);
+                recovery.rack.advance(seq, &before, conn);
                 if let Some(rates) = rates.as_mut() {
                     rates.delivered(seq, before.sent);
                 }
@@ -332,7 +293,7 @@ impl Sender {
 
     /// A segment was acknowledged cumulatively.
     #[inline]
-    fn cover(&mut self, seq: u64, segment: &Segment, echo: Time, covered: &mut Covered) {
+    fn cover(&mut self, seq: u64, segment: &Segment, echo: Option<Time>, covered: &mut Covered) {
         let sacked = segment.flags & state::SACKED != 0;
         let again = segment.flags & state::EVER_RETRANS != 0;
         if let Some(rates) = &mut self.rates {
@@ -345,14 +306,14 @@ impl Sender {
             if covered.lowest_original.is_none_or(|lowest| seq < lowest) {
                 covered.lowest_original = Some(seq);
             }
-            covered.original_delivered |= seq < self.high_seq;
+            covered.original_delivered |= seq < self.recovery.high_seq;
         }
         if !sacked {
             covered.delivered += 1;
             // An older timestamp than the retransmission's: the original was
             // delivered (Linux `tcp_skb_spurious_retrans`).
-            if !(again && self.plan.timestamps && echo < segment.sent) {
-                self.rack.advance(seq, segment, &self.conn);
+            if !(again && echo.is_some_and(|echo| echo < segment.sent)) {
+                self.recovery.rack.advance(seq, segment, &self.conn);
             }
         }
     }
@@ -368,8 +329,11 @@ impl Sender {
             return Some(now - last);
         }
         // RFC 7323: the echoed timestamp is unambiguous for retransmitted data too.
-        if covered.acked > 0 && event.advanced && self.plan.timestamps && event.echo > Time::ZERO {
-            let rtt = now.since(event.echo);
+        if covered.acked > 0
+            && event.advanced
+            && let Some(echo) = event.echo.filter(|echo| *echo > Time::ZERO)
+        {
+            let rtt = now.since(echo);
             self.take_rtt_sample(rtt, rtt);
             return Some(rtt);
         }

@@ -4,7 +4,7 @@
 //! flight and the losses at a segment's transmission.
 //!
 //! Kept beside the scoreboard, and only for a congestion control that asks for
-//! it ([`crate::cc::CongestionControl::needs_rate_samples`]): the others pay
+//! it ([`crate::cc::Needs`]): the others pay
 //! for a test.
 //!
 //! Deviations: an ACK of a lone runt is not noted as one that was probably
@@ -12,47 +12,8 @@
 //! sender is application-limited when its application writes after the queue
 //! ran empty, as in Linux; one that has a fixed number of bytes never is.
 
-use super::conn::Conn;
+use crate::cc::{Conn, LostSegment, RateSample, View};
 use crate::units::Time;
-
-/// What an ACK tells of the rate of delivery (Linux `rate_sample`).
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RateSample {
-    /// Time over which it was measured, us: the longer of sending and
-    /// acknowledging; 0: the ACK tells nothing of the rate.
-    pub interval_us: u64,
-    /// Segments delivered in that time.
-    pub delivered: u32,
-    /// Of these, by ACKs with ECN-Echo.
-    pub delivered_ce: u32,
-    /// `Conn::delivered` when the newest segment acknowledged was sent.
-    pub prior_delivered: u64,
-    /// Segments found lost since that segment was sent.
-    pub lost: u32,
-    /// Segments in flight once it was sent, itself included.
-    pub tx_in_flight: u32,
-    /// There was nothing to send at some time in between.
-    pub app_limited: bool,
-    /// What the last tail loss probe sent again is now acknowledged.
-    pub probe_acked: bool,
-    /// Time of the last ACK that delivered something.
-    pub delivered_at: Time,
-    /// Segments found lost since the connection began.
-    pub lost_total: u64,
-    /// No packet leaves before this (pacing).
-    pub next_send: Time,
-}
-
-/// A segment found lost, as it was when it was last sent.
-#[derive(Clone, Copy, Debug)]
-pub struct LostSegment {
-    /// Segments in flight once it was sent, itself included.
-    pub tx_in_flight: u32,
-    /// Segments found lost since then, itself included.
-    pub lost: u32,
-    /// There was nothing to send at some time before.
-    pub app_limited: bool,
-}
 
 /// What was noted of a segment when it was last sent.
 #[derive(Clone, Copy, Debug)]
@@ -120,34 +81,28 @@ fn us_between(from: Time, to: Time) -> u64 {
 }
 
 impl Rates {
-    /// A segment was sent now; `una` is the first one in flight, `alone` says
-    /// that nothing else was outstanding, `in_flight` and `lost` count with it.
+    /// Segment `seq` was sent now and is counted in `view`; `alone` says that
+    /// nothing else was outstanding, `lost` were found lost so far,
+    /// `app_limited` that there was nothing to send at some time before.
     #[inline(never)]
-    pub fn sent(
-        &mut self,
-        seq: u64,
-        una: u64,
-        alone: bool,
-        in_flight: u32,
-        lost: u64,
-        conn: &Conn,
-    ) {
+    pub fn sent(&mut self, seq: u64, alone: bool, lost: u64, app_limited: bool, view: View<'_>) {
+        let una = view.flight.una;
         if seq - una > self.mask {
             self.grow(una, seq);
         }
         // The interval starts with the last ACK, or here if there is none to come.
         if alone {
-            self.first_tx = conn.now;
-            self.delivered_at = conn.now;
+            self.first_tx = view.now;
+            self.delivered_at = view.now;
         }
         self.ring[(seq & self.mask) as usize] = Sent {
-            delivered: conn.delivered,
-            delivered_ce: conn.delivered_ce,
+            delivered: view.delivered,
+            delivered_ce: view.delivered_ce,
             lost,
             delivered_at: self.delivered_at,
             first_tx: self.first_tx,
-            in_flight,
-            app_limited: conn.app_limited != 0,
+            in_flight: view.flight.in_flight(),
+            app_limited,
         };
     }
 
@@ -196,10 +151,18 @@ impl Rates {
 
     /// The sample of an ACK that is counted in `conn` (Linux `tcp_rate_gen`):
     /// `delivered` segments are new; `lost` were found lost so far.
+    /// [`crate::cc::Window::app_limited`] is reset once that is past.
     #[inline(never)]
-    pub fn generate(&mut self, delivered: u32, lost: u64, next_send: Time, conn: &mut Conn) {
-        if conn.app_limited != 0 && conn.delivered > conn.app_limited {
-            conn.app_limited = 0;
+    pub fn generate(
+        &mut self,
+        delivered: u32,
+        lost: u64,
+        next_send: Time,
+        conn: &mut Conn,
+        app_limited: &mut u64,
+    ) {
+        if *app_limited != 0 && conn.delivered > *app_limited {
+            *app_limited = 0;
         }
         if delivered > 0 {
             self.delivered_at = conn.now;
@@ -244,9 +207,21 @@ impl Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::Flight;
+    use std::ops::Range;
 
     fn us(n: u64) -> Time {
         Time::from_us(n)
+    }
+
+    /// A segment is sent after all others; `una` is the first in flight.
+    fn send(rates: &mut Rates, conn: &Conn, seq: u64, una: u64, app_limited: bool) {
+        let flight = Flight {
+            una,
+            nxt: seq + 1,
+            ..Flight::default()
+        };
+        rates.sent(seq, seq == una, 0, app_limited, conn.view(&flight));
     }
 
     /// A sender whose window of `n` leaves evenly over 10 ms.
@@ -254,17 +229,17 @@ mod tests {
         let (mut rates, mut conn) = (Rates::default(), Conn::default());
         for seq in 0..n {
             conn.now = us(10_000 * seq / n);
-            rates.sent(seq, 0, seq == 0, seq as u32 + 1, 0, &conn);
+            send(&mut rates, &conn, seq, 0, false);
         }
         (rates, conn)
     }
 
-    fn ack(rates: &mut Rates, conn: &mut Conn, seqs: std::ops::Range<u64>, n: u64) {
+    fn ack(rates: &mut Rates, conn: &mut Conn, app_limited: &mut u64, seqs: Range<u64>, n: u64) {
         for seq in seqs {
             rates.delivered(seq, us(10_000 * seq / n));
             conn.delivered += 1;
         }
-        rates.generate(1, 0, Time::ZERO, conn);
+        rates.generate(1, 0, Time::ZERO, conn, app_limited);
     }
 
     #[test]
@@ -272,9 +247,10 @@ mod tests {
         // ACKs come over 20 ms, at half the rate of sending: 100 segments,
         // the last of which was sent 9.9 ms after the first.
         let (mut rates, mut conn) = flight(100);
+        let mut app_limited = 0;
         for seq in 0..100 {
             conn.now = us(50_000 + 200 * seq);
-            ack(&mut rates, &mut conn, seq..seq + 1, 100);
+            ack(&mut rates, &mut conn, &mut app_limited, seq..seq + 1, 100);
         }
         let sample = conn.rate;
         assert_eq!((sample.delivered, sample.interval_us), (100, 69_800));
@@ -284,14 +260,14 @@ mod tests {
         // sent over 9 ms, the ACK phase is 60 ms.
         for seq in 100..190 {
             conn.now = us(70_000 + 100 * (seq - 100));
-            rates.sent(seq, 100, seq == 100, seq as u32 - 99, 0, &conn);
+            send(&mut rates, &conn, seq, 100, false);
         }
         conn.now = us(130_000);
         for seq in 100..190 {
             rates.delivered(seq, us(70_000 + 100 * (seq - 100)));
             conn.delivered += 1;
         }
-        rates.generate(90, 0, Time::ZERO, &mut conn);
+        rates.generate(90, 0, Time::ZERO, &mut conn, &mut app_limited);
         assert_eq!((conn.rate.delivered, conn.rate.interval_us), (90, 60_000));
         assert_eq!(conn.rate.prior_delivered, 100);
     }
@@ -299,32 +275,34 @@ mod tests {
     #[test]
     fn a_bubble_marks_what_is_sent_until_it_is_acknowledged() {
         let (mut rates, mut conn) = flight(10);
+        let mut app_limited = 0;
         conn.now = us(40_000);
-        ack(&mut rates, &mut conn, 0..2, 10);
+        ack(&mut rates, &mut conn, &mut app_limited, 0..2, 10);
         assert!(!conn.rate.app_limited);
         // Eight in flight, the application has nothing more.
-        conn.app_limited = conn.delivered + 8;
-        rates.sent(10, 2, false, 9, 0, &conn);
+        app_limited = conn.delivered + 8;
+        send(&mut rates, &conn, 10, 2, true);
         conn.now = us(50_000);
-        ack(&mut rates, &mut conn, 2..10, 10);
-        assert_eq!((conn.rate.app_limited, conn.app_limited), (false, 10));
+        ack(&mut rates, &mut conn, &mut app_limited, 2..10, 10);
+        assert_eq!((conn.rate.app_limited, app_limited), (false, 10));
         rates.delivered(10, us(40_000));
         conn.delivered += 1;
         conn.now = us(80_000);
-        rates.generate(1, 0, Time::ZERO, &mut conn);
-        assert_eq!((conn.rate.app_limited, conn.app_limited), (true, 0));
+        rates.generate(1, 0, Time::ZERO, &mut conn, &mut app_limited);
+        assert_eq!((conn.rate.app_limited, app_limited), (true, 0));
     }
 
     #[test]
     fn a_sacked_segment_counts_once_and_lost_ones_are_told() {
         let (mut rates, mut conn) = flight(64);
+        let mut app_limited = 0;
         conn.now = us(40_000);
         rates.delivered(40, us(6_250));
         conn.delivered += 1;
-        rates.generate(1, 0, Time::ZERO, &mut conn);
+        rates.generate(1, 0, Time::ZERO, &mut conn, &mut app_limited);
         assert_eq!((conn.rate.delivered, conn.rate.tx_in_flight), (1, 41));
         rates.delivered(40, us(6_250));
-        rates.generate(0, 0, Time::ZERO, &mut conn);
+        rates.generate(0, 0, Time::ZERO, &mut conn, &mut app_limited);
         assert_eq!((conn.rate.delivered, conn.rate.interval_us), (0, 0));
         let lost = rates.lost(3, 2).expect("in flight");
         assert_eq!((lost.tx_in_flight, lost.lost), (4, 2));
@@ -333,7 +311,7 @@ mod tests {
         conn.min_rtt = us(100_000);
         rates.delivered(41, us(6_406));
         conn.delivered += 1;
-        rates.generate(1, 0, Time::ZERO, &mut conn);
+        rates.generate(1, 0, Time::ZERO, &mut conn, &mut app_limited);
         assert_eq!((conn.rate.delivered, conn.rate.interval_us), (2, 0));
     }
 }

@@ -9,6 +9,7 @@
 //! whatever the number, and no number can be taken for the end of the list.
 
 use super::ranges::Ranges;
+use crate::cc::Flight;
 use crate::units::Time;
 
 /// No slot: the end of the list. A ring has at most [`MAX_SLOTS`].
@@ -55,21 +56,13 @@ const EMPTY: Segment = Segment {
     flags: 0,
 };
 
-/// The ring and its counters (Linux `tcp_sock` names).
+/// The ring and its counters.
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
     ring: Vec<Segment>,
     mask: u64,
-    /// First segment in the ring.
-    pub una: u64,
-    /// One past the last segment in the ring.
-    pub nxt: u64,
-    /// Selectively acknowledged segments.
-    pub sacked_out: u32,
-    /// Segments decided lost (retransmitted or not).
-    pub lost_out: u32,
-    /// Retransmissions in flight.
-    pub retrans_out: u32,
+    /// What its segments count as.
+    pub flight: Flight,
     /// Lost segments without a retransmission in flight.
     pub lost_pending: u32,
     /// Loss decisions so far, lost retransmissions included (Linux `lost`).
@@ -87,11 +80,7 @@ impl Default for Scoreboard {
         Scoreboard {
             ring: vec![EMPTY; 32],
             mask: 31,
-            una: 0,
-            nxt: 0,
-            sacked_out: 0,
-            lost_out: 0,
-            retrans_out: 0,
+            flight: Flight::default(),
             lost_pending: 0,
             lost_marks: 0,
             retransmit_from: 0,
@@ -106,29 +95,20 @@ impl Scoreboard {
     /// An empty one whose first segment will have this number.
     pub fn numbered_from(first: u64) -> Scoreboard {
         Scoreboard {
-            una: first,
-            nxt: first,
+            flight: Flight {
+                una: first,
+                nxt: first,
+                ..Flight::default()
+            },
             retransmit_from: first,
             ..Scoreboard::default()
         }
     }
 
-    /// Segments sent and not cumulatively acknowledged.
-    #[inline]
-    pub fn packets_out(&self) -> u32 {
-        (self.nxt - self.una) as u32
-    }
-
-    /// Segments believed to be in the network (Linux `tcp_packets_in_flight`).
-    #[inline]
-    pub fn in_flight(&self) -> u32 {
-        self.packets_out() - self.sacked_out - self.lost_out + self.retrans_out
-    }
-
     /// A segment between `una` and `nxt`.
     #[inline]
     pub fn get(&self, seq: u64) -> &Segment {
-        debug_assert!((self.una..self.nxt).contains(&seq));
+        debug_assert!((self.flight.una..self.flight.nxt).contains(&seq));
         &self.ring[(seq & self.mask) as usize]
     }
 
@@ -140,7 +120,7 @@ impl Scoreboard {
     /// The number of the segment in a slot: the only one in flight with that slot.
     #[inline]
     fn seq_of(&self, slot: u32) -> u64 {
-        self.una + (u64::from(slot).wrapping_sub(self.una) & self.mask)
+        self.flight.una + (u64::from(slot).wrapping_sub(self.flight.una) & self.mask)
     }
 
     #[inline]
@@ -155,17 +135,17 @@ impl Scoreboard {
 
     /// End of the highest sacked range, or `una`.
     pub fn highest_sacked(&self) -> u64 {
-        self.sacked.end().unwrap_or(self.una)
+        self.sacked.end().unwrap_or(self.flight.una)
     }
 
     /// Appends the next segment, sent now for the first time.
     #[inline]
     pub fn push(&mut self, len: u16, now: Time) {
-        if self.nxt - self.una > self.mask {
+        if self.flight.nxt - self.flight.una > self.mask {
             self.grow();
         }
-        let seq = self.nxt;
-        self.nxt += 1;
+        let seq = self.flight.nxt;
+        self.flight.nxt += 1;
         *self.get_mut(seq) = Segment {
             sent: now,
             len,
@@ -187,7 +167,7 @@ impl Scoreboard {
             slot => (self.seq_of(slot) & mask) as u32,
         };
         let mut ring = vec![EMPTY; mask as usize + 1];
-        for seq in self.una..self.nxt {
+        for seq in self.flight.una..self.flight.nxt {
             let segment = self.get(seq);
             ring[(seq & mask) as usize] = Segment {
                 prev: moved(segment.prev),
@@ -239,22 +219,22 @@ impl Scoreboard {
     /// Removes the first segment, cumulatively acknowledged, and returns it as it was.
     #[inline]
     pub fn pop(&mut self) -> Segment {
-        let seq = self.una;
+        let seq = self.flight.una;
         self.unlink(seq);
         let segment = *self.get(seq);
         if segment.flags & state::SACKED != 0 {
-            self.sacked_out -= 1;
+            self.flight.sacked_out -= 1;
         }
         if segment.flags & state::LOST != 0 {
-            self.lost_out -= 1;
+            self.flight.lost_out -= 1;
             if segment.flags & state::RETRANS == 0 {
                 self.lost_pending -= 1;
             }
         }
         if segment.flags & state::RETRANS != 0 {
-            self.retrans_out -= 1;
+            self.flight.retrans_out -= 1;
         }
-        self.una += 1;
+        self.flight.una += 1;
         segment
     }
 
@@ -262,15 +242,15 @@ impl Scoreboard {
     #[inline]
     pub fn popped(&mut self) {
         if !self.sacked.is_empty() {
-            self.sacked.trim_below(self.una);
+            self.sacked.trim_below(self.flight.una);
         }
-        self.retransmit_from = self.retransmit_from.max(self.una);
+        self.retransmit_from = self.retransmit_from.max(self.flight.una);
     }
 
     /// Marks a range sacked; `each` gets every segment that was not before
     /// (its number, and as it was).
     pub fn sack(&mut self, start: u64, end: u64, mut each: impl FnMut(u64, Segment)) {
-        let (start, end) = (start.max(self.una), end.min(self.nxt));
+        let (start, end) = (start.max(self.flight.una), end.min(self.flight.nxt));
         if start >= end {
             return;
         }
@@ -280,15 +260,15 @@ impl Scoreboard {
                 self.unlink(seq);
                 let before = *self.get(seq);
                 if before.flags & state::LOST != 0 {
-                    self.lost_out -= 1;
+                    self.flight.lost_out -= 1;
                     if before.flags & state::RETRANS == 0 {
                         self.lost_pending -= 1;
                     }
                 }
                 if before.flags & state::RETRANS != 0 {
-                    self.retrans_out -= 1;
+                    self.flight.retrans_out -= 1;
                 }
-                self.sacked_out += 1;
+                self.flight.sacked_out += 1;
                 let segment = self.get_mut(seq);
                 segment.flags &= !(state::LOST | state::RETRANS);
                 segment.flags |= state::SACKED;
@@ -309,7 +289,7 @@ impl Scoreboard {
         slot.flags |= state::LOST;
         slot.flags &= !state::RETRANS;
         if segment.flags & state::LOST == 0 {
-            self.lost_out += 1;
+            self.flight.lost_out += 1;
             self.lost_pending += 1;
             self.lost_marks += 1;
         } else if segment.flags & state::RETRANS != 0 {
@@ -317,17 +297,17 @@ impl Scoreboard {
             self.lost_marks += 1;
         }
         if segment.flags & state::RETRANS != 0 {
-            self.retrans_out -= 1;
+            self.flight.retrans_out -= 1;
         }
         self.retransmit_from = self.retransmit_from.min(seq);
     }
 
     /// Takes every loss decision back (a spurious recovery).
     pub fn unmark_all_lost(&mut self) {
-        for seq in self.una..self.nxt {
+        for seq in self.flight.una..self.flight.nxt {
             self.get_mut(seq).flags &= !state::LOST;
         }
-        self.lost_out = 0;
+        self.flight.lost_out = 0;
         self.lost_pending = 0;
     }
 
@@ -336,8 +316,8 @@ impl Scoreboard {
         if self.lost_pending == 0 {
             return None;
         }
-        let mut seq = self.retransmit_from.max(self.una);
-        while seq < self.nxt {
+        let mut seq = self.retransmit_from.max(self.flight.una);
+        while seq < self.flight.nxt {
             let segment = self.get(seq);
             if segment.flags & (state::LOST | state::RETRANS) == state::LOST {
                 self.retransmit_from = seq;
@@ -357,7 +337,7 @@ impl Scoreboard {
         segment.sent = now;
         segment.flags |= state::RETRANS | state::EVER_RETRANS;
         if before & state::RETRANS == 0 {
-            self.retrans_out += 1;
+            self.flight.retrans_out += 1;
             if before & state::LOST != 0 {
                 self.lost_pending -= 1;
             }
@@ -399,7 +379,7 @@ impl Scoreboard {
     #[cfg(test)]
     pub fn check(&self) {
         let (mut sacked, mut lost, mut retrans, mut pending, mut listed) = (0, 0, 0, 0, 0);
-        for seq in self.una..self.nxt {
+        for seq in self.flight.una..self.flight.nxt {
             let f = self.get(seq).flags;
             sacked += u32::from(f & state::SACKED != 0);
             lost += u32::from(f & state::LOST != 0);
@@ -411,9 +391,9 @@ impl Scoreboard {
         assert_eq!(
             (sacked, lost, retrans, pending),
             (
-                self.sacked_out,
-                self.lost_out,
-                self.retrans_out,
+                self.flight.sacked_out,
+                self.flight.lost_out,
+                self.flight.retrans_out,
                 self.lost_pending
             )
         );
@@ -454,8 +434,8 @@ mod tests {
             let mut now = Time::ZERO;
             for (op, pick, n) in ops {
                 now += Time::from_us(u64::from(pick % 7));
-                let span = board.nxt - board.una;
-                let seq = board.una + u64::from(pick) % span.max(1);
+                let span = board.flight.nxt - board.flight.una;
+                let seq = board.flight.una + u64::from(pick) % span.max(1);
                 match op {
                     0 | 1 => (0..n * 8).for_each(|_| board.push(1448, now)),
                     2 if span > 0 => {
@@ -476,7 +456,7 @@ mod tests {
                     5 => if let Some(seq) = board.next_to_retransmit() {
                         board.retransmitted(seq, now);
                     },
-                    6 if span > 0 => board.probed(board.nxt - 1, now),
+                    6 if span > 0 => board.probed(board.flight.nxt - 1, now),
                     _ => {}
                 }
                 board.check();

@@ -1,7 +1,8 @@
 //! The sender, ACK by ACK, on hand-made packets.
 
-use super::Port;
-use super::sender::{Sender, TimerKind};
+use super::port::Port;
+use super::sender::Sender;
+use super::timer::Kind;
 use crate::cc::{self, CaState};
 use crate::packet::{Ecn, Packet, Sack, flags};
 use crate::plan::{Pacing, TcpPlan};
@@ -89,13 +90,13 @@ fn the_timeout_moves_with_sacks_of_what_was_sent_before_the_retransmission() {
     s.on_ack(&ack(0, &[(1, 5)], ms(100)), ms(200), &mut wire);
     assert_eq!(wire.take()[0], (0, true));
     assert_eq!(
-        (s.timer_kind, s.timer),
-        (TimerKind::Retransmit, ms(200) + s.rto())
+        (s.timer.kind, s.timer.deadline),
+        (Kind::Retransmit, ms(200) + s.rtt.timeout())
     );
     s.on_ack(&ack(0, &[(1, 6)], ms(100)), ms(210), &mut wire);
     assert_eq!(
-        (s.timer_kind, s.timer),
-        (TimerKind::Retransmit, ms(210) + s.rto())
+        (s.timer.kind, s.timer.deadline),
+        (Kind::Retransmit, ms(210) + s.rtt.timeout())
     );
 }
 
@@ -107,11 +108,11 @@ fn a_probe_comes_two_round_trips_after_an_ack() {
     let mut s = established(&rwnd(10), ms(250), &mut wire);
     s.on_ack(&ack(2, &[], ms(250)), ms(500), &mut wire);
     // The last segments were sent now; the head at 250 ms would time out at 1000 ms.
-    s.timer_kind = TimerKind::None;
+    s.timer.kind = Kind::None;
     s.set_xmit_timer();
     assert_eq!(
-        (s.timer_kind, s.timer),
-        (TimerKind::Probe, ms(500) + ms(2 * 250 + 2))
+        (s.timer.kind, s.timer.deadline),
+        (Kind::Probe, ms(500) + ms(2 * 250 + 2))
     );
 }
 
@@ -134,24 +135,27 @@ fn a_probe_is_no_repair_and_restarts_the_timeout() {
     // The timer wheel has multiples of 8 ms this far ahead.
     assert_eq!(fire(&mut s, &mut wire), ms(304));
     assert_eq!(wire.take(), [(4, true)]);
-    assert_eq!((s.board.in_flight(), s.board.retrans_out), (5, 0));
-    assert_eq!(s.undo.retrans, None);
     assert_eq!(
-        (s.timer_kind, s.timer),
-        (TimerKind::Retransmit, ms(304) + s.rto())
+        (s.board.flight.in_flight(), s.board.flight.retrans_out),
+        (5, 0)
+    );
+    assert_eq!(s.recovery.undo.retrans, None);
+    assert_eq!(
+        (s.timer.kind, s.timer.deadline),
+        (Kind::Retransmit, ms(304) + s.rtt.timeout())
     );
 
     // The originals were only late; then the probe arrives as well.
-    let window = s.conn.cwnd;
+    let window = s.window.cwnd;
     s.on_ack(&ack(5, &[], ms(100)), ms(310), &mut wire);
-    assert_eq!(s.tlp_high_seq, Some(5));
+    assert_eq!(s.recovery.probe.high_seq, Some(5));
     let mut duplicate = ack(5, &[(4, 5)], ms(304));
     duplicate.flags |= flags::DSACK;
-    s.rack.reordering_seen = true;
+    s.recovery.rack.reordering_seen = true;
     s.on_ack(&duplicate, ms(402), &mut wire);
-    assert_eq!(s.tlp_high_seq, None);
-    assert_eq!((s.conn.ca_state, s.rack.steps), (CaState::Open, 1));
-    assert!(s.conn.cwnd >= window);
+    assert_eq!(s.recovery.probe.high_seq, None);
+    assert_eq!((s.conn.ca_state, s.recovery.rack.steps), (CaState::Open, 1));
+    assert!(s.window.cwnd >= window);
 }
 
 /// A probe that repaired a loss costs one reduction (RFC 8985 section 7.4).
@@ -162,8 +166,11 @@ fn a_probe_that_was_needed_halves_the_window() {
     assert_eq!(fire(&mut s, &mut wire), ms(304));
     s.on_ack(&ack(5, &[], ms(304)), ms(402), &mut wire);
     s.on_ack(&ack(7, &[], ms(402)), ms(502), &mut wire);
-    assert_eq!((s.conn.ca_state, s.tlp_high_seq), (CaState::Open, None));
-    assert_eq!((s.conn.ssthresh, s.conn.cwnd), (5, 5));
+    assert_eq!(
+        (s.conn.ca_state, s.recovery.probe.high_seq),
+        (CaState::Open, None)
+    );
+    assert_eq!((s.window.ssthresh, s.window.cwnd), (5, 5));
 }
 
 /// A D-SACK of a needless retransmission widens RACK's window, but only on a
@@ -174,11 +181,11 @@ fn duplicates_widen_the_window_where_reordering_was_seen() {
         let mut wire = Wire::default();
         let mut s = established(&rwnd(10), ms(100), &mut wire);
         s.on_ack(&ack(1, &[], ms(100)), ms(200), &mut wire);
-        s.rack.reordering_seen = seen;
+        s.recovery.rack.reordering_seen = seen;
         let mut duplicate = ack(1, &[(0, 1)], ms(100));
         duplicate.flags |= flags::DSACK;
         s.on_ack(&duplicate, ms(201), &mut wire);
-        assert_eq!(s.rack.steps, steps);
+        assert_eq!(s.recovery.rack.steps, steps);
     }
 }
 
@@ -193,13 +200,13 @@ fn a_late_original_stops_retransmission() {
     s.on_ack(&ack(0, &[(7, 10)], ms(100)), ms(200), &mut wire);
     assert_eq!(wire.take(), [(0, true), (1, true), (2, true)]);
     s.on_ack(&ack(1, &[(7, 10)], ms(100)), ms(205), &mut wire);
-    assert!(s.rack.reordering_seen);
+    assert!(s.recovery.rack.reordering_seen);
     assert!(wire.take().iter().all(|(_, again)| !again));
     // When no retransmission is out any more, the reduction is taken back.
     s.on_ack(&ack(3, &[(7, 10)], ms(100)), ms(206), &mut wire);
     s.on_ack(&ack(4, &[(7, 10)], ms(100)), ms(207), &mut wire);
-    assert_eq!(s.undo.marker, None);
-    assert!(s.conn.cwnd >= 10 && s.conn.ca_state == CaState::Disorder);
+    assert_eq!(s.recovery.undo.marker, None);
+    assert!(s.window.cwnd >= 10 && s.conn.ca_state == CaState::Disorder);
 }
 
 /// Linux `tcp_syn_linear_timeouts` and `tcp_init_transfer`.
@@ -247,14 +254,14 @@ fn the_degree_of_reordering_is_the_largest_distance() {
     s.on_ack(&ack(0, &[(5, 6)], ms(100)), ms(200), &mut wire);
     s.on_ack(&ack(0, &[(3, 4), (5, 6)], ms(100)), ms(201), &mut wire);
     // Segment 5 was there before 3: a distance of three is what is assumed anyway.
-    assert_eq!((s.info().reordering, s.conn.cwnd), (3, 10));
+    assert_eq!((s.info().reordering, s.window.cwnd), (3, 10));
     s.on_ack(
         &ack(0, &[(1, 2), (3, 4), (5, 6)], ms(100)),
         ms(202),
         &mut wire,
     );
-    assert!(s.rack.reordering_seen);
-    assert_eq!((s.info().reordering, s.conn.cwnd), (5, 11));
+    assert!(s.recovery.rack.reordering_seen);
+    assert_eq!((s.info().reordering, s.window.cwnd), (5, 11));
     assert_eq!(s.conn.ca_state, CaState::Disorder);
     // The holes close; without SACKs Linux measures to what is acknowledged.
     s.on_ack(&ack(7, &[], ms(100)), ms(203), &mut wire);
@@ -267,11 +274,11 @@ fn an_overtaken_ack_tells_of_its_blocks_only() {
     let mut wire = Wire::default();
     let mut s = established(&TcpPlan::default(), ms(100), &mut wire);
     s.on_ack(&ack(4, &[], ms(100)), ms(200), &mut wire);
-    let (window, delivered) = (s.conn.cwnd, s.conn.delivered);
+    let (window, delivered) = (s.window.cwnd, s.conn.delivered);
     wire.take();
     s.on_ack(&ack(2, &[(6, 8)], ms(100)), ms(201), &mut wire);
-    assert_eq!((s.info().sacked, s.conn.snd_una), (2, 4));
-    assert_eq!((s.conn.cwnd, s.conn.delivered), (window, delivered + 2));
+    assert_eq!((s.info().sacked, s.board.flight.una), (2, 4));
+    assert_eq!((s.window.cwnd, s.conn.delivered), (window, delivered + 2));
     // What has left the network makes room.
     assert_eq!(wire.take().len(), 2);
     s.on_ack(&ack(3, &[], ms(100)), ms(202), &mut wire);
@@ -295,10 +302,10 @@ fn a_sender_can_be_written_to() {
         assert_eq!(wire.take().len(), 10);
         s.on_ack(&ack(10, &[], ms(100)), ms(200), &mut wire);
         assert!(!s.is_done());
-        assert_eq!((s.conn.cwnd, s.unsent()), (20, Some(0)));
+        assert_eq!((s.window.cwnd, s.unsent()), (20, Some(0)));
         s.write(1500, ms(2000), &mut wire);
         assert_eq!(wire.take(), [(10, false), (11, false)]);
-        assert_eq!(s.conn.cwnd, window);
+        assert_eq!(s.window.cwnd, window);
         s.set_rwnd(3);
         s.write(3000, ms(2001), &mut wire);
         assert_eq!(wire.take(), [(12, false)]);
@@ -314,23 +321,23 @@ fn an_application_that_has_nothing_to_send_is_noticed() {
     let mut s = written_to();
     s.write(4 * 1448, ms(100), &mut wire);
     // At first there was nothing in flight either: the gap is over with one segment.
-    assert_eq!(s.conn.app_limited, 1);
+    assert_eq!(s.window.app_limited, 1);
     s.on_ack(&ack(2, &[], ms(100)), ms(200), &mut wire);
-    assert!(s.conn.rate.app_limited && s.conn.app_limited == 0);
+    assert!(s.conn.rate.app_limited && s.window.app_limited == 0);
     assert_eq!(
         (s.conn.rate.delivered, s.conn.rate.interval_us),
         (2, 100_000)
     );
     s.write(1448, ms(210), &mut wire);
     // Two were in flight, two delivered.
-    assert_eq!(s.conn.app_limited, 4);
+    assert_eq!(s.window.app_limited, 4);
     s.on_ack(&ack(4, &[], ms(100)), ms(220), &mut wire);
-    assert_eq!(s.conn.app_limited, 4);
+    assert_eq!(s.window.app_limited, 4);
     s.on_ack(&ack(5, &[], ms(210)), ms(310), &mut wire);
-    assert!(s.conn.rate.app_limited && s.conn.app_limited == 0);
-    let window = s.conn.cwnd;
+    assert!(s.conn.rate.app_limited && s.window.app_limited == 0);
+    let window = s.window.cwnd;
     s.write(1448, ms(9000), &mut wire);
-    assert_eq!(s.conn.cwnd, window);
+    assert_eq!(s.window.cwnd, window);
 }
 
 /// Linux `tcp_update_skb_after_send`: the rate is one of payload, and a segment
@@ -341,8 +348,8 @@ fn pacing_by_payload_makes_up_for_delay() {
     let mut s = written_to();
     // 1448 bytes per ms, from the eleventh segment on.
     s.write(11 * 1448, ms(100), &mut wire);
-    s.conn.cwnd = 100;
-    s.conn.pacing_rate = 1_448_000;
+    s.window.cwnd = 100;
+    s.window.pacing_rate = 1_448_000;
     s.write(100 * 1448, ms(150), &mut wire);
     let mut gaps = Vec::new();
     wire.take();
@@ -370,9 +377,9 @@ fn a_model_of_the_path_keeps_its_window() {
     assert_eq!(s.conn.ca_state, CaState::Recovery);
     assert_eq!((s.info().lost, s.conn.rate.lost_total), (5, 5));
     assert_eq!(s.conn.rate.delivered, 5);
-    assert!(s.conn.cwnd >= 5);
+    assert!(s.window.cwnd >= 5);
     s.on_ack(&ack(10, &[], ms(200)), ms(300), &mut wire);
     assert_eq!(s.conn.ca_state, CaState::Open);
     // What it had before is restored: more than what was in flight.
-    assert!(s.conn.cwnd >= 10, "{}", s.conn.cwnd);
+    assert!(s.window.cwnd >= 10, "{}", s.window.cwnd);
 }

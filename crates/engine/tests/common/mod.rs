@@ -43,7 +43,7 @@ pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)])
     let mut options = defaults(entry.options);
     set.iter().for_each(|(n, v)| options.set(n, v.clone()));
     (entry.finish)(&mut options).expect("sensible");
-    let ecn = (entry.build)(&complete_defaults(entry)).ecn_need() != cc::EcnNeed::Optional;
+    let ecn = (entry.build)(&complete_defaults(entry)).needs().ecn != cc::EcnNeed::Optional;
     FlowPlan {
         name: name.into(),
         cc: Algorithm::Known {

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use std::fs::{self, File};
 
 use tailback_engine::packet::Ecn;
-use tailback_engine::registry::{self, Kind, Opt, Options, Value};
+use tailback_engine::registry;
 use tailback_engine::rng::Stream;
 use tailback_engine::traffic::{self, Step};
 use tailback_engine::units::Time;
@@ -894,7 +894,7 @@ impl Playing<'_> {
                 return Ok(None);
             }
             match self.machine.next(Time(now)) {
-                Step::Done | Step::Connect { .. } => return Ok(None),
+                Step::Done | Step::Open { .. } => return Ok(None),
                 Step::Wait(until) => return Ok(Some(until.ns())),
                 Step::Send { len, ecn } => {
                     if self.ecn != Some(ecn) {
@@ -957,10 +957,10 @@ fn open_player<'a>(
 ) -> Result<Player<'a>, String> {
     let entry = registry::find(traffic::ENTRIES, &source.kind)
         .ok_or_else(|| format!("source {}: no kind {}", source.name, source.kind))?;
-    let options = read_options(entry.options, &source.options)
+    let options = registry::read_texts(entry.options, &source.options)
         .map_err(|e| format!("source {}: {e}", source.name))?;
     let stream = Stream::new(job.seed, &source.name, "traffic");
-    let machine = (entry.build)(&options, stream);
+    let machine = (entry.build.source)(&options, stream);
     if let Some(connections) = &source.connections {
         let first = |kind| token(kind, index << WEB_SOURCE_BITS);
         let tokens = Tokens {
@@ -1017,24 +1017,6 @@ fn open_source<'a>(
         received_packets: 0,
         received_bytes: 0,
     })
-}
-
-/// Options from their text.
-fn read_options(known: &'static [Opt], texts: &[(String, String)]) -> Result<Options, String> {
-    let mut options = Options::default();
-    for (name, text) in texts {
-        let opt = known
-            .iter()
-            .find(|o| o.name == name)
-            .ok_or_else(|| format!("no option {name}"))?;
-        let value = match opt.kind {
-            Kind::Table(_) => Value::Table(Options::default()),
-            kind => registry::parse_word(kind, text)
-                .map_err(|e| format!("{name} = {text}: expected {e}"))?,
-        };
-        options.set(opt.name, value);
-    }
-    Ok(options)
 }
 
 /// The kernel's count of jiffies, if it tells.

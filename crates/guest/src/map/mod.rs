@@ -26,7 +26,7 @@ use tailback_engine::plan::{
     Algorithm, ConnectionsPlan, FlowPlan, LinkPlan, Pacing, Plan, RatePlan, Refusal, SeriesMode,
     TcpPlan, TrafficPlan,
 };
-use tailback_engine::registry::{Kernel, Value, find, text};
+use tailback_engine::registry::{Kernel, Value, find, texts};
 use tailback_engine::traffic;
 use tailback_engine::units::Time;
 
@@ -306,15 +306,14 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
                 limit: connections.limit as u16,
                 rate_bit: rate.0,
                 rtt_ns: rtt.ns(),
-                most_bytes: source.options.bytes("max"),
+                most_bytes: traffic::largest(source.kind, &source.options),
             }
         });
         let group = &layout.groups[layout.of_source[i]];
-        let options = source.options.iter();
         sources.push(Source {
             name: source.name.clone(),
             kind: source.kind.to_owned(),
-            options: options.map(|(n, v)| (n.to_owned(), text(v))).collect(),
+            options: texts(&source.options),
             sender: group.sender,
             receiver: group.receiver,
             sender_address: group.sender_address,

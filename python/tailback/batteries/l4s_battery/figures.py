@@ -8,11 +8,7 @@ import polars as pl
 
 from tailback.batteries.l4s_battery import cases
 from tailback.batteries.l4s_battery.gather import Gathered, Point, View
-from tailback.batteries.l4s_battery.measures import (
-    normalised_rate,
-    normalised_window,
-    scaled,
-)
+from tailback.batteries.l4s_battery.measures import normalised_rate, normalised_window, scaled
 from tailback.figures.spread import Curve, Drawn, Item, Look, curves, spread
 from tailback.figures.theme import CATEGORIES
 from tailback.report import Facts, Figure
@@ -228,13 +224,7 @@ class Panels:
         caption: str,
     ) -> list[Figure]:
         full = Look(
-            look.y_title,
-            self.x_title,
-            look.scale,
-            look.floor,
-            look.zero,
-            look.rule,
-            self.height,
+            look.y_title, self.x_title, look.scale, look.floor, look.zero, look.rule, self.height
         )
         return figure(
             self.gathered,
@@ -421,9 +411,7 @@ def combinations(gathered: Gathered, facts: Facts) -> list[Figure]:
         chosen = [p for p in points if f"{p.at.l_flows}-{p.at.c_flows}" in combos]
 
         def draw(
-            columns: Sequence[str],
-            chosen: Sequence[Point] = chosen,
-            combos: Sequence[str] = combos,
+            columns: Sequence[str], chosen: Sequence[Point] = chosen, combos: Sequence[str] = combos
         ) -> Drawn | None:
             items = [
                 Item(row, column, _combination(p), series, stat, _normal_flag(gathered, p, *key))

@@ -1,0 +1,203 @@
+//! What a congestion control reads: its connection ([`View`]) and what an ACK
+//! brought ([`Ack`]).
+
+use std::ops::Deref;
+
+use super::window::Window;
+use crate::units::Time;
+
+/// The congestion state of a sender (RFC 5681 and Linux `tcp_ca_state`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CaState {
+    /// Nothing unusual.
+    #[default]
+    Open,
+    /// Duplicate ACKs or SACKs, no loss decided yet.
+    Disorder,
+    /// The window is being reduced after ECN-Echo.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+impl CaState {
+    /// The window is being reduced.
+    #[inline]
+    pub fn is_reduction(self) -> bool {
+        matches!(self, CaState::Cwr | CaState::Recovery)
+    }
+}
+
+/// Segments of a sender by what became of them (Linux `tcp_sock` names). The
+/// scoreboard counts; nobody else writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Flight {
+    /// First unacknowledged segment.
+    pub una: u64,
+    /// Next segment to be sent for the first time.
+    pub nxt: u64,
+    /// Selectively acknowledged segments.
+    pub sacked_out: u32,
+    /// Segments decided lost (retransmitted or not).
+    pub lost_out: u32,
+    /// Retransmissions in flight.
+    pub retrans_out: u32,
+}
+
+impl Flight {
+    /// Segments sent and not cumulatively acknowledged.
+    #[inline]
+    pub fn packets_out(&self) -> u32 {
+        (self.nxt - self.una) as u32
+    }
+
+    /// Segments believed to be in the network (Linux `tcp_packets_in_flight`).
+    #[inline]
+    pub fn in_flight(&self) -> u32 {
+        self.packets_out() - self.sacked_out - self.lost_out + self.retrans_out
+    }
+}
+
+/// Clocks, counters and state of a connection. Written by the stack only.
+#[derive(Clone, Debug)]
+pub struct Conn {
+    /// The time of the event being processed.
+    pub now: Time,
+    /// Congestion state.
+    pub ca_state: CaState,
+    /// Segments delivered so far, retransmissions included.
+    pub delivered: u64,
+    /// Segments delivered by ACKs that carried ECN-Echo; with Accurate ECN:
+    /// marked segments that have arrived, as far as is known.
+    pub delivered_ce: u64,
+    /// Most segments that were sent and not acknowledged in the last window.
+    pub max_packets_out: u32,
+    /// Whether the window was the limit in the last window.
+    pub cwnd_limited: bool,
+    /// Smoothed RTT; zero before the first sample.
+    pub srtt: Time,
+    /// Smallest RTT seen; `NEVER` before the first sample.
+    pub min_rtt: Time,
+    /// Payload of a full segment, bytes.
+    pub mss: u16,
+    /// Time of the last data transmission (Linux `lsndtime`).
+    pub last_sent: Time,
+    /// What the last ACK tells of the delivery rate; only for a congestion
+    /// control that needs rate samples.
+    pub rate: RateSample,
+}
+
+impl Default for Conn {
+    fn default() -> Self {
+        Conn {
+            now: Time::ZERO,
+            ca_state: CaState::Open,
+            delivered: 0,
+            delivered_ce: 0,
+            max_packets_out: 0,
+            cwnd_limited: false,
+            srtt: Time::ZERO,
+            min_rtt: Time::NEVER,
+            mss: 1448,
+            last_sent: Time::ZERO,
+            rate: RateSample::default(),
+        }
+    }
+}
+
+impl Conn {
+    /// The connection and its segments, to be read.
+    #[inline]
+    pub fn view<'a>(&'a self, flight: &'a Flight) -> View<'a> {
+        View { conn: self, flight }
+    }
+}
+
+/// A connection as its congestion control sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    conn: &'a Conn,
+    /// Its segments.
+    pub flight: &'a Flight,
+}
+
+impl Deref for View<'_> {
+    type Target = Conn;
+
+    #[inline]
+    fn deref(&self) -> &Conn {
+        self.conn
+    }
+}
+
+impl View<'_> {
+    /// Linux `tcp_is_cwnd_limited`: growth is allowed only if the window was the limit.
+    #[inline]
+    pub fn is_cwnd_limited(self, window: &Window) -> bool {
+        self.cwnd_limited || (window.in_slow_start() && window.cwnd < 2 * self.max_packets_out)
+    }
+}
+
+/// What an ACK brought.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ack {
+    /// Segments newly delivered by it (acknowledged or selectively acknowledged).
+    pub delivered: u32,
+    /// Segments newly acknowledged cumulatively.
+    pub acked: u32,
+    /// ECN-Echo was set.
+    pub ece: bool,
+    /// The echo of SCE was set.
+    pub esce: bool,
+    /// Segments that it tells to have been marked: exact with Accurate ECN,
+    /// else all it delivered if it carries ECN-Echo.
+    pub ce: u32,
+    /// Segments in flight before it.
+    pub prior_in_flight: u32,
+    /// RTT of the newest segment it acknowledged, if that was sent once (Linux
+    /// `ack_sample.rtt_us`). Not yet known to `in_ack_event`.
+    pub rtt: Option<Time>,
+    /// Segments found lost on it. Known to `cong_control` and `cwr_ack`.
+    pub losses: u32,
+}
+
+/// What an ACK tells of the rate of delivery (Linux `rate_sample`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RateSample {
+    /// Time over which it was measured, us: the longer of sending and
+    /// acknowledging; 0: the ACK tells nothing of the rate.
+    pub interval_us: u64,
+    /// Segments delivered in that time.
+    pub delivered: u32,
+    /// Of these, by ACKs with ECN-Echo.
+    pub delivered_ce: u32,
+    /// [`Conn::delivered`] when the newest segment acknowledged was sent.
+    pub prior_delivered: u64,
+    /// Segments found lost since that segment was sent.
+    pub lost: u32,
+    /// Segments in flight once it was sent, itself included.
+    pub tx_in_flight: u32,
+    /// There was nothing to send at some time in between.
+    pub app_limited: bool,
+    /// What the last tail loss probe sent again is now acknowledged.
+    pub probe_acked: bool,
+    /// Time of the last ACK that delivered something.
+    pub delivered_at: Time,
+    /// Segments found lost since the connection began.
+    pub lost_total: u64,
+    /// No packet leaves before this (pacing).
+    pub next_send: Time,
+}
+
+/// A segment found lost, as it was when it was last sent.
+#[derive(Clone, Copy, Debug)]
+pub struct LostSegment {
+    /// Segments in flight once it was sent, itself included.
+    pub tx_in_flight: u32,
+    /// Segments found lost since then, itself included.
+    pub lost: u32,
+    /// There was nothing to send at some time before.
+    pub app_limited: bool,
+}

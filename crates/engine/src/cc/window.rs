@@ -1,0 +1,123 @@
+//! What a congestion control writes: [`Window`].
+
+use crate::plan::Growth;
+
+/// `TCP_INFINITE_SSTHRESH`.
+pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+/// No window grows beyond, segments.
+pub const MAX_CWND: u32 = u32::MAX / 2;
+
+/// How much a sender may have in flight, and how fast it may send. Windows are
+/// in segments.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// Congestion window.
+    pub cwnd: u32,
+    /// Slow-start threshold.
+    pub ssthresh: u32,
+    /// Acknowledged segments counted towards the next increase.
+    pub cwnd_cnt: u32,
+    /// Rate at which packets are paced, bytes/s; 0: not yet known.
+    pub pacing_rate: u64,
+    /// Segments that may leave together where packets are paced (TSO autosizing).
+    pub pacing_burst: u32,
+    /// The first segments of the connection are paced, too (`tcp_pace_iw` of the L4S team).
+    pub pace_first: bool,
+    /// Samples of the delivery rate say nothing of the path until this many
+    /// segments are delivered: there was nothing to send; 0: they do.
+    pub app_limited: u64,
+    growth: Growth,
+}
+
+impl Window {
+    /// The first window of a connection.
+    pub fn new(cwnd: u32, ssthresh: u32, growth: Growth) -> Window {
+        Window {
+            cwnd,
+            ssthresh,
+            cwnd_cnt: 0,
+            pacing_rate: 0,
+            pacing_burst: 1,
+            pace_first: false,
+            app_limited: 0,
+            growth,
+        }
+    }
+
+    /// What growth counts of an ACK that delivered so many segments.
+    #[inline]
+    pub fn growth_of(&self, delivered: u32) -> u32 {
+        match self.growth {
+            Growth::Segments => delivered,
+            Growth::Acks => u32::from(delivered > 0),
+        }
+    }
+
+    /// Slow start as the stack defines it: below ssthresh; Linux 3.2 included it.
+    #[inline]
+    pub fn in_slow_start(&self) -> bool {
+        match self.growth {
+            Growth::Segments => self.cwnd < self.ssthresh,
+            Growth::Acks => self.cwnd <= self.ssthresh,
+        }
+    }
+
+    /// Linux `tcp_slow_start`: grows up to ssthresh and returns what is left of `acked`.
+    #[inline]
+    pub fn slow_start(&mut self, acked: u32) -> u32 {
+        let cwnd = (self.cwnd + acked).min(match self.growth {
+            Growth::Segments => self.ssthresh,
+            Growth::Acks => self.ssthresh.saturating_add(1),
+        });
+        let left = acked - (cwnd - self.cwnd);
+        self.cwnd = cwnd.min(MAX_CWND);
+        left
+    }
+
+    /// Linux `tcp_cong_avoid_ai`: one segment more for every `w` acknowledged;
+    /// credit left over from a larger `w` is applied first, gently. Linux 3.2
+    /// spent an ACK of its own on the increase: one segment more for `w + 1` ACKs.
+    #[inline]
+    pub fn cong_avoid_ai(&mut self, w: u32, acked: u32) {
+        if self.growth == Growth::Acks {
+            if self.cwnd_cnt >= w {
+                self.cwnd = (self.cwnd + 1).min(MAX_CWND);
+                self.cwnd_cnt = 0;
+            } else {
+                self.cwnd_cnt += 1;
+            }
+            return;
+        }
+        if self.cwnd_cnt >= w {
+            self.cwnd_cnt = 0;
+            self.cwnd += 1;
+        }
+        self.cwnd_cnt += acked;
+        if self.cwnd_cnt >= w {
+            let delta = self.cwnd_cnt / w;
+            self.cwnd_cnt -= delta * w;
+            self.cwnd += delta;
+        }
+        self.cwnd = self.cwnd.min(MAX_CWND);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Linux 3.2 `tcp_cong_avoid_ai`: the ACK that raises the window counts for nothing else.
+    #[test]
+    fn counting_acks_takes_one_more_than_the_window() {
+        let mut window = Window::new(10, 5, Growth::Acks);
+        let mut acks = Vec::new();
+        for i in 1..=23 {
+            let before = window.cwnd;
+            window.cong_avoid_ai(window.cwnd, 1);
+            if window.cwnd > before {
+                acks.push(i);
+            }
+        }
+        assert_eq!(acks, [11, 23]);
+    }
+}
