@@ -2,7 +2,7 @@
 
 use tailback_engine::keys::{KeyKind, Registry, TableDef};
 use tailback_engine::plan::Plan;
-use tailback_engine::registry::Kind;
+use tailback_engine::registry::{Kind, Opt};
 
 use crate::declare::entries;
 use crate::plan::names;
@@ -98,7 +98,6 @@ pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
     let mut node = root;
     let mut reached = Reached::Table(&Plan::TABLE);
     for (i, (step, span)) in path.0.iter().enumerate() {
-        let next = reached.below(step);
         if matches!(step, Step::Key(_))
             && let Toml::String(name) = &node.value
             && let Reached::Choice(registry) = reached
@@ -111,6 +110,7 @@ pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
             table.set(registry.name_key(), node.span, name);
             node.value = Toml::Table(table);
         }
+        let next = reached.below(step, node);
         let shown = || shorten(&written(&path.0[..i]));
         node = match (step, &mut node.value) {
             (Step::Index(index), Toml::Array(list)) => {
@@ -169,7 +169,7 @@ pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
                         });
                     }
                     let mut inner = Table::default();
-                    // An option of the default queue discipline.
+                    // An option of the default algorithm.
                     if let (Reached::Table(def), Reached::Choice(registry)) = (reached, next)
                         && let Some(name) = def.key(key).and_then(|key| key.default)
                     {
@@ -229,13 +229,21 @@ enum Reached {
     List(&'static TableDef),
     /// An entry of a registry, perhaps by its name alone.
     Choice(Registry),
+    /// A table of options, such as `classic` of `wred`.
+    Options(&'static [Opt]),
     /// Keys of one's own.
     Open,
     Other,
 }
 
 impl Reached {
-    fn below(self, step: &Step) -> Reached {
+    /// Where a step leads from a node.
+    fn below(self, step: &Step, node: &Node) -> Reached {
+        if let (Step::Key(key), Some(table)) = (step, node.table())
+            && let Some(inner) = self.options(key, table)
+        {
+            return Reached::Options(inner);
+        }
         match (self, step) {
             (Reached::Table(def), Step::Key(key)) => match def.key(key).map(|key| key.kind) {
                 Some(KeyKind::Table(def)) => Reached::Table(def),
@@ -251,17 +259,36 @@ impl Reached {
         }
     }
 
+    /// The options in the table of options that is a key of `table`.
+    fn options(self, key: &str, table: &Table) -> Option<&'static [Opt]> {
+        let of_entry = |registry: Registry| {
+            let name = table.get(registry.name_key()).and_then(Node::string)?;
+            let all = entries(registry);
+            Some(all.iter().find(|entry| entry.name == name)?.options)
+        };
+        let known = match self {
+            Reached::Table(def) => of_entry(def.flat()?)?,
+            Reached::Choice(registry) => of_entry(registry)?,
+            Reached::Options(known) => known,
+            _ => return None,
+        };
+        let opt = known.iter().find(|opt| opt.name == key)?;
+        match opt.kind {
+            Kind::Table(inner) => Some(inner),
+            _ => None,
+        }
+    }
+
     /// Keys that are made on the way if the file does not have them.
     fn creatable(self) -> Box<dyn Iterator<Item = &'static str>> {
         match self {
             Reached::Table(def) => Box::new(
                 def.keys
                     .iter()
-                    .filter(|key| {
-                        matches!(
-                            key.kind,
-                            KeyKind::Table(_) | KeyKind::Entry(Registry::Aqm) | KeyKind::Sweep
-                        )
+                    .filter(|key| match key.kind {
+                        KeyKind::Table(_) | KeyKind::Sweep => true,
+                        KeyKind::Entry(_) => key.default.is_some(),
+                        _ => false,
                     })
                     .map(|key| key.name),
             ),
@@ -274,18 +301,7 @@ impl Reached {
             Reached::Open => true,
             // One of the two forms excludes the other.
             Reached::Table(_) if key == "bottleneck" && table.get("links").is_some() => false,
-            // A table of options, such as `classic` of `wred`.
-            Reached::Choice(registry) => {
-                let name = table.get(registry.name_key()).and_then(Node::string);
-                entries(registry).iter().any(|entry| {
-                    Some(entry.name) == name
-                        && entry
-                            .options
-                            .iter()
-                            .any(|opt| opt.name == key && matches!(opt.kind, Kind::Table(_)))
-                })
-            }
-            _ => self.creatable().any(|name| name == key),
+            _ => self.options(key, table).is_some() || self.creatable().any(|name| name == key),
         }
     }
 }
