@@ -317,3 +317,10 @@ cc = { name = "own", kernel = true }
     assert refused.value.diagnostics == [
         "f:4:22: own is of the kernel only; expected --engine kernel"
     ]
+
+
+def test_every_key_has_a_path() -> None:
+    keys = {(key["path"], key["entry"]): key for key in json.loads(_native.keys_json())}
+    assert keys["bottleneck.queue.target", "codel"]["kind"] == "time"
+    assert "cubic" in keys["flows.NAME.cc", None]["words"]
+    assert keys["tcp.growth", None]["default"] == "segments"

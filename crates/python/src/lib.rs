@@ -53,6 +53,14 @@ mod _native {
         tailback_scenario::json_schema().to_string()
     }
 
+    /// Every key of scenario files by its path, as JSON: what a shell completes for `--set`.
+    #[pyfunction]
+    fn keys_json() -> String {
+        let paths = tailback_scenario::key_paths();
+        let paths = paths.iter().map(tailback_scenario::KeyPath::json);
+        serde_json::Value::from_iter(paths).to_string()
+    }
+
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
         tailback_run::panics::keep_those_of_runs();

@@ -1,18 +1,16 @@
 //! The canonical form of a point: defaults filled in, base units, sorted keys.
-//! Its hash, with the seed and the engine's version, names the run.
+//! Its hash, with the seed and the engine's version, names the run ([`crate::hash`]).
 //!
 //! Every field of a plan is written, as [`AsPart`] has it from the declaration.
 
 use std::fmt::Write as _;
 
 use serde_json::Value as Json;
-use sha2::{Digest, Sha256};
 use tailback_engine::keys::{AsPart, Part, Registry};
 use tailback_engine::plan::{Algorithm, FlowPlan, Plan, RatePlan, TrafficPlan};
 use tailback_engine::registry::{Kind, Opt, Options, Value};
 
-use crate::keys::entries;
-use crate::trace::Traces;
+use crate::declare::{Traces, entries};
 
 /// Version of the canonical form.
 const VERSION: i64 = 2;
@@ -30,38 +28,6 @@ pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
     };
     writer.object(parts);
     writer.text
-}
-
-/// The first 20 digits of a SHA-256 hash.
-fn digest(parts: &[&str]) -> String {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update(part.as_bytes());
-        hash.update([0]);
-    }
-    hex(&hash.finalize(), 10)
-}
-
-/// The first bytes in hexadecimal.
-pub(crate) fn hex(bytes: &[u8], len: usize) -> String {
-    bytes
-        .iter()
-        .take(len)
-        .fold(String::new(), |mut text, byte| {
-            _ = write!(text, "{byte:02x}");
-            text
-        })
-}
-
-/// Names a run.
-pub(crate) fn run_id(canonical: &str, seed: u64, engine_version: &str) -> String {
-    digest(&[canonical, &seed.to_string(), engine_version])
-}
-
-/// Names a sweep by the runs it consists of.
-pub(crate) fn sweep_id<'a>(runs: impl Iterator<Item = &'a str>) -> String {
-    let runs: Vec<&str> = runs.collect();
-    digest(&runs)
 }
 
 /// Writes JSON without spaces, keys sorted.
@@ -236,6 +202,7 @@ fn grouped<'a, T: AsPart>(
         Part::Table(parts)
     })))
 }
+
 fn same_flow(a: &FlowPlan, b: &FlowPlan) -> bool {
     let FlowPlan {
         name: _,

@@ -5,9 +5,8 @@ use tailback_engine::registry::{Options, Value};
 use tailback_engine::traffic::{Transport, transport};
 use tailback_engine::units::{Rate, Time};
 
-use crate::Scenario;
-use crate::diagnostic::{Diagnostic, Problem};
-use crate::tree::Span;
+use crate::read::{Diagnostic, Problem, Span};
+use crate::scenario::Scenario;
 
 /// A flow whatever it does: sender, receiver, plan, names, series keys and
 /// counters (4 KiB), and a histogram of round-trip times of four blocks of

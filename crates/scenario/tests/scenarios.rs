@@ -8,7 +8,7 @@ use tailback_engine::registry::{Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
 use tailback_scenario::{
     EngineKind, Override, Param, Point, Request, Scenario, check_memory, estimate_memory,
-    json_schema, load, load_with,
+    json_schema, key_paths, load, load_with,
 };
 
 #[track_caller]
@@ -923,6 +923,65 @@ fn the_schema_knows_every_key_and_option() {
         .as_array()
         .unwrap();
     assert_eq!(shapes.len(), tailback_engine::traffic::ENTRIES.len());
+}
+
+#[test]
+fn every_key_has_a_path() {
+    let paths = key_paths();
+    let of = |path: &'static str| paths.iter().filter(move |key| key.path == path);
+    let growth = of("flows.NAME.tcp.growth").next().expect("a key");
+    assert_eq!(
+        (growth.kind, &growth.words[..]),
+        ("choice", &["segments", "acks"][..])
+    );
+    assert_eq!(growth.default, Some("segments"));
+    assert!(growth.doc.starts_with("What window growth counts"));
+    let kinds = [
+        "duration",
+        "bottleneck.rate",
+        "tcp.mss",
+        "assert[0].max",
+        "record.events",
+    ];
+    let kinds = kinds.map(|path| of(path).next().map(|key| key.kind));
+    assert_eq!(kinds, ["time", "rate", "count", "number", "bool"].map(Some));
+    // Options have the name of their entry.
+    let targets: Vec<_> = of("bottleneck.queue.target").map(|key| key.entry).collect();
+    assert!(targets.contains(&Some("codel")) && targets.contains(&Some("pie")));
+    assert_eq!(
+        of("traffic.NAME.packet_size").next().expect("a key").entry,
+        Some("cbr")
+    );
+    assert_eq!(
+        of("links.NAME.queue.classic.min")
+            .next()
+            .expect("a key")
+            .entry,
+        Some("wred")
+    );
+
+    // Each is a path that `--set` takes, where it stands for one that is there.
+    let text = "duration = \"1s\"\n[bottleneck]\nrate = \"1Mbit\"\nqueue = \"wred\"\n[[flows]]\nname = \"f\"\ncc = \"reno\"\n[[traffic]]\nname = \"f2\"\nkind = \"web\"\n[[assert]]\nmetric = \"jain\"\nmin = 0\n";
+    for key in &paths {
+        let path = key
+            .path
+            .replace("flows.NAME", "flows.f")
+            .replace("traffic.NAME", "traffic.f2");
+        if path.starts_with("links.") {
+            continue;
+        }
+        let set = Override {
+            key: path.clone(),
+            value: "[]".to_owned(),
+        };
+        let errors =
+            load(text.as_bytes(), "f", &[set], None).map_or_else(|errors| errors, |_| vec![]);
+        for error in errors {
+            let unknown = error.message.starts_with("unknown key")
+                || error.message.starts_with("there is no \"");
+            assert!(!unknown, "{path}: {error}");
+        }
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fmt;
 
 use tailback_record::foreign::shown;
 
-use crate::tree::{Sources, Span};
+use super::span::{Sources, Span};
 
 /// One thing that is wrong, for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ pub(crate) fn render(mut problems: Vec<Problem>, sources: &Sources) -> Vec<Diagn
     let mut rendered: Vec<Diagnostic> = problems
         .into_iter()
         .map(|problem| {
-            let (file, line, column) = sources.place(problem.span);
+            let (file, line, column) = sources.position(problem.span);
             Diagnostic {
                 file: file.to_owned(),
                 line,
@@ -151,4 +151,13 @@ pub(crate) fn render(mut problems: Vec<Problem>, sources: &Sources) -> Vec<Diagn
         });
     }
     rendered
+}
+
+/// A text short enough for a message.
+pub(crate) fn shorten(text: &str) -> String {
+    if text.chars().count() <= 60 {
+        text.to_owned()
+    } else {
+        text.chars().take(60).chain("...".chars()).collect()
+    }
 }

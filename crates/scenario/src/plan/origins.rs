@@ -1,11 +1,11 @@
 //! Where the parts of a plan come from: a path with the plan's indices, as an
 //! engine names what it refuses, and the place in the tree it stands for.
 
-use crate::tree::{Node, Path, Span, Step, Toml};
+use crate::read::{Node, Path, Span, Step, Toml};
 
 /// For the links, flows and sources of a plan: what they were made from.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct Origins {
     /// The name in `[links]`; `None`: `[bottleneck]`. A link on the way back
     /// has that of its twin.
     pub links: Vec<Option<String>>,
@@ -15,7 +15,7 @@ pub(crate) struct Places {
     pub traffic: Vec<u32>,
 }
 
-impl Places {
+impl Origins {
     /// The place of a path such as `flows[3].tcp.growth`: that of the longest
     /// part of it which is in the tree. What a flow leaves to `[tcp]` or
     /// `[path]` is looked for there.

@@ -8,9 +8,9 @@ use tailback_engine::plan::{Algorithm, Plan};
 use tailback_engine::registry::rules::Standard;
 use tailback_engine::registry::{Options, find};
 
-use crate::Run;
+use super::grid::Run;
 use crate::canonical::canonical;
-use crate::trace::Traces;
+use crate::declare::Traces;
 
 /// What is expected where a gain has no baseline.
 pub(crate) const BASELINE: &str = "for every point another that differs in beta_ecn only and has the standard backoff: a sweep over beta_ecn with a value equal to beta";

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use tailback_engine::units::Time;
 
-use crate::Loader;
-use crate::canonical::hex;
-use crate::read::MAX_TIME;
+use super::MAX_TIME;
+use crate::hash::hex;
+use crate::request::Loader;
 
 /// The most opportunities a trace may have: an hour at 33 Gbit/s.
 const MAX_TRACE: usize = 10_000_000;

@@ -3,11 +3,10 @@
 
 use tailback_engine::keys::KeyKind;
 
-use crate::diagnostic::Problem;
-use crate::keys::{Assert, GAIN, METRICS, Scope};
-use crate::read::{Bdp, Fields, Reader};
-use crate::tree::{Node, shorten};
-use crate::{Run, baselines};
+use super::baselines;
+use super::grid::Run;
+use crate::declare::{Assert, Bdp, Fields, GAIN, METRICS, Reader, Scope, expectation};
+use crate::read::{Node, Problem, listed, shorten};
 
 /// The most assertions.
 const MAX_ASSERTS: usize = 1000;
@@ -41,7 +40,9 @@ pub(crate) fn read(
         let fields = reader.fields(node, &Assert::TABLE, Assert::TABLE.label, Bdp::Nowhere);
         let text = |reader: &mut Reader<'_>, name: &str| {
             let item = fields.item(name)?;
-            reader.string(item, KeyKind::Text).map(str::to_owned)
+            reader
+                .string(item, expectation(KeyKind::Text))
+                .map(str::to_owned)
         };
         let metric = text(reader, "metric");
         let flow = text(reader, "flow");
@@ -160,7 +161,7 @@ fn check_subject(
                     fields.span_of("link"),
                     format!("there is no link named \"{}\"", shorten(name)),
                 )
-                .expected(format!("one of {}", crate::diagnostic::listed(names())));
+                .expected(format!("one of {}", listed(names())));
                 reader.problem(problem.nearest(name, names()).global());
                 break;
             }
