@@ -11,8 +11,9 @@ import tailback as package
 from conftest import SCENARIO, Tailback
 from tailback import engines, running
 from tailback.errors import InputError
-from tailback.kernel import clock, guest
+from tailback.kernel import guest
 from tailback.kernel.kit import Kit
+from tailback.validation import clock
 
 
 def test_the_clocks_have_versions_of_their_own(kernel_kit: Kit) -> None:

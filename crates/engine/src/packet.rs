@@ -23,6 +23,18 @@ impl Ecn {
     }
 }
 
+/// What a packet's flow says of it: hosts as numbers, the sender's and the
+/// receiver's of data, and the DSCP of its packets in either direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowInfo {
+    /// Number of the host that sends data.
+    pub source: u32,
+    /// Number of the host that receives it.
+    pub destination: u32,
+    /// Differentiated services codepoint, 0 to 63.
+    pub dscp: u8,
+}
+
 /// Bits of [`Packet::flags`].
 pub mod flags {
     /// The packet is an acknowledgement that travels the way back.

@@ -12,15 +12,17 @@ use std::collections::BTreeMap;
 
 use tailback_record::{ClassFlow, ClassPlan};
 
-pub use link::{LinkMode, LinkPlan, RatePlan, Schedule};
+pub use link::{LinkMode, LinkPlan, Schedule};
 pub use record::{RecordPlan, SeriesMode};
 pub use tcp::{AccEcnOption, EcnFeedback, Growth, Pacing, ReceiveBuffer, SceReceiver, TcpPlan};
 pub use traffic::{ConnectionsPlan, FlowPlan, TrafficPlan};
 
-use crate::aqm::FlowInfo;
 use crate::keys;
+pub use crate::keys::Refusal;
 use crate::keys::{ANY_TIME, BOOL, KeyKind, POSITIVE_TIME, TEXT, Takes, int, key};
-use crate::registry::Options;
+use crate::packet::FlowInfo;
+pub use crate::rate::RatePlan;
+pub use crate::registry::Algorithm;
 use crate::rng::Stream;
 use crate::traffic::{Transport, transport};
 use crate::units::{Rate, Time};
@@ -302,64 +304,3 @@ impl Plan {
 
 /// Bytes of an Ethernet header.
 const ETHERNET: u32 = 14;
-
-/// What an engine cannot play of a plan that is valid otherwise.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Refusal {
-    /// A path of keys as in `[sweep]`, with the indices of the plan for what it
-    /// holds lists of: `links[0].queue.gentle`, `flows[2].tcp.growth`,
-    /// `traffic[0].rate`, `record.packets`. Where the file does not have the
-    /// whole path, the longest part that it has is pointed at.
-    pub path: String,
-    /// What cannot be played.
-    pub message: String,
-    /// What was expected.
-    pub expected: Option<String>,
-}
-
-/// A queue discipline or congestion control that a scenario has chosen.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Algorithm {
-    /// One of the registry, which both engines may have.
-    Known {
-        /// Its name in the registry.
-        name: &'static str,
-        /// Its options, complete.
-        options: Options,
-    },
-    /// One that only the kernel knows: the simulator cannot play it.
-    Kernel {
-        /// What the kernel calls it.
-        name: String,
-        /// Words handed to tc as they are (queue disciplines); may be empty.
-        args: String,
-    },
-}
-
-impl Default for Algorithm {
-    /// None yet.
-    fn default() -> Algorithm {
-        Algorithm::Known {
-            name: "",
-            options: Options::default(),
-        }
-    }
-}
-
-impl Algorithm {
-    /// The name in scenario files and results.
-    pub fn name(&self) -> &str {
-        match self {
-            Algorithm::Known { name, .. } => name,
-            Algorithm::Kernel { name, .. } => name,
-        }
-    }
-
-    /// Name and options of one of the registry.
-    pub fn known(&self) -> Option<(&'static str, &Options)> {
-        match self {
-            Algorithm::Known { name, options } => Some((name, options)),
-            Algorithm::Kernel { .. } => None,
-        }
-    }
-}

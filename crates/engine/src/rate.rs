@@ -1,12 +1,45 @@
-//! What a link's rate over time means: how much it carries, and when.
+//! Rates over time: what a link is given, how much it carries, and when.
 
-use crate::plan::RatePlan;
+use std::sync::Arc;
+
 use crate::units::{Rate, Time};
 
 /// Bytes of a delivery opportunity of a trace (Mahimahi).
 pub(crate) const OPPORTUNITY: u32 = 1504;
 
+/// A rate over time.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RatePlan {
+    /// The same all the time.
+    Constant(Rate),
+    /// From each time on, ascending, the first at 0. A rate of 0 stops the link.
+    Steps(Vec<(Time, Rate)>),
+    /// Delivery opportunities of 1504 bytes each (Mahimahi), ascending, repeated
+    /// from the last one on. Millions of them: shared, not copied with the plan.
+    Trace(Arc<[Time]>),
+}
+
+impl Default for RatePlan {
+    fn default() -> RatePlan {
+        RatePlan::Constant(Rate(1_000_000))
+    }
+}
+
 impl RatePlan {
+    /// The rate an algorithm is told at the start: that of the first step, or
+    /// the mean of the trace.
+    pub fn nominal(&self) -> Rate {
+        match self {
+            RatePlan::Constant(rate) => *rate,
+            RatePlan::Steps(steps) => steps.first().map_or(Rate(0), |s| s.1),
+            RatePlan::Trace(times) => {
+                let span = times.last().map_or(1, |t| t.0.max(1));
+                let bits = times.len() as u128 * 1504 * 8 * 1_000_000_000;
+                Rate((bits / u128::from(span)) as u64)
+            }
+        }
+    }
+
     /// What a link of this rate can carry between two times, bytes.
     pub fn capacity_bytes(&self, from: Time, to: Time) -> f64 {
         let bits = |rate: Rate, time: Time| rate.0 as f64 * time.as_secs_f64() / 8.0;

@@ -30,11 +30,8 @@ use serde::Serialize;
 use crate::scratch::Scratch;
 pub use crate::scratch::at;
 use crate::seal::{self, Hashing, Mark};
-use crate::stored::{self, Fault};
+use crate::stored::{self, FORMAT, Fault};
 use crate::{Outcome, summary::Summary, table};
-
-/// Version of the layout of a run folder.
-pub const FORMAT: u32 = 2;
 
 /// What identifies a run; goes into `manifest.json`.
 #[derive(Clone, Debug, Serialize)]

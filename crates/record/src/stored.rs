@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::folder::FORMAT;
 use crate::scratch::at;
 use crate::seal::{Mark, is_whole};
 use crate::table;
@@ -34,6 +33,9 @@ pub const TIMING: &str = "timing.json";
 const MAX_JSON: u64 = 64 << 20;
 /// The largest table that is read, bytes: twice what one of the most rows has.
 const MAX_TABLE: u64 = 1 << 30;
+
+/// Version of the layout of a run folder.
+pub const FORMAT: u32 = 2;
 
 /// Why a folder or file is not used.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Queue disciplines: the trait, and one file for each.
 
-use crate::packet::Packet;
+use crate::packet::{FlowInfo, Packet};
 use crate::registry::kernel::{Kernel, Qdisc};
 use crate::registry::{Entry, Options};
 use crate::rng::Stream;
@@ -87,18 +87,6 @@ pub struct Backlog {
     pub packets: u64,
     /// Frame bytes.
     pub bytes: u64,
-}
-
-/// What a packet's flow says of it: hosts as numbers, the sender's and the
-/// receiver's of data, and the DSCP of its packets in either direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlowInfo {
-    /// Number of the host that sends data.
-    pub source: u32,
-    /// Number of the host that receives it.
-    pub destination: u32,
-    /// Differentiated services codepoint, 0 to 63.
-    pub dscp: u8,
 }
 
 /// What a queue is built from, besides its options.

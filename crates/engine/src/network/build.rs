@@ -14,14 +14,11 @@ use super::sampling::Flow;
 use super::sources::{Connections, Traffic};
 use crate::aqm::{self, QueueContext, Sink};
 use crate::calendar::Calendar;
-use crate::cc::{self, CongestionControl};
+use crate::cc;
 use crate::link::Link;
-use crate::plan::{Algorithm, FlowPlan, LinkPlan, Plan, SeriesMode, TcpPlan, TrafficPlan};
+use crate::plan::{Algorithm, FlowPlan, LinkPlan, Plan, SeriesMode, TrafficPlan};
 use crate::registry::{Entry, Options, find};
 use crate::rng::Stream;
-use crate::tcp::receiver::{EcnEcho, Receiver};
-use crate::tcp::sce::SceEcho;
-use crate::tcp::sender::Sender;
 use crate::traffic;
 use crate::units::Time;
 
@@ -281,7 +278,7 @@ fn of_flow(number: u32, flow: &FlowPlan, plan: &Plan, first_segment: u64) -> Con
     Connection {
         client: End::Sender,
         opened: plan.start_of(flow.start, &flow.name),
-        ..unopened(number, &flow.tcp, control, flow.ecn, bytes, first_segment)
+        ..Connection::unopened(number, &flow.tcp, control, flow.ecn, bytes, first_segment)
     }
 }
 
@@ -295,35 +292,6 @@ fn build_flow(flow: &FlowPlan, connection: &Connection, plan: &Plan, series: &mu
         bytes_at_stop: None,
         samples: SenderSamples::default(),
         sampler: (plan.record.series != SeriesMode::Off).then(sampler),
-    }
-}
-
-/// A connection that nobody has opened yet.
-pub(super) fn unopened(
-    number: u32,
-    tcp: &TcpPlan,
-    control: Box<dyn CongestionControl>,
-    ecn: bool,
-    bytes: Option<u64>,
-    first_segment: u64,
-) -> Connection {
-    let need = control.needs().ecn;
-    let echo = EcnEcho::of(ecn, tcp.ecn_feedback, need);
-    let mut receiver = Receiver::new(number, tcp, echo);
-    if ecn && !receiver.is_accurate() {
-        receiver.echo_sce(SceEcho::of(tcp.sce_receiver, need));
-    }
-    let sender = Sender::new(number, tcp, control, ecn, bytes);
-    Connection {
-        sender: sender.numbered_from(first_segment),
-        receiver: receiver.numbered_from(first_segment),
-        client: End::Sender,
-        opened: Time::ZERO,
-        syn_due: Time::NEVER,
-        syn_retransmits: 0,
-        bytes,
-        mss: u64::from(tcp.mss),
-        completed: None,
     }
 }
 

@@ -23,9 +23,12 @@
 use super::Network;
 use super::pipe::{Access, Pipe};
 use crate::calendar::{Calendar, Component};
+use crate::cc::CongestionControl;
 use crate::packet::{Packet, flags};
+use crate::plan::TcpPlan;
 use crate::tcp::handshake::syn_timeout;
-use crate::tcp::receiver::Receiver;
+use crate::tcp::receiver::{EcnEcho, Receiver};
+use crate::tcp::sce::SceEcho;
 use crate::tcp::sender::Sender;
 use crate::units::Time;
 
@@ -101,6 +104,35 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    /// A connection that nobody has opened yet.
+    pub fn unopened(
+        number: u32,
+        tcp: &TcpPlan,
+        control: Box<dyn CongestionControl>,
+        ecn: bool,
+        bytes: Option<u64>,
+        first_segment: u64,
+    ) -> Connection {
+        let need = control.needs().ecn;
+        let echo = EcnEcho::of(ecn, tcp.ecn_feedback, need);
+        let mut receiver = Receiver::new(number, tcp, echo);
+        if ecn && !receiver.is_accurate() {
+            receiver.echo_sce(SceEcho::of(tcp.sce_receiver, need));
+        }
+        let sender = Sender::new(number, tcp, control, ecn, bytes);
+        Connection {
+            sender: sender.numbered_from(first_segment),
+            receiver: receiver.numbered_from(first_segment),
+            client: End::Sender,
+            opened: Time::ZERO,
+            syn_due: Time::NEVER,
+            syn_retransmits: 0,
+            bytes,
+            mss: u64::from(tcp.mss),
+            completed: None,
+        }
+    }
+
     /// Payload bytes delivered in order.
     pub fn delivered_bytes(&self) -> u64 {
         self.payload(self.receiver.arrived())

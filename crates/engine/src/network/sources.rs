@@ -9,7 +9,6 @@ use std::ops::Range;
 use tailback_record::Completion;
 
 use super::Network;
-use super::build::unopened;
 use super::connections::{Connection, End};
 use crate::calendar::Component;
 use crate::cc;
@@ -127,7 +126,7 @@ impl Network {
         let mut fresh = Connection {
             client: End::Receiver,
             opened: self.now,
-            ..unopened(
+            ..Connection::unopened(
                 slot,
                 &plan.tcp,
                 control,

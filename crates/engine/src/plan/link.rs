@@ -1,46 +1,11 @@
 //! `[bottleneck]` and `[links.NAME]`: links, what they carry and when.
 
-use std::sync::Arc;
-
-use super::Algorithm;
 use crate::keys::Takes::{AtLeast, AtMost, Only};
 use crate::keys::{ANY_TIME, BOOL, KeyKind, Registry, entry, float, int, key};
-use crate::units::{Rate, Time};
+use crate::rate::RatePlan;
+use crate::registry::Algorithm;
+use crate::units::Time;
 use crate::{keys, words};
-
-/// A rate over time.
-#[derive(Clone, Debug, PartialEq)]
-pub enum RatePlan {
-    /// The same all the time.
-    Constant(Rate),
-    /// From each time on, ascending, the first at 0. A rate of 0 stops the link.
-    Steps(Vec<(Time, Rate)>),
-    /// Delivery opportunities of 1504 bytes each (Mahimahi), ascending, repeated
-    /// from the last one on. Millions of them: shared, not copied with the plan.
-    Trace(Arc<[Time]>),
-}
-
-impl RatePlan {
-    /// The rate an algorithm is told at the start: that of the first step, or
-    /// the mean of the trace.
-    pub fn nominal(&self) -> Rate {
-        match self {
-            RatePlan::Constant(rate) => *rate,
-            RatePlan::Steps(steps) => steps.first().map_or(Rate(0), |s| s.1),
-            RatePlan::Trace(times) => {
-                let span = times.last().map_or(1, |t| t.0.max(1));
-                let bits = times.len() as u128 * 1504 * 8 * 1_000_000_000;
-                Rate((bits / u128::from(span)) as u64)
-            }
-        }
-    }
-}
-
-impl Default for RatePlan {
-    fn default() -> RatePlan {
-        RatePlan::Constant(Rate(1_000_000))
-    }
-}
 
 words! {
     /// When a packet leaves.

@@ -2,10 +2,12 @@
 //! congestion control, queue and traffic source. The schema, `tailback list`,
 //! the reference pages and the conformance tests come from here.
 
+mod algorithm;
 pub mod kernel;
 mod options;
 pub mod rules;
 
+pub use algorithm::Algorithm;
 pub use options::{
     Kind, Opt, Options, Value, check_range, defaults, parse_word, read_texts, text, texts,
     word_or_int,

@@ -120,7 +120,7 @@ def clock(
     """
     import tempfile
 
-    from tailback.kernel import clock as clocks
+    from tailback.validation import clock as clocks
 
     with tempfile.TemporaryDirectory(prefix="tailback-") as folder:
         made = clocks.compare(

@@ -4,9 +4,15 @@
 //! keys, what fills it from a file, its canonical form and what an engine refuses of it.
 //! [`words!`](crate::words!) makes a choice of words and the enum for it one thing.
 
-use crate::plan::{Algorithm, RatePlan, Refusal};
-use crate::registry::{Kind, Options, Value, parse_word};
-use crate::units::{Bytes, Time};
+mod declare;
+mod part;
+mod plain;
+
+pub use part::{AsPart, Part};
+pub use plain::Plain;
+
+use crate::registry::{Kind, Value, parse_word};
+use crate::units::Time;
 
 /// An engine that plays scenarios.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -229,6 +235,20 @@ pub const fn entry(registry: Registry) -> Key {
     key(KeyKind::Entry(registry))
 }
 
+/// What an engine cannot play of a plan that is valid otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refusal {
+    /// A path of keys as in `[sweep]`, with the indices of the plan for what it
+    /// holds lists of: `links[0].queue.gentle`, `flows[2].tcp.growth`,
+    /// `traffic[0].rate`, `record.packets`. Where the file does not have the
+    /// whole path, the longest part that it has is pointed at.
+    pub path: String,
+    /// What cannot be played.
+    pub message: String,
+    /// What was expected.
+    pub expected: Option<String>,
+}
+
 impl Key {
     /// The same under a name, unless it has one, and with its meaning.
     pub const fn declared(self, name: &'static str, doc: &'static str) -> Key {
@@ -356,313 +376,4 @@ impl Key {
         });
         quoted.collect()
     }
-}
-
-/// The type of a field whose key is plain.
-pub trait Plain: Sized {
-    /// From what a file has; `None`: of another kind.
-    fn of(value: Value) -> Option<Self>;
-
-    /// As a file has it; `None`: it has none.
-    fn value(&self) -> Option<Value>;
-}
-
-impl<T: Plain> Plain for Option<T> {
-    fn of(value: Value) -> Option<Self> {
-        T::of(value).map(Some)
-    }
-
-    fn value(&self) -> Option<Value> {
-        self.as_ref().and_then(T::value)
-    }
-}
-
-macro_rules! plain_types {
-    ($($type:ty: $variant:ident($inner:ident) => $of:expr, $value:expr;)+) => {$(
-        impl Plain for $type {
-            fn of(value: Value) -> Option<$type> {
-                match value {
-                    Value::$variant($inner) => $of,
-                    _ => None,
-                }
-            }
-
-            fn value(&self) -> Option<Value> {
-                let $inner = *self;
-                Some(Value::$variant($value))
-            }
-        }
-
-        impl AsPart for $type {
-            fn part(&self) -> Part<'_> {
-                self.value().map_or(Part::Null, Part::Value)
-            }
-        }
-    )+};
-}
-
-plain_types! {
-    bool: Bool(b) => Some(b), b;
-    u8: Int(i) => u8::try_from(i).ok(), i.into();
-    u16: Int(i) => u16::try_from(i).ok(), i.into();
-    u32: Int(i) => u32::try_from(i).ok(), i.into();
-    i32: Int(i) => i32::try_from(i).ok(), i.into();
-    u64: Int(i) => u64::try_from(i).ok(), i as i64;
-    f64: Float(f) => Some(f), f;
-    Time: Time(t) => Some(t), t;
-    Bytes: Bytes(b) => Some(b), b;
-    &'static str: Word(w) => Some(w), w;
-}
-
-/// A part of a plan as plain data, for what writes plans down.
-pub enum Part<'a> {
-    /// Nothing.
-    Null,
-    /// A value in base units.
-    Value(Value),
-    /// A name.
-    Text(&'a str),
-    /// The options of the entry that stands beside them as `kind`.
-    Options(&'a Options),
-    /// An algorithm with its options.
-    Algorithm(&'a Algorithm),
-    /// A rate over time.
-    Rate(&'a RatePlan),
-    /// Parts by name, in the order of declaration.
-    Table(Vec<(&'static str, Part<'a>)>),
-    /// Parts of a kind.
-    List(Box<dyn Iterator<Item = Part<'a>> + 'a>),
-}
-
-/// What is a part of a plan.
-pub trait AsPart {
-    /// Itself as plain data.
-    fn part(&self) -> Part<'_>;
-}
-
-impl AsPart for String {
-    fn part(&self) -> Part<'_> {
-        Part::Text(self)
-    }
-}
-
-impl AsPart for Options {
-    fn part(&self) -> Part<'_> {
-        Part::Options(self)
-    }
-}
-
-impl AsPart for Algorithm {
-    fn part(&self) -> Part<'_> {
-        Part::Algorithm(self)
-    }
-}
-
-impl AsPart for RatePlan {
-    fn part(&self) -> Part<'_> {
-        Part::Rate(self)
-    }
-}
-
-impl<T: AsPart> AsPart for Option<T> {
-    fn part(&self) -> Part<'_> {
-        self.as_ref().map_or(Part::Null, T::part)
-    }
-}
-
-impl<T: AsPart> AsPart for Box<T> {
-    fn part(&self) -> Part<'_> {
-        self.as_ref().part()
-    }
-}
-
-impl<T: AsPart> AsPart for [T] {
-    fn part(&self) -> Part<'_> {
-        Part::List(Box::new(self.iter().map(T::part)))
-    }
-}
-
-impl<T: AsPart> AsPart for Vec<T> {
-    fn part(&self) -> Part<'_> {
-        self.as_slice().part()
-    }
-}
-
-impl<T: AsPart, const N: usize> AsPart for [T; N] {
-    fn part(&self) -> Part<'_> {
-        self.as_slice().part()
-    }
-}
-
-/// An enum whose variants are the words of a choice.
-#[macro_export]
-macro_rules! words {
-    ($(#[$meta:meta])* pub enum $name:ident {
-        $($(#[$doc:meta])+ $variant:ident = $word:literal,)+
-    }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum $name {
-            $($(#[$doc])+ $variant,)+
-        }
-
-        impl $name {
-            /// All of them, as they are written.
-            pub const WORDS: &'static [&'static str] = &[$($word),+];
-
-            /// A key with them.
-            pub const KEY: $crate::keys::Key =
-                $crate::keys::plain($crate::registry::Kind::Word($name::WORDS));
-
-            /// As it is written.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $($name::$variant => $word,)+
-                }
-            }
-
-            /// The one that is written so.
-            pub fn named(word: &str) -> Option<$name> {
-                match word {
-                    $($word => Some($name::$variant),)+
-                    _ => None,
-                }
-            }
-        }
-
-        impl $crate::keys::Plain for $name {
-            fn of(value: $crate::registry::Value) -> Option<$name> {
-                match value {
-                    $crate::registry::Value::Word(word) => $name::named(word),
-                    _ => None,
-                }
-            }
-
-            fn value(&self) -> Option<$crate::registry::Value> {
-                Some($crate::registry::Value::Word(self.name()))
-            }
-        }
-
-        impl $crate::keys::AsPart for $name {
-            fn part(&self) -> $crate::keys::Part<'_> {
-                $crate::keys::Part::Text(self.name())
-            }
-        }
-    };
-}
-
-/// A struct of the plan and the table of its keys. A line is one of:
-///
-/// - `field: Type = key;` a key whose value the field takes as it is;
-/// - `field: Type => key;` a key that is read by hand, as its value depends on others;
-/// - `field: Type;` no key;
-/// - `key name = key;` no field.
-///
-/// The docs are those of the key, too.
-#[macro_export]
-macro_rules! keys {
-    ($(#[doc = $doc:literal])+ pub struct $name:ident as $label:literal { $($lines:tt)* }) => {
-        $crate::keys!(@ [$name $label $($doc)+] {} {} {} {} {} $($lines)*);
-    };
-    (@ $head:tt {$($field:tt)*} {$($key:tt)*} {$($plain:tt)*} {$($init:tt)*} {$($part:tt)*}
-        $(#[doc = $doc:literal])+ $name:ident : $ty:ty = $spec:expr; $($rest:tt)*) => {
-        $crate::keys!(@ $head
-            {$($field)* $(#[doc = $doc])+ pub $name: $ty,}
-            {$($key)* $spec.declared(stringify!($name), concat!($($doc),+)),}
-            {$($plain)* [$name $spec]}
-            {$($init)* $name: $spec.declared(stringify!($name), "").initial(),}
-            {$($part)* [$name $spec.declared(stringify!($name), "").name]}
-            $($rest)*);
-    };
-    (@ $head:tt {$($field:tt)*} {$($key:tt)*} {$($plain:tt)*} {$($init:tt)*} {$($part:tt)*}
-        $(#[doc = $doc:literal])+ $name:ident : $ty:ty => $spec:expr; $($rest:tt)*) => {
-        $crate::keys!(@ $head
-            {$($field)* $(#[doc = $doc])+ pub $name: $ty,}
-            {$($key)* $spec.declared(stringify!($name), concat!($($doc),+)),}
-            {$($plain)*}
-            {$($init)* $name: Default::default(),}
-            {$($part)* [$name $spec.declared(stringify!($name), "").name]}
-            $($rest)*);
-    };
-    (@ $head:tt {$($field:tt)*} {$($key:tt)*} {$($plain:tt)*} {$($init:tt)*} {$($part:tt)*}
-        $(#[doc = $doc:literal])+ $name:ident : $ty:ty; $($rest:tt)*) => {
-        $crate::keys!(@ $head
-            {$($field)* $(#[doc = $doc])+ pub $name: $ty,}
-            {$($key)*}
-            {$($plain)*}
-            {$($init)* $name: Default::default(),}
-            {$($part)* [$name stringify!($name)]}
-            $($rest)*);
-    };
-    (@ $head:tt $field:tt {$($key:tt)*} $plain:tt $init:tt $part:tt
-        $(#[doc = $doc:literal])+ key $name:ident = $spec:expr; $($rest:tt)*) => {
-        $crate::keys!(@ $head
-            $field
-            {$($key)* $spec.declared(stringify!($name), concat!($($doc),+)),}
-            $plain $init $part
-            $($rest)*);
-    };
-    (@ [$name:ident $label:literal $($doc:literal)+]
-        {$($field:tt)*} {$($key:tt)*} {$([$plain:ident $spec:expr])*} {$($init:tt)*}
-        {$([$part:ident $part_name:expr])*}) => {
-        $(#[doc = $doc])+
-        // Brackets are those of a scenario's tables.
-        #[allow(rustdoc::broken_intra_doc_links)]
-        #[derive(Clone, Debug, PartialEq)]
-        pub struct $name {
-            $($field)*
-        }
-
-        impl $name {
-            /// Its table in a scenario file.
-            pub const TABLE: $crate::keys::TableDef = $crate::keys::TableDef {
-                label: $label,
-                doc: concat!($($doc),+).trim_ascii_start(),
-                keys: &[$($key)*],
-            };
-
-            /// Takes over what is given of the plain keys.
-            #[allow(unused_mut, unused_variables, clippy::allow_attributes)]
-            pub fn set(
-                &mut self,
-                mut given: impl FnMut(&'static str) -> Option<$crate::registry::Value>,
-            ) {
-                $({
-                    let key = $spec.declared(stringify!($plain), "");
-                    if let Some(value) = given(key.name) {
-                        self.$plain = key.take(value);
-                    }
-                })*
-            }
-
-            /// What an engine does not play of the plain keys; `path` is that of this table.
-            #[allow(unused_variables, clippy::allow_attributes)]
-            pub fn refusals(
-                &self,
-                engine: $crate::keys::EngineKind,
-                path: &str,
-            ) -> Vec<$crate::plan::Refusal> {
-                let all: [Option<$crate::plan::Refusal>; _] = [$({
-                    let value = $crate::keys::Plain::value(&self.$plain);
-                    let key = $spec.declared(stringify!($plain), "");
-                    value.and_then(|value| key.refuses(engine, path, &value))
-                }),*];
-                all.into_iter().flatten().collect()
-            }
-        }
-
-        impl Default for $name {
-            fn default() -> $name {
-                $name { $($init)* }
-            }
-        }
-
-        impl $crate::keys::AsPart for $name {
-            fn part(&self) -> $crate::keys::Part<'_> {
-                $crate::keys::Part::Table(vec![
-                    $(($part_name, $crate::keys::AsPart::part(&self.$part)),)*
-                ])
-            }
-        }
-    };
 }

@@ -1,0 +1,50 @@
+//! What a scenario has chosen of a registry, or of the kernel.
+
+use super::Options;
+
+/// A queue discipline or congestion control that a scenario has chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Algorithm {
+    /// One of the registry, which both engines may have.
+    Known {
+        /// Its name in the registry.
+        name: &'static str,
+        /// Its options, complete.
+        options: Options,
+    },
+    /// One that only the kernel knows: the simulator cannot play it.
+    Kernel {
+        /// What the kernel calls it.
+        name: String,
+        /// Words handed to tc as they are (queue disciplines); may be empty.
+        args: String,
+    },
+}
+
+impl Default for Algorithm {
+    /// None yet.
+    fn default() -> Algorithm {
+        Algorithm::Known {
+            name: "",
+            options: Options::default(),
+        }
+    }
+}
+
+impl Algorithm {
+    /// The name in scenario files and results.
+    pub fn name(&self) -> &str {
+        match self {
+            Algorithm::Known { name, .. } => name,
+            Algorithm::Kernel { name, .. } => name,
+        }
+    }
+
+    /// Name and options of one of the registry.
+    pub fn known(&self) -> Option<(&'static str, &Options)> {
+        match self {
+            Algorithm::Known { name, options } => Some((name, options)),
+            Algorithm::Kernel { .. } => None,
+        }
+    }
+}

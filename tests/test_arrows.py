@@ -1,0 +1,152 @@
+"""Arrows point one way: no folder of ours imports another that imports it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "python" / "tailback"
+CRATES = ROOT / "crates"
+
+Graph = Mapping[str, set[str]]
+
+
+def circles(graph: Graph) -> list[list[str]]:
+    """The groups of nodes of which each reaches each other."""
+    reach = {node: _reached(graph, node) for node in graph}
+    groups = {
+        tuple(sorted({a} | {b for b in reach[a] if a in reach.get(b, ())}))
+        for a in graph
+        if a in reach[a]
+    }
+    return [list(group) for group in sorted(groups)]
+
+
+def _reached(graph: Graph, start: str) -> set[str]:
+    found: set[str] = set()
+    open_ = [start]
+    while open_:
+        for node in graph.get(open_.pop(), ()):
+            if node not in found:
+                found.add(node)
+                open_.append(node)
+    return found
+
+
+def test_circles_are_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert circles({"a": {"b"}, "b": {"a"}, "c": {"a"}}) == [["a", "b"]]
+
+
+def _modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        inside = path.relative_to(PACKAGE)
+        name = ".".join(inside.with_suffix("").parts).removesuffix(".__init__")
+        yield name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _imports(module: ast.Module, known: Iterable[str]) -> Iterator[str]:
+    """What a module imports of ours, wherever it does; not what only a type checker reads."""
+    known = set(known)
+    skipped = {
+        id(inner)
+        for node in ast.walk(module)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(module):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        for name in names:
+            inside = name.removeprefix("tailback.")
+            if inside != name and inside in known:
+                yield inside
+
+
+def python_graph() -> dict[str, set[str]]:
+    """Folders of the package, and modules that stand in none, by what they import."""
+    modules = dict(_modules())
+    known = set(modules)
+
+    def room(name: str) -> str:
+        return name.partition(".")[0]
+
+    graph: dict[str, set[str]] = {room(name): set() for name in known if name}
+    for name, module in modules.items():
+        # The package itself offers what is in it.
+        if name in ("", "__init__", "__main__"):
+            continue
+        graph[room(name)] |= {room(other) for other in _imports(module, known)} - {room(name)}
+    return graph
+
+
+OFFERED = {"comparison": "report"}
+"""What a value offers of a room above its own, and imports when it is asked: its report."""
+
+
+def test_no_folder_of_the_package_imports_itself_through_others() -> None:
+    graph = {room: named - {OFFERED.get(room)} for room, named in python_graph().items()}
+    assert circles(graph) == []
+
+
+def _rust_files(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.rglob("*.rs")):
+        if "test" not in path.stem:
+            yield path
+
+
+def _code(path: Path) -> str:
+    """A source without comments and without the tests at its end."""
+    text = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
+    return text.partition("#[cfg(test)]\nmod tests {")[0]
+
+
+def rust_graph(crate: str) -> dict[str, set[str]]:
+    """The modules of a crate by those that they name."""
+    source = CRATES / crate / "src"
+    graph: dict[str, set[str]] = {}
+    for path in _rust_files(source):
+        inside = path.relative_to(source)
+        room = inside.parts[0].removesuffix(".rs")
+        if room in ("lib", "main"):
+            continue
+        named = set(re.findall(r"\bcrate::([a-z_0-9]+)", _code(path)))
+        for several in re.findall(r"\bcrate::\{([^}]*)\}", _code(path)):
+            named |= set(re.findall(r"(?:^|,)\s*([a-z_0-9]+)", several))
+        graph.setdefault(room, set()).update(named - {room})
+    return {room: named & set(graph) for room, named in graph.items()}
+
+
+@pytest.mark.parametrize("crate", ["engine", "record", "scenario", "guest", "run"])
+def test_no_module_of_a_crate_names_itself_through_others(crate: str) -> None:
+    assert circles(rust_graph(crate)) == []
+
+
+@pytest.mark.parametrize(
+    "folder", ["engine/src/tcp", "engine/src/cc", "engine/src/network", "scenario/src/plan"]
+)
+def test_the_files_of_a_folder_do_not_name_one_another_in_circles(folder: str) -> None:
+    source = CRATES / folder
+    graph: dict[str, set[str]] = {}
+    for path in _rust_files(source):
+        room = path.relative_to(source).parts[0].removesuffix(".rs")
+        if room == "mod":
+            continue
+        steps = len(path.relative_to(source).parts)
+        up = "super::" * steps
+        named = set(re.findall(rf"(?<![\w:]){up}([a-z_0-9]+)", _code(path)))
+        for several in re.findall(rf"(?<![\w:]){up}\{{([^}}]*)\}}", _code(path)):
+            named |= set(re.findall(r"(?:^|,)\s*([a-z_0-9]+)", several))
+        graph.setdefault(room, set()).update(named - {room})
+    assert circles({room: named & set(graph) for room, named in graph.items()}) == []
