@@ -1,0 +1,49 @@
+"""What the registry says of the kernel's side of an algorithm."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tailback import _native, registry
+from tailback.kernel import own
+
+
+@pytest.mark.parametrize(
+    ("queue", "whether"),
+    [
+        ({"name": "fifo", "options": {}}, True),
+        ({"name": "pi2", "options": {}}, True),
+        ({"name": "bfifo", "kernel": True, "args": "limit 9000"}, True),
+        ({"name": "fq_codel", "options": {}}, False),
+        ({"name": "cake", "options": {"flow": "flowblind"}}, True),
+        ({"name": "cake", "options": {"flow": "flows"}}, False),
+        ({"name": "cake", "kernel": True, "args": "flowblind"}, False),
+        ({"name": "sfq", "kernel": True, "args": ""}, False),
+    ],
+)
+def test_whether_a_packet_waits_behind_all_others(queue: dict[str, object], whether: bool) -> None:
+    assert registry.in_order(queue) is whether
+
+
+def test_modules_of_tailbacks_own_are_there() -> None:
+    for name in own.names():
+        assert (Path(own.__file__).parent / name).is_dir()
+    abe = {"name": "cubic", "options": {"beta": 0.7, "beta_ecn": 0.85}}
+    assert registry.stand_in(abe) == "tcp_cubic_abe"
+    assert registry.stand_in({"name": "cubic", "options": {"beta": 0.7}}) is None
+    assert registry.stand_in({"name": "cubic", "kernel": True, "args": ""}) is None
+
+
+def test_a_line_of_what_is_not_registered() -> None:
+    def line(queue: dict[str, object]) -> str:
+        return _native.tc_line(json.dumps(queue))
+
+    assert line({"name": "sfq", "kernel": True, "args": "limit 50"}) == "qdisc sfq limit 50"
+    # Options of another version of tailback: what is not known here is left out.
+    options = {"limit": {"packets": 5}, "target": "soon", "colour": "red"}
+    assert line({"name": "codel", "options": options}) == "qdisc codel limit 5p"
+    with pytest.raises(ValueError, match="queue: "):
+        _native.tc_line("{")
