@@ -52,7 +52,7 @@ SCENARIO = (
 def reference() -> str:
     """The reference page."""
     registry = json.loads(registry_json())
-    return "\n".join([HEAD, *_scenario(), *_sections(registry), *_metrics()])
+    return "\n".join([HEAD, *_scenario(), *_sections(registry), *_metrics(), *_series(registry)])
 
 
 def _scenario() -> Iterator[str]:
@@ -158,6 +158,16 @@ def _metrics() -> Iterator[str]:
     yield "|---|---|---|---|"
     for metric in metrics.METRICS:
         yield f"| `{metric.name}` | {metric.on} | {metric.unit} | {metric.doc} |"
+    yield ""
+
+
+def _series(registry: dict[str, Any]) -> Iterator[str]:
+    yield "## Series\n\nSampled over time, into `series.parquet`, beside the gauges of algorithms.\n"
+    yield "| quantity | of a | unit | meaning | recorded |"
+    yield "|---|---|---|---|---|"
+    for quantity in registry["series"]:
+        cells = (quantity[key] for key in ("on", "unit", "doc", "when"))
+        yield f"| `{quantity['name']}` | {' | '.join(cells)} |"
     yield ""
 
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use tailback_engine::registry::{Entry, Kernel, Kind, Opt};
 use tailback_engine::{aqm, cc, traffic};
+use tailback_record::{FlowState, LinkState};
 
 /// Every entry of every registry.
 pub fn json() -> Value {
@@ -10,7 +11,19 @@ pub fn json() -> Value {
         "cc": entries(cc::ENTRIES),
         "aqm": entries(aqm::ENTRIES),
         "traffic": entries(traffic::ENTRIES),
+        "series": quantities(),
     })
+}
+
+/// What is sampled over time of flows and links.
+fn quantities() -> Vec<Value> {
+    let flow = FlowState::QUANTITIES.iter().map(|q| ("flow", q));
+    let link = LinkState::QUANTITIES.iter().map(|q| ("link", q));
+    flow.chain(link)
+        .map(|(on, q)| {
+            json!({ "name": q.name, "on": on, "unit": q.unit, "doc": q.doc, "when": q.when.doc() })
+        })
+        .collect()
 }
 
 fn entries<B>(entries: &[&Entry<B>]) -> Vec<Value> {
