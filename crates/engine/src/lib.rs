@@ -15,7 +15,6 @@ pub mod capture;
 pub mod cc;
 pub mod keys;
 pub mod link;
-pub mod needs;
 pub mod network;
 pub mod packet;
 pub mod plan;

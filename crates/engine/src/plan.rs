@@ -21,8 +21,9 @@ pub use traffic::{ConnectionsPlan, FlowPlan, TrafficPlan};
 use crate::aqm::FlowInfo;
 use crate::keys;
 use crate::keys::{ANY_TIME, BOOL, KeyKind, POSITIVE_TIME, TEXT, Takes, int, key};
-use crate::registry::{Options, Value};
+use crate::registry::Options;
 use crate::rng::Stream;
+use crate::traffic::{Transport, transport};
 use crate::units::{Rate, Time};
 
 keys! {
@@ -216,13 +217,12 @@ impl Plan {
                 .as_ref()
                 .map(|c| HostStack::of(c.ecn, &c.tcp)),
             alone: None,
-            mtu: match (&source.connections, source.options.get("packet_size")) {
-                (Some(connections), _) => frame_of(&connections.tcp).saturating_sub(ETHERNET),
-                (None, Some(Value::Int(n))) => {
-                    u32::try_from(*n).unwrap_or(1514).saturating_sub(ETHERNET)
-                }
-                (None, _) => 1500,
-            },
+            mtu: match (&source.connections, transport(source.kind)) {
+                (Some(connections), _) => frame_of(&connections.tcp),
+                (None, Some(Transport::Datagrams(of))) => u32::from(of(&source.options).len),
+                (None, _) => 1514,
+            }
+            .saturating_sub(ETHERNET),
             names: source.hosts.clone(),
         });
         let mut numbers = BTreeMap::new();

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use tailback_engine::cc;
 use tailback_engine::keys::{KeyKind, Registry, TableDef};
-use tailback_engine::needs::{self, At};
 use tailback_engine::plan::{
     Algorithm, ConnectionsPlan, FlowPlan, LinkPlan, PathKeys, Plan, RatePlan, RecordPlan,
     SeriesMode, TcpPlan, TrafficPlan,
 };
+use tailback_engine::registry::rules::At;
 use tailback_engine::registry::{self, Entry, Options, Value};
 use tailback_engine::units::Time;
 use tailback_engine::{aqm, traffic};
@@ -532,7 +532,7 @@ fn ecn_of(
 ) -> bool {
     let (given, at) = given.unwrap_or((None, fields.span));
     let control = choice.algorithm.known().filter(|_| choice.right);
-    let (ecn, findings) = needs::ecn(control, tcp, given);
+    let (ecn, findings) = cc::ecn::negotiated(control, tcp, given);
     for finding in findings {
         let span = match finding.at {
             At::Ecn => at,

@@ -3,7 +3,7 @@
 //! entries as the reader sees them, assertions, and the metrics they name.
 
 use tailback_engine::keys::{NUMBER, Registry, TEXT};
-use tailback_engine::registry::{Entry, Kernel, Opt, OptionError, Options};
+use tailback_engine::registry::{Entry, Opt, OptionError, Options};
 use tailback_engine::{aqm, cc, keys, traffic};
 
 /// An entry of a registry without its constructor.
@@ -24,7 +24,7 @@ fn views<B>(entries: &[&'static Entry<B>]) -> Vec<View> {
             name: entry.name,
             doc: entry.doc,
             options: entry.options,
-            in_kernel: entry.kernel != Kernel::None,
+            in_kernel: entry.kernel.has(),
             finish: entry.finish,
         })
         .collect()

@@ -53,7 +53,7 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         .saturating_add(sources.saturating_mul(SOURCE))
         .saturating_add(links.saturating_mul(LINK));
     for source in &plan.traffic {
-        let (Transport::Connections { gap, .. }, Some(connections)) =
+        let (Some(Transport::Connections { gap, .. }), Some(connections)) =
             (transport(source.kind), &source.connections)
         else {
             continue;
@@ -217,12 +217,10 @@ fn capacity(link: &LinkPlan) -> Capacity {
 
 /// Rate and frame length of a source that sends whatever becomes of it.
 fn offered(source: &TrafficPlan) -> Option<(Rate, u64)> {
-    match (
-        source.options.get("rate"),
-        source.options.get("packet_size"),
-    ) {
-        (Some(Value::Rate(rate)), Some(Value::Int(size))) if source.connections.is_none() => {
-            Some((*rate, (*size).max(1) as u64))
+    match transport(source.kind) {
+        Some(Transport::Datagrams(of)) => {
+            let datagrams = of(&source.options);
+            Some((datagrams.rate, u64::from(datagrams.len)))
         }
         _ => None,
     }

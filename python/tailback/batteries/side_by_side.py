@@ -144,12 +144,7 @@ def run_battery(
         )
     made = judge(columns, wanted, failures)
     return BatteryComparison(
-        **vars(made),
-        battery=battery,
-        parts=picked,
-        presets=readings,
-        quick=quick,
-        places=places,
+        **vars(made), battery=battery, parts=picked, presets=readings, quick=quick, places=places
     )
 
 
@@ -245,11 +240,7 @@ def _axes(sweep: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
 
 
 def _sweep(
-    battery: Battery,
-    file: str,
-    table: Mapping[str, Any],
-    presets: Sequence[Preset],
-    quick: bool,
+    battery: Battery, file: str, table: Mapping[str, Any], presets: Sequence[Preset], quick: bool
 ) -> dict[str, Any] | None:
     """The sweep of a file as it is to be run; None: as it stands there."""
     axes = _axes(table.get("sweep", {}))

@@ -13,6 +13,7 @@ from tailback import metrics
 from tailback.comparison.points import Params, runs_by_point
 from tailback.metrics import Estimate, Metric
 from tailback.metrics.differences import FALSE_DISCOVERY, Difference
+from tailback.metrics.naming import identifier
 from tailback.metrics.statistics import median, nearest_rank
 from tailback.results import Results, Run
 
@@ -90,8 +91,8 @@ class Cell:
 
     @property
     def quantity(self) -> str:
-        """Name of the metric."""
-        return self.metric.name
+        """What the JSON calls the metric; people read `metric.name`."""
+        return self.metric.path
 
     @property
     def nothing(self) -> bool:
@@ -285,10 +286,11 @@ class Comparison:
         return rows
 
     def frame(self) -> pl.DataFrame:
-        """The same rows as a Polars frame."""
+        """The same rows as a Polars frame, quantities called as `tailback list metrics` does."""
         import polars as pl
 
-        return pl.DataFrame(self.rows(), strict=False, infer_schema_length=None)
+        rows = [{**row, "quantity": identifier(row["quantity"])} for row in self.rows()]
+        return pl.DataFrame(rows, strict=False, infer_schema_length=None)
 
     def report(self, folder: Path | str | None = None) -> Path:
         """Writes the report (HTML, Markdown, CSV, figures); returns the path of its page."""
@@ -313,7 +315,7 @@ class Comparison:
 
 def qualified(cell: Cell) -> str:
     """`flow.drops`: a quantity and what it is of, where there are several."""
-    kinds = {m.on for m in metrics.METRICS if m.name == cell.quantity}
+    kinds = {m.on for m in metrics.METRICS if m.path == cell.quantity}
     # A link's delay has its plain name, with classes beside it or without.
     several = len(kinds) > 1 if cell.metric.on == "class" else len(kinds - {"class"}) > 1
     return f"{cell.metric.on}.{cell.quantity}" if several else cell.quantity

@@ -17,7 +17,7 @@ def table(made: Comparison) -> str:
     rows = []
     for cell in shown[:100]:
         texts = [cell.labels.get(path, "") for path in paths]
-        texts += [cell.name or cell.kind, f"{cell.quantity} {cell.metric.unit}".strip()]
+        texts += [cell.name or cell.kind, f"{cell.metric.name} {cell.metric.unit}".strip()]
         texts += [with_spread_of(cell.values.get(variant.name)) for variant in made.variants]
         cells = [html.escape(text) for text in texts]
         for variant in made.others:
@@ -29,6 +29,6 @@ def table(made: Comparison) -> str:
     more = f"<p>… and {len(shown) - 100} more rows</p>" if len(shown) > 100 else ""
     notes = "".join(f"<p>{html.escape(note)}</p>" for note in made.notes())
     return (
-        f"<table><caption>{html.escape(made.title)}</caption>"
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}{notes}"
+        f"<table><caption>{html.escape(made.title)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table>{more}{notes}"
     )

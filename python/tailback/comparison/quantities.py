@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tailback import metrics, names
-from tailback.errors import InputError
+from tailback import metrics
 from tailback.metrics import Metric
 
 METRICS = (
@@ -48,16 +47,16 @@ TEST_BED = (
 
 
 def select(chosen: Sequence[str]) -> list[Metric]:
-    """The metrics of these names; `link.drops` is that of links only."""
+    """The metrics of these names or paths; `link.drops` is that of links only."""
     found: dict[tuple[str, str], Metric] = {}
     for name in chosen or METRICS:
         kind, dot, rest = name.partition(".")
         matches = [
             metric
             for metric in metrics.METRICS
-            if metric.name == name or (dot and (metric.on, metric.name) == (kind, rest))
+            if metric.is_called(name) or (dot and metric.on == kind and metric.is_called(rest))
         ]
         if not matches:
-            raise InputError(names.unknown("metric", name, [m.name for m in metrics.METRICS]))
-        found.update({(metric.on, metric.name): metric for metric in matches})
+            raise metrics.unknown(name)
+        found.update({(metric.on, metric.path): metric for metric in matches})
     return list(found.values())

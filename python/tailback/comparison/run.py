@@ -10,11 +10,7 @@ from pathlib import Path
 from tailback import _native, engines, running
 from tailback.comparison.judging import judge
 from tailback.comparison.model import Comparison, VariantResults
-from tailback.comparison.points import (
-    refuse_mixed_axes,
-    refuse_other_points,
-    seeds_by_point,
-)
+from tailback.comparison.points import refuse_mixed_axes, refuse_other_points, seeds_by_point
 from tailback.comparison.quantities import select
 from tailback.comparison.variants import Variant, toml_text, values_of, variant_of
 from tailback.errors import InputError, RunsFailed, ScenarioError
@@ -143,7 +139,7 @@ def _run(
 def _refuse_gain_over_nothing(
     variants: Sequence[Variant], loaded: Sequence[_native.Scenario], chosen: Sequence[str]
 ) -> None:
-    if not any(metric.name == "throughput_gain" for metric in select(chosen)):
+    if not any(metric.path == "throughput_gain" for metric in select(chosen)):
         return
     for variant, case in zip(variants, loaded, strict=True):
         if any(point.baseline is None for point in case.points):

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from tailback.metrics import Estimate
 from tailback.metrics.differences import Difference
+from tailback.metrics.naming import identifier
 from tailback.numbers import with_spread
 
 
 def with_spread_of(found: Estimate | None) -> str:
     """Mean and half its interval; a dash for what is missing."""
     return with_spread(found) if found else "–"
+
+
+def quantity_text(word: str) -> str:
+    """A quantity of the summary as `tailback list metrics` calls it: `link.delay_mean_ms`."""
+    of, dot, path = word.partition(".")
+    qualified = dot and of in ("flow", "link", "class", "run")
+    return f"{of}.{identifier(path)}" if qualified else identifier(word)
 
 
 def difference_text(difference: Difference | None) -> str:

@@ -45,7 +45,7 @@ class Threshold:
 
         Raises `InputError` if there is nothing that it could be held against.
         """
-        wanted = {(m.on, m.name) for m in select([self.quantity])}
+        wanted = {(m.on, m.path) for m in select([self.quantity])}
         cells = [c for c in comparison.cells if (c.metric.on, c.quantity) in wanted]
         judged = [(c, v, d) for c in cells for v, d in c.differences.items() if d.n > 1]
         if not judged:
@@ -53,7 +53,7 @@ class Threshold:
                 f"--fail-if {self.text}: no variant has {self.quantity} in more than one run"
             )
         return [
-            f"{cell.quantity} of {cell.where()}: {variant} differs by {difference_text(d)} from "
+            f"{cell.metric.name} of {cell.where()}: {variant} differs by {difference_text(d)} from "
             f"{comparison.baseline.name}, beyond {self.text}"
             for cell, variant, d in judged
             if d.flagged and self._beyond(d)

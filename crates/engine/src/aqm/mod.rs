@@ -1,6 +1,7 @@
 //! Queue disciplines: the trait, and one file for each.
 
 use crate::packet::Packet;
+use crate::registry::kernel::{Kernel, Qdisc};
 use crate::registry::{Entry, Options};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
@@ -127,3 +128,12 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &dualpi2::ENTRY,
     &pi2::ENTRY,
 ];
+
+/// The face of a queue discipline that tc calls by this name.
+pub fn face(kind: &str) -> Option<&'static Qdisc> {
+    let mut faces = ENTRIES.iter().filter_map(|entry| match entry.kernel {
+        Kernel::Qdisc(face) => Some(face),
+        _ => None,
+    });
+    faces.find(|face| face.kinds.contains(&kind))
+}

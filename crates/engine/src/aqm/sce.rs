@@ -15,7 +15,8 @@ use tailback_record::Cause;
 
 use super::Sink;
 use crate::packet::{Ecn, Packet};
-use crate::registry::{Kind, Opt, Options};
+use crate::registry::kernel::{Words, only};
+use crate::registry::{Kind, Opt, Options, Value};
 use crate::rng::Stream;
 use crate::units::Time;
 
@@ -27,6 +28,12 @@ pub const OPTION: Opt = Opt {
     default: Some("off"),
     tc: None,
 };
+
+/// The option in tc's words.
+pub fn spell(words: &mut Words<'_>, option: &'static str) {
+    let message = "Linux has no SCE marks in CoDel";
+    only(words, option, Value::Word("off"), message);
+}
 
 /// The ramp of a queue discipline.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -12,9 +12,10 @@ use tailback_record::Cause;
 
 use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
-use crate::needs::Needs;
 use crate::packet::Packet;
-use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Value};
+use crate::registry::kernel::{Kernel, Order, Qdisc};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, OptionError, Value};
 use crate::units::Time;
 
 /// The registry entry.
@@ -62,8 +63,8 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::None,
-    needs: Needs::NONE,
+    kernel: Kernel::Qdisc(&KERNEL),
+    rules: Rules::NONE,
     finish: |options| {
         let time = matches!(options.get("threshold"), Some(Value::Time(_)));
         match options.get("at") {
@@ -92,6 +93,12 @@ pub const ENTRY: Entry<Build> = Entry {
             drop_not_ect: options.word("not_ect") == "drop",
         })
     },
+};
+
+/// Linux has nothing like it.
+const KERNEL: Qdisc = Qdisc {
+    order: Order::Arrival,
+    ..Qdisc::SIMULATED
 };
 
 /// What is compared.

@@ -22,6 +22,14 @@ pub enum CaState {
     Loss,
 }
 
+impl CaState {
+    /// The window is being reduced.
+    #[inline]
+    pub fn is_reduction(self) -> bool {
+        matches!(self, CaState::Cwr | CaState::Recovery)
+    }
+}
+
 /// Segments of a sender by what became of them (Linux `tcp_sock` names). The
 /// scoreboard counts; nobody else writes.
 #[derive(Clone, Copy, Debug, Default)]

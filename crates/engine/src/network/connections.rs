@@ -24,8 +24,9 @@ use super::Network;
 use super::pipe::{Access, Pipe};
 use crate::calendar::{Calendar, Component};
 use crate::packet::{Packet, flags};
+use crate::tcp::handshake::syn_timeout;
 use crate::tcp::receiver::Receiver;
-use crate::tcp::sender::{Sender, syn_timeout};
+use crate::tcp::sender::Sender;
 use crate::units::Time;
 
 /// One end of a connection; also its index in pairs.
@@ -211,7 +212,7 @@ impl Network {
         let sender = &mut end.connection.sender;
         if !packet.has(flags::SYN) {
             sender.on_ack(packet, now, &mut end.port);
-        } else if !Receiver::asks(packet) {
+        } else if !Receiver::is_connect(packet) {
             sender.on_syn_ack(packet, now, &mut end.port);
         } else if !sender.has_started() {
             sender.start(now, &mut end.port);
@@ -269,7 +270,7 @@ impl Network {
         if connection.syn_due <= now {
             connection.syn_retransmits += 1;
             connection.syn_due = now + syn_timeout(connection.syn_retransmits);
-            connection.receiver.ask(now, &mut end.port);
+            connection.receiver.connect(now, &mut end.port);
         }
         if connection.receiver.deadline() <= now {
             connection.receiver.on_timer(now, &mut end.port);
@@ -285,7 +286,7 @@ impl Network {
         let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
         if let Some(mut end) = acting {
             end.connection.syn_due = now + syn_timeout(0);
-            end.connection.receiver.ask(now, &mut end.port);
+            end.connection.receiver.connect(now, &mut end.port);
             let deadline = end.connection.syn_due;
             end.rearm(deadline);
         }

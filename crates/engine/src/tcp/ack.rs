@@ -1,40 +1,14 @@
 //! What an acknowledgement does (Linux `tcp_ack`).
 
-use super::Port;
-use super::recovery::{REORDERING, Resend};
+use super::ecn::Echo;
+use super::port::Port;
+use super::rack::REORDERING;
 use super::scoreboard::{Segment, state};
 use super::sender::Sender;
+use super::states::{Event, Resend};
 use crate::cc::{Ack, CaState, Control};
 use crate::packet::{Packet, Sack, flags};
 use crate::units::Time;
-
-/// What an ACK brought, as the state machine sees it (Linux `FLAG_*`).
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Event {
-    /// The cumulative acknowledgement advanced.
-    pub advanced: bool,
-    /// Segments newly sacked.
-    pub sacked: u32,
-    /// ECN-Echo.
-    pub ece: bool,
-    /// Echo of SCE.
-    pub esce: bool,
-    /// A D-SACK came with it.
-    pub dsack: bool,
-    /// That D-SACK is the answer to a tail loss probe (`FLAG_DSACK_TLP`).
-    pub dsack_of_probe: bool,
-    /// The probe or retransmission timer is to be armed, unless RACK arms its
-    /// own (`FLAG_SET_XMIT_TIMER`).
-    pub rearm: bool,
-    /// Nothing new at all: a duplicate ACK.
-    pub duplicate: bool,
-    /// Data below the recovery point that was never retransmitted got through.
-    pub original_delivered: bool,
-    /// Echo of the timestamp.
-    pub echo: Time,
-    /// `snd_una` before the ACK.
-    pub prior_una: u64,
-}
 
 /// What is learned from the segments an ACK newly covers.
 #[derive(Default)]
@@ -59,10 +33,6 @@ fn widen(span: &mut Option<(Time, Time)>, sent: Time) {
 }
 
 impl Sender {
-    pub(super) fn may_send_new(&self) -> bool {
-        self.has_unsent() && !self.rwnd_limited()
-    }
-
     /// Processes an ACK and sends what it allows.
     pub fn on_ack(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         self.conn.now = now;
@@ -77,16 +47,13 @@ impl Sender {
         let prior_in_flight = self.board.flight.in_flight();
         let prior_out = self.board.flight.packets_out();
         let prior_lost = self.board.lost_marks;
-        // With Accurate ECN the bits are a counter, which is looked at below.
-        let bits = self.ecn && self.accecn.is_none();
-        let mut ece = packet.has(flags::ECE) && bits;
-        let esce = packet.has(flags::ESCE) && bits;
+        let Echo { mut ece, esce } = self.ecn.echo(packet);
         let mut event = Event {
             advanced: ack > prior_una,
             ece,
             esce,
             dsack: packet.has(flags::DSACK),
-            echo: packet.sent,
+            echo: self.plan.timestamps.then_some(packet.sent),
             prior_una,
             ..Event::default()
         };
@@ -94,7 +61,7 @@ impl Sender {
             return self.on_old_ack(packet, &mut event, port);
         }
         if event.advanced {
-            self.retransmits = 0;
+            self.recovery.timeouts = 0;
         }
         let prior_highest = self.board.highest_sacked();
         let mut covered = Covered::default();
@@ -117,8 +84,10 @@ impl Sender {
         event.duplicate = !event.advanced && event.sacked == 0 && !event.dsack;
         self.conn.delivered += u64::from(covered.delivered);
         let mut ce = if ece { covered.delivered } else { 0 };
-        if self.accecn.is_some() && (event.advanced || covered.delivered > 0) {
-            ce = self.accurate_ce(packet, covered.delivered);
+        if (event.advanced || covered.delivered > 0)
+            && let Some(marked) = self.accurate_ce(packet, covered.delivered)
+        {
+            ce = marked;
             ece = ce > 0;
             event.ece = ece;
         }
@@ -127,7 +96,7 @@ impl Sender {
         if let Some(seq) = covered.lowest_original
             && seq + 1 < prior_highest
         {
-            self.note_reordering(seq);
+            self.recovery.rack.note_reordering(seq, &self.board);
         }
 
         let mut news = Ack {
@@ -155,10 +124,12 @@ impl Sender {
             cc.pkts_acked(view, window, &news);
         }
         if event.advanced || event.dsack {
-            self.adapt_reordering_window(event.dsack && !event.dsack_of_probe);
+            let needless = event.dsack && !event.dsack_of_probe;
+            self.recovery.rack.adapt_window(needless, &self.board);
         }
-        let probe_acked = self.tlp_retrans && self.tlp_high_seq.is_some_and(|high| ack >= high);
-        if let Some(high) = self.tlp_high_seq {
+        let probe_acked = self.recovery.probe.retrans
+            && self.recovery.probe.high_seq.is_some_and(|high| ack >= high);
+        if let Some(high) = self.recovery.probe.high_seq {
             self.process_tlp_ack(ack, high, &event);
         }
 
@@ -181,7 +152,7 @@ impl Sender {
         if let Some(rates) = &mut self.rates {
             let lost = self.board.lost_marks;
             let (conn, limited) = (&mut self.conn, &mut self.window.app_limited);
-            rates.generate(covered.delivered, lost, self.pace_until, conn, limited);
+            rates.generate(covered.delivered, lost, self.pacer.until, conn, limited);
             self.conn.rate.probe_acked = probe_acked;
         }
         self.control(&news, &event);
@@ -193,11 +164,9 @@ impl Sender {
 
     /// Segments that an ACK newly tells to have been marked, with Accurate ECN.
     #[inline]
-    fn accurate_ce(&mut self, packet: &Packet, delivered: u32) -> u32 {
-        let counted = self.conn.delivered_ce;
-        self.accecn.as_mut().map_or(0, |accurate| {
-            accurate.process(packet, delivered, counted, self.plan.mss)
-        })
+    fn accurate_ce(&mut self, packet: &Packet, delivered: u32) -> Option<u32> {
+        self.ecn
+            .marked(packet, delivered, self.conn.delivered_ce, self.plan.mss)
     }
 
     /// An ACK that another has overtaken, with SACK blocks: what they tell is
@@ -218,7 +187,7 @@ impl Sender {
         if let Some(seq) = covered.lowest_original
             && seq + 1 < prior_highest
         {
-            self.note_reordering(seq);
+            self.recovery.rack.note_reordering(seq, &self.board);
         }
         event.original_delivered = covered.original_delivered;
         let resend = self.fast_retransmit_alert(event);
@@ -231,7 +200,7 @@ impl Sender {
     #[cold]
     fn on_ack_of_nothing(&mut self, packet: &Packet, event: &mut Event, port: &mut impl Port) {
         if event.dsack {
-            let ce = self.accurate_ce(packet, 1);
+            let ce = self.accurate_ce(packet, 1).unwrap_or(0);
             self.conn.delivered_ce += u64::from(ce);
             event.ece |= ce > 0;
         }
@@ -244,10 +213,12 @@ impl Sender {
         cc.in_ack_event(view, window, &news);
         if event.dsack {
             self.conn.delivered += 1;
-            self.adapt_reordering_window(!event.dsack_of_probe);
+            self.recovery
+                .rack
+                .adapt_window(!event.dsack_of_probe, &self.board);
             self.fast_retransmit_alert(event);
         }
-        if let Some(high) = self.tlp_high_seq {
+        if let Some(high) = self.recovery.probe.high_seq {
             self.process_tlp_ack(self.board.flight.una, high, event);
         }
         self.transmit(port);
@@ -256,7 +227,7 @@ impl Sender {
     /// Linux `tcp_cong_control`.
     fn control(&mut self, news: &Ack, event: &Event) {
         let control = self.needs.control;
-        let sacks_count = self.rack.reordering > REORDERING;
+        let sacks_count = self.recovery.rack.reordering > REORDERING;
         let (cc, view, window) = self.hooks();
         if control == Control::Window {
             return cc.cong_control(view, window, news);
@@ -265,7 +236,7 @@ impl Sender {
         match view.ca_state {
             CaState::Cwr if control == Control::Cwr => cc.cwr_ack(view, window, news, grow),
             CaState::Cwr | CaState::Recovery => {
-                self.reduce_window(news.delivered, news.losses, event.advanced);
+                self.reduce_window(news.delivered, event.advanced && news.losses == 0);
             }
             // Where the path reorders much, SACKs count, too (Linux `tcp_may_raise_cwnd`).
             _ if news.acked > 0 || (event.sacked > 0 && sacks_count) => {
@@ -285,13 +256,8 @@ impl Sender {
             let seq = packet
                 .seq
                 .wrapping_add_signed(i64::from(blocks[0].offset as i32));
-            if let (Some(marker), Some(left)) = (self.undo.marker, self.undo.retrans)
-                && left > 0
-                && seq >= marker
-            {
-                self.undo.retrans = Some(left - 1);
-            }
-            event.dsack_of_probe = self.tlp_high_seq == Some(seq + 1);
+            self.recovery.undo.duplicate(seq);
+            event.dsack_of_probe = self.recovery.probe.high_seq == Some(seq + 1);
             // A needless retransmission is a delivery, too (it left the network).
             covered.delivered += 1;
             blocks[0] = Sack::default();
@@ -300,9 +266,8 @@ impl Sender {
             let start = packet.seq + u64::from(block.offset);
             let Sender {
                 board,
-                rack,
+                recovery,
                 conn,
-                high_seq,
                 rates,
                 ..
             } = self;
@@ -316,9 +281,9 @@ impl Sender {
                             .lowest_original
                             .map_or(seq, |lowest| lowest.min(seq)),
                     );
-                    covered.original_delivered |= seq < *high_seq;
+                    covered.original_delivered |= seq < recovery.high_seq;
                 }
-                rack.advance(seq, &before, conn);
+                recovery.rack.advance(seq, &before, conn);
                 if let Some(rates) = rates.as_mut() {
                     rates.delivered(seq, before.sent);
                 }
@@ -328,7 +293,7 @@ impl Sender {
 
     /// A segment was acknowledged cumulatively.
     #[inline]
-    fn cover(&mut self, seq: u64, segment: &Segment, echo: Time, covered: &mut Covered) {
+    fn cover(&mut self, seq: u64, segment: &Segment, echo: Option<Time>, covered: &mut Covered) {
         let sacked = segment.flags & state::SACKED != 0;
         let again = segment.flags & state::EVER_RETRANS != 0;
         if let Some(rates) = &mut self.rates {
@@ -341,14 +306,14 @@ impl Sender {
             if covered.lowest_original.is_none_or(|lowest| seq < lowest) {
                 covered.lowest_original = Some(seq);
             }
-            covered.original_delivered |= seq < self.high_seq;
+            covered.original_delivered |= seq < self.recovery.high_seq;
         }
         if !sacked {
             covered.delivered += 1;
             // An older timestamp than the retransmission's: the original was
             // delivered (Linux `tcp_skb_spurious_retrans`).
-            if !(again && self.plan.timestamps && echo < segment.sent) {
-                self.rack.advance(seq, segment, &self.conn);
+            if !(again && echo.is_some_and(|echo| echo < segment.sent)) {
+                self.recovery.rack.advance(seq, segment, &self.conn);
             }
         }
     }
@@ -364,8 +329,11 @@ impl Sender {
             return Some(now - last);
         }
         // RFC 7323: the echoed timestamp is unambiguous for retransmitted data too.
-        if covered.acked > 0 && event.advanced && self.plan.timestamps && event.echo > Time::ZERO {
-            let rtt = now.since(event.echo);
+        if covered.acked > 0
+            && event.advanced
+            && let Some(echo) = event.echo.filter(|echo| *echo > Time::ZERO)
+        {
+            let rtt = now.since(echo);
             self.take_rtt_sample(rtt, rtt);
             return Some(rtt);
         }

@@ -3,15 +3,15 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`sender`] | handshake, transmission, timers |
-//! | `ack` | what an ACK does (`tcp_ack`) |
-//! | `recovery` | congestion states, PRR, RACK, undo (`tcp_fastretrans_alert`) |
-//! | [`scoreboard`] | sent segments |
+//! | [`sender`] | the sender's pieces put together, and transmission |
+//! | `connect`, `ack`, `timeouts` | what it does on a SYN-ACK, an ACK, a deadline |
+//! | `states` | congestion states: reductions and their undoing (`tcp_fastretrans_alert`) |
+//! | [`handshake`], `timer`, `pacing`, `ecn`, `send_queue` | its pieces |
+//! | `recovery`, `rack`, `prr`, `undo` | those of loss recovery |
+//! | [`scoreboard`], [`rtt`], [`rate`] | sent segments, round-trip times, samples of the delivery rate |
 //! | [`receiver`] | acknowledgement, SACK, ECN echo |
-//! | [`accecn`] | Accurate ECN: negotiation, counters, option |
-//! | [`sce`] | the receiver's echo of SCE |
-//! | [`rtt`], [`ranges`] | estimator, sets of segments |
-//! | [`rate`] | samples of the delivery rate |
+//! | [`accecn`], [`sce`] | Accurate ECN of both ends; the receiver's echo of SCE |
+//! | [`ranges`] | sets of segments |
 //!
 //! Known deviations from Linux (what the kernel's packetdrill scripts say of
 //! this code stands in docs/packetdrill.md):
@@ -35,6 +35,13 @@
 
 pub mod accecn;
 mod ack;
+mod connect;
+mod ecn;
+pub mod handshake;
+mod pacing;
+mod port;
+mod prr;
+mod rack;
 pub mod ranges;
 pub mod rate;
 pub mod receiver;
@@ -42,18 +49,13 @@ mod recovery;
 pub mod rtt;
 pub mod sce;
 pub mod scoreboard;
+mod send_queue;
 pub mod sender;
+mod states;
 #[cfg(test)]
 mod tests;
+mod timeouts;
+mod timer;
+mod undo;
 
-use crate::packet::Packet;
-
-/// Where an end point puts packets: its way into the network.
-pub trait Port {
-    /// Sends a packet now.
-    fn send(&mut self, packet: Packet);
-}
-
-/// Bytes a SYN or SYN-ACK is longer than a bare header: the options Linux
-/// sends (MSS, SACK permitted, timestamps, window scale) less the timestamps.
-pub const SYN_EXTRA: u16 = 8;
+pub use port::Port;

@@ -2,9 +2,9 @@
 //! (Linux `tcp_input.c`, `tcp_output.c`, `tcp_dctcp.h`).
 
 use super::accecn::{self, Receiving};
+use super::port::{Port, SYN_EXTRA};
 use super::ranges::Ranges;
 use super::sce::{Sce, SceEcho};
-use super::{Port, SYN_EXTRA};
 use crate::cc::{CeEcho, EcnNeed};
 use crate::packet::{Ecn, Packet, Sack, flags};
 use crate::plan::{EcnFeedback, Growth, ReceiveBuffer, TcpPlan};
@@ -30,7 +30,7 @@ const COMPRESS_DELAY: Time = Time::from_ms(1);
 const PAYLOAD_SHARE: u64 = 162;
 
 /// [`Packet::seq`] of a client's SYN.
-const ASKS: u64 = 1;
+const CONNECTS: u64 = 1;
 
 /// How the receiver echoes CE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -313,20 +313,20 @@ impl Receiver {
     }
 
     /// The client's SYN, where it is not the sender that connects: the sender's own
-    /// SYN is then the answer to it. For sources whose connections come and go.
-    pub fn ask(&self, now: Time, port: &mut impl Port) {
+    /// SYN is then the answer to it. For clients that request data.
+    pub fn connect(&self, now: Time, port: &mut impl Port) {
         let mut syn = self.ack_packet();
         syn.len = self.header + SYN_EXTRA;
         syn.flags |= flags::SYN;
         syn.sent = now;
-        syn.seq = ASKS;
+        syn.seq = CONNECTS;
         port.send(syn);
     }
 
-    /// Whether a packet is one of [`Receiver::ask`]; the answer to a SYN acknowledges
+    /// Whether a packet is one of [`Receiver::connect`]; the answer to a SYN acknowledges
     /// no segment yet.
-    pub fn asks(packet: &Packet) -> bool {
-        packet.has(flags::SYN) && packet.has(flags::ACK) && packet.seq == ASKS
+    pub fn is_connect(packet: &Packet) -> bool {
+        packet.has(flags::SYN) && packet.has(flags::ACK) && packet.seq == CONNECTS
     }
 
     /// A SYN or data has arrived.

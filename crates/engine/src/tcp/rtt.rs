@@ -1,4 +1,4 @@
-//! Round-trip time and retransmission timeout.
+//! Round-trip time and retransmission timeout with its backoff.
 //!
 //! Follows Linux 7.3 `tcp_rtt_estimator`, `__tcp_set_rto` (RFC 6298 with
 //! Linux's asymmetric mean deviation). Arithmetic is in microseconds, scaled
@@ -30,6 +30,8 @@ pub struct Rtt {
     min_rto_us: u32,
     /// Timeout without backoff.
     rto: Time,
+    /// Doublings of the timeout since the last sample.
+    backoff: u32,
 }
 
 impl Rtt {
@@ -43,6 +45,7 @@ impl Rtt {
             round_end: 0,
             min_rto_us: (min_rto.ns() / 1000).min(120_000_000) as u32,
             rto: INITIAL_RTO,
+            backoff: 0,
         }
     }
 
@@ -85,6 +88,7 @@ impl Rtt {
         self.srtt_us = srtt.max(1) as u32;
         let jiffies = ((self.srtt_us >> 3) + self.rttvar_us).div_ceil(1000);
         self.rto = Time::from_ms(u64::from(jiffies)).min(MAX_RTO);
+        self.backoff = 0;
     }
 
     /// Smoothed RTT; zero before the first sample.
@@ -92,9 +96,19 @@ impl Rtt {
         Time::from_us(u64::from(self.srtt_us) >> 3)
     }
 
-    /// Timeout without backoff.
-    pub fn rto(&self) -> Time {
-        self.rto
+    /// The timeout was exceeded (RFC 6298 section 5.5).
+    pub fn back_off(&mut self) {
+        self.backoff += 1;
+    }
+
+    /// Doublings of the timeout.
+    pub fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
+    /// The timeout, with backoff.
+    pub fn timeout(&self) -> Time {
+        Time(self.rto.ns().saturating_mul(1 << self.backoff.min(16))).min(MAX_RTO)
     }
 }
 
@@ -105,32 +119,32 @@ mod tests {
     #[test]
     fn first_sample_then_gain_of_an_eighth() {
         let mut rtt = Rtt::new(Time::from_ms(200));
-        assert_eq!(rtt.rto(), Time::from_secs(1));
+        assert_eq!(rtt.timeout(), Time::from_secs(1));
         rtt.sample(Time::from_ms(80), 0, 10);
         assert_eq!(
-            (rtt.srtt(), rtt.rto()),
+            (rtt.srtt(), rtt.timeout()),
             (Time::from_ms(80), Time::from_ms(280))
         );
         rtt.sample(Time::from_ms(160), 1, 11);
         assert_eq!(rtt.srtt(), Time::from_ms(90));
         // mdev x 4 = 160 + (80 - 40) = 200 ms: the floor still rules.
-        assert_eq!(rtt.rto(), Time::from_ms(290));
+        assert_eq!(rtt.timeout(), Time::from_ms(290));
         rtt.sample(Time::from_ms(400), 2, 12);
         // error 310; srtt = 90 + 310/8; mdev x 4 = 200 + (310 - 50) = 460 ms.
         assert_eq!(rtt.srtt(), Time::from_us(128_750));
-        assert_eq!(rtt.rto(), Time::from_ms(589), "588.75 ms in jiffies");
+        assert_eq!(rtt.timeout(), Time::from_ms(589), "588.75 ms in jiffies");
     }
 
     #[test]
     fn deviation_decays_to_the_floor() {
         let mut rtt = Rtt::new(Time::from_ms(200));
         rtt.sample(Time::from_ms(500), 0, 1);
-        assert_eq!(rtt.rto(), Time::from_ms(1500));
+        assert_eq!(rtt.timeout(), Time::from_ms(1500));
         for i in 1..200 {
             rtt.sample(Time::from_ms(20), i * 10, i * 10 + 10);
         }
         assert_eq!(rtt.srtt(), Time::from_ms(20));
         // A trace of the deviation is left: 220 ms and a little, in jiffies.
-        assert_eq!(rtt.rto(), Time::from_ms(221));
+        assert_eq!(rtt.timeout(), Time::from_ms(221));
     }
 }

@@ -1,7 +1,8 @@
 //! The sender, ACK by ACK, on hand-made packets.
 
-use super::Port;
-use super::sender::{Sender, TimerKind};
+use super::port::Port;
+use super::sender::Sender;
+use super::timer::Kind;
 use crate::cc::{self, CaState};
 use crate::packet::{Ecn, Packet, Sack, flags};
 use crate::plan::{Pacing, TcpPlan};
@@ -89,13 +90,13 @@ fn the_timeout_moves_with_sacks_of_what_was_sent_before_the_retransmission() {
     s.on_ack(&ack(0, &[(1, 5)], ms(100)), ms(200), &mut wire);
     assert_eq!(wire.take()[0], (0, true));
     assert_eq!(
-        (s.timer_kind, s.timer),
-        (TimerKind::Retransmit, ms(200) + s.rto())
+        (s.timer.kind, s.timer.deadline),
+        (Kind::Retransmit, ms(200) + s.rtt.timeout())
     );
     s.on_ack(&ack(0, &[(1, 6)], ms(100)), ms(210), &mut wire);
     assert_eq!(
-        (s.timer_kind, s.timer),
-        (TimerKind::Retransmit, ms(210) + s.rto())
+        (s.timer.kind, s.timer.deadline),
+        (Kind::Retransmit, ms(210) + s.rtt.timeout())
     );
 }
 
@@ -107,11 +108,11 @@ fn a_probe_comes_two_round_trips_after_an_ack() {
     let mut s = established(&rwnd(10), ms(250), &mut wire);
     s.on_ack(&ack(2, &[], ms(250)), ms(500), &mut wire);
     // The last segments were sent now; the head at 250 ms would time out at 1000 ms.
-    s.timer_kind = TimerKind::None;
+    s.timer.kind = Kind::None;
     s.set_xmit_timer();
     assert_eq!(
-        (s.timer_kind, s.timer),
-        (TimerKind::Probe, ms(500) + ms(2 * 250 + 2))
+        (s.timer.kind, s.timer.deadline),
+        (Kind::Probe, ms(500) + ms(2 * 250 + 2))
     );
 }
 
@@ -138,22 +139,22 @@ fn a_probe_is_no_repair_and_restarts_the_timeout() {
         (s.board.flight.in_flight(), s.board.flight.retrans_out),
         (5, 0)
     );
-    assert_eq!(s.undo.retrans, None);
+    assert_eq!(s.recovery.undo.retrans, None);
     assert_eq!(
-        (s.timer_kind, s.timer),
-        (TimerKind::Retransmit, ms(304) + s.rto())
+        (s.timer.kind, s.timer.deadline),
+        (Kind::Retransmit, ms(304) + s.rtt.timeout())
     );
 
     // The originals were only late; then the probe arrives as well.
     let window = s.window.cwnd;
     s.on_ack(&ack(5, &[], ms(100)), ms(310), &mut wire);
-    assert_eq!(s.tlp_high_seq, Some(5));
+    assert_eq!(s.recovery.probe.high_seq, Some(5));
     let mut duplicate = ack(5, &[(4, 5)], ms(304));
     duplicate.flags |= flags::DSACK;
-    s.rack.reordering_seen = true;
+    s.recovery.rack.reordering_seen = true;
     s.on_ack(&duplicate, ms(402), &mut wire);
-    assert_eq!(s.tlp_high_seq, None);
-    assert_eq!((s.conn.ca_state, s.rack.steps), (CaState::Open, 1));
+    assert_eq!(s.recovery.probe.high_seq, None);
+    assert_eq!((s.conn.ca_state, s.recovery.rack.steps), (CaState::Open, 1));
     assert!(s.window.cwnd >= window);
 }
 
@@ -165,7 +166,10 @@ fn a_probe_that_was_needed_halves_the_window() {
     assert_eq!(fire(&mut s, &mut wire), ms(304));
     s.on_ack(&ack(5, &[], ms(304)), ms(402), &mut wire);
     s.on_ack(&ack(7, &[], ms(402)), ms(502), &mut wire);
-    assert_eq!((s.conn.ca_state, s.tlp_high_seq), (CaState::Open, None));
+    assert_eq!(
+        (s.conn.ca_state, s.recovery.probe.high_seq),
+        (CaState::Open, None)
+    );
     assert_eq!((s.window.ssthresh, s.window.cwnd), (5, 5));
 }
 
@@ -177,11 +181,11 @@ fn duplicates_widen_the_window_where_reordering_was_seen() {
         let mut wire = Wire::default();
         let mut s = established(&rwnd(10), ms(100), &mut wire);
         s.on_ack(&ack(1, &[], ms(100)), ms(200), &mut wire);
-        s.rack.reordering_seen = seen;
+        s.recovery.rack.reordering_seen = seen;
         let mut duplicate = ack(1, &[(0, 1)], ms(100));
         duplicate.flags |= flags::DSACK;
         s.on_ack(&duplicate, ms(201), &mut wire);
-        assert_eq!(s.rack.steps, steps);
+        assert_eq!(s.recovery.rack.steps, steps);
     }
 }
 
@@ -196,12 +200,12 @@ fn a_late_original_stops_retransmission() {
     s.on_ack(&ack(0, &[(7, 10)], ms(100)), ms(200), &mut wire);
     assert_eq!(wire.take(), [(0, true), (1, true), (2, true)]);
     s.on_ack(&ack(1, &[(7, 10)], ms(100)), ms(205), &mut wire);
-    assert!(s.rack.reordering_seen);
+    assert!(s.recovery.rack.reordering_seen);
     assert!(wire.take().iter().all(|(_, again)| !again));
     // When no retransmission is out any more, the reduction is taken back.
     s.on_ack(&ack(3, &[(7, 10)], ms(100)), ms(206), &mut wire);
     s.on_ack(&ack(4, &[(7, 10)], ms(100)), ms(207), &mut wire);
-    assert_eq!(s.undo.marker, None);
+    assert_eq!(s.recovery.undo.marker, None);
     assert!(s.window.cwnd >= 10 && s.conn.ca_state == CaState::Disorder);
 }
 
@@ -256,7 +260,7 @@ fn the_degree_of_reordering_is_the_largest_distance() {
         ms(202),
         &mut wire,
     );
-    assert!(s.rack.reordering_seen);
+    assert!(s.recovery.rack.reordering_seen);
     assert_eq!((s.info().reordering, s.window.cwnd), (5, 11));
     assert_eq!(s.conn.ca_state, CaState::Disorder);
     // The holes close; without SACKs Linux measures to what is acknowledged.

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::ErrorKind;
 
+use tailback_engine::cc;
+use tailback_engine::registry::kernel::Gauge;
 use tailback_guest::job::{Flow, Job};
 use tailback_record::{FlowOutcome, FlowSampler, FlowState, SenderSamples, Series};
 
@@ -37,6 +39,8 @@ pub struct Connection<'a> {
     /// As it was when it was last recorded after an ACK.
     recorded: Info,
     sampler: Option<FlowSampler>,
+    /// What its congestion control tells of itself.
+    gauges: &'static [Gauge],
     error: Option<String>,
 }
 
@@ -51,8 +55,9 @@ impl<'a> Connection<'a> {
         let listener = tcp::listener(flow).map_err(io(&flow.name))?;
         poll.add(listener.fd(), READABLE, token(LISTENER, index))
             .map_err(io("epoll"))?;
-        let gauges: &[&str] = if flow.cc == "dctcp" { &["alpha"] } else { &[] };
-        let sampler = || FlowSampler::new(series, &flow.name, gauges, job.record.acks);
+        let gauges = cc::face(&flow.kernel_cc).map_or(&[][..], |face| face.gauges);
+        let names: Vec<&str> = gauges.iter().map(|gauge| gauge.series).collect();
+        let sampler = || FlowSampler::new(series, &flow.name, &names, job.record.acks);
         Ok(Connection {
             flow,
             index,
@@ -70,6 +75,7 @@ impl<'a> Connection<'a> {
             rwnd_limited_us: 0,
             recorded: Info::default(),
             sampler: job.record.series.then(sampler),
+            gauges,
             error: None,
         })
     }
@@ -215,7 +221,7 @@ impl<'a> Connection<'a> {
         {
             state.delivered_bytes = Some(self.delivered(&receiver) as f64);
         }
-        sampler.interval(now, &state, gauges(self.flow, socket), series);
+        sampler.interval(now, &state, tcp::gauges(socket, self.gauges), series);
     }
 
     /// The sender may have heard something, or had a timer.
@@ -238,7 +244,7 @@ impl<'a> Connection<'a> {
         }
         self.recorded = info;
         if let (Some(sampler), true) = (&self.sampler, info.srtt_us > 0) {
-            let gauges = gauges(self.flow, socket);
+            let gauges = tcp::gauges(socket, self.gauges);
             sampler.ack(now, &self.state(&info), gauges, series);
         }
     }
@@ -294,9 +300,4 @@ impl<'a> Connection<'a> {
         let error = self.error.as_ref()?;
         Some(format!("flow {}: {error}", self.flow.name))
     }
-}
-
-/// What the congestion control of a flow tells of itself.
-fn gauges(flow: &Flow, socket: &Socket) -> Option<Option<f64>> {
-    (flow.cc == "dctcp").then(|| tcp::dctcp_alpha(socket))
 }

@@ -1,5 +1,6 @@
 //! A link as its queue discipline tells of it.
 
+use tailback_engine::aqm;
 use tailback_guest::job::{Job, Link};
 use tailback_record::{LinkSampler, LinkState, Outcome, Series, Totals};
 
@@ -26,11 +27,9 @@ impl LinkProbe {
         namespaces.enter(link.namespace)?;
         let what = format!("statistics of {}", link.name);
         let probe = Probe::new(&link.device, &link.kind).map_err(io(&what))?;
-        let gauges: &[&str] = match link.kind.as_str() {
-            "codel" => &["codel_count", "codel_dropping"],
-            _ => &[],
-        };
-        let sampler = || LinkSampler::new(series, &link.name, gauges);
+        let gauges = aqm::face(&link.kind).map_or(&[][..], |face| face.xstats.gauges);
+        let gauges: Vec<&str> = gauges.iter().map(|gauge| gauge.series).collect();
+        let sampler = || LinkSampler::new(series, &link.name, &gauges);
         Ok(LinkProbe {
             probe,
             base: Statistics::default(),
@@ -60,8 +59,7 @@ impl LinkProbe {
                 backlog_packets: Some(f64::from(statistics.packets)),
                 backlog_bytes: Some(f64::from(statistics.bytes)),
             };
-            let gauges = statistics.codel.iter().flatten();
-            sampler.interval(now, &state, gauges.map(|g| f64::from(*g)), series);
+            sampler.interval(now, &state, statistics.gauges, series);
         }
         Ok(())
     }

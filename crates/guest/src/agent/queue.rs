@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 
+use tailback_engine::aqm;
 use tailback_record::{Cause, Meter};
 
 use super::frame::{CE, ECT0, ECT1};
@@ -67,10 +68,10 @@ pub struct Queue {
     /// Drops that have not been asked for yet, if anybody does.
     pub lost: Option<Vec<Lost>>,
     warmup_ns: u64,
-    /// It drops for no other reason than a full buffer.
-    tail_drop: bool,
     limit: Limit,
     drops_at: DropsAt,
+    /// It drops for no other reason than a full buffer.
+    tail_drop: bool,
     /// All packets keep their order: they wait in the first of `lanes`.
     in_order: bool,
     lanes: Vec<VecDeque<Waiting>>,
@@ -94,9 +95,9 @@ impl Queue {
             dropped: 0,
             lost: None,
             warmup_ns,
-            tail_drop: link.aqm == "fifo",
             limit: link.limit,
             drops_at: link.drops_at,
+            tail_drop: aqm::face(&link.kind).is_some_and(|face| face.tail_drop),
             in_order: link.in_order,
             lanes: vec![VecDeque::new(); if link.in_order { 1 } else { 2 * numbers }],
             marked: 0,

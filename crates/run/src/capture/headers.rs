@@ -31,7 +31,7 @@ struct Tcp {
     /// Payload of the flow, if it ends. Connections of a source bring now this and
     /// now that: their last segment is taken for a full one in acknowledgements.
     bytes: Option<u64>,
-    /// The receiver connects: see [`Receiver::ask`].
+    /// The receiver connects: see [`Receiver::connect`].
     accepts: bool,
     ecn: bool,
     timestamps: bool,
@@ -145,7 +145,7 @@ impl Tcp {
         let reply = match (syn, self.accepts) {
             (true, false) => Some(back),
             (true, true) if !back => Some(true),
-            (true, true) if Receiver::asks(packet) => Some(false),
+            (true, true) if Receiver::is_connect(packet) => Some(false),
             _ => None,
         };
         let segment = match reply {

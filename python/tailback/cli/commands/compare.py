@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     "limits",
     multiple=True,
     metavar="QUANTITY:±N[%]",
-    help="Exit 1 if a flagged difference is beyond it: throughput_mbit:-5%, delay_ms.mean:+0.5, "
+    help="Exit 1 if a flagged difference is beyond it: throughput_mbit:-5%, delay_mean_ms:+0.5, "
     "or jain:2% for both ways.",
 )
 @click.option(

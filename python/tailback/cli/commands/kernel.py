@@ -43,10 +43,7 @@ def kernel() -> None:
     help="Build a qdisc or congestion control from its sources for the kit. Can be repeated.",
 )
 @click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Compilers at once [default: all cores]",
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at once [default: all cores]"
 )
 @json_option
 def build(

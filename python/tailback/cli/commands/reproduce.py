@@ -43,10 +43,11 @@ def reproduce(
 ) -> int:
     """Run a published experiment, write its report, print how far off it is."""
     from tailback import engines, experiments, store
+    from tailback.reproduction.experiment import known_parts
 
     engines.get(engine)
     experiment = experiments.get(name)
-    experiments.known_parts(parts, experiment.parts)
+    known_parts(parts, experiment.parts)
     from tailback.report import also_pdf
 
     with also_pdf(pdf):

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from tailback.cli.tables.layout import MAX_ROWS, new_console, print_table, short_names, width_of
 from tailback.comparison.model import Cell, Comparison
-from tailback.comparison.text import difference_text, percent, with_spread_of
+from tailback.comparison.text import difference_text, percent, quantity_text, with_spread_of
 from tailback.foreign import line
 
 FLAG = "*"
@@ -122,7 +122,7 @@ def _table(
         new = cell.labels != point
         # A point and a flow stand in the first of their rows only.
         start = [line(cell.labels.get(path, "")) if new else "" for path in paths]
-        start += [of if new or of != last else "", cell.quantity]
+        start += [of if new or of != last else "", cell.metric.name]
         point, last = cell.labels, of
         means = [
             _lines(with_spread_of(cell.values.get(variant.name)), layout)
@@ -158,7 +158,8 @@ def _summary(made: Comparison) -> Table:
     for title in ("cells", "flagged", "median", "90 % within"):
         table.add_column(title, justify="right", no_wrap=True)
     for row in made.summary():
-        start = [row["quantity"], row["variant"]] if several else [row["quantity"]]
+        quantity = quantity_text(row["quantity"])
+        start = [quantity, row["variant"]] if several else [quantity]
         middle, most = row["median_rel_difference"], row["p90_rel_difference"]
         table.add_row(
             *start,

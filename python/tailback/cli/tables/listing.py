@@ -18,7 +18,7 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
     if kind == "metrics":
         from tailback import metrics
 
-        yield from _aligned((m.name, m.on, m.unit or "–", m.doc) for m in metrics.METRICS)
+        yield from _aligned((m.name, m.on, m.unit or "–", m.path, m.doc) for m in metrics.METRICS)
     elif kind == "experiments":
         from tailback import experiments
 

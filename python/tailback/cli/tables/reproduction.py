@@ -11,7 +11,7 @@ from tailback.cli.tables.layout import new_console, print_table
 from tailback.numbers import short
 
 if TYPE_CHECKING:
-    from tailback.experiments import Experiment, ReproduceResult
+    from tailback.reproduction.experiment import Experiment, ReproduceResult
 
 
 def show(experiment: Experiment, result: ReproduceResult) -> None:

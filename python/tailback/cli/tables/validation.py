@@ -28,9 +28,7 @@ def show(made: Validation, pages: list[Path]) -> None:
         print_table(_worst(made))
         if len(missing) > MOST:
             console.print(f"{len(missing) - MOST} more; --json and the report have them")
-    console.print(
-        "A miss inside noise (95 % interval over seeds of both engines) is not a miss.",
-    )
+    console.print("A miss inside noise (95 % interval over seeds of both engines) is not a miss.")
     for page in pages:
         console.print(f"report: {page}", soft_wrap=True)
 

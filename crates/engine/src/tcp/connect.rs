@@ -1,0 +1,76 @@
+//! How a sender connects (Linux `tcp_connect`, `tcp_finish_connect`).
+
+use super::handshake::Phase;
+use super::port::{Port, SYN_EXTRA};
+use super::sender::Sender;
+use super::timer::Kind;
+use crate::packet::{Ecn, Packet, flags};
+use crate::units::Time;
+
+impl Sender {
+    /// Connects.
+    pub fn start(&mut self, now: Time, port: &mut impl Port) {
+        self.conn.now = now;
+        self.handshake.begin(now);
+        self.send_syn(port);
+    }
+
+    pub(super) fn send_syn(&mut self, port: &mut impl Port) {
+        let now = self.conn.now;
+        let mut syn = Packet::new(self.flow, self.plan.header + SYN_EXTRA, Ecn::NotEct);
+        syn.flags = flags::SYN;
+        self.ecn.on_syn(&mut syn);
+        syn.sent = now;
+        port.send(syn);
+        self.timer
+            .set(Kind::Retransmit, now, self.handshake.timeout());
+    }
+
+    /// The SYN-ACK has arrived.
+    pub fn on_syn_ack(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
+        self.conn.now = now;
+        if self.handshake.phase != Phase::SynSent {
+            return;
+        }
+        self.handshake.phase = Phase::Established;
+        self.timer.clear();
+        match self.ecn.negotiate(packet) {
+            Some(marked) => self.conn.delivered_ce = marked,
+            None => self.needs.control = self.cc.ecn_refused(),
+        }
+        let timestamps = self.plan.timestamps;
+        if self.handshake.tells_rtt(timestamps) {
+            self.take_rtt_sample(now - packet.sent, now - packet.sent);
+        } else {
+            // Nothing was learned of the path but that it is slow. That is no RTT.
+            let flight = &self.board.flight;
+            self.rtt.sample(Time::from_secs(1), flight.una, flight.nxt);
+            self.conn.srtt = self.rtt.srtt();
+        }
+        if self.handshake.lost_syns(packet, timestamps) {
+            self.window.cwnd = 1;
+        }
+        self.init_transfer();
+        self.transmit(port);
+    }
+
+    /// The other end has connected: the ACK of this end's SYN-ACK has come, `rtt` after it.
+    /// Scenarios have senders connect; this is for hosts that accept.
+    pub fn establish(&mut self, now: Time, rtt: Time) {
+        self.conn.now = now;
+        self.handshake.phase = Phase::Established;
+        // A sample of nothing would count as none.
+        let rtt = rtt.max(Time::from_us(1));
+        self.take_rtt_sample(rtt, rtt);
+        self.init_transfer();
+    }
+
+    /// Linux `tcp_init_transfer`.
+    fn init_transfer(&mut self) {
+        self.conn.last_sent = self.conn.now;
+        let (cc, view, window) = self.hooks();
+        cc.init(view, window);
+        self.update_pacing_rate();
+        self.note_if_done();
+    }
+}

@@ -1,0 +1,129 @@
+//! ECN of a sender: what packets carry, and what ACKs echo (RFC 3168,
+//! RFC 9768; Linux `tcp_ecn.h`).
+
+use super::accecn::{self, Answer, Sending};
+use crate::cc::EcnNeed;
+use crate::packet::{Ecn, Packet, flags};
+use crate::plan::EcnFeedback;
+
+/// What an ACK echoes by its bits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Echo {
+    /// ECN-Echo.
+    pub ece: bool,
+    /// Echo of SCE.
+    pub esce: bool,
+}
+
+/// What was negotiated, and what is to be sent.
+#[derive(Clone, Debug)]
+pub(super) struct EcnSender {
+    /// ECN is in use.
+    on: bool,
+    /// Retransmissions and SYNs are ECN-capable too (congestion controls that need ECN,
+    /// and Accurate ECN).
+    always: bool,
+    /// The ECN field of what is ECN-capable.
+    ect: Ecn,
+    /// The SYN asks for Accurate ECN.
+    asks_accurate: bool,
+    /// RFC 3168 is not enough.
+    needs_accurate: bool,
+    /// What is known by Accurate ECN, once that is negotiated.
+    accurate: Option<Sending>,
+    /// CWR goes with the next new data segment.
+    queue_cwr: bool,
+}
+
+impl EcnSender {
+    pub fn new(wanted: bool, need: EcnNeed, feedback: EcnFeedback) -> EcnSender {
+        let needs_accurate = need == EcnNeed::Accurate;
+        let asks_accurate = wanted && (needs_accurate || feedback == EcnFeedback::AccEcn);
+        EcnSender {
+            on: wanted && (asks_accurate || feedback != EcnFeedback::None),
+            always: wanted && matches!(need, EcnNeed::Dctcp(_) | EcnNeed::Accurate),
+            ect: if needs_accurate { Ecn::Ect1 } else { Ecn::Ect0 },
+            asks_accurate,
+            needs_accurate,
+            accurate: None,
+            queue_cwr: false,
+        }
+    }
+
+    /// RFC 3168 section 6.1.1 has SYN not ECN-capable; Linux makes an
+    /// exception for congestion controls that need ECN.
+    pub fn on_syn(&self, syn: &mut Packet) {
+        self.on_repeated(syn);
+        if self.asks_accurate {
+            syn.flags |= accecn::REQUEST;
+        }
+    }
+
+    /// The other end has answered the request for Accurate ECN (Linux
+    /// `tcp_ecn_rcv_synack`); who needs it does not make do with RFC 3168.
+    /// Gives the marked segments that have arrived, or `None` if what is needed is refused.
+    pub fn negotiate(&mut self, syn_ack: &Packet) -> Option<u64> {
+        if !self.asks_accurate {
+            return Some(0);
+        }
+        match accecn::answer(syn_ack.flags) {
+            Answer::AccEcn { syn_ce } => {
+                self.accurate = Some(Sending::default());
+                self.always = true;
+                return Some(u64::from(syn_ce));
+            }
+            Answer::Rfc3168 if !self.needs_accurate => {}
+            Answer::Rfc3168 | Answer::None => {
+                self.on = false;
+                self.always = false;
+            }
+        }
+        (!self.needs_accurate).then_some(0)
+    }
+
+    /// New data leaves.
+    #[inline]
+    pub fn on_new(&mut self, packet: &mut Packet) {
+        if self.on {
+            packet.ecn = self.ect;
+            if std::mem::take(&mut self.queue_cwr) {
+                packet.flags |= flags::CWR;
+            }
+        }
+    }
+
+    /// RFC 3168 section 6.1.5: retransmissions are not ECN-capable.
+    pub fn on_repeated(&self, packet: &mut Packet) {
+        if self.always {
+            packet.ecn = self.ect;
+        }
+    }
+
+    /// A reduction begins. Accurate ECN has no CWR.
+    pub fn begin_cwr(&mut self) {
+        self.queue_cwr = self.on && self.accurate.is_none();
+    }
+
+    /// A reduction is taken back.
+    pub fn withdraw_cwr(&mut self) {
+        self.queue_cwr = false;
+    }
+
+    /// With Accurate ECN the bits are a counter, and echo nothing.
+    #[inline]
+    pub fn echo(&self, ack: &Packet) -> Echo {
+        let bits = self.on && self.accurate.is_none();
+        Echo {
+            ece: bits && ack.has(flags::ECE),
+            esce: bits && ack.has(flags::ESCE),
+        }
+    }
+
+    /// Segments that an ACK newly tells to have been marked, with Accurate ECN;
+    /// `counted` of them are known, and it delivers so many.
+    #[inline]
+    pub fn marked(&mut self, ack: &Packet, delivered: u32, counted: u64, mss: u16) -> Option<u32> {
+        let accurate = self.accurate.as_mut()?;
+        Some(accurate.process(ack, delivered, counted, mss))
+    }
+}

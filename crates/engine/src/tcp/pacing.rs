@@ -1,0 +1,103 @@
+//! When the next packet may leave.
+
+use crate::cc::{View, Window};
+use crate::packet::Packet;
+use crate::plan::{Pacing, TcpPlan};
+use crate::units::{Rate, Time};
+
+/// Data segments of a connection that are not paced (`fq`'s initial quantum, in segments).
+const UNPACED: u64 = 10;
+
+/// Pacing.
+#[derive(Clone, Debug)]
+pub(super) struct Pacer {
+    /// Packets are paced.
+    on: bool,
+    /// The congestion control sets their rate itself.
+    own_rate: bool,
+    /// Percent of cwnd/srtt that is the rate otherwise, in early slow start and after it.
+    ratios: [u32; 2],
+    /// Number of the first data segment.
+    pub first: u64,
+    /// No packet before this.
+    pub until: Time,
+    /// Segments that may still leave with the last one, and when that was (Linux: in one
+    /// TSO segment).
+    burst: (u32, Time),
+}
+
+impl Pacer {
+    pub fn new(plan: &TcpPlan, own_rate: bool) -> Pacer {
+        Pacer {
+            on: match plan.pacing {
+                Pacing::Fq => true,
+                Pacing::Off => false,
+                Pacing::Auto => own_rate,
+            },
+            own_rate,
+            ratios: [plan.pacing_ss_ratio, plan.pacing_ca_ratio],
+            first: 0,
+            until: Time::ZERO,
+            burst: (0, Time::NEVER),
+        }
+    }
+
+    /// Whether a packet that waited may leave now. Without pacing none waits.
+    pub fn is_due(&self, now: Time) -> bool {
+        self.on && self.until <= now
+    }
+
+    /// Whether a packet may leave.
+    #[inline]
+    pub fn may_leave(&self, now: Time) -> bool {
+        self.until <= now || self.burst.0 > 0 && self.burst.1 == now
+    }
+
+    /// A packet leaves; `nxt` is the next new segment.
+    #[inline]
+    pub fn sent(&mut self, packet: &Packet, nxt: u64, window: &Window) {
+        if self.on && window.pacing_rate > 0 {
+            self.pace(packet, nxt, window);
+        }
+    }
+
+    #[inline(never)]
+    fn pace(&mut self, packet: &Packet, nxt: u64, window: &Window) {
+        let now = packet.sent;
+        // As fq, the first window goes out at once.
+        if nxt <= self.first + UNPACED && !(self.own_rate && window.pace_first) {
+            return;
+        }
+        let rate = Rate(window.pacing_rate.saturating_mul(8));
+        if !self.own_rate {
+            self.until = now.max(self.until) + rate.time_for(u64::from(packet.len));
+            return;
+        }
+        // Linux `tcp_update_skb_after_send`: what counts is the payload, and who
+        // is late makes up for it by at most half of the gap. Segments of a burst
+        // leave together.
+        let gap = rate.time_for(u64::from(packet.payload));
+        if self.burst.0 > 0 && self.burst.1 == now {
+            self.burst.0 -= 1;
+            self.until += gap;
+            return;
+        }
+        let late = now.since(self.until).min(Time(gap.ns() / 2));
+        self.until = now.max(self.until) + (gap - late);
+        self.burst = (window.pacing_burst.saturating_sub(1), now);
+    }
+
+    /// Linux `tcp_update_pacing_rate`: by default twice cwnd/srtt in early slow
+    /// start, 1.2 times after that. A congestion control that needs pacing sets its own.
+    #[inline]
+    pub fn update_rate(&self, view: View<'_>, window: &mut Window) {
+        if !self.on || self.own_rate || view.srtt == Time::ZERO {
+            return;
+        }
+        let late = usize::from(window.cwnd >= window.ssthresh / 2);
+        let segments = window.cwnd.max(view.flight.packets_out());
+        let bytes = u128::from(segments) * u128::from(view.mss);
+        let percent = u128::from(self.ratios[late]);
+        window.pacing_rate = (bytes * percent * 10_000_000 / u128::from(view.srtt.ns())) as u64;
+    }
+}

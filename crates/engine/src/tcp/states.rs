@@ -1,0 +1,407 @@
+//! Congestion states: what an ACK means for losses, and reductions and their
+//! undoing (Linux `tcp_fastretrans_alert`).
+
+use super::port::Port;
+use super::prr::Prr;
+use super::scoreboard::state;
+use super::sender::Sender;
+use super::timer::{Kind, TIMEOUT_MIN};
+use crate::cc::{CaState, Control, CwndEvent, INFINITE_SSTHRESH, Signal};
+use crate::units::Time;
+
+/// What an ACK brought, as the state machine sees it (Linux `FLAG_*`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Event {
+    /// The cumulative acknowledgement advanced.
+    pub advanced: bool,
+    /// Segments newly sacked.
+    pub sacked: u32,
+    /// ECN-Echo.
+    pub ece: bool,
+    /// Echo of SCE.
+    pub esce: bool,
+    /// A D-SACK came with it.
+    pub dsack: bool,
+    /// That D-SACK is the answer to a tail loss probe (`FLAG_DSACK_TLP`).
+    pub dsack_of_probe: bool,
+    /// The probe or retransmission timer is to be armed, unless RACK arms its
+    /// own (`FLAG_SET_XMIT_TIMER`).
+    pub rearm: bool,
+    /// Nothing new at all: a duplicate ACK.
+    pub duplicate: bool,
+    /// Data below the recovery point that was never retransmitted got through.
+    pub original_delivered: bool,
+    /// Echo of the timestamp, if there are any.
+    pub echo: Option<Time>,
+    /// First unacknowledged segment before the ACK.
+    pub prior_una: u64,
+}
+
+/// What is to be sent once an ACK is processed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Resend {
+    None,
+    /// Lost segments.
+    Lost,
+    /// New data first (F-RTO step 2b).
+    New,
+}
+
+impl Sender {
+    pub(super) fn set_ca_state(&mut self, new: CaState) {
+        let (cc, view, window) = self.hooks();
+        cc.set_state(view, window, new);
+        self.conn.ca_state = new;
+    }
+
+    pub(super) fn ask_ssthresh(&mut self, signal: Signal) {
+        let (cc, view, window) = self.hooks();
+        window.ssthresh = cc.ssthresh(view, window, signal);
+    }
+
+    /// Linux `tcp_init_cwnd_reduction`.
+    fn begin_reduction(&mut self, signal: Signal) {
+        self.recovery.high_seq = self.board.flight.nxt;
+        self.recovery.probe.high_seq = None;
+        if !(signal == Signal::Ecn && self.needs.control >= Control::Cwr) {
+            self.window.cwnd_cnt = 0;
+        }
+        self.recovery.prr = Prr::of(self.window.cwnd);
+        self.ask_ssthresh(signal);
+        self.ecn.begin_cwr();
+    }
+
+    /// Linux `tcp_end_cwnd_reduction`.
+    fn end_reduction(&mut self) {
+        if self.needs.control == Control::Window {
+            return;
+        }
+        let cwr = self.conn.ca_state == CaState::Cwr;
+        let owned = cwr && self.needs.control == Control::Cwr;
+        let known = self.window.ssthresh < INFINITE_SSTHRESH;
+        if known && (cwr || self.recovery.undo.marker.is_some()) && !owned {
+            self.window.cwnd = self.window.ssthresh;
+        }
+        self.tell(CwndEvent::CompleteCwr);
+    }
+
+    /// Linux `tcp_enter_cwr`.
+    fn enter_cwr(&mut self) {
+        self.recovery.undo.prior_ssthresh = 0;
+        if self.conn.ca_state < CaState::Cwr {
+            self.recovery.undo.marker = None;
+            self.begin_reduction(Signal::Ecn);
+            self.set_ca_state(CaState::Cwr);
+            if self.needs.control >= Control::Cwr {
+                self.cc.cwr_begin(&mut self.window);
+            }
+        }
+    }
+
+    pub(super) fn init_undo(&mut self) {
+        let probe = u32::from(self.recovery.probe.is_retransmission_out());
+        let out = self.board.flight.retrans_out + probe;
+        self.recovery.undo.begin(self.board.flight.una, out);
+    }
+
+    /// Linux `tcp_enter_recovery`.
+    pub(super) fn enter_recovery(&mut self, ece: bool) {
+        if !self.any_retransmission_out() {
+            self.recovery.undo.retrans_stamp = None;
+        }
+        self.recovery.undo.prior_ssthresh = 0;
+        self.init_undo();
+        if !self.conn.ca_state.is_reduction() {
+            if !ece {
+                self.recovery.undo.prior_ssthresh = self.current_ssthresh();
+            }
+            self.begin_reduction(Signal::Loss);
+        } else if self.conn.ca_state == CaState::Cwr {
+            self.cc.loss_in_cwr(&mut self.window);
+        }
+        self.set_ca_state(CaState::Recovery);
+    }
+
+    /// Linux `tcp_cwnd_reduction`.
+    pub(super) fn reduce_window(&mut self, delivered: u32, safe: bool) {
+        let (in_flight, ssthresh) = (self.board.flight.in_flight(), self.window.ssthresh);
+        let prr = &mut self.recovery.prr;
+        if let Some(cwnd) = prr.window(delivered, safe, in_flight, ssthresh) {
+            self.window.cwnd = cwnd;
+        }
+    }
+
+    /// Tells a congestion control that measures rates of each segment found
+    /// lost (the v3 branch of BBR: `tcp_notify_skb_loss_event`).
+    pub(super) fn tell_losses(&mut self) {
+        let Some(rates) = &mut self.rates else {
+            return;
+        };
+        let before = self.board.lost_marks - rates.marked.len() as u64;
+        for (n, &seq) in (1..).zip(&rates.marked) {
+            if let Some(segment) = rates.lost(seq, before + n) {
+                let view = self.conn.view(&self.board.flight);
+                self.cc.on_lost(view, &self.window, &segment);
+            }
+        }
+        rates.marked.clear();
+    }
+
+    /// Finds losses by RACK; returns the time after which to look again, if segments are undecided.
+    pub(super) fn detect_loss(&mut self) -> Option<Time> {
+        let rates = self.rates.as_deref_mut();
+        let rack = &self.recovery.rack;
+        let wait = rack.detect_loss(&self.conn, &mut self.board, rates);
+        self.tell_losses();
+        wait
+    }
+
+    /// Linux `tcp_identify_packet_loss`: returns whether a retransmission was found lost.
+    fn identify_losses(&mut self, event: &mut Event) -> bool {
+        if !std::mem::take(&mut self.recovery.rack.advanced) {
+            return false;
+        }
+        let retransmissions = self.board.flight.retrans_out;
+        if let Some(wait) = self.detect_loss() {
+            self.timer
+                .set(Kind::Reorder, self.conn.now, wait + TIMEOUT_MIN);
+            event.rearm = false;
+        }
+        self.board.flight.retrans_out < retransmissions
+    }
+
+    /// Linux `tcp_undo_cwnd_reduction`.
+    fn undo_reduction(&mut self, unmark: bool) {
+        if unmark {
+            self.board.unmark_all_lost();
+        }
+        let prior_ssthresh = self.recovery.undo.prior_ssthresh;
+        if prior_ssthresh != 0 {
+            let prior = self.recovery.prr.prior_cwnd;
+            let (cc, view, window) = self.hooks();
+            window.cwnd = cc.undo_cwnd(view, window, prior);
+            if prior_ssthresh > window.ssthresh {
+                window.ssthresh = prior_ssthresh;
+                self.ecn.withdraw_cwr();
+            }
+        }
+        self.recovery.undo.marker = None;
+        self.recovery.rack.advanced = true;
+    }
+
+    fn try_undo_recovery(&mut self, echo: Option<Time>) {
+        if self.recovery.undo.is_allowed(echo) {
+            self.undo_reduction(false);
+        } else {
+            self.recovery.rack.recovered();
+        }
+        self.set_ca_state(CaState::Open);
+    }
+
+    /// Every retransmission was reported as a duplicate (Linux `tcp_try_undo_dsack`).
+    fn try_undo_dsack(&mut self) -> bool {
+        let all = self.recovery.undo.all_duplicates();
+        if all {
+            self.recovery.rack.was_needless();
+            self.undo_reduction(false);
+        }
+        all
+    }
+
+    fn try_undo_loss(&mut self, frto: bool, echo: Option<Time>) -> bool {
+        if !(frto || self.recovery.undo.is_allowed(echo)) {
+            return false;
+        }
+        self.undo_reduction(true);
+        self.recovery.timeouts = 0;
+        self.set_ca_state(CaState::Open);
+        true
+    }
+
+    fn any_retransmission_out(&self) -> bool {
+        self.board.flight.retrans_out > 0
+            || (self.board.flight.packets_out() > 0
+                && self.board.get(self.board.flight.una).flags & state::EVER_RETRANS != 0)
+    }
+
+    /// Linux `tcp_try_keep_open`.
+    fn keep_open(&mut self) {
+        let trouble = self.board.flight.sacked_out + self.board.flight.lost_out > 0
+            || self.any_retransmission_out();
+        let new = if trouble {
+            CaState::Disorder
+        } else {
+            CaState::Open
+        };
+        if self.conn.ca_state != new {
+            self.set_ca_state(new);
+            self.recovery.high_seq = self.board.flight.nxt;
+        }
+    }
+
+    /// Linux `tcp_try_to_open`.
+    fn try_to_open(&mut self, event: &Event) {
+        if !self.any_retransmission_out() {
+            self.recovery.undo.retrans_stamp = None;
+        }
+        if event.ece {
+            self.enter_cwr();
+        }
+        if self.conn.ca_state != CaState::Cwr {
+            self.keep_open();
+        }
+    }
+
+    /// A tail loss probe with recovery point `high` may have been answered (RFC 8985 section 7.4;
+    /// Linux `tcp_process_tlp_ack`).
+    pub(super) fn process_tlp_ack(&mut self, ack: u64, high: u64, event: &Event) {
+        if ack < high {
+            return;
+        }
+        if !self.recovery.probe.retrans || event.dsack_of_probe {
+            // New data was acknowledged, or original and probe both arrived: no loss.
+            self.recovery.probe.high_seq = None;
+        } else if ack > high {
+            // The probe repaired a loss: one reduction.
+            self.begin_reduction(Signal::Loss);
+            self.set_ca_state(CaState::Cwr);
+            if self.needs.control != Control::Window {
+                self.window.cwnd = self.window.ssthresh;
+            }
+            self.tell(CwndEvent::ProbeRepaired);
+            self.tell(CwndEvent::CompleteCwr);
+            self.keep_open();
+        } else if !event.advanced && event.sacked == 0 {
+            self.recovery.probe.high_seq = None;
+        }
+    }
+
+    /// The congestion states (Linux `tcp_fastretrans_alert`).
+    pub(super) fn fast_retransmit_alert(&mut self, event: &mut Event) -> Resend {
+        if event.ece {
+            self.recovery.undo.prior_ssthresh = 0;
+        }
+        // Leaving a state: everything sent before it began is acknowledged.
+        if self.conn.ca_state == CaState::Open {
+            self.recovery.undo.retrans_stamp = None;
+        } else if self.board.flight.una >= self.recovery.high_seq {
+            match self.conn.ca_state {
+                // One beyond, so that the CWR flag has reached the receiver.
+                CaState::Cwr if self.board.flight.una != self.recovery.high_seq => {
+                    self.end_reduction();
+                    self.set_ca_state(CaState::Open);
+                }
+                CaState::Recovery => {
+                    self.try_undo_recovery(event.echo);
+                    self.end_reduction();
+                }
+                _ => {}
+            }
+        }
+        match self.conn.ca_state {
+            CaState::Recovery => {
+                if event.advanced
+                    && self.recovery.undo.marker.is_some()
+                    && self.recovery.undo.was_delayed(event.echo)
+                {
+                    // The hole was filled by the original, not by the retransmission:
+                    // the path reorders. While retransmissions are out, nothing more
+                    // is decided lost or sent again.
+                    self.recovery
+                        .rack
+                        .note_reordering(event.prior_una, &self.board);
+                    if self.board.flight.retrans_out > 0 {
+                        return Resend::None;
+                    }
+                    if !self.any_retransmission_out() {
+                        self.recovery.undo.retrans_stamp = None;
+                    }
+                    self.undo_reduction(true);
+                    self.keep_open();
+                }
+                if self.try_undo_dsack() {
+                    self.try_to_open(event);
+                }
+                self.identify_losses(event);
+                if self.conn.ca_state != CaState::Recovery {
+                    if self.board.flight.lost_out == 0 {
+                        return Resend::None;
+                    }
+                    self.enter_recovery(event.ece);
+                }
+            }
+            CaState::Loss => {
+                let resend = self.process_loss(event);
+                let lost_again = self.identify_losses(event);
+                if let Some(resend) = resend
+                    && !lost_again
+                {
+                    return resend;
+                }
+                if self.board.flight.lost_out == 0 {
+                    self.try_to_open(event);
+                    return Resend::None;
+                }
+                self.enter_recovery(event.ece);
+            }
+            CaState::Open | CaState::Disorder | CaState::Cwr => {
+                if self.conn.ca_state <= CaState::Disorder {
+                    self.try_undo_dsack();
+                }
+                self.identify_losses(event);
+                if self.board.flight.lost_out == 0 {
+                    self.try_to_open(event);
+                    return Resend::None;
+                }
+                self.enter_recovery(event.ece);
+            }
+        }
+        Resend::Lost
+    }
+
+    /// An ACK in Loss (Linux `tcp_process_loss`, F-RTO of RFC 5682). `None`: the state was left.
+    fn process_loss(&mut self, event: &Event) -> Option<Resend> {
+        let recovered = self.board.flight.una >= self.recovery.high_seq;
+        if event.advanced && self.try_undo_loss(false, event.echo) {
+            return None;
+        }
+        if self.recovery.frto {
+            // Step 3.b: data that was never retransmitted got through.
+            if event.original_delivered && self.try_undo_loss(true, event.echo) {
+                return None;
+            }
+            if self.board.flight.nxt > self.recovery.high_seq {
+                if event.sacked > 0 || event.duplicate {
+                    // Step 3.a: the loss was real.
+                    self.recovery.frto = false;
+                }
+            } else if event.advanced && !recovered {
+                self.recovery.high_seq = self.board.flight.nxt;
+                // Step 2.b: try new data.
+                if self.may_send_new() {
+                    return Some(Resend::New);
+                }
+                self.recovery.frto = false;
+            }
+        }
+        if recovered {
+            self.try_undo_recovery(event.echo);
+            return None;
+        }
+        Some(Resend::Lost)
+    }
+
+    /// Linux `tcp_xmit_recovery`.
+    pub(super) fn resend(&mut self, what: Resend, port: &mut impl Port) {
+        if what == Resend::New {
+            self.transmit(port);
+            if self.board.flight.nxt > self.recovery.high_seq {
+                return;
+            }
+            self.recovery.frto = false;
+        }
+        if what != Resend::None {
+            self.retransmit_lost(port);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What a sender does when its deadline has come (Linux `tcp_timer.c`,
+//! `tcp_send_loss_probe`).
+
+use super::handshake::Phase;
+use super::port::Port;
+use super::rack::REORDERING;
+use super::sender::Sender;
+use super::timer::Kind;
+use crate::cc::{CaState, Control, CwndEvent, Signal};
+use crate::units::Time;
+
+impl Sender {
+    /// A deadline has come.
+    pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
+        self.conn.now = now;
+        match self.timer.take_due(now) {
+            Some(_) if self.handshake.phase == Phase::SynSent => {
+                self.handshake.repeat();
+                self.send_syn(port);
+            }
+            Some(Kind::Retransmit) => self.on_rto(port),
+            Some(Kind::Probe) => self.send_probe(port),
+            Some(Kind::Reorder) => self.on_reorder_timeout(port),
+            Some(Kind::None) => self.timer.clear(),
+            None => {}
+        }
+        // A deadline of pacing: go on where it stopped.
+        if self.is_established() && self.pacer.is_due(now) {
+            self.retransmit_lost(port);
+            self.transmit(port);
+        }
+    }
+
+    /// Linux `tcp_send_loss_probe`: new data if there is any, else the last segment again.
+    fn send_probe(&mut self, port: &mut impl Port) {
+        self.timer.kind = Kind::Probe;
+        if self.recovery.probe.high_seq.is_none() && self.board.flight.packets_out() > 0 {
+            self.recovery.probe.retrans = !self.may_send_new();
+            if self.recovery.probe.retrans {
+                self.probe_with_last(port);
+            } else {
+                self.send_new(port);
+                self.note_window_use(self.board.flight.in_flight() >= self.window.cwnd);
+            }
+            self.recovery.probe.high_seq = Some(self.board.flight.nxt);
+            // The timeout counts from the probe.
+            self.timer.kind = Kind::None;
+        }
+        self.rearm_rto();
+    }
+
+    /// The retransmission timeout (RFC 6298 section 5.4 ff.; Linux `tcp_retransmit_timer`, `tcp_enter_loss`).
+    fn on_rto(&mut self, port: &mut impl Port) {
+        if self.board.flight.packets_out() == 0 {
+            return self.timer.clear();
+        }
+        self.stats.timeouts += 1;
+        let new_recovery = self.conn.ca_state < CaState::Recovery;
+        let rates = self.rates.as_deref_mut();
+        self.recovery
+            .rack
+            .mark_on_timeout(&self.conn, &mut self.board, rates);
+        self.tell_losses();
+        // The degree of reordering may have been overestimated.
+        if self.conn.ca_state <= CaState::Disorder && self.board.flight.sacked_out >= REORDERING {
+            self.recovery.rack.reordering = REORDERING;
+        }
+        // Reduce ssthresh once per window.
+        if self.conn.ca_state <= CaState::Disorder
+            || self.recovery.high_seq <= self.board.flight.una
+            || (self.conn.ca_state == CaState::Loss && self.recovery.timeouts == 0)
+        {
+            self.recovery.undo.prior_ssthresh = self.current_ssthresh();
+            self.recovery.prr.prior_cwnd = self.window.cwnd;
+            self.ask_ssthresh(Signal::Loss);
+            self.tell(CwndEvent::Loss);
+            self.init_undo();
+        }
+        self.window.cwnd = self.board.flight.in_flight() + 1;
+        self.window.cwnd_cnt = 0;
+        self.set_ca_state(CaState::Loss);
+        self.recovery.high_seq = self.board.flight.nxt;
+        self.recovery.probe.high_seq = None;
+        self.ecn.begin_cwr();
+        // RFC 5682 section 3.1 step 1.
+        self.recovery.frto = new_recovery || self.recovery.timeouts > 0;
+        self.recovery.timeouts += 1;
+        self.retransmit(self.board.flight.una, port);
+        self.rtt.back_off();
+        self.restart_rto();
+    }
+
+    /// RACK's reordering timer (RFC 8985 section 6.3; Linux `tcp_rack_reo_timeout`).
+    fn on_reorder_timeout(&mut self, port: &mut impl Port) {
+        let prior = self.board.flight.in_flight();
+        // Marks the kind so that the timeout armed below counts from the segment.
+        self.timer.kind = Kind::Reorder;
+        self.detect_loss();
+        if prior != self.board.flight.in_flight() {
+            if self.conn.ca_state != CaState::Recovery {
+                self.enter_recovery(false);
+                if self.needs.control != Control::Window {
+                    self.reduce_window(1, false);
+                }
+            }
+            self.retransmit_lost(port);
+        }
+        // What is still undecided waits for the next ACK or the timeout.
+        if self.timer.kind != Kind::Retransmit {
+            self.rearm_rto();
+        }
+    }
+}

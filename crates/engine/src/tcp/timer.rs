@@ -1,0 +1,122 @@
+//! The one deadline of a sender and what it stands for (Linux `icsk_pending`, `tcp_timer.c`).
+
+use super::rtt::{INITIAL_RTO, Rtt};
+use super::scoreboard::Scoreboard;
+use crate::cc::{CaState, Conn};
+use crate::plan::TcpPlan;
+use crate::units::Time;
+use crate::wheel;
+
+/// Linux `TCP_TIMEOUT_MIN`, two jiffies at HZ 1000.
+pub(super) const TIMEOUT_MIN: Time = Time::from_ms(2);
+
+/// What the deadline stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Nothing.
+    None,
+    /// Retransmission timeout.
+    Retransmit,
+    /// Tail loss probe (RFC 8985 section 7).
+    Probe,
+    /// RACK's reordering window (RFC 8985 section 6.3).
+    Reorder,
+}
+
+/// The deadline.
+#[derive(Clone, Debug)]
+pub(super) struct Timer {
+    pub kind: Kind,
+    pub deadline: Time,
+    /// When the timer was set; `NEVER` once the deadline is that of the timer wheel.
+    set: Time,
+    /// It fires when the timer wheel does.
+    coarse: bool,
+    /// What a probe of a single segment waits for its delayed ACK.
+    slack: Time,
+}
+
+impl Timer {
+    pub fn new(plan: &TcpPlan) -> Timer {
+        Timer {
+            kind: Kind::None,
+            deadline: Time::NEVER,
+            set: Time::NEVER,
+            coarse: wheel::coarse(plan),
+            slack: plan.min_rto,
+        }
+    }
+
+    #[inline]
+    pub fn set(&mut self, kind: Kind, now: Time, after: Time) {
+        self.kind = kind;
+        self.deadline = now + after;
+        self.set = now;
+    }
+
+    pub fn clear(&mut self) {
+        self.kind = Kind::None;
+        self.deadline = Time::NEVER;
+    }
+
+    /// What is due, once.
+    pub fn take_due(&mut self, now: Time) -> Option<Kind> {
+        if self.deadline <= now && self.set < Time::NEVER && self.coarse {
+            // Only now: most timers are set anew before they are due.
+            self.deadline = wheel::fires(self.set, self.deadline);
+            self.set = Time::NEVER;
+        }
+        (self.deadline <= now).then(|| std::mem::replace(&mut self.kind, Kind::None))
+    }
+
+    /// Linux `tcp_rearm_rto`.
+    pub fn rearm_rto(&mut self, now: Time, board: &Scoreboard, rtt: &Rtt) {
+        if board.flight.packets_out() == 0 {
+            return self.clear();
+        }
+        let after = match self.kind {
+            // What has passed since the regular timeout was due to start counts.
+            Kind::Probe | Kind::Reorder => until_rto(now, board, rtt).max(Time(1)),
+            Kind::None | Kind::Retransmit => rtt.timeout(),
+        };
+        self.set(Kind::Retransmit, now, after);
+    }
+
+    /// Schedules a tail loss probe (RFC 8985 section 7.2; Linux `tcp_schedule_loss_probe`).
+    /// `progress`: an ACK has just let the timeout start anew.
+    pub fn schedule_probe(
+        &mut self,
+        conn: &Conn,
+        board: &Scoreboard,
+        rtt: &Rtt,
+        progress: bool,
+    ) -> bool {
+        let open = matches!(conn.ca_state, CaState::Open | CaState::Cwr);
+        let out = board.flight.packets_out();
+        if out == 0 || !open {
+            return false;
+        }
+        let mut after = if conn.srtt > Time::ZERO {
+            let slack = if out == 1 { self.slack } else { TIMEOUT_MIN };
+            Time(2 * conn.srtt.ns()) + slack
+        } else {
+            INITIAL_RTO
+        };
+        let until_rto = if progress {
+            rtt.timeout()
+        } else {
+            until_rto(conn.now, board, rtt)
+        };
+        if until_rto > Time::ZERO {
+            after = after.min(until_rto);
+        }
+        self.set(Kind::Probe, conn.now, after);
+        true
+    }
+}
+
+/// Time until the first unacknowledged segment times out; zero if that is past.
+fn until_rto(now: Time, board: &Scoreboard, rtt: &Rtt) -> Time {
+    let sent = board.get(board.flight.una).sent;
+    (sent + rtt.timeout()).since(now)
+}

@@ -1,0 +1,60 @@
+//! Whether a reduction was spurious, and what it takes to take it back (Linux
+//! `tcp_init_undo`, `tcp_may_undo`).
+
+use crate::units::Time;
+
+/// The last reduction.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Undo {
+    /// Where it began; `None`: cannot be taken back.
+    pub marker: Option<u64>,
+    /// Retransmissions not yet proven spurious by a D-SACK; `None`: none was sent.
+    pub retrans: Option<u32>,
+    /// ssthresh before it; 0: do not restore.
+    pub prior_ssthresh: u32,
+    /// Time of the first retransmission of this recovery.
+    pub retrans_stamp: Option<Time>,
+}
+
+impl Undo {
+    /// A reduction begins at segment `una`, while `out` retransmissions are out.
+    pub fn begin(&mut self, una: u64, out: u32) {
+        self.marker = Some(una);
+        self.retrans = (out > 0).then_some(out);
+    }
+
+    /// A segment is sent again.
+    pub fn retransmitted(&mut self, now: Time) {
+        self.retrans_stamp.get_or_insert(now);
+        self.retrans = Some(self.retrans.unwrap_or(0) + 1);
+    }
+
+    /// A D-SACK reports a segment.
+    pub fn duplicate(&mut self, seq: u64) {
+        if let (Some(marker), Some(left)) = (self.marker, self.retrans)
+            && left > 0
+            && seq >= marker
+        {
+            self.retrans = Some(left - 1);
+        }
+    }
+
+    /// Every retransmission was reported as a duplicate.
+    pub fn all_duplicates(&self) -> bool {
+        self.marker.is_some() && self.retrans == Some(0)
+    }
+
+    /// The original of what was thought lost has arrived: its timestamp, if there are any, is
+    /// older than the first retransmission, or nothing was retransmitted yet.
+    pub fn was_delayed(&self, echo: Option<Time>) -> bool {
+        match self.retrans_stamp {
+            Some(stamp) => echo.is_some_and(|echo| echo < stamp),
+            None => true,
+        }
+    }
+
+    /// Linux `tcp_may_undo`.
+    pub fn is_allowed(&self, echo: Option<Time>) -> bool {
+        self.marker.is_some() && (self.retrans == Some(0) || self.was_delayed(echo))
+    }
+}
