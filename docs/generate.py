@@ -168,7 +168,8 @@ def _metrics() -> Iterator[str]:
 
 
 def _series(registry: dict[str, Any]) -> Iterator[str]:
-    yield "## Series\n\nSampled over time, into `series.parquet`, beside the gauges of algorithms.\n"
+    yield "## Series\n"
+    yield "Sampled over time, into `series.parquet`, beside the gauges of algorithms.\n"
     yield "| quantity | of a | unit | meaning | recorded |"
     yield "|---|---|---|---|---|"
     for quantity in registry["series"]:
