@@ -52,7 +52,7 @@ SCENARIO = (
 def reference() -> str:
     """The reference page."""
     registry = json.loads(registry_json())
-    return "\n".join([HEAD, *_scenario(), *_sections(registry), *_metrics()])
+    return "\n".join([HEAD, *_scenario(), *_sections(registry), *_metrics(), *_series(registry)])
 
 
 def _scenario() -> Iterator[str]:
@@ -164,6 +164,17 @@ def _metrics() -> Iterator[str]:
         yield (
             f"| `{metric.name}` | {metric.on} | {metric.unit} | `{metric.path}` | {metric.doc} |"
         )
+    yield ""
+
+
+def _series(registry: dict[str, Any]) -> Iterator[str]:
+    yield "## Series\n"
+    yield "Sampled over time, into `series.parquet`, beside the gauges of algorithms.\n"
+    yield "| quantity | of a | unit | meaning | recorded |"
+    yield "|---|---|---|---|---|"
+    for quantity in registry["series"]:
+        cells = (quantity[key] for key in ("on", "unit", "doc", "when"))
+        yield f"| `{quantity['name']}` | {' | '.join(cells)} |"
     yield ""
 
 

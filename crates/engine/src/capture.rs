@@ -2,21 +2,10 @@
 //! is made from. The engine only keeps records; its caller takes them between
 //! slices of a run ([`crate::network::Network::take_packets`]).
 
-use tailback_record::Cause;
+use tailback_record::Seen;
 
 use crate::packet::Packet;
 use crate::units::Time;
-
-/// What happened to a packet at a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
-    /// It arrived; the queue has not seen it yet.
-    Arrived,
-    /// It left the queue, with the ECN field it leaves with.
-    Left,
-    /// The queue dropped it, or the link lost it behind the queue.
-    Dropped(Cause),
-}
 
 /// A packet at a link.
 #[derive(Clone, Copy, Debug)]

@@ -9,8 +9,9 @@ mod tcp;
 mod traffic;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use tailback_record::{ClassFlow, ClassPlan};
+use tailback_record::{ClassFlow, ClassPlan, meter};
 
 pub use link::{LinkMode, LinkPlan, Schedule};
 pub use record::{RecordPlan, SeriesMode};
@@ -239,17 +240,11 @@ impl Plan {
         (pairs, of)
     }
 
-    /// The flow or source that each number in a packet stands for: first flows
-    /// and sources, each its own, then every slot for a connection of a source.
-    pub fn owners(&self) -> Vec<u32> {
-        let own = 0..(self.flows.len() + self.traffic.len()) as u32;
-        let slots = self.traffic.iter().zip(self.flows.len() as u32..);
-        let slots = slots.flat_map(|(source, number)| {
-            let connections = source.connections.as_ref();
-            let limit = connections.map_or(0, |connections| connections.limit);
-            (0..limit).map(move |_| number)
-        });
-        own.chain(slots).collect()
+    /// The flow or source that each number in a packet stands for.
+    pub fn owners(&self) -> Arc<[u32]> {
+        let connections = self.traffic.iter().map(|source| &source.connections);
+        let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));
+        meter::owners(self.flows.len(), limits)
     }
 
     /// What a connection of a source would have alone: the nominal rate of the

@@ -5,9 +5,10 @@
 //! tested; the agent only carries it out.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tailback_record::ClassPlan;
+use tailback_record::{ClassPlan, meter};
 
 /// Version of this format; host and agent come from the same build.
 pub const FORMAT: u32 = 1;
@@ -239,17 +240,11 @@ pub struct Connections {
 }
 
 impl Job {
-    /// The flow or source of each port, from the first one: flows and sources have
-    /// one each, and then come those of clients.
-    pub fn owners(&self) -> Vec<u32> {
-        let flows = self.flows.len() as u32;
-        let own = 0..flows + self.sources.len() as u32;
-        let sources = self.sources.iter().zip(flows..);
-        let clients = sources.flat_map(|(source, number)| {
-            let limit = source.connections.as_ref().map_or(0, |c| c.limit);
-            (0..limit).map(move |_| number)
-        });
-        own.chain(clients).collect()
+    /// The flow or source of each port, from the first one: packets are numbered by port.
+    pub fn owners(&self) -> Arc<[u32]> {
+        let connections = self.sources.iter().map(|source| &source.connections);
+        let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));
+        meter::owners(self.flows.len(), limits.map(u32::from))
     }
 }
 

@@ -5,6 +5,7 @@ use tailback_engine::registry::kernel::{Kernel, Order, show};
 use tailback_engine::registry::{Entry, Kind, Opt, Options, Value as OptionValue, find};
 use tailback_engine::units::{Bytes, Rate, Time};
 use tailback_engine::{aqm, cc, traffic};
+use tailback_record::{FlowState, LinkState};
 
 /// Every entry of every registry.
 pub fn json() -> Value {
@@ -12,7 +13,19 @@ pub fn json() -> Value {
         "cc": entries(cc::ENTRIES),
         "aqm": entries(aqm::ENTRIES),
         "traffic": entries(traffic::ENTRIES),
+        "series": quantities(),
     })
+}
+
+/// What is sampled over time of flows and links.
+fn quantities() -> Vec<Value> {
+    let flow = FlowState::QUANTITIES.iter().map(|q| ("flow", q));
+    let link = LinkState::QUANTITIES.iter().map(|q| ("link", q));
+    flow.chain(link)
+        .map(|(on, q)| {
+            json!({ "name": q.name, "on": on, "unit": q.unit, "doc": q.doc, "when": q.when.doc() })
+        })
+        .collect()
 }
 
 fn entries<B>(entries: &[&Entry<B>]) -> Vec<Value> {

@@ -79,6 +79,17 @@ impl Cause {
     }
 }
 
+/// What happened to a packet at a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// It arrived; neither a schedule nor the queue has seen it yet.
+    Arrived,
+    /// It left the queue, with the ECN field it leaves with.
+    Left,
+    /// The queue or a schedule dropped it, or the link lost it behind the queue.
+    Dropped(Cause),
+}
+
 /// Counters, one for each [`Cause`].
 ///
 /// Sums saturate: the counters of a guest are what it says they are.

@@ -16,6 +16,20 @@ use crate::class::ClassRecorder;
 use crate::series::SeriesKey;
 use crate::{Cause, ClassPlan, Counts, Histogram, LinkOutcome, Outcome, Series};
 
+/// The flow or source that each number in packets stands for: flows and sources
+/// have one each, sources being numbered on from the flows, and behind them come
+/// those of connections, `connections` for each source (0: it has none).
+pub fn owners(flows: usize, connections: impl IntoIterator<Item = u32>) -> Arc<[u32]> {
+    let mut owners: Vec<u32> = (0..flows as u32).collect();
+    let mut slots = Vec::new();
+    for (source, limit) in (flows as u32..).zip(connections) {
+        owners.push(source);
+        slots.extend((0..limit).map(|_| source));
+    }
+    owners.extend(slots);
+    owners.into()
+}
+
 /// The counters of one link, from the warm-up on.
 pub struct Meter {
     /// Packets forwarded.
@@ -67,8 +81,7 @@ impl ByOwner {
 }
 
 impl Meter {
-    /// A meter that counts from `warmup_ns` on; `owners` has the flow or source of
-    /// each number in packets, sources being numbered on from the flows.
+    /// A meter that counts from `warmup_ns` on, with [`owners`] of the packets' numbers.
     pub fn new(owners: Arc<[u32]>, warmup_ns: u64) -> Meter {
         let known = owners.iter().max().map_or(0, |last| *last as usize + 1);
         Meter {
@@ -279,7 +292,7 @@ mod tests {
 
     /// A flow, a source, and a connection of the source; measured from 100 to 1000 ns.
     fn meter() -> Meter {
-        Meter::new(Arc::new([0, 1, 1]), 100)
+        Meter::new(owners(1, [1]), 100)
     }
 
     fn outcome(meter: Meter) -> Outcome {

@@ -2,9 +2,9 @@
 //! (draft-ietf-opsawg-pcapng), for both engines.
 //!
 //! A file has one section with an interface for each place where packets were
-//! seen. For every link that is [`IN`] (as a packet arrives at the queue),
-//! [`OUT`] (as it leaves the queue) and [`DROP`] (what the queue dropped or the
-//! link lost, with the cause as comment). Time is that of the run, 0 at its
+//! seen. For every link that is `NAME.in` (as a packet arrives at the queue),
+//! `NAME.out` (as it leaves the queue) and `NAME.drop` (what the queue dropped or
+//! the link lost, with the cause as comment). Time is that of the run, 0 at its
 //! start, in nanoseconds; packets are Ethernet frames cut behind their headers.
 //!
 //! Written here instead of with pcap-file 2.0, measured: that gives the same
@@ -13,33 +13,81 @@
 
 use std::io::{self, Write};
 
-/// Suffix of the interface before the queue of a link: `NAME.in`.
-pub const IN: &str = "in";
-/// Suffix of the interface behind the queue: `NAME.out`.
-pub const OUT: &str = "out";
-/// Suffix of the interface of what was dropped or lost: `NAME.drop`.
-pub const DROP: &str = "drop";
+use crate::{PacketCount, Seen};
 
-/// A place where packets are seen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Interface {
-    /// Name, e.g. `bottleneck.in`.
-    pub name: String,
-    /// What is seen there, in a sentence.
-    pub description: String,
+/// Packets of a capture at most, counted at every interface: some 2 GB.
+const MAX_PACKETS: u64 = 20_000_000;
+
+/// The interfaces of a link: suffix of the name, and what is seen there.
+const INTERFACES: [(&str, &str); 3] = [
+    ("in", "as packets arrive, before the queue"),
+    ("out", "as packets leave the queue"),
+    ("drop", "what the queue dropped or the link lost behind it"),
+];
+
+/// The capture of a run: packets at every link.
+pub struct PacketCapture<W: Write> {
+    file: PacketFile<W>,
+    count: PacketCount,
 }
 
-/// The three interfaces of a link, in the order in, out, drop.
-pub fn interfaces_of(link: &str) -> [Interface; 3] {
-    [
-        (IN, "as packets arrive, before the queue"),
-        (OUT, "as packets leave the queue"),
-        (DROP, "what the queue dropped or the link lost behind it"),
-    ]
-    .map(|(suffix, what)| Interface {
+impl<W: Write> PacketCapture<W> {
+    /// Begins the capture of links with these names.
+    pub fn create<'a>(
+        writer: W,
+        links: impl IntoIterator<Item = &'a str>,
+    ) -> io::Result<PacketCapture<W>> {
+        let interfaces: Vec<Interface> = links.into_iter().flat_map(interfaces_of).collect();
+        Ok(PacketCapture {
+            file: PacketFile::create(writer, &interfaces)?,
+            count: PacketCount::default(),
+        })
+    }
+
+    /// Appends a packet of so many bytes, of which `bytes` are the first; those
+    /// beyond the limit are counted only. To be called in the order of time.
+    pub fn packet(
+        &mut self,
+        link: u32,
+        seen: Seen,
+        time_ns: u64,
+        len: u32,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        if self.count.recorded >= MAX_PACKETS {
+            self.count.lost += 1;
+            return Ok(());
+        }
+        self.count.recorded += 1;
+        let (interface, comment) = match seen {
+            Seen::Arrived => (0, None),
+            Seen::Left => (1, None),
+            Seen::Dropped(cause) => (2, Some(cause.name())),
+        };
+        let interface = link * INTERFACES.len() as u32 + interface;
+        self.file.packet(interface, time_ns, len, bytes, comment)
+    }
+
+    /// Completes the file; how many packets it holds.
+    pub fn finish(self) -> io::Result<(W, PacketCount)> {
+        Ok((self.file.finish()?, self.count))
+    }
+}
+
+fn interfaces_of(link: &str) -> [Interface; 3] {
+    INTERFACES.map(|(suffix, what)| Interface {
         name: format!("{link}.{suffix}"),
         description: format!("{link}, {what}"),
     })
+}
+
+/// A place where packets are seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Interface {
+    /// Name, e.g. `bottleneck.in`.
+    name: String,
+    /// What is seen there, in a sentence.
+    description: String,
 }
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
@@ -59,7 +107,7 @@ const IF_TSRESOL: u16 = 9;
 ///
 /// Nothing is buffered beyond the block at hand: give it a `BufWriter`.
 #[derive(Debug)]
-pub struct PacketFile<W: Write> {
+struct PacketFile<W: Write> {
     writer: W,
     interfaces: u32,
     /// The block that is put together.
@@ -68,7 +116,7 @@ pub struct PacketFile<W: Write> {
 
 impl<W: Write> PacketFile<W> {
     /// Begins a file with these interfaces, numbered from 0.
-    pub fn create(writer: W, interfaces: &[Interface]) -> io::Result<PacketFile<W>> {
+    fn create(writer: W, interfaces: &[Interface]) -> io::Result<PacketFile<W>> {
         let mut file = PacketFile {
             writer,
             interfaces: interfaces.len() as u32,
@@ -185,6 +233,7 @@ impl<W: Write> PacketFile<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Cause;
 
     /// Kind and body of each block; checks both lengths.
     fn blocks(mut file: &[u8]) -> Vec<(u32, &[u8])> {
@@ -202,12 +251,13 @@ mod tests {
 
     #[test]
     fn a_file_has_the_bytes_of_the_draft() {
-        let link = interfaces_of("b");
-        let mut file = PacketFile::create(Vec::new(), &link).expect("in memory");
-        file.packet(0, 0x1_0000_0002, 1514, &[1, 2, 3, 4, 5], None)
+        let mut file = PacketCapture::create(Vec::new(), ["b"]).expect("in memory");
+        file.packet(0, Seen::Arrived, 0x1_0000_0002, 1514, &[1, 2, 3, 4, 5])
             .expect("in memory");
-        file.packet(2, 7, 60, &[], Some("aqm")).expect("in memory");
-        let bytes = file.finish().expect("in memory");
+        file.packet(0, Seen::Dropped(Cause::Aqm), 7, 60, &[])
+            .expect("in memory");
+        let (bytes, count) = file.finish().expect("in memory");
+        assert_eq!((count.recorded, count.lost), (2, 0));
         let blocks = blocks(&bytes);
         let kinds: Vec<u32> = blocks.iter().map(|b| b.0).collect();
         assert_eq!(kinds, [0x0A0D_0D0A, 1, 1, 1, 6, 6]);

@@ -32,6 +32,18 @@ pub enum When {
     Ack,
 }
 
+impl When {
+    /// What a reader of the documentation is told.
+    pub const fn doc(self) -> &'static str {
+        match self {
+            When::State => "every interval; with `series = \"acks\"` after every ACK",
+            When::Interval => "every interval",
+            When::NoAcks => "every interval, but not with `series = \"acks\"`",
+            When::Ack => "with `series = \"acks\"` after every ACK",
+        }
+    }
+}
+
 macro_rules! quantities {
     ($(#[$about:meta])* $state:ident { $($name:ident, $unit:literal, $when:ident, $doc:literal;)* }) => {
         $(#[$about])*
@@ -70,8 +82,8 @@ quantities! {
 quantities! {
     /// A link's queue at one moment.
     LinkState {
-        backlog_packets, "packets", State, "Packets in the queue.";
-        backlog_bytes, "bytes", State, "Frame bytes in the queue.";
+        backlog_packets, "packets", Interval, "Packets in the queue.";
+        backlog_bytes, "bytes", Interval, "Frame bytes in the queue.";
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tailback_record::{Cause, Meter};
+use tailback_record::{Cause, Meter, Seen};
 
-use crate::capture::{PacketEvent, Seen};
+use crate::capture::PacketEvent;
 use crate::packet::{Ecn, Packet};
 use crate::units::Time;
 

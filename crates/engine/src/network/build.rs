@@ -75,7 +75,7 @@ impl Network {
             sampler,
             slots: sampler + 1,
         };
-        let owners: Arc<[u32]> = plan.owners().into();
+        let owners = plan.owners();
         let first_slot = n_flows + n_traffic;
         let ends = (0_u32..).zip(owners.iter()).map(|(number, owner)| {
             let flow = plan.flows.get(number as usize);

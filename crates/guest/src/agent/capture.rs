@@ -3,7 +3,6 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::sync::Arc;
 
 use tailback_guest::job::{Flow, Job};
 use tailback_record::{Cause, Histogram, Meter, PacketCount};
@@ -75,7 +74,7 @@ impl Captures {
     /// Opens the rings. `origin_ns` is the start of the run on the realtime clock.
     pub fn open(job: &Job, namespaces: &Namespaces) -> io::Result<Captures> {
         let enter = |n: usize| namespaces.enter(n).map_err(io::Error::other);
-        let owners: Arc<[u32]> = job.owners().into();
+        let owners = job.owners();
         let count = owners.len();
         let queues = job.links.iter().map(|link| {
             let mut meter = Meter::new(owners.clone(), job.warmup_ns);

@@ -13,8 +13,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use tailback_guest::job::Job;
-use tailback_record::pcapng::{Interface, PacketFile, interfaces_of};
-use tailback_record::{Cause, PacketCount};
+use tailback_record::pcapng::PacketCapture;
+use tailback_record::{Cause, PacketCount, Seen};
 
 use super::frame::Frame;
 use super::queue::Lost;
@@ -22,9 +22,6 @@ use super::ring::{Captured, SNAPLEN};
 
 /// Where the host looks for it.
 const FILE: &str = "/results/packets.pcapng";
-
-/// Packets of a capture at most, counted at every interface, as in the simulator.
-const MAX_PACKETS: u64 = 20_000_000;
 
 /// Records that wait for older ones at most; with more of them, a drop found
 /// later stands behind newer packets.
@@ -35,17 +32,6 @@ const BUFFER: usize = 1 << 20;
 
 /// Of a datagram's payload, its number is kept.
 const DATAGRAM_NUMBER: u32 = 8;
-
-/// The three places of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Before the queue.
-    In,
-    /// Behind it.
-    Out,
-    /// Dropped there.
-    Drop,
-}
 
 /// The first bytes of a packet.
 #[derive(Clone, Copy)]
@@ -78,18 +64,17 @@ impl Head {
 /// A packet to be written.
 struct Record {
     time_ns: u64,
-    interface: u32,
-    cause: Option<Cause>,
+    link: u32,
+    seen: Seen,
     head: Head,
 }
 
 /// The capture of a run.
 pub struct Packets<W: Write = BufWriter<File>> {
-    file: PacketFile<W>,
+    file: PacketCapture<W>,
     waiting: Vec<Record>,
     /// By link and lane: packets in the queue, as `Queue` has them.
     queued: Vec<Vec<VecDeque<Head>>>,
-    count: PacketCount,
 }
 
 impl Packets {
@@ -107,33 +92,31 @@ impl Packets {
 
 impl<W: Write> Packets<W> {
     fn new(writer: W, links: &[&str], lanes: usize) -> io::Result<Packets<W>> {
-        let interfaces: Vec<Interface> = links.iter().flat_map(|l| interfaces_of(l)).collect();
         Ok(Packets {
-            file: PacketFile::create(writer, &interfaces)?,
+            file: PacketCapture::create(writer, links.iter().copied())?,
             waiting: Vec::new(),
             queued: links.iter().map(|_| vec![VecDeque::new(); lanes]).collect(),
-            count: PacketCount::default(),
         })
     }
 
-    fn add(&mut self, link: usize, place: Place, time_ns: u64, cause: Option<Cause>, head: Head) {
+    fn add(&mut self, link: usize, seen: Seen, time_ns: u64, head: Head) {
         self.waiting.push(Record {
             time_ns,
-            interface: link as u32 * 3 + place as u32,
-            cause,
+            link: link as u32,
+            seen,
             head,
         });
     }
 
     /// A packet came to a link.
     pub fn arrived(&mut self, link: usize, time_ns: u64, captured: &Captured<'_>, frame: &Frame) {
-        self.add(link, Place::In, time_ns, None, Head::of(captured, frame));
+        self.add(link, Seen::Arrived, time_ns, Head::of(captured, frame));
     }
 
     /// The schedule of a link dropped a packet.
     pub fn dropped(&mut self, link: usize, time_ns: u64, captured: &Captured<'_>, frame: &Frame) {
         let head = Head::of(captured, frame);
-        self.add(link, Place::Drop, time_ns, Some(Cause::Scheduled), head);
+        self.add(link, Seen::Dropped(Cause::Scheduled), time_ns, head);
     }
 
     /// A packet went into the queue.
@@ -153,14 +136,14 @@ impl<W: Write> Packets<W> {
         if known {
             self.queued[link][lane].pop_front();
         }
-        self.add(link, Place::Out, time_ns, None, Head::of(captured, frame));
+        self.add(link, Seen::Left, time_ns, Head::of(captured, frame));
     }
 
     /// What the queue of a link is now known to have dropped.
     pub fn lost(&mut self, link: usize, lost: &mut Vec<Lost>) {
         for lost in lost.drain(..) {
             if let Some(head) = self.queued[link][lost.lane].pop_front() {
-                self.add(link, Place::Drop, lost.at_ns, Some(lost.cause), head);
+                self.add(link, Seen::Dropped(lost.cause), lost.at_ns, head);
             }
         }
     }
@@ -172,19 +155,10 @@ impl<W: Write> Packets<W> {
         let due = self.waiting.partition_point(|r| r.time_ns < horizon_ns);
         let due = due.max(self.waiting.len().saturating_sub(MAX_WAITING));
         for record in self.waiting.drain(..due) {
-            if self.count.recorded >= MAX_PACKETS {
-                self.count.lost += 1;
-                continue;
-            }
-            self.count.recorded += 1;
             let head = &record.head;
-            self.file.packet(
-                record.interface,
-                record.time_ns,
-                head.len,
-                &head.bytes[..usize::from(head.kept)],
-                record.cause.map(Cause::name),
-            )?;
+            let bytes = &head.bytes[..usize::from(head.kept)];
+            self.file
+                .packet(record.link, record.seen, record.time_ns, head.len, bytes)?;
         }
         Ok(())
     }
@@ -192,8 +166,8 @@ impl<W: Write> Packets<W> {
     /// Completes the file; how many packets it holds.
     pub fn finish(mut self) -> io::Result<PacketCount> {
         self.write(u64::MAX)?;
-        self.file.finish()?;
-        Ok(self.count)
+        let (_, count) = self.file.finish()?;
+        Ok(count)
     }
 }
 
