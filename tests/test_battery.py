@@ -127,7 +127,7 @@ def test_percentiles_are_means_over_seeds() -> None:
 
 
 def test_normalised_values_of_a_point() -> None:
-    from tailback.batteries.l4s_battery.figures import normalised
+    from tailback.batteries.l4s_battery.combinations import normalised
 
     found = made(["a", "b"], parts=["flows"], seeds=2)
     point = next(p for p in Gathered(found).of("flows") if (p.at.l_flows, p.at.c_flows) == (2, 8))

@@ -18,6 +18,7 @@ pub mod link;
 pub mod network;
 pub mod packet;
 pub mod plan;
+pub mod rate;
 pub mod registry;
 pub mod rng;
 pub mod tcp;

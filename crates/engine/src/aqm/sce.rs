@@ -169,7 +169,7 @@ mod tests {
         }
         // Standard error 50.
         assert!(marked.abs_diff(5_000) < 200, "{marked}");
-        assert_eq!(sink.counts.get(Cause::SceMark), u64::from(marked));
+        assert_eq!(sink.meter.counts.get(Cause::SceMark), u64::from(marked));
         for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ce] {
             let mut packet = Packet::new(0, 1514, ecn);
             on.mark(&mut packet, true, Time::from_ms(50), &mut sink);

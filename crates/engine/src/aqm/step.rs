@@ -262,18 +262,18 @@ mod tests {
         // Packets leave 1, 2, ... ms after their arrival.
         let (marked, sink) = run(&[("threshold", "3ms")], 5, Ecn::Ect1);
         assert_eq!(marked, [false, false, false, true, true]);
-        assert_eq!(sink.counts.get(Cause::StepMark), 2);
+        assert_eq!(sink.meter.counts.get(Cause::StepMark), 2);
     }
 
     #[test]
     fn packets_without_ecn_pass_or_are_dropped() {
         let (marked, sink) = run(&[("threshold", "2p")], 5, Ecn::NotEct);
-        assert_eq!((marked.len(), sink.counts.drops()), (5, 0));
+        assert_eq!((marked.len(), sink.meter.counts.drops()), (5, 0));
         let (marked, sink) = run(&[("threshold", "2p"), ("not_ect", "drop")], 5, Ecn::NotEct);
-        assert_eq!((marked.len(), sink.counts.get(Cause::Aqm)), (3, 2));
+        assert_eq!((marked.len(), sink.meter.counts.get(Cause::Aqm)), (3, 2));
         let late = [("threshold", "3ms"), ("not_ect", "drop")];
         let (marked, sink) = run(&late, 5, Ecn::NotEct);
-        assert_eq!((marked.len(), sink.counts.get(Cause::Aqm)), (3, 2));
+        assert_eq!((marked.len(), sink.meter.counts.get(Cause::Aqm)), (3, 2));
     }
 
     #[test]

@@ -87,18 +87,16 @@ pub fn info(socket: &Socket) -> io::Result<Info> {
 }
 
 /// What the congestion control of a connection tells (`union tcp_cc_info`).
-pub fn gauges<I: Copy>(socket: &Socket, gauges: &[(I, &Gauge)], mut push: impl FnMut(I, f64)) {
-    if gauges.is_empty() {
-        return;
-    }
+pub fn gauges<'g>(
+    socket: &Socket,
+    gauges: &'g [Gauge],
+) -> impl Iterator<Item = Option<f64>> + use<'g> {
     let mut bytes = [0_u8; 64];
-    if let Ok(n) = socket.get(libc::IPPROTO_TCP, TCP_CC_INFO, &mut bytes) {
-        for (id, gauge) in gauges {
-            if let Some(value) = gauge.read(&bytes[..n]) {
-                push(*id, value);
-            }
-        }
-    }
+    let told = match gauges {
+        [] => 0,
+        _ => (socket.get(libc::IPPROTO_TCP, TCP_CC_INFO, &mut bytes)).unwrap_or_default(),
+    };
+    gauges.iter().map(move |gauge| gauge.read(&bytes[..told]))
 }
 
 /// The receiving end of a flow before it is connected.

@@ -19,7 +19,7 @@ pub(super) fn control(
     flow: &FlowPlan,
     kit: &Kit,
     modules: &mut Modules,
-    no: &mut Refusals,
+    refusals: &mut Refusals,
 ) -> String {
     let at = format!("{path}.cc");
     if flow.ecn
@@ -28,7 +28,7 @@ pub(super) fn control(
             EcnFeedback::Rfc3168 | EcnFeedback::None
         )
     {
-        no.add(
+        refusals.add(
             &format!("{path}.tcp.ecn_feedback"),
             "both hosts of the guest have the same ECN",
             "ecn_feedback = \"auto\" or \"accecn\", or a flow with ecn = false",
@@ -39,11 +39,11 @@ pub(super) fn control(
         Algorithm::Kernel { name, args } => (name.clone(), args.clone()),
         Algorithm::Known { name, options } => {
             let Some(entry) = find(cc::ENTRIES, name) else {
-                no.never(&at, format!("{name} is not registered"));
+                refusals.never(&at, format!("{name} is not registered"));
                 return String::new();
             };
             let Kernel::Module(face) = entry.kernel else {
-                no.add(
+                refusals.add(
                     &at,
                     format!("the kernel has nothing like {name}"),
                     instead(name, kit.ccs.keys()),
@@ -51,13 +51,13 @@ pub(super) fn control(
                 return String::new();
             };
             let (parameters, refused) = face.parameters(options, &complete_defaults(entry));
-            no.at(&at, refused);
+            refusals.at(&at, refused);
             own = face.stand_in(options);
             let name = own.map_or(face.name, |own| own.name);
             (name.to_owned(), parameters)
         }
     };
     let stand_in = flow.module.as_deref().or(own.map(|own| own.module));
-    modules.congestion_control(path, &name, stand_in, parameters, kit, no);
+    modules.congestion_control(path, &name, stand_in, parameters, kit, refusals);
     name
 }
