@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use tailback_engine::network::Network;
 use tailback_engine::plan::*;
-use tailback_engine::registry::{self, Value, complete_defaults};
+use tailback_engine::registry::{Value, complete_defaults};
 use tailback_engine::rng::Stream;
 use tailback_engine::traffic::{self, Step};
 use tailback_engine::units::{Bytes, Time};
@@ -319,23 +319,4 @@ fn connections_negotiate_ecn() {
     assert!(with_marks > 20 && without_marks == 0);
     // SYNs are not ECN-capable.
     assert!(with_drops < with_marks / 5 && without_drops > 20);
-}
-
-/// The registry's entry of another kind has no connections.
-#[test]
-fn other_kinds_have_no_completions() {
-    let entry = registry::find(traffic::ENTRIES, "on-off").expect("registered");
-    let mut source = web("web", "reno", RTT, &[]);
-    source.kind = entry.name;
-    source.options = complete_defaults(entry);
-    source.connections = None;
-    let p = with(
-        Time::from_secs(20),
-        link(5_000_000, "fifo", &[]),
-        vec![],
-        vec![source],
-    );
-    let outcome = run(Network::new(&p));
-    assert!(outcome.traffic[0].completions.is_none());
-    assert!(outcome.traffic[0].received_packets > 0);
 }
