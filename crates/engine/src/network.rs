@@ -23,7 +23,7 @@ mod pipe;
 mod sampling;
 mod sources;
 
-use tailback_record::Series;
+use tailback_record::{LinkSampler, Series};
 
 use crate::aqm::{self, Queue};
 use crate::calendar::Calendar;
@@ -35,7 +35,7 @@ use crate::units::Time;
 use connections::Ends;
 use events::Ids;
 use pipe::Pipe;
-use sampling::{Flow, LinkSeries};
+use sampling::Flow;
 use sources::Traffic;
 
 /// Where every packet is (without warm-up: drops are counted from there).
@@ -65,7 +65,7 @@ pub struct Network {
     pipes: Vec<Pipe>,
     links: Vec<Link>,
     link_pipes: Vec<Option<u32>>,
-    link_series: Vec<LinkSeries>,
+    link_samplers: Vec<LinkSampler>,
     /// By the number in packets: flows, traffic sources, slots.
     ends: Vec<Ends>,
     flows: Vec<Flow>,
@@ -106,7 +106,7 @@ impl Network {
             entered: self.ends.iter().map(|ends| ends.entered).sum(),
             ended: self.ends.iter().map(|ends| ends.ended).sum(),
             inside: waiting + queued,
-            dropped: self.links.iter().map(|l| l.sink.counts.drops()).sum(),
+            dropped: self.links.iter().map(|l| l.sink.meter.counts.drops()).sum(),
         }
     }
 

@@ -218,8 +218,8 @@ impl Plan {
             alone: None,
             mtu: match (&source.connections, transport(source.kind)) {
                 (Some(connections), _) => frame_of(&connections.tcp),
-                (None, Transport::Datagrams(of)) => u32::from(of(&source.options).len),
-                (None, Transport::Connections { .. }) => 1514,
+                (None, Some(Transport::Datagrams(of))) => u32::from(of(&source.options).len),
+                (None, _) => 1514,
             }
             .saturating_sub(ETHERNET),
             names: source.hosts.clone(),

@@ -17,6 +17,7 @@ pyo3::import_exception!(tailback.errors, ScenarioError);
 /// The module.
 #[pymodule]
 mod _native {
+    use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
 
     #[pymodule_export]
@@ -36,6 +37,14 @@ mod _native {
     #[pyfunction]
     fn registry_json() -> String {
         crate::registry::json().to_string()
+    }
+
+    /// A queue of a canonical point as `tc qdisc show` prints it; from JSON.
+    #[pyfunction]
+    fn tc_line(queue: &str) -> PyResult<String> {
+        let queue = serde_json::from_str(queue);
+        let queue = queue.map_err(|e| PyValueError::new_err(format!("queue: {e}")))?;
+        Ok(crate::registry::tc_line(&queue))
     }
 
     /// JSON Schema of scenario files.

@@ -52,7 +52,7 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         .saturating_add(sources.saturating_mul(SOURCE))
         .saturating_add(links.saturating_mul(LINK));
     for source in &plan.traffic {
-        let (Transport::Connections { gap, .. }, Some(connections)) =
+        let (Some(Transport::Connections { gap, .. }), Some(connections)) =
             (transport(source.kind), &source.connections)
         else {
             continue;
@@ -217,11 +217,11 @@ fn capacity(link: &LinkPlan) -> Capacity {
 /// Rate and frame length of a source that sends whatever becomes of it.
 fn offered(source: &TrafficPlan) -> Option<(Rate, u64)> {
     match transport(source.kind) {
-        Transport::Datagrams(of) => {
+        Some(Transport::Datagrams(of)) => {
             let datagrams = of(&source.options);
             Some((datagrams.rate, u64::from(datagrams.len)))
         }
-        Transport::Connections { .. } => None,
+        _ => None,
     }
 }
 

@@ -10,6 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+LEAST_SEEDS = 5
+"""Fewer values say too little of their spread to take a miss for noise."""
+
 
 @dataclass(frozen=True)
 class Estimate:

@@ -7,11 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tailback.metrics.statistics import estimate
+from tailback.metrics.statistics import LEAST_SEEDS, estimate
 from tailback.report import Cell
-
-LEAST_SEEDS = 5
-"""Fewer values say too little of their spread to take a miss for chance."""
 
 KINDS = {"relative": "relative", "capacity": "of the rate", "absolute": "absolute"}
 """How errors are counted: over the published value, over the link's rate, as they are."""

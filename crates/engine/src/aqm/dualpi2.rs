@@ -33,13 +33,15 @@ use tailback_record::Cause;
 use super::cake::memory::truesize;
 use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
-use crate::needs::Needs;
 use crate::packet::{Ecn, Packet, flags};
-use crate::registry::{Entry, Kernel, Kind, Opt, Options, Value};
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, Options, Value};
 use crate::rng::Stream;
 use crate::units::Time;
 
 pub(super) mod core;
+mod kernel;
 mod presets;
 mod scheduler;
 
@@ -261,8 +263,8 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::Tc("dualpi2"),
-    needs: Needs::NONE,
+    kernel: Kernel::Qdisc(&kernel::KERNEL),
+    rules: Rules::NONE,
     finish: presets::finish,
     build: |options, context| Box::new(DualPi2::new(options, context.mtu, context.rng)),
 };

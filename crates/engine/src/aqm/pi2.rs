@@ -15,9 +15,10 @@ use super::dualpi2::{COUPLING, GAIN, LIMIT, scalable, single};
 use super::fifo::{Limit, Packets};
 use super::pie;
 use super::{Backlog, Build, Dequeue, Queue, Sink};
-use crate::needs::Needs;
 use crate::packet::{Ecn, Packet};
-use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
+use crate::registry::kernel::{Kernel, Order, Qdisc};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, no_finish};
 use crate::rng::Stream;
 use crate::units::Time;
 
@@ -71,8 +72,8 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::None,
-    needs: Needs::NONE,
+    kernel: Kernel::Qdisc(&KERNEL),
+    rules: Rules::NONE,
     finish: no_finish,
     build: |options, context| {
         Box::new(Pi2 {
@@ -97,6 +98,12 @@ pub const ENTRY: Entry<Build> = Entry {
             rng: context.rng,
         })
     },
+};
+
+/// Linux has nothing like it.
+const KERNEL: Qdisc = Qdisc {
+    order: Order::Arrival,
+    ..Qdisc::SIMULATED
 };
 
 /// The discipline.

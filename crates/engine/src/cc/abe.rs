@@ -23,7 +23,8 @@
 use super::contract::{Control, Signal};
 use super::view::View;
 use super::window::Window;
-use crate::needs::{At, Chosen, Finding, Needs, Standard};
+use crate::registry::kernel::StandIn;
+use crate::registry::rules::{At, Chosen, Finding, Rules, Standard};
 use crate::registry::{Kind, Opt, OptionError, Options};
 
 /// Least and largest factor.
@@ -96,7 +97,7 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
 }
 
 /// A factor for ECN-Echo needs ECN, and is meant to be the gentler one.
-pub(super) const NEEDS: Needs = Needs {
+pub(super) const RULES: Rules = Rules {
     checks,
     standard: Some(Standard {
         departs: |options| {
@@ -137,6 +138,17 @@ fn checks(chosen: &Chosen<'_>) -> Vec<Finding> {
         }]
     } else {
         Vec::new()
+    }
+}
+
+/// The module of a congestion control with a factor of its own for ECN-Echo, which
+/// Linux has not.
+pub(super) const fn stand_in(name: &'static str, module: &'static str) -> StandIn {
+    StandIn {
+        option: "beta_ecn",
+        beside: "beta",
+        name,
+        module,
     }
 }
 

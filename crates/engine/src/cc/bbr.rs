@@ -18,7 +18,9 @@ use super::bbr_model::{
 use super::contract::{Build, CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal};
 use super::view::{Ack, CaState, View};
 use super::window::{INFINITE_SSTHRESH, MAX_CWND, Window};
-use crate::registry::{Entry, Kernel, Options, Value, no_finish};
+use crate::registry::kernel::{Kernel, Module};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Options, Value, no_finish};
 use crate::rng::Stream;
 use crate::units::Time;
 
@@ -94,8 +96,8 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         TSO_SEGS,
     ],
-    kernel: Kernel::Module("bbr"),
-    needs: crate::needs::Needs::NONE,
+    kernel: Kernel::Module(&Module::named("bbr", Some("4.9"))),
+    rules: Rules::NONE,
     finish: no_finish,
     build: |options| Box::new(Bbr::new(options)),
 };

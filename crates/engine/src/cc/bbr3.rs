@@ -24,7 +24,9 @@ use super::contract::{
 };
 use super::view::{Ack, CaState, LostSegment, View};
 use super::window::{INFINITE_SSTHRESH, MAX_CWND, Window};
-use crate::registry::{Entry, Kernel, Options, Value, no_finish};
+use crate::registry::kernel::{Kernel, Module};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Options, Value, no_finish};
 use crate::rng::Stream;
 use crate::units::Time;
 
@@ -174,8 +176,8 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
     ],
     // No kernel's own: `module` has to name one that registers itself so.
-    kernel: Kernel::Module("bbr3"),
-    needs: crate::needs::Needs::NONE,
+    kernel: Kernel::Module(&Module::named("bbr3", None)),
+    rules: Rules::NONE,
     finish: no_finish,
     build: |options| Box::new(Bbr3::new(options)),
 };

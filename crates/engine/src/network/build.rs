@@ -2,14 +2,15 @@
 //! events.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use tailback_record::{ClassRecorder, Series};
+use tailback_record::{FlowSampler, LinkSampler, SenderSamples, Series};
 
 use super::Network;
 use super::connections::{Connection, End, Ends, Opener, Path};
 use super::events::Ids;
 use super::pipe::Pipe;
-use super::sampling::{Flow, FlowSeries, LinkSeries};
+use super::sampling::Flow;
 use super::sources::{Connections, Traffic};
 use crate::aqm::{self, QueueContext, Sink};
 use crate::calendar::Calendar;
@@ -77,9 +78,9 @@ impl Network {
             sampler,
             slots: sampler + 1,
         };
-        let owners = plan.owners();
+        let owners: Arc<[u32]> = plan.owners().into();
         let first_slot = n_flows + n_traffic;
-        let ends = (0_u32..).zip(&owners).map(|(number, owner)| {
+        let ends = (0_u32..).zip(owners.iter()).map(|(number, owner)| {
             let flow = plan.flows.get(number as usize);
             let slot = number.saturating_sub(first_slot);
             Ends {
@@ -100,21 +101,20 @@ impl Network {
         });
         let ends: Vec<Ends> = ends.collect();
 
-        let names = plan.flows.iter().map(|flow| flow.name.as_str());
-        let names = names.chain(plan.traffic.iter().map(|source| source.name.as_str()));
-        let names: Vec<&str> = names.collect();
         let mut links: Vec<Link> = (0..)
             .zip(&plan.links)
-            .map(|(i, link)| build_link(i, link, &plan, &names, &owners))
+            .map(|(i, link)| build_link(i, link, &plan, &owners))
             .collect();
         let info = plan.flow_info();
         for link in &mut links {
             link.queue.flows(&info);
         }
         let mut series = Series::default();
-        let link_series = plan.links.iter().zip(&links);
-        let link_series = link_series.map(|(plan, link)| declare_link(&mut series, plan, link));
-        let link_series = link_series.collect();
+        let link_samplers = plan.links.iter().zip(&links).map(|(plan, link)| {
+            let gauges = link.queue.gauge_names();
+            LinkSampler::new(&mut series, &plan.name, gauges)
+        });
+        let link_samplers = link_samplers.collect();
         let flows = plan.flows.iter().zip(&ends);
         let flows = flows.map(|(flow, ends)| build_flow(flow, ends.of_flow(), &plan, &mut series));
         let flows = flows.collect();
@@ -133,7 +133,7 @@ impl Network {
             pipes,
             links,
             link_pipes,
-            link_series,
+            link_samplers,
             ends,
             flows,
             traffic,
@@ -244,7 +244,7 @@ fn known<'a, B>(
     (entry, options)
 }
 
-fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, names: &[&str], owners: &[u32]) -> Link {
+fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, owners: &Arc<[u32]>) -> Link {
     let (entry, options) = known(aqm::ENTRIES, &plan.queue);
     let connections = whole.traffic.iter().filter_map(|t| t.connections.as_ref());
     let stacks = whole.flows.iter().map(|flow| &flow.tcp);
@@ -255,37 +255,21 @@ fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, names: &[&str], owners:
         mtu: frames.max().unwrap_or(1514),
         rng: Stream::new(whole.seed, &plan.name, "queue"),
     };
-    let mut sink = Sink::new(names.len(), whole.warmup);
+    let mut sink = Sink::of(owners.clone(), whole.warmup);
     if whole.record.events {
-        sink.record_events(names, &plan.name);
+        sink.meter.record_events();
     }
-    sink.add_places(owners);
+    let (end_ns, interval_ns) = (whole.duration.ns(), whole.record.statistics.ns());
+    let classes = whole.classes_at(index);
+    sink.meter.record_classes(classes, end_ns, interval_ns);
+    if owners.len() > whole.flows.len() + whole.traffic.len() {
+        sink.count_gone(owners.len());
+    }
     if whole.record.packets {
         sink.record_packets(index);
     }
-    sink.record_classes(ClassRecorder::new(
-        whole.classes_at(index),
-        owners,
-        whole.warmup.ns(),
-        whole.duration.ns(),
-        whole.record.statistics.ns(),
-    ));
     let loss = Stream::new(whole.seed, &plan.name, "loss");
     Link::new(plan, (entry.build)(options, context), sink, loss)
-}
-
-fn declare_link(series: &mut Series, plan: &LinkPlan, link: &Link) -> LinkSeries {
-    let name = Some(plan.name.as_str());
-    LinkSeries {
-        packets: series.id(None, name, "backlog_packets"),
-        bytes: series.id(None, name, "backlog_bytes"),
-        gauges: link
-            .queue
-            .gauge_names()
-            .iter()
-            .map(|q| series.id(None, name, q))
-            .collect(),
-    }
 }
 
 /// The connection of a flow, which begins with the flow.
@@ -302,30 +286,15 @@ fn of_flow(number: u32, flow: &FlowPlan, plan: &Plan, first_segment: u64) -> Con
 }
 
 fn build_flow(flow: &FlowPlan, connection: &Connection, plan: &Plan, series: &mut Series) -> Flow {
-    let mut id = |quantity: &str| series.id(Some(&flow.name), None, quantity);
     let acks = plan.record.series == SeriesMode::Acks;
+    let gauges = connection.sender.gauge_names();
+    let sampler = || FlowSampler::new(series, &flow.name, gauges, acks);
     Flow {
         stop: flow.stop,
         base_bytes: 0,
         bytes_at_stop: None,
-        srtt_sum_ns: 0,
-        srtt_samples: 0,
-        rwnd_limited_samples: 0,
-        recorded_cwnd: 0,
-        series: (plan.record.series != SeriesMode::Off).then(|| FlowSeries {
-            cwnd: id("cwnd"),
-            ssthresh: id("ssthresh"),
-            srtt: id("srtt_ns"),
-            in_flight: id("in_flight"),
-            delivered: id("delivered_bytes"),
-            gauges: connection
-                .sender
-                .gauge_names()
-                .iter()
-                .map(|gauge| id(gauge))
-                .collect(),
-            acks: acks.then(|| (id("ca_state"), id("acked_bytes"))),
-        }),
+        samples: SenderSamples::default(),
+        sampler: (plan.record.series != SeriesMode::Off).then(sampler),
     }
 }
 

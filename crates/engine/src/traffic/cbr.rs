@@ -2,8 +2,9 @@
 
 use super::datagram::{self, Datagrams};
 use super::{Build, Source, Step, Transport};
-use crate::needs::Needs;
-use crate::registry::{Entry, Kernel, no_finish};
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, no_finish};
 use crate::units::Time;
 
 /// The registry entry.
@@ -13,7 +14,7 @@ pub const ENTRY: Entry<Build> = Entry {
     follows: "iperf -u",
     options: &[datagram::RATE, datagram::ECN, datagram::PACKET_SIZE],
     kernel: Kernel::Agent,
-    needs: Needs::NONE,
+    rules: Rules::NONE,
     finish: no_finish,
     build: Build {
         source: |options, _| {

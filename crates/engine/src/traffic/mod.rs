@@ -91,25 +91,21 @@ pub const LIMIT: Opt = Opt {
 /// Every traffic source: one line each.
 pub const ENTRIES: &[&Entry<Build>] = &[&cbr::ENTRY, &on_off::ENTRY, &web::ENTRY];
 
-/// What carries the bytes of sources of a kind.
-///
-/// # Panics
-/// When there is no such kind: that of a validated plan is registered.
-pub fn transport(kind: &str) -> Transport {
-    let entry = find(ENTRIES, kind).unwrap_or_else(|| panic!("no kind of traffic {kind}"));
-    entry.build.transport
+/// What carries the bytes of sources of a kind, if there is one of this name.
+pub fn transport(kind: &str) -> Option<Transport> {
+    find(ENTRIES, kind).map(|entry| entry.build.transport)
 }
 
 /// Whether sources of this kind open TCP connections; the others send datagrams.
 pub fn connects(kind: &str) -> bool {
-    matches!(transport(kind), Transport::Connections { .. })
+    matches!(transport(kind), Some(Transport::Connections { .. }))
 }
 
 /// The most that a connection of a source brings, payload bytes; 0: it opens none.
 pub fn largest(kind: &str, options: &Options) -> u64 {
     match transport(kind) {
-        Transport::Datagrams(_) => 0,
-        Transport::Connections { largest, .. } => largest(options),
+        Some(Transport::Connections { largest, .. }) => largest(options),
+        _ => 0,
     }
 }
 

@@ -7,8 +7,9 @@
 
 use super::datagram::{self, Datagrams};
 use super::{Build, Source, Step, Transport};
-use crate::needs::Needs;
-use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, no_finish};
 use crate::rng::Stream;
 use crate::units::Time;
 
@@ -56,7 +57,7 @@ pub const ENTRY: Entry<Build> = Entry {
         datagram::PACKET_SIZE,
     ],
     kernel: Kernel::Agent,
-    needs: Needs::NONE,
+    rules: Rules::NONE,
     finish: no_finish,
     build: Build {
         source: |options, stream| {

@@ -10,8 +10,9 @@
 
 use super::sizes::{self, Sizes};
 use super::{Build, ECN, LIMIT, Source, Step, Transport};
-use crate::needs::Needs;
-use crate::registry::{Entry, Kernel, Kind, Opt};
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt};
 use crate::rng::Stream;
 use crate::units::Time;
 
@@ -36,7 +37,7 @@ pub const ENTRY: Entry<Build> = Entry {
         LIMIT,
     ],
     kernel: Kernel::Agent,
-    needs: Needs::NONE,
+    rules: Rules::NONE,
     finish: sizes::finish,
     build: Build {
         source: |options, stream| {

@@ -1,7 +1,7 @@
 //! The entries of the engine's registries, as the reader and the schema see them.
 
 use tailback_engine::keys::Registry;
-use tailback_engine::registry::{Entry, Kernel, Opt, OptionError, Options};
+use tailback_engine::registry::{Entry, Opt, OptionError, Options};
 use tailback_engine::{aqm, cc, traffic};
 
 /// An entry of a registry without its constructor.
@@ -22,7 +22,7 @@ fn views<B>(entries: &[&'static Entry<B>]) -> Vec<View> {
             name: entry.name,
             doc: entry.doc,
             options: entry.options,
-            in_kernel: entry.kernel != Kernel::None,
+            in_kernel: entry.kernel.has(),
             finish: entry.finish,
         })
         .collect()

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use tailback_engine::cc;
-use tailback_engine::needs::Standard;
 use tailback_engine::plan::{Algorithm, Plan};
+use tailback_engine::registry::rules::Standard;
 use tailback_engine::registry::{Options, find};
 
 use super::grid::Run;
@@ -18,7 +18,7 @@ pub(crate) const BASELINE: &str = "for every point another that differs in beta_
 /// The standard response of a congestion control that has others.
 fn standard_of(control: &Algorithm) -> Option<(Standard, &Options)> {
     let (name, options) = control.known()?;
-    Some((find(cc::ENTRIES, name)?.needs.standard?, options))
+    Some((find(cc::ENTRIES, name)?.rules.standard?, options))
 }
 
 /// Whether a congestion control of the plan departs from the standard response.

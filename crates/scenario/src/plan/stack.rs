@@ -1,7 +1,8 @@
 //! The stack of a flow or of a source's connections, and whether it negotiates ECN.
 
-use tailback_engine::needs::{self, At};
+use tailback_engine::cc;
 use tailback_engine::plan::TcpPlan;
+use tailback_engine::registry::rules::At;
 
 use crate::declare::{Bdp, Choice, Fields, Reader};
 use crate::read::{Node, Problem, Span};
@@ -64,7 +65,7 @@ pub(super) fn ecn_of(
 ) -> bool {
     let (given, at) = given.unwrap_or((None, fields.span));
     let control = choice.algorithm.known().filter(|_| choice.valid);
-    let (ecn, findings) = needs::ecn(control, tcp, given);
+    let (ecn, findings) = cc::ecn::negotiated(control, tcp, given);
     for finding in findings {
         let span = match finding.at {
             At::Ecn => at,

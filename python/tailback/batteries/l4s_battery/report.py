@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from tailback.batteries.l4s_battery.figures import Panels, combinations, tails
+from tailback.batteries.l4s_battery.combinations import combinations
 from tailback.batteries.l4s_battery.gather import Gathered
+from tailback.batteries.l4s_battery.panels import Panels
+from tailback.batteries.l4s_battery.tails import tails
 from tailback.batteries.side_by_side import BatteryComparison
 from tailback.comparison.model import Cell, Judged, VariantResults
 from tailback.comparison.text import difference_text, percent, with_spread_of
@@ -13,7 +15,7 @@ from tailback.metrics import is_of
 from tailback.metrics.naming import identifier
 from tailback.metrics.statistics import median
 from tailback.report.comparison import csv_of, described, facts_of, how_to_read, label_of
-from tailback.report.model import Column, Facts, Figure, Mark, Report, Section, Table, Text, Value
+from tailback.report.model import Block, Column, Facts, Mark, Report, Section, Table, Text, Value
 from tailback.report.tables import left, right
 from tailback.report.tc import qdisc
 from tailback.report.text import code, plain
@@ -98,8 +100,8 @@ def _judged(made: BatteryComparison) -> int:
 # --- what differs ------------------------------------------------------------------------------
 
 
-def _summary(made: BatteryComparison, facts: Facts) -> list[Text | Figure | Table]:
-    blocks: list[Text | Figure | Table] = [Text("\n\n".join(_sentences(made)))]
+def _summary(made: BatteryComparison, facts: Facts) -> list[Block]:
+    blocks: list[Block] = [Text("\n\n".join(_sentences(made)))]
     blocks += [_by_quantity(made, variant, facts) for variant in made.others]
     flagged = made.flagged()
     if flagged:
@@ -220,7 +222,7 @@ def _clearest(
 # --- what was run ------------------------------------------------------------------------------
 
 
-def _versions(made: BatteryComparison, facts: Facts) -> list[Text | Figure | Table]:
+def _versions(made: BatteryComparison, facts: Facts) -> list[Block]:
     columns = [Column(word, align="left", words=True) for word in ("version", "what", "value")]
     rows: list[list[Value]] = []
     for variant in made.variants:

@@ -1,95 +1,29 @@
-"""The figures of the reports on DualPI2: one column per version, the baseline first."""
+"""Figures of one part: every quantity over its points."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import polars as pl
-
 from tailback.batteries.l4s_battery import cases
+from tailback.batteries.l4s_battery.drawing import (
+    AMBER,
+    CLASSES,
+    GREEN,
+    PINK,
+    RANKED,
+    SKY,
+    C,
+    Flags,
+    L,
+    Stat,
+    Values,
+    figure,
+    several,
+)
 from tailback.batteries.l4s_battery.gather import Gathered, Point, View
-from tailback.batteries.l4s_battery.measures import normalised_rate, normalised_window, scaled
-from tailback.figures.spread import Curve, Drawn, Item, Look, curves, spread
-from tailback.figures.theme import CATEGORIES
+from tailback.batteries.l4s_battery.measures import scaled
+from tailback.figures.spread import Drawn, Item, Look, spread
 from tailback.report import Facts, Figure
-from tailback.report.text import plain
-
-L, C, GREEN, PINK, SKY, AMBER = CATEGORIES[:6]
-CLASSES = {"L": L, "C": C}
-OTHERS = 4
-"""Versions beside the baseline in one figure; more make another."""
-
-RANKED = "Thin lines from P1 to P99, thick ones from P25 to P75, points at the mean"
-STAR = "∗ differs from {base} by more than noise"
-
-Stat = Mapping[str, float]
-Values = Callable[[View, Point], Mapping[str, Stat]]
-"""Statistics by series, of a version at a point."""
-Flags = Callable[[Point, str, str], bool]
-"""Whether point, version and series are flagged."""
-
-
-def figure(
-    gathered: Gathered,
-    points: Sequence[Point],
-    look: Look,
-    values: Values,
-    flags: Flags,
-    *,
-    name: str,
-    title: str,
-    caption: str,
-    row: Callable[[Point], str],
-    x: Callable[[Point], str],
-    xs: Sequence[str],
-    colours: Mapping[str, str],
-    facts: Facts,
-) -> list[Figure]:
-    """A figure, or several where there are many versions; none where there is nothing to draw."""
-    rows = list(dict.fromkeys(row(point) for point in points))
-    known = [text for text in xs if any(x(point) == text for point in points)]
-
-    def draw(columns: Sequence[str]) -> Drawn | None:
-        items = [
-            Item(row(point), column, x(point), series, stat, flags(point, column, series))
-            for point in points
-            for column in columns
-            for series, stat in values(point.views[column], point).items()
-            if "mean" in stat
-        ]
-        if not items:
-            return None
-        used = {item.series for item in items}
-        shown = {series: colour for series, colour in colours.items() if series in used}
-        return spread(items, look, rows=rows, columns=columns, xs=known, colours=shown)
-
-    return _several(gathered, draw, name, title, caption, facts)
-
-
-def _several(
-    gathered: Gathered,
-    draw: Callable[[Sequence[str]], Drawn | None],
-    name: str,
-    title: str,
-    caption: str,
-    facts: Facts,
-) -> list[Figure]:
-    base, *others = [variant.name for variant in gathered.made.variants]
-    sets = [others[i : i + OTHERS] for i in range(0, len(others), OTHERS)]
-    out = []
-    for i, chosen in enumerate(sets):
-        drawn = draw([base, *chosen])
-        if drawn is not None:
-            which = f", {', '.join(chosen)}" if len(sets) > 1 else ""
-            suffix = f"-{i + 1}" if len(sets) > 1 else ""
-            star = STAR.format(base=plain(base))
-            out.append(
-                Figure(f"{name}{suffix}", f"{title}{which}", drawn, f"{caption}. {star}.", facts)
-            )
-    return out
-
-
-# --- quantities --------------------------------------------------------------------------------
 
 
 def _of_classes(quantity: str, factor: float = 1.0) -> Values:
@@ -150,6 +84,8 @@ def _mark_flags(gathered: Gathered) -> Flags:
 
 
 RATIOS = {"rate ratio": L, "window ratio": PINK}
+
+
 _RATIO = {"rate ratio": "class_rate_ratio", "window ratio": "class_window_ratio"}
 
 
@@ -169,14 +105,18 @@ def _ratios(gathered: Gathered) -> Callable[[Point, str], dict[str, Stat]]:
     return values
 
 
-# --- figures -----------------------------------------------------------------------------------
-
 DELAY = Look("queue delay, ms", "", "log", floor=0.01)
+
+
 PERCENT = Look("share, %", "", "log", floor=0.001)
+
+
 RATIO = Look("ratio L / C", "", "log", rule=1.0)
+
 
 _Axes = tuple[Callable[[Point], str], Callable[[Point], str], tuple[str, ...], str]
 """Row and place on the x axis of a point, what there is on that axis, its title."""
+
 
 _AXES: Mapping[str, _Axes] = {
     "equal": (
@@ -382,7 +322,7 @@ class Panels:
             "Normalised completion time of short flows by size, (size / link rate + 2 RTT) / "
             f"actual time, 1 at best. {RANKED}"
         )
-        return _several(
+        return several(
             self.gathered,
             draw,
             f"{self.prefix}-completions",
@@ -394,152 +334,3 @@ class Panels:
 
 def _size(upto_bytes: int) -> str:
     return f"{upto_bytes / 1000:g}"
-
-
-EQUAL_SPLITS = tuple(f"{n}-{n}" for n in range(1, 11))
-SPLITS = tuple(f"{n}-{10 - n}" for n in range(11))
-
-
-def combinations(gathered: Gathered, facts: Facts) -> list[Figure]:
-    """A.4: normalised rate and window per flow against the combination."""
-    points = gathered.of("flows")
-    out: list[Figure] = []
-    for name, combos, what in (
-        ("a4-equal", EQUAL_SPLITS, "as many flows in each class"),
-        ("a4-splits", SPLITS, "ten flows"),
-    ):
-        chosen = [p for p in points if f"{p.at.l_flows}-{p.at.c_flows}" in combos]
-
-        def draw(
-            columns: Sequence[str], chosen: Sequence[Point] = chosen, combos: Sequence[str] = combos
-        ) -> Drawn | None:
-            items = [
-                Item(row, column, _combination(p), series, stat, _normal_flag(gathered, p, *key))
-                for p in chosen
-                for column in columns
-                for row, series, stat in normalised(p, column)
-                for key in [(column, series, row)]
-            ]
-            if not items:
-                return None
-            known = {item.x for item in items}
-            return spread(
-                items,
-                Look("", "flows L-C", rule=1.0, height=140),
-                rows=list(_NORMALISED),
-                columns=columns,
-                xs=[combo for combo in combos if combo in known],
-                colours=CLASSES,
-            )
-
-        out += _several(
-            gathered,
-            draw,
-            name,
-            f"Normalised rate and window per flow, 40 Mbit/s, 10 ms: {what}",
-            "Rate of each flow over link / N; its window over C / (n_L / (q_L + RTT_L) + n_C / "
-            f"(q_C + RTT_C)), each second. {RANKED}",
-            facts,
-        )
-    return out
-
-
-_NORMALISED = {"normalised rate": "rate_mbit.mean", "normalised window": "window_bytes.mean"}
-
-
-def _combination(point: Point) -> str:
-    return f"{point.at.l_flows}-{point.at.c_flows}"
-
-
-def _normal_flag(gathered: Gathered, point: Point, variant: str, series: str, row: str) -> bool:
-    return gathered.flagged(point, variant, series, _NORMALISED[row])
-
-
-def normalised(point: Point, variant: str) -> list[tuple[str, str, dict[str, float]]]:
-    """Row, class and statistic of the normalised rate and window."""
-    view = point.views[variant]
-    total = sum(group.flows for group in view.groups.values())
-    out = []
-    for name in view.groups:
-        own = view.classes[name]
-        # Both are proportional to what was measured, so that ranks keep their places.
-        rate = normalised_rate(1.0, point.at.link, total)
-        window = normalised_window(1.0, point.at.link, view.groups.values())
-        for row, quantity, factor in (
-            ("normalised rate", "rate_mbit", rate),
-            ("normalised window", "window_bytes", window),
-        ):
-            stat = scaled(own.get(quantity, {}), factor)
-            if "mean" in stat:
-                out.append((row, name, stat))
-    return out
-
-
-def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[Figure]:
-    """A.5: what share of packets waited longer, 120 Mbit/s and 10 ms."""
-    chosen = {
-        title: point
-        for part, title in parts.items()
-        for point in gathered.of(part)
-        if (point.at.link, point.at.l_rtt) == (120.0, 10.0)
-    }
-    lines = {
-        variant.name: [
-            Curve(title, variant.name, name, found)
-            for title, point in chosen.items()
-            for name in CLASSES
-            if (found := ccdf(point.views[variant.name], name))
-        ]
-        for variant in gathered.made.variants
-    }
-    if not any(lines.values()):
-        return []
-    longest = max(x for own in lines.values() for line in own for x, _ in line.points)
-
-    def draw(columns: Sequence[str]) -> Drawn:
-        return curves(
-            [line for column in columns for line in lines[column]],
-            Look("packets, %", "queue delay longer than, ms", "log", floor=1e-4, height=170),
-            rows=list(chosen),
-            columns=columns,
-            colours=CLASSES,
-            x_domain=(0.0, longest),
-        )
-
-    base, *_ = gathered.made.variants
-    made = _several(
-        gathered,
-        draw,
-        "a5-delay",
-        "Queue delay at 120 Mbit/s, 10 ms",
-        "Share of packets that waited longer (CCDF), seeds together",
-        facts,
-    )
-    # Curves have no stars.
-    star = f" {STAR.format(base=plain(base.name))}."
-    return [Figure(f.id, f.title, f.chart, f.caption.removesuffix(star), f.facts) for f in made]
-
-
-def ccdf(view: View, name: str, steps: int = 40) -> list[tuple[float, float]]:
-    """Delay in ms and the percentage of packets that waited longer, `steps` points in a decade."""
-    frames = [
-        run.histogram(f"delay_ns.{name}", link=next(iter(run.summary["queues"])))
-        for run in view.runs
-    ]
-    if not frames:
-        return []
-    merged = pl.concat(frames).group_by("lower", "width").agg(pl.col("count").sum()).sort("lower")
-    total = int(merged["count"].sum())
-    if not total:
-        return []
-    out: list[tuple[float, float]] = []
-    left, last = total, None
-    for lower, width, count in merged.select("lower", "width", "count").iter_rows():
-        left -= count
-        if left <= 0:
-            break
-        share = 100 * left / total
-        if last is None or share <= last * 10 ** (-1 / steps):
-            out.append(((lower + width) / 1e6, share))
-            last = share
-    return out

@@ -1,58 +1,6 @@
-//! What there is to choose from, and its options: one [`Entry`] for each
-//! congestion control, queue and traffic source. The schema, `tailback list`,
-//! the reference pages and the conformance tests come from here.
+//! Options of an entry: their types, ranges and defaults, and values in base units.
 
-use crate::needs::Needs;
 use crate::units::{Bytes, Rate, Time};
-
-/// A registered algorithm; `B` is how it is built.
-pub struct Entry<B: 'static> {
-    /// Name in scenario files.
-    pub name: &'static str,
-    /// One sentence: what it is.
-    pub doc: &'static str,
-    /// The RFC or kernel version it follows.
-    pub follows: &'static str,
-    /// What may be set, in the order of documentation.
-    pub options: &'static [Opt],
-    /// What the kernel calls it.
-    pub kernel: Kernel,
-    /// What it needs of the scenario around it.
-    pub needs: Needs,
-    /// Fills in options whose defaults depend on others and reports
-    /// combinations that make no sense. Runs after every option has been read
-    /// and the plain defaults are in; [`no_finish`] where there is nothing to do.
-    pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
-    /// The constructor.
-    pub build: B,
-}
-
-/// [`Entry::finish`] of an entry without derived defaults.
-pub fn no_finish(_: &mut Options) -> Result<(), Vec<OptionError>> {
-    Ok(())
-}
-
-/// A combination of options that makes no sense.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OptionError {
-    /// The option to point at.
-    pub option: &'static str,
-    /// What is wrong and what was expected.
-    pub message: String,
-}
-
-/// What the kernel engine needs to know of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kernel {
-    /// A tc template: the qdisc's kind; options are its words.
-    Tc(&'static str),
-    /// A congestion-control module (`net.ipv4.tcp_congestion_control`).
-    Module(&'static str),
-    /// A traffic source the guest's agent plays.
-    Agent,
-    /// Linux has nothing like it: the kernel engine refuses it before boot.
-    None,
-}
 
 /// One option.
 #[derive(Debug)]
@@ -64,7 +12,7 @@ pub struct Opt {
     /// Type and range.
     pub kind: Kind,
     /// Default, written as in a scenario file; `None`: see `doc` (derived by
-    /// [`Entry::finish`], or absent).
+    /// [`super::Entry::finish`], or absent).
     pub default: Option<&'static str>,
     /// How tc spells it, where that differs from the name or matters.
     pub tc: Option<&'static str>,
@@ -255,7 +203,7 @@ fn wrong(name: &str, found: Option<&Value>) -> ! {
     panic!("option {name} of this entry has no default or another type: {found:?}")
 }
 
-/// The plain defaults of a list of options, [`Entry::finish`] not yet applied.
+/// The plain defaults of a list of options, [`super::Entry::finish`] not yet applied.
 ///
 /// # Panics
 /// When a default does not parse as its kind; the conformance tests build
@@ -408,45 +356,5 @@ pub fn check_range(kind: Kind, value: &Value) -> Result<(), String> {
         (_, Value::Bytes(Bytes(0)) | Value::Packets(0)) => Err("a size greater than 0".to_owned()),
         (Kind::TimeOrSize, Value::Time(Time(0))) => Err("a time greater than 0".to_owned()),
         _ => Ok(()),
-    }
-}
-
-/// Finds an entry by name.
-pub fn find<'a, B>(entries: &'a [&'static Entry<B>], name: &str) -> Option<&'a &'static Entry<B>> {
-    entries.iter().find(|e| e.name == name)
-}
-
-/// The complete options of an entry with nothing set.
-///
-/// # Panics
-/// When the entry cannot be built with nothing set.
-pub fn complete_defaults<B>(entry: &Entry<B>) -> Options {
-    let mut options = defaults(entry.options);
-    (entry.finish)(&mut options).unwrap_or_else(|e| panic!("defaults of {}: {e:?}", entry.name));
-    options
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What a guest is told of a source's options is what the plan has.
-    #[test]
-    fn options_survive_as_texts() {
-        for entry in crate::traffic::ENTRIES {
-            let options = complete_defaults(entry);
-            assert_eq!(read_texts(entry.options, &texts(&options)), Ok(options));
-        }
-        let web = crate::traffic::web::ENTRY.options;
-        let told = [("arrival", "1ms"), ("sizes.lognormal.p5", "64kb")];
-        let told = told.map(|(name, text)| (name.to_owned(), text.to_owned()));
-        let read = read_texts(web, &told).expect("options of web");
-        let p5 = read.table("sizes").table("lognormal").bytes("p5");
-        assert_eq!((read.time("arrival"), p5), (Time::from_ms(1), 65_536));
-        assert_eq!(texts(&read).len(), 2);
-        for unknown in ["size", "arrival.p5", "sizes.normal", "sizes.lognormal.p50"] {
-            let told = [(unknown.to_owned(), "64kb".to_owned())];
-            assert!(read_texts(web, &told).is_err(), "{unknown}");
-        }
     }
 }
