@@ -289,8 +289,8 @@ def test_requests_are_the_same_and_take_as_long(
     assert requests["completed"] == expected["completed"] == expected["started"]
     assert requests["refused"] == 0
     # The same sizes, and so the same packets but for what is sent again.
-    sizes = [bin_["n"] for bin_ in requests["bins"]]
-    assert sizes == [bin_["n"] for bin_ in expected["bins"]]
+    counts = [bin_["n"] for bin_ in requests["bins"]]
+    assert counts == [bin_["n"] for bin_ in expected["bins"]]
     again = max(mine["drops"], theirs["drops"]) + 0.01 * theirs["sent_packets"]
     assert mine["sent_packets"] == pytest.approx(theirs["sent_packets"], abs=again)
     assert mine["throughput_mbit"] == pytest.approx(theirs["throughput_mbit"], rel=0.02)

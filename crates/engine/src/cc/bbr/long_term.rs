@@ -1,0 +1,130 @@
+//! The policed rate (Linux `bbr_lt_bw_sampling`): losses at a steady rate are a
+//! policer's, and that rate is the bandwidth.
+
+use crate::cc::bbr_model::{Bandwidth, Gain};
+use crate::cc::view::View;
+use crate::units::Time;
+
+/// Rounds of an interval at least.
+const ROUNDS: u32 = 4;
+/// Share of lost segments that makes one, in 1/256.
+const LOSS: u64 = 50;
+/// Intervals are alike if their bandwidths differ by less than 1/8, or by this, bytes/s.
+const DIFFERENCE: u64 = 4000 / 8;
+/// Rounds for which a policer is believed in.
+const USE_ROUNDS: u32 = 48;
+
+/// What a sample tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nothing new.
+    None,
+    /// There is a policer.
+    Found,
+    /// There may be no policer any more.
+    Forgotten,
+}
+
+/// Long-term sampling.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LongTerm {
+    sampling: bool,
+    in_use: bool,
+    bw: Bandwidth,
+    rounds: u32,
+    since: Time,
+    delivered: u64,
+    lost: u64,
+}
+
+impl LongTerm {
+    /// The policer's rate, while one is believed in.
+    pub(super) fn bandwidth(&self) -> Option<Bandwidth> {
+        self.in_use.then_some(self.bw)
+    }
+
+    pub(super) fn reset(&mut self, view: View<'_>) {
+        *self = LongTerm::default();
+        self.restart_interval(view);
+    }
+
+    fn restart_interval(&mut self, view: View<'_>) {
+        self.since = view.rate.delivered_at;
+        self.delivered = view.delivered;
+        self.lost = view.rate.lost_total;
+        self.rounds = 0;
+    }
+
+    /// An ACK on which so many segments were found lost; `probing`: in PROBE_BW.
+    pub(super) fn sample(
+        &mut self,
+        view: View<'_>,
+        losses: u32,
+        round_start: bool,
+        probing: bool,
+    ) -> Verdict {
+        if self.in_use {
+            if probing && round_start {
+                self.rounds += 1;
+                if self.rounds >= USE_ROUNDS {
+                    self.reset(view);
+                    return Verdict::Forgotten;
+                }
+            }
+            return Verdict::None;
+        }
+        // From the first loss on: then the policer has no tokens left.
+        if !self.sampling {
+            if losses == 0 {
+                return Verdict::None;
+            }
+            self.restart_interval(view);
+            self.sampling = true;
+        }
+        if view.rate.app_limited {
+            self.reset(view);
+            return Verdict::None;
+        }
+        self.rounds += u32::from(round_start);
+        if self.rounds < ROUNDS {
+            return Verdict::None;
+        }
+        if self.rounds > 4 * ROUNDS {
+            self.reset(view);
+            return Verdict::None;
+        }
+        // It ends with a loss, too.
+        if losses == 0 {
+            return Verdict::None;
+        }
+        let lost = view.rate.lost_total.saturating_sub(self.lost);
+        let delivered = view.delivered - self.delivered;
+        if delivered == 0 || lost * 256 < LOSS * delivered {
+            return Verdict::None;
+        }
+        let ms =
+            (view.rate.delivered_at.ns() / 1_000_000).saturating_sub(self.since.ns() / 1_000_000);
+        if ms == 0 {
+            return Verdict::None;
+        }
+        self.interval_done(Bandwidth::of(delivered, ms * 1000), view)
+    }
+
+    /// An interval has passed with losses.
+    fn interval_done(&mut self, bw: Bandwidth, view: View<'_>) -> Verdict {
+        if self.bw > Bandwidth::ZERO {
+            let difference = bw.abs_diff(self.bw);
+            if difference.0 * 8 <= self.bw.0
+                || difference.bytes_per_second(view.mss, Gain::ONE, 1) <= DIFFERENCE
+            {
+                self.bw = bw.mean(self.bw);
+                self.in_use = true;
+                self.rounds = 0;
+                return Verdict::Found;
+            }
+        }
+        self.bw = bw;
+        self.restart_interval(view);
+        Verdict::None
+    }
+}

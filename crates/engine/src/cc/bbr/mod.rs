@@ -1,0 +1,103 @@
+//! BBR version 1 (Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00),
+//! as Linux 7.3 `tcp_bbr.c` has it: a model of the path, the highest delivery
+//! rate of ten round trips and the smallest RTT of 10 s, decides at which rate
+//! packets are paced and how many may be in flight. Losses and marks are not
+//! congestion to it; what it does about losses is to keep packets conserved for
+//! a round, and to look for a policer.
+//!
+//! Deviations: segments are paced one by one, where Linux sends bursts of up to
+//! 1 ms (what it allows in flight for them, `tso_segs`, is the same); clocks are
+//! in ns, where Linux has ms for the RTT filter; an ACK that was probably
+//! delayed, of a lone runt, may refresh an expired RTT.
+
+mod control;
+mod long_term;
+mod phase;
+#[cfg(test)]
+mod tests;
+
+use self::control::Bbr;
+use super::bbr_model::{TSO_SEGS, number, switch, time, whole};
+use super::contract::Build;
+use crate::registry::kernel::{Kernel, Module};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, no_finish};
+use crate::units::Time;
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "bbr",
+    doc: "BBR version 1: paces at the highest delivery rate seen, with two bandwidth-delay products in flight at most.",
+    follows: "Cardwell et al. 2016; Linux 7.3 tcp_bbr.c",
+    options: &[
+        number(
+            "startup_gain",
+            "Gain of rate and window in STARTUP, 2/ln 2.",
+            (1.1, 3.9),
+            "2.885",
+        ),
+        number(
+            "cwnd_gain",
+            "Bandwidth-delay products in flight at most in PROBE_BW.",
+            (1.0, 3.9),
+            "2",
+        ),
+        number(
+            "probe_gain",
+            "Gain of the rate in the phase of PROBE_BW that probes.",
+            (1.0, 3.9),
+            "1.25",
+        ),
+        number(
+            "yield_gain",
+            "Gain of the rate in the phase that drains what the probe has queued.",
+            (0.1, 1.0),
+            "0.75",
+        ),
+        whole(
+            "bw_rounds",
+            "Round trips for which a delivery rate is remembered.",
+            (2, 1000),
+            "10",
+        ),
+        time(
+            "min_rtt_window",
+            "Time for which an RTT is remembered, and between two PROBE_RTT.",
+            Time::from_ms(100),
+            "10s",
+        ),
+        time(
+            "probe_rtt",
+            "Time spent in PROBE_RTT at the smallest window; 0: no PROBE_RTT.",
+            Time::ZERO,
+            "200ms",
+        ),
+        whole(
+            "min_window",
+            "Segments in flight in PROBE_RTT, and at least.",
+            (1, 1000),
+            "4",
+        ),
+        whole(
+            "pacing_margin",
+            "Percent by which the rate stays below what is estimated.",
+            (0, 50),
+            "1",
+        ),
+        switch(
+            "ack_aggregation",
+            "Whether the window has room for ACKs that come in bursts.",
+            "true",
+        ),
+        switch(
+            "policer",
+            "Whether losses at a steady rate are taken for a policer's, and that rate for the bandwidth.",
+            "true",
+        ),
+        TSO_SEGS,
+    ],
+    kernel: Kernel::Module(&Module::named("bbr", Some("4.9"))),
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: |options| Box::new(Bbr::new(options)),
+};

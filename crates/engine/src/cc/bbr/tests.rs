@@ -1,0 +1,163 @@
+//! BBR by hand.
+
+use super::ENTRY;
+use super::control::Bbr;
+use super::phase::{Cycle, Phase};
+use crate::cc::bbr_model::{Bandwidth, Gain, ProbeRtt};
+use crate::cc::contract::{CongestionControl, Signal};
+use crate::cc::testing::{Host, Stack, options};
+use crate::cc::view::{Ack, CaState};
+use crate::units::Time;
+
+fn bbr() -> Bbr {
+    Bbr::new(&options(&ENTRY, &[]))
+}
+
+/// A path of 100 Mbit/s and 40 ms: 345 segments.
+fn known_path() -> (Bbr, Stack) {
+    let (mut cc, mut stack) = (bbr(), Stack::new(10));
+    stack.conn.now = Time::from_secs(1);
+    stack.conn.srtt = Time::from_ms(40);
+    stack.conn.min_rtt = Time::from_ms(40);
+    stack.with(|view, window| cc.init(view, window));
+    cc.bw.update(10, 0, Bandwidth::sampled(8633, 1_000_000));
+    cc.full.reached = true;
+    cc.phase = probe_bw(0);
+    (cc, stack)
+}
+
+/// A phase of PROBE_BW.
+fn probe_bw(index: u32) -> Phase {
+    let since = Time::ZERO;
+    Phase::ProbeBw(Cycle { index, since })
+}
+
+#[test]
+fn gains_of_each_mode() {
+    let mut cc = bbr();
+    let mut gains = |phase| {
+        cc.phase = phase;
+        cc.update_gains();
+        (cc.pacing_gain.0, cc.cwnd_gain.0)
+    };
+    assert_eq!(gains(Phase::Startup), (739, 739));
+    assert_eq!(gains(Phase::Drain), (88, 739));
+    let cycle: Vec<u32> = (0..8).map(|n| gains(probe_bw(n)).0).collect();
+    assert_eq!(cycle, [320, 192, 256, 256, 256, 256, 256, 256]);
+    assert_eq!(gains(probe_bw(3)).1, 512);
+    assert_eq!(gains(Phase::ProbeRtt(ProbeRtt::default())), (256, 256));
+}
+
+#[test]
+fn a_cycle_begins_anywhere_but_in_the_phase_that_drains() {
+    let (mut cc, mut stack) = known_path();
+    let mut seen = [0; 8];
+    for _ in 0..700 {
+        stack.with(|view, _| cc.enter_probe_bw(view));
+        let Phase::ProbeBw(cycle) = cc.phase else {
+            panic!("{:?}", cc.phase);
+        };
+        seen[cycle.index as usize] += 1;
+    }
+    assert_eq!(seen[1], 0);
+    assert!(seen.iter().filter(|&&n| n > 60).count() == 7, "{seen:?}");
+}
+
+#[test]
+fn room_for_bursts_and_delayed_acks() {
+    let (mut cc, mut stack) = known_path();
+    stack.window.pacing_rate = 12_500_000;
+    // 12.2 kB leave in 1 ms: 8 segments, three times; then to the next even number.
+    cc.phase = probe_bw(3);
+    assert_eq!(stack.with(|view, window| cc.burst(view, window)), 8);
+    assert_eq!(
+        stack.with(|view, window| cc.inflight(view, window, Gain::ONE)),
+        346 + 24
+    );
+    // A probe of a small path still adds something.
+    cc.phase = probe_bw(0);
+    assert_eq!(
+        stack.with(|view, window| cc.inflight(view, window, Gain::ONE)),
+        346 + 24 + 2
+    );
+    stack.window.pacing_rate = 100_000;
+    assert_eq!(stack.with(|view, window| cc.burst(view, window)), 1);
+    cc.tso_segs = Some(44);
+    assert_eq!(stack.with(|view, window| cc.burst(view, window)), 44);
+}
+
+#[test]
+fn packets_are_conserved_in_the_first_round_of_recovery() {
+    let (mut cc, mut stack) = known_path();
+    stack.window.cwnd = 700;
+    stack.conn.delivered = 5000;
+    let ack = Ack {
+        delivered: 2,
+        losses: 30,
+        ..Ack::default()
+    };
+    stack.with(|view, window| {
+        cc.set_cwnd(
+            view,
+            window,
+            &Ack {
+                delivered: 1,
+                ..ack
+            },
+        )
+    });
+    let _ = stack.with(|view, window| cc.ssthresh(view, window, Signal::Loss));
+    let saved = cc.prior_cwnd;
+    stack.conn.ca_state = CaState::Recovery;
+    stack.flight.nxt = 500;
+    stack.with(|view, window| cc.set_cwnd(view, window, &ack));
+    // What was delivered may be sent, however much was lost.
+    assert_eq!((stack.window.cwnd, cc.packet_conservation), (502, true));
+    // The next round: slow start towards the target, less what is lost.
+    cc.packet_conservation = false;
+    stack.with(|view, window| cc.set_cwnd(view, window, &Ack { losses: 0, ..ack }));
+    assert_eq!(stack.window.cwnd, 504);
+    stack.conn.ca_state = CaState::Open;
+    stack.with(|view, window| cc.set_cwnd(view, window, &Ack { losses: 0, ..ack }));
+    assert_eq!(stack.window.cwnd, saved + 2);
+}
+
+#[test]
+fn three_rounds_without_growth_end_startup() {
+    let mut cc = bbr();
+    let mut stack = Stack::new(10);
+    stack.conn.rate.interval_us = 40_000;
+    let mut reached = Vec::new();
+    // Rates per round: growing, then no longer by a quarter.
+    for (round, rate) in [100, 200, 400, 480, 499, 400, 400].into_iter().enumerate() {
+        cc.bw.update(10, round as u32, Bandwidth(rate));
+        cc.round_start = true;
+        stack.with(|view, _| cc.check_full_pipe(view));
+        reached.push(cc.full.reached);
+    }
+    assert_eq!(reached, [false, false, false, false, false, true, true]);
+    // Rounds in which there was nothing to send do not count.
+    let mut cc = bbr();
+    stack.conn.rate.app_limited = true;
+    for _ in 0..10 {
+        cc.round_start = true;
+        stack.with(|view, _| cc.check_full_pipe(view));
+    }
+    assert!(!cc.full.reached);
+}
+
+#[test]
+fn startup_doubles_each_round() {
+    let mut host = Host::new((ENTRY.build)(&options(&ENTRY, &[])), 10, Time::from_ms(40));
+    let mut windows = Vec::new();
+    for _ in 0..5 {
+        host.round();
+        windows.push(host.window.cwnd);
+    }
+    assert_eq!(windows, [20, 40, 80, 160, 320]);
+    // 319 were in flight when the last ACK came, less than a round trip after
+    // it was sent: 2.885 times that, less 1 %.
+    let rate = 319.0 * 1448.0 / 0.04 * (739.0 / 256.0) * 0.99;
+    let off = host.window.pacing_rate as f64 / rate;
+    assert!((0.999..1.001).contains(&off), "{off}");
+}

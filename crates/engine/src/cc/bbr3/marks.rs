@@ -1,0 +1,76 @@
+//! Marks: the share of them, as DCTCP has it, and what it allows.
+
+use super::params::Params;
+use crate::cc::bbr_model::{Gain, us};
+use crate::cc::view::View;
+
+/// Rounds with too many marks that end STARTUP.
+const FULL_ROUNDS: u32 = 2;
+
+/// The response to marks.
+#[derive(Clone, Debug)]
+pub(super) struct Marks {
+    /// The path is short enough for marks to count.
+    pub eligible: bool,
+    /// Moving average of the marked share.
+    pub alpha: Gain,
+    /// Rounds in a row with too many.
+    rounds: u32,
+    /// Segments delivered and marked when the round began.
+    counted: (u64, u64),
+}
+
+impl Marks {
+    pub(super) fn new() -> Marks {
+        Marks {
+            eligible: false,
+            // A quick response if the path is congested from the start.
+            alpha: Gain::ONE,
+            rounds: 0,
+            counted: (0, 0),
+        }
+    }
+
+    /// A round has passed; whether its marks, and those before, end STARTUP.
+    pub(super) fn end_round(
+        &mut self,
+        params: &Params,
+        view: View<'_>,
+        min_rtt_us: u64,
+        starting: bool,
+    ) -> bool {
+        let max = us(params.ecn_max_rtt);
+        self.eligible |= params.ecn_factor > Gain(0) && (max == 0 || min_rtt_us <= max);
+        if !self.eligible {
+            return false;
+        }
+        let delivered = view.delivered - self.counted.0;
+        if delivered == 0 {
+            return false;
+        }
+        let share = Gain::share(view.delivered_ce - self.counted.1, delivered);
+        self.counted = (view.delivered, view.delivered_ce);
+        let g = params.ecn_alpha_gain;
+        let kept = (Gain::ONE - g).times(self.alpha);
+        self.alpha = (kept + g.times(share.min(Gain::ONE))).min(Gain::ONE);
+        if !starting {
+            return false;
+        }
+        self.rounds = if share >= params.ecn_threshold {
+            self.rounds + 1
+        } else {
+            0
+        };
+        self.rounds >= FULL_ROUNDS
+    }
+
+    /// What is left of a volume after a marked round.
+    pub(super) fn cut(&self, params: &Params) -> Gain {
+        Gain::ONE - self.alpha.times(params.ecn_factor)
+    }
+
+    /// More marked than a probe may be.
+    pub(super) fn too_many(&self, params: &Params, marked: u32, delivered: u32) -> bool {
+        self.eligible && marked > 0 && delivered > 0 && marked > params.ecn_threshold.of(delivered)
+    }
+}

@@ -1,0 +1,190 @@
+//! BBR version 3 (draft-ietf-ccwg-bbr), as the v3 branch of
+//! github.com/google/bbr has it in `tcp_bbr.c`: version 1's model, bounded in
+//! two ways. `bw_lo` and `inflight_lo` follow losses (and marks) from round to
+//! round by a factor of `beta`; `inflight_hi` is what was in flight when a probe
+//! lost more than `loss_threshold`, and grows again while probes go well. Probes
+//! come every two to three seconds, or sooner where a Reno flow would have had
+//! its loss by then.
+//!
+//! The response to marks is that of low-latency networks (DCTCP's echo and a
+//! shallow threshold), and off by default, as there: `ecn_response`.
+//!
+//! Deviations: those of `bbr` (bursts, clocks, lone runts); no fast path for
+//! application-limited flows (it saves time, nothing else); no protective load
+//! balancing; the receiver's `fast_ack_mode` is the receiver's here. Of the
+//! draft it differs where the branch does: STARTUP's exit wants six losses, not
+//! a second threshold, DOWN has a gain of 0.91 (draft: 0.90), and marks count.
+
+mod bounds;
+mod congestion;
+mod control;
+mod marks;
+mod params;
+mod phase;
+mod probe_bw;
+mod probe_rtt;
+mod startup;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use self::params::Params;
+use self::state::Bbr3;
+use super::bbr_model::{TSO_SEGS, number, switch, time, whole};
+use super::contract::Build;
+use crate::registry::kernel::{Kernel, Module};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, no_finish};
+use crate::units::Time;
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "bbr3",
+    doc: "BBR version 3: as bbr, but bounded by what losses (and, if asked for, marks) say of the path.",
+    follows: "draft-ietf-ccwg-bbr; github.com/google/bbr, branch v3",
+    options: &[
+        number(
+            "startup_gain",
+            "Gain of the rate in STARTUP, 4 ln 2.",
+            (1.1, 3.9),
+            "2.773",
+        ),
+        number(
+            "cwnd_gain",
+            "Bandwidth-delay products in flight at most.",
+            (1.0, 3.9),
+            "2",
+        ),
+        number(
+            "up_gain",
+            "Gain of the rate in PROBE_UP.",
+            (1.0, 3.9),
+            "1.25",
+        ),
+        number(
+            "up_cwnd_gain",
+            "Bandwidth-delay products in flight that PROBE_UP adds.",
+            (0.0, 0.9),
+            "0.25",
+        ),
+        number(
+            "down_gain",
+            "Gain of the rate in PROBE_DOWN.",
+            (0.1, 1.0),
+            "0.91",
+        ),
+        number(
+            "loss_threshold",
+            "Share of a flight lost that is too much for a probe; in 1/256, rounded down.",
+            (0.004, 0.9),
+            "0.02",
+        ),
+        number(
+            "beta",
+            "Factor of the bounds in a round with losses; what is cut in 1/256, rounded down.",
+            (0.1, 0.99),
+            "0.7",
+        ),
+        number(
+            "headroom",
+            "Share of inflight_hi left to others outside probes.",
+            (0.0, 0.9),
+            "0.15",
+        ),
+        whole(
+            "startup_losses",
+            "Losses in a round of recovery that may end STARTUP; 0: none do.",
+            (0, 15),
+            "6",
+        ),
+        time(
+            "probe_wait",
+            "Time between two probes at least.",
+            Time::from_ms(1),
+            "2s",
+        ),
+        time(
+            "probe_wait_random",
+            "Upper bound of the random time added to it.",
+            Time::ZERO,
+            "1s",
+        ),
+        whole(
+            "probe_rounds",
+            "Round trips between two probes at most (or as many as segments are in flight).",
+            (1, 250),
+            "63",
+        ),
+        time(
+            "min_rtt_window",
+            "Time for which an RTT is remembered.",
+            Time::from_ms(100),
+            "10s",
+        ),
+        time(
+            "probe_rtt_interval",
+            "Time between two PROBE_RTT, unless the RTT has fallen.",
+            Time::from_ms(100),
+            "5s",
+        ),
+        time(
+            "probe_rtt",
+            "Time spent in PROBE_RTT at the smaller window; 0: no PROBE_RTT.",
+            Time::ZERO,
+            "200ms",
+        ),
+        number(
+            "probe_rtt_gain",
+            "Bandwidth-delay products in flight in PROBE_RTT.",
+            (0.0, 1.0),
+            "0.5",
+        ),
+        whole("min_window", "Segments in flight at least.", (1, 1000), "4"),
+        whole(
+            "pacing_margin",
+            "Percent by which the rate stays below what is estimated.",
+            (0, 50),
+            "1",
+        ),
+        switch(
+            "ack_aggregation",
+            "Whether the window has room for ACKs that come in bursts.",
+            "true",
+        ),
+        TSO_SEGS,
+        switch(
+            "ecn_response",
+            "Whether marks count: ECN-capable packets, DCTCP's echo.",
+            "false",
+        ),
+        time(
+            "ecn_max_rtt",
+            "Smallest RTT up to which marks count; 0: any.",
+            Time::ZERO,
+            "5ms",
+        ),
+        number(
+            "ecn_threshold",
+            "Share of a flight marked that is too much for a probe.",
+            (0.01, 1.0),
+            "0.5",
+        ),
+        number(
+            "ecn_factor",
+            "Share of inflight_lo cut in a round with marks, times alpha.",
+            (0.0, 1.0),
+            "0.3333",
+        ),
+        number(
+            "ecn_alpha_gain",
+            "Weight of a round's marked share in alpha.",
+            (0.005, 1.0),
+            "0.0625",
+        ),
+    ],
+    // No kernel's own: `module` has to name one that registers itself so.
+    kernel: Kernel::Module(&Module::named("bbr3", None)),
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: |options| Box::new(Bbr3::new(Params::of(options))),
+};

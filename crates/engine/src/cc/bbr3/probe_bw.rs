@@ -1,0 +1,188 @@
+//! PROBE_BW: when to probe, how far, and what a probe taught.
+
+use super::bounds::{NO_BOUND, Signals};
+use super::phase::{AckPhase, MAX_SLOPE, Phase, ProbeBw, Up, Wait};
+use super::state::Bbr3;
+use crate::cc::bbr_model::Bandwidth;
+use crate::cc::view::{Ack, CaState, View};
+use crate::cc::window::Window;
+use crate::units::Time;
+
+/// Bound of the random number of rounds that a wait begins with.
+const RANDOM_ROUNDS: u64 = 2;
+
+impl Bbr3 {
+    pub(super) fn start_refill(&mut self, view: View<'_>, slope: u32) {
+        self.bounds.reset_lower();
+        self.probe.stopped_risky = false;
+        self.ack_phase = AckPhase::Refilling;
+        self.round.next = view.delivered;
+        self.phase = Phase::ProbeBw(ProbeBw::Refill(slope));
+    }
+
+    pub(super) fn start_up(&mut self, view: View<'_>, window: &Window, slope: u32) {
+        self.ack_phase = AckPhase::ProbeStarting;
+        self.round.next = view.delivered;
+        self.full.restart(self.sample);
+        self.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(slope, window.cwnd)));
+    }
+
+    /// Down, and the wait for the next probe begins.
+    pub(super) fn start_down(&mut self, view: View<'_>) -> Wait {
+        self.signals = Signals::default();
+        let rounds = self.random.below(RANDOM_ROUNDS) as u32;
+        let more = Time(self.random.below(self.params.probe_wait_random.ns()));
+        let wait = Wait::new(view.now, self.params.probe_wait + more, rounds);
+        self.ack_phase = AckPhase::ProbeStopping;
+        self.round.next = view.delivered;
+        self.phase = Phase::ProbeBw(ProbeBw::Down(wait));
+        wait
+    }
+
+    pub(super) fn start_cruise(&mut self, wait: Wait) {
+        let bounds = &mut self.bounds;
+        if bounds.inflight_lo != NO_BOUND {
+            bounds.inflight_lo = bounds.inflight_lo.min(bounds.inflight_hi);
+        }
+        self.phase = Phase::ProbeBw(ProbeBw::Cruise(wait));
+    }
+
+    /// What a probe shows to be safe.
+    pub(super) fn raise_inflight_hi(&mut self, view: View<'_>, window: &Window, ack: &Ack) {
+        let Phase::ProbeBw(ProbeBw::Up(up)) = &mut self.phase else {
+            return;
+        };
+        let hi = &mut self.bounds.inflight_hi;
+        if !view.cwnd_limited || window.cwnd < *hi {
+            return;
+        }
+        let more = up.acked(ack.delivered);
+        *hi = hi.saturating_add(more).min(NO_BOUND - 1);
+        if self.round.start {
+            up.raise_slope(window.cwnd);
+        }
+    }
+
+    /// A probe was too much: `in_flight` is where.
+    pub(super) fn inflight_too_high(
+        &mut self,
+        view: View<'_>,
+        window: &Window,
+        in_flight: u32,
+        app_limited: bool,
+    ) {
+        self.probe.was_too_high = true;
+        self.probe.samples = false;
+        if !app_limited {
+            self.bounds.inflight_hi = in_flight
+                .max(self.params.loss_cut.of(self.target_inflight(view, window)))
+                .min(NO_BOUND - 1);
+        }
+        if self.phase.is_up() {
+            self.start_down(view);
+        }
+    }
+
+    /// Linux `bbr_adapt_upper_bounds`; whether the phase has changed.
+    pub(super) fn adapt_upper_bounds(
+        &mut self,
+        view: View<'_>,
+        window: &Window,
+        ack: &Ack,
+    ) -> bool {
+        if self.ack_phase == AckPhase::ProbeStarting && self.round.start {
+            self.ack_phase = AckPhase::ProbeFeedback;
+        }
+        if self.ack_phase == AckPhase::ProbeStopping && self.round.start {
+            self.probe.samples = false;
+            self.ack_phase = AckPhase::Init;
+            let probing = matches!(self.phase, Phase::ProbeBw(_));
+            // All samples of the probe are in: the cycle before is forgotten.
+            if probing && !view.rate.app_limited && self.bw_hi[1] > Bandwidth::ZERO {
+                self.bw_hi = [self.bw_hi[1], Bandwidth::ZERO];
+            }
+            // It went up to inflight_hi, and nothing bad came of it: again, and further.
+            if probing && self.probe.stopped_risky && !self.probe.was_too_high {
+                self.start_refill(view, 0);
+                return true;
+            }
+        }
+        if self.sample_too_high(view) {
+            if self.probe.samples {
+                self.inflight_too_high(view, window, view.rate.tx_in_flight, view.rate.app_limited);
+            }
+        } else if self.bounds.inflight_hi != NO_BOUND {
+            // A level that proves safe in any phase counts: losses may be random.
+            self.bounds.inflight_hi = self.bounds.inflight_hi.max(view.rate.tx_in_flight);
+            self.raise_inflight_hi(view, window, ack);
+        }
+        false
+    }
+
+    /// Begins the next probe, if it is time for that.
+    fn time_to_probe(&mut self, view: View<'_>, window: &Window, wait: Wait) -> bool {
+        let marks_ceased = self.marks.eligible
+            && self.signals.ecn_in_cycle
+            && !self.signals.loss_in_cycle
+            && view.ca_state == CaState::Open;
+        let slope = if marks_ceased {
+            // Whoever caused them may be gone. The first increase is half of inflight_hi.
+            let half = (self.bounds.inflight_hi / 2).max(1);
+            half.ilog2().min(MAX_SLOPE)
+        } else {
+            let rounds = self.params.probe_rounds;
+            let rounds = rounds.min(self.target_inflight(view, window));
+            if !wait.is_over(view.now, rounds) {
+                return false;
+            }
+            0
+        };
+        self.start_refill(view, slope);
+        true
+    }
+
+    pub(super) fn update_phase(&mut self, view: View<'_>, window: &Window, ack: &Ack) {
+        if !self.full.reached || self.adapt_upper_bounds(view, window, ack) {
+            return;
+        }
+        let Phase::ProbeBw(phase) = self.phase else {
+            return;
+        };
+        let in_flight = self.in_network(view, window, ack.prior_in_flight);
+        match phase {
+            ProbeBw::Cruise(wait) => {
+                self.time_to_probe(view, window, wait);
+            }
+            ProbeBw::Refill(slope) => {
+                if self.round.start {
+                    self.probe.samples = true;
+                    self.start_up(view, window, slope);
+                }
+            }
+            ProbeBw::Up(_) => {
+                let mut done = false;
+                if self.probe.was_too_high && in_flight >= self.bounds.inflight_hi {
+                    // As far as last time: what was sent by now may well be too much.
+                    self.probe.stopped_risky = true;
+                    done = true;
+                } else if view.cwnd_limited && window.cwnd >= self.bounds.inflight_hi {
+                    self.full.restart(self.sample);
+                } else {
+                    done = self.full.now;
+                }
+                if done {
+                    self.probe.was_too_high = false;
+                    self.start_down(view);
+                }
+            }
+            ProbeBw::Down(wait) => {
+                if !self.time_to_probe(view, window, wait)
+                    && in_flight <= self.with_headroom()
+                    && in_flight <= self.inflight(view, window, self.max_bw())
+                {
+                    self.start_cruise(wait);
+                }
+            }
+        }
+    }
+}

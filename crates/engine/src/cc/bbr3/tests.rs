@@ -1,0 +1,167 @@
+//! BBR version 3 by hand.
+
+use super::ENTRY;
+use super::bounds::NO_BOUND;
+use super::params::Params;
+use super::phase::{Phase, ProbeBw, Up, Wait};
+use super::state::Bbr3;
+use crate::cc::bbr_model::{Bandwidth, Gain};
+use crate::cc::contract::CongestionControl;
+use crate::cc::testing::{Stack, options};
+use crate::cc::view::{Ack, LostSegment};
+use crate::units::Time;
+
+fn params() -> Params {
+    Params::of(&options(&ENTRY, &[]))
+}
+
+const WAIT: Wait = Wait::new(Time::ZERO, Time::ZERO, 0);
+
+/// In PROBE_BW on a path of 100 Mbit/s and 40 ms: 346 segments, rounded up.
+fn known_path() -> (Bbr3, Stack) {
+    let mut cc = Bbr3::new(params());
+    let mut stack = Stack::new(10);
+    stack.conn.now = Time::from_secs(1);
+    stack.conn.srtt = Time::from_ms(40);
+    stack.conn.min_rtt = Time::from_ms(40);
+    stack.with(|view, window| cc.init(view, window));
+    cc.bw_hi = [Bandwidth::sampled(8633, 1_000_000), Bandwidth::ZERO];
+    cc.full.reached = true;
+    cc.phase = Phase::ProbeBw(ProbeBw::Cruise(WAIT));
+    stack.window.cwnd = 692;
+    (cc, stack)
+}
+
+#[test]
+fn constants_are_linux() {
+    let p = params();
+    assert_eq!(
+        [p.startup_gain, p.drain_gain, p.down_gain],
+        [710, 88, 232].map(Gain)
+    );
+    assert_eq!(
+        [p.loss_threshold, p.loss_cut, p.headroom],
+        [5, 180, 38].map(Gain)
+    );
+    assert_eq!(
+        [p.ecn_threshold, p.ecn_factor, p.ecn_alpha_gain],
+        [128, 85, 16].map(Gain)
+    );
+}
+
+#[test]
+fn a_round_with_losses_cuts_the_lower_bounds_by_three_tenths() {
+    let (mut cc, mut stack) = known_path();
+    let bw = cc.max_bw();
+    stack.conn.rate.interval_us = 40_000;
+    let ack = Ack {
+        delivered: 1,
+        losses: 1,
+        ..Ack::default()
+    };
+    cc.loss_round.start = true;
+    cc.sample = Bandwidth(1);
+    stack.with(|view, window| cc.update_congestion(view, window, &ack));
+    assert_eq!(
+        (cc.bounds.bw_lo, cc.bounds.inflight_lo),
+        (Bandwidth(bw.0 * 180 / 256), 486)
+    );
+    assert_eq!(cc.bandwidth().0, bw.0 * 180 / 256);
+    // Not below what the round has delivered.
+    cc.signals.inflight_latest = 400;
+    cc.signals.bw_latest = Bandwidth(bw.0 / 2);
+    stack.with(|view, window| cc.update_congestion(view, window, &ack));
+    assert_eq!(
+        (cc.bounds.bw_lo, cc.bounds.inflight_lo),
+        (Bandwidth(bw.0 / 2), 400)
+    );
+    // A round without losses leaves them; a probe forgets them.
+    stack.with(|view, window| cc.update_congestion(view, window, &Ack { losses: 0, ..ack }));
+    assert_eq!(cc.bounds.inflight_lo, 400);
+    stack.with(|view, _| cc.start_refill(view, 0));
+    assert_eq!((cc.bandwidth(), cc.bounds.inflight_lo), (bw, NO_BOUND));
+    // Losses of a probe are the upper bound's.
+    stack.with(|view, window| cc.update_congestion(view, window, &ack));
+    assert_eq!(cc.bounds.inflight_lo, NO_BOUND);
+}
+
+#[test]
+fn a_probe_that_loses_two_percent_sets_the_upper_bound() {
+    let (mut cc, mut stack) = known_path();
+    cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(0, 692)));
+    cc.probe.samples = true;
+    let lost = |n| LostSegment {
+        tx_in_flight: 500 + n,
+        lost: n,
+        app_limited: false,
+    };
+    for n in 1..=9 {
+        stack.with(|view, window| cc.on_lost(view, window, &lost(n)));
+    }
+    // 9 of 509 are less than 5/256.
+    assert!(cc.bounds.inflight_hi == NO_BOUND && cc.phase.is_up());
+    stack.with(|view, window| cc.on_lost(view, window, &lost(10)));
+    // 509 were in flight before; the threshold is crossed within the next.
+    assert_eq!(cc.bounds.inflight_hi, 510);
+    assert!(matches!(cc.phase, Phase::ProbeBw(ProbeBw::Down(_))));
+    // Once per probe.
+    stack.with(|view, window| cc.on_lost(view, window, &lost(200)));
+    assert_eq!(cc.bounds.inflight_hi, 510);
+    // 15 % are left to others, but while probing.
+    assert_eq!(cc.with_headroom(), 510 - 75);
+    cc.phase = Phase::ProbeBw(ProbeBw::Cruise(WAIT));
+    stack.with(|_, window| cc.bound_cwnd(window));
+    assert_eq!(stack.window.cwnd, 435);
+    cc.phase = Phase::ProbeBw(ProbeBw::Refill(0));
+    stack.window.cwnd = 692;
+    stack.with(|_, window| cc.bound_cwnd(window));
+    assert_eq!(stack.window.cwnd, 510);
+}
+
+#[test]
+fn the_upper_bound_grows_twice_as_fast_each_round() {
+    let (mut cc, mut stack) = known_path();
+    cc.bounds.inflight_hi = 400;
+    stack.window.cwnd = 400;
+    stack.conn.cwnd_limited = true;
+    stack.with(|view, _| cc.start_refill(view, 0));
+    stack.with(|view, window| cc.start_up(view, window, 0));
+    let mut bounds = Vec::new();
+    for _ in 0..5 {
+        for n in 0..400 {
+            cc.round.start = n == 399;
+            let ack = Ack {
+                delivered: 1,
+                ..Ack::default()
+            };
+            stack.with(|view, window| cc.raise_inflight_hi(view, window, &ack));
+            stack.window.cwnd = cc.bounds.inflight_hi;
+        }
+        bounds.push(cc.bounds.inflight_hi);
+    }
+    // 1, 2, 4, ... in a round: 400 ACKs by window/2^n each.
+    assert_eq!(bounds, [401, 403, 407, 415, 431]);
+}
+
+#[test]
+fn marks_count_on_short_paths_that_ask_for_it() {
+    let (mut cc, mut stack) = known_path();
+    cc.params.ecn = true;
+    stack.conn.delivered = 100;
+    stack.with(|view, window| cc.update_marks(view, window));
+    assert!(!cc.marks.eligible, "40 ms are not low latency");
+    cc.min_rtt.us = 1000;
+    stack.with(|view, window| cc.update_marks(view, window));
+    // No marks: 15/16 of the initial 1.
+    assert_eq!((cc.marks.eligible, cc.marks.alpha), (true, Gain(240)));
+    stack.conn.delivered = 200;
+    stack.conn.delivered_ce = 50;
+    stack.with(|view, window| cc.update_marks(view, window));
+    assert_eq!(cc.marks.alpha.0, 240 * 240 / 256 + 16 * 128 / 256);
+    // A marked round: inflight_lo x (1 - alpha/3).
+    cc.marks.alpha = Gain::ONE;
+    cc.signals.ecn_in_round = true;
+    stack.with(|_, window| cc.adapt_lower_bounds(window));
+    assert_eq!(cc.bounds.inflight_lo, 692 * (256 - 85) / 256);
+    assert!(cc.bandwidth() == cc.max_bw(), "marks leave the rate alone");
+}

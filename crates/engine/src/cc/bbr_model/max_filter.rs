@@ -1,0 +1,70 @@
+//! The largest bandwidth of a window of rounds (Linux `lib/win_minmax.c`).
+
+use super::units::Bandwidth;
+
+/// Kathleen Nichols' windowed maximum: the best of the window, of its last
+/// three quarters and of its last half.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::cc) struct MaxFilter([(u32, Bandwidth); 3]);
+
+impl MaxFilter {
+    /// The maximum.
+    pub(in crate::cc) fn get(&self) -> Bandwidth {
+        self.0[0].1
+    }
+
+    /// Takes a value at time `t` (rounds) into a window of so many.
+    pub(in crate::cc) fn update(&mut self, window: u32, t: u32, value: Bandwidth) {
+        let new = (t, value);
+        let age = |s: (u32, Bandwidth)| t.wrapping_sub(s.0);
+        let s = &mut self.0;
+        if value >= s[0].1 || age(s[2]) > window {
+            *s = [new; 3];
+            return;
+        }
+        if value >= s[1].1 {
+            s[1] = new;
+            s[2] = new;
+        } else if value >= s[2].1 {
+            s[2] = new;
+        }
+        if age(s[0]) > window {
+            // The best is too old: the next ones move up.
+            *s = [s[1], s[2], new];
+            if age(s[0]) > window {
+                *s = [s[1], s[2], new];
+            }
+        } else if s[1].0 == s[0].0 && age(s[0]) > window / 4 {
+            s[1] = new;
+            s[2] = new;
+        } else if s[2].0 == s[1].0 && age(s[0]) > window / 2 {
+            s[2] = new;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_maximum_of_the_last_ten_rounds() {
+        let mut filter = MaxFilter::default();
+        filter.update(10, 0, Bandwidth(100));
+        let mut seen = Vec::new();
+        // A best value, then lower and lower ones.
+        for t in 1..=13 {
+            filter.update(10, t, Bandwidth(100 - u64::from(t)));
+            seen.push(filter.get().0);
+        }
+        // It is remembered for ten rounds; then comes the best of those that the
+        // filter kept: one of each quarter after the first.
+        assert_eq!(seen[..10], [100; 10]);
+        assert_eq!(seen[10..], [97, 97, 97]);
+        filter.update(10, 14, Bandwidth(98));
+        assert_eq!(filter.get().0, 98);
+        // Nothing for longer than the window: the new value, whatever it is.
+        filter.update(10, 40, Bandwidth(3));
+        assert_eq!(filter.get().0, 3);
+    }
+}

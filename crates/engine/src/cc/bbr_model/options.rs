@@ -1,0 +1,88 @@
+//! Options of BBR's versions.
+
+use crate::registry::{Kind, Opt, Options, Value};
+use crate::units::Time;
+
+/// A number within bounds.
+pub(in crate::cc) const fn number(
+    name: &'static str,
+    doc: &'static str,
+    (min, max): (f64, f64),
+    default: &'static str,
+) -> Opt {
+    Opt {
+        name,
+        doc,
+        kind: Kind::Float { min, max },
+        default: Some(default),
+        tc: None,
+    }
+}
+
+/// A whole number within bounds.
+pub(in crate::cc) const fn whole(
+    name: &'static str,
+    doc: &'static str,
+    (min, max): (i64, i64),
+    default: &'static str,
+) -> Opt {
+    Opt {
+        name,
+        doc,
+        kind: Kind::Int { min, max },
+        default: Some(default),
+        tc: None,
+    }
+}
+
+/// A time of at least `min`.
+pub(in crate::cc) const fn time(
+    name: &'static str,
+    doc: &'static str,
+    min: Time,
+    default: &'static str,
+) -> Opt {
+    Opt {
+        name,
+        doc,
+        kind: Kind::Time { min },
+        default: Some(default),
+        tc: None,
+    }
+}
+
+/// A yes or no.
+pub(in crate::cc) const fn switch(
+    name: &'static str,
+    doc: &'static str,
+    default: &'static str,
+) -> Opt {
+    Opt {
+        name,
+        doc,
+        kind: Kind::Bool,
+        default: Some(default),
+        tc: None,
+    }
+}
+
+/// Segments of a burst.
+pub(in crate::cc) const TSO_SEGS: Opt = Opt {
+    name: "tso_segs",
+    doc: "Segments of a burst that the window leaves room for; auto: what leaves in 1 ms, as Linux.",
+    kind: Kind::WordOrInt {
+        words: &["auto"],
+        min: 1,
+        max: 127,
+    },
+    default: Some("auto"),
+    tc: None,
+};
+
+/// What [`TSO_SEGS`] says; `None`: auto.
+pub(in crate::cc) fn tso_segs(options: &Options) -> Option<u32> {
+    match options.get(TSO_SEGS.name) {
+        Some(Value::Int(n)) => Some(*n as u32),
+        _ => None,
+    }
+}

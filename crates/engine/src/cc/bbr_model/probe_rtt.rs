@@ -1,0 +1,56 @@
+//! PROBE_RTT: few segments in flight, until the queue must be empty.
+
+use crate::cc::view::View;
+use crate::cc::window::Window;
+use crate::units::Time;
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::cc) struct ProbeRtt {
+    /// When it may end; `None`: more is in flight than there should be.
+    until: Option<Time>,
+    /// A round has passed with so few.
+    round_done: bool,
+}
+
+/// What an ACK makes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cc) enum Progress {
+    /// It goes on.
+    Going,
+    /// Now there are few enough in flight: a round begins.
+    Begun,
+    /// It is over.
+    Over,
+}
+
+impl ProbeRtt {
+    /// An ACK; few are `most` segments in flight, for `time`.
+    pub(in crate::cc) fn on_ack(
+        &mut self,
+        view: View<'_>,
+        window: &mut Window,
+        round_start: bool,
+        most: u32,
+        time: Time,
+    ) -> Progress {
+        let in_flight = view.flight.in_flight();
+        // What is measured now is not what the path has.
+        window.app_limited = (view.delivered + u64::from(in_flight)).max(1);
+        if self.until.is_some() {
+            self.round_done |= round_start;
+            if self.round_done && self.is_over(view.now) {
+                return Progress::Over;
+            }
+        } else if in_flight <= most {
+            self.until = Some(view.now + time);
+            return Progress::Begun;
+        }
+        Progress::Going
+    }
+
+    /// Whether its time has passed.
+    pub(in crate::cc) fn is_over(&self, now: Time) -> bool {
+        self.until.is_some_and(|until| now > until)
+    }
+}

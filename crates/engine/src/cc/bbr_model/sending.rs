@@ -1,0 +1,88 @@
+//! Pacing, bursts, and what is in the network.
+
+use super::units::{Bandwidth, Gain, NO_RTT, us};
+use crate::cc::view::View;
+use crate::cc::window::Window;
+use crate::units::Time;
+
+/// The pacing rate.
+#[derive(Clone, Debug)]
+pub(in crate::cc) struct Pace {
+    /// Gain while there is no bandwidth.
+    initial: Gain,
+    /// Percent by which the rate stays below what is estimated.
+    margin: u32,
+    seen_rtt: bool,
+}
+
+impl Pace {
+    pub(in crate::cc) fn new(initial: Gain, margin: u32) -> Pace {
+        Pace {
+            initial,
+            margin,
+            seen_rtt: false,
+        }
+    }
+
+    /// Before there is a bandwidth: the initial window per RTT.
+    pub(in crate::cc) fn init(&mut self, view: View<'_>, window: &mut Window) {
+        self.seen_rtt = view.srtt > Time::ZERO;
+        let rtt = if self.seen_rtt {
+            us(view.srtt).max(1)
+        } else {
+            1000
+        };
+        let bw = Bandwidth::of(u64::from(window.cwnd), rtt);
+        window.pacing_rate = bw.bytes_per_second(view.mss, self.initial, self.margin);
+    }
+
+    /// `gain` times `bw`. Samples are low until the pipe is full (`full`): the rate falls only then.
+    pub(in crate::cc) fn set(
+        &mut self,
+        view: View<'_>,
+        window: &mut Window,
+        bw: Bandwidth,
+        gain: Gain,
+        full: bool,
+    ) {
+        if !self.seen_rtt && view.srtt > Time::ZERO {
+            self.init(view, window);
+        }
+        let rate = bw.bytes_per_second(view.mss, gain, self.margin);
+        if full || rate > window.pacing_rate {
+            window.pacing_rate = rate;
+        }
+    }
+}
+
+/// The smallest RTT of a connection, us.
+pub(in crate::cc) fn min_rtt_us(view: View<'_>) -> u64 {
+    if view.min_rtt == Time::NEVER {
+        NO_RTT
+    } else {
+        us(view.min_rtt)
+    }
+}
+
+/// How many packets will be in the network when the next one may leave
+/// (Linux `bbr_packets_in_net_at_edt`); `burst` leaves with it.
+pub(in crate::cc) fn in_network_at_departure(
+    view: View<'_>,
+    in_flight: u32,
+    bw: Bandwidth,
+    burst: u32,
+) -> u32 {
+    let wait = us(view.rate.next_send.since(view.now));
+    (in_flight + burst).saturating_sub(bw.segments_in(wait))
+}
+
+/// The data a host sends as one burst, segments (Linux `tcp_tso_autosize` with
+/// `sk_pacing_shift` 10): what leaves in 1 ms, and `extra` bytes.
+pub(in crate::cc) fn burst(view: View<'_>, window: &Window, extra: u64, least: u32) -> u32 {
+    // GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER.
+    const LIMIT: u64 = 65_536 - 1 - 320;
+    let bytes = ((window.pacing_rate >> 10) + extra).min(LIMIT);
+    ((bytes / u64::from(view.mss.max(1))) as u32)
+        .max(least)
+        .min(127)
+}

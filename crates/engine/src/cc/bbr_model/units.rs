@@ -1,0 +1,182 @@
+//! Bandwidths and gains in the fixed-point arithmetic of Linux.
+
+use std::ops::{Add, Sub};
+
+use crate::units::Time;
+
+/// No RTT was measured yet.
+pub(in crate::cc) const NO_RTT: u64 = u64::MAX;
+/// No window grows beyond.
+const WINDOW_MAX: u64 = 1 << 30;
+
+/// Time in us, as Linux's TCP clock counts.
+pub(in crate::cc) fn us(time: Time) -> u64 {
+    time.ns() / 1000
+}
+
+/// A factor or a share, in 1/256 (Linux `BBR_UNIT`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::cc) struct Gain(pub u32);
+
+impl Gain {
+    pub const ONE: Gain = Gain(256);
+    pub const TWO: Gain = Gain(512);
+
+    /// To the nearest.
+    pub fn rounded(value: f64) -> Gain {
+        Gain(libm::round(value * 256.0) as u32)
+    }
+
+    /// Rounded down, as Linux's constants are.
+    pub fn floored(value: f64) -> Gain {
+        Gain(libm::floor(value * 256.0 + 1e-6) as u32)
+    }
+
+    /// The share that `part` has in `whole`, rounded down.
+    pub fn share(part: u64, whole: u64) -> Gain {
+        Gain((part * 256 / whole) as u32)
+    }
+
+    pub fn inverse(self) -> Gain {
+        Gain(256 * 256 / self.0)
+    }
+
+    /// So much of a number, rounded down.
+    pub fn of(self, number: u32) -> u32 {
+        (u64::from(number) * u64::from(self.0) / 256) as u32
+    }
+
+    /// So much of a number, rounded up.
+    pub fn of_up(self, number: u32) -> u32 {
+        ((u64::from(number) * u64::from(self.0) + 255) / 256) as u32
+    }
+
+    /// The number of which this is so much, rounded down.
+    pub fn whole(self, part: u32) -> u32 {
+        (u64::from(part) * 256 / u64::from(self.0)) as u32
+    }
+
+    /// So much of another gain, rounded down.
+    pub fn times(self, other: Gain) -> Gain {
+        Gain(self.of(other.0))
+    }
+
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.0) / 256.0
+    }
+}
+
+impl Add for Gain {
+    type Output = Gain;
+
+    fn add(self, other: Gain) -> Gain {
+        Gain(self.0 + other.0)
+    }
+}
+
+impl Sub for Gain {
+    type Output = Gain;
+
+    fn sub(self, other: Gain) -> Gain {
+        Gain(self.0 - other.0)
+    }
+}
+
+/// A rate of delivery: segments per us, scaled by 2^24.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::cc) struct Bandwidth(pub u64);
+
+impl Bandwidth {
+    pub const ZERO: Bandwidth = Bandwidth(0);
+    /// The least there is.
+    pub const LEAST: Bandwidth = Bandwidth(1);
+    /// No bound.
+    pub const UNBOUNDED: Bandwidth = Bandwidth(u64::MAX);
+    const UNIT: u64 = 1 << 24;
+    /// As in Linux's 32 bits: 3 Tbit/s.
+    const MAX: Bandwidth = Bandwidth(u32::MAX as u64);
+
+    /// So many segments in so many us, rounded down.
+    pub fn of(segments: u64, us: u64) -> Bandwidth {
+        Bandwidth(segments * Bandwidth::UNIT / us)
+    }
+
+    /// That of a rate sample.
+    pub fn sampled(segments: u32, us: u64) -> Bandwidth {
+        Bandwidth::of(u64::from(segments), us).min(Bandwidth::MAX)
+    }
+
+    /// The same rounded up, so that low rates can grow.
+    pub fn sampled_up(segments: u32, us: u64) -> Bandwidth {
+        let up = (u64::from(segments) * Bandwidth::UNIT).div_ceil(us);
+        Bandwidth(up).min(Bandwidth::MAX)
+    }
+
+    /// `gain` times that, less `margin` percent, in bytes/s; at least 1.
+    pub fn bytes_per_second(self, mss: u16, gain: Gain, margin: u32) -> u64 {
+        let rate = u128::from(self.0) * u128::from(mss) * u128::from(gain.0) / 256;
+        let rate = rate * u128::from(10_000 * (100 - margin.min(99))) / u128::from(Self::UNIT);
+        (rate as u64).max(1)
+    }
+
+    /// `gain` times the bandwidth-delay product, segments, rounded up;
+    /// `unknown` without an RTT.
+    pub fn bdp(self, min_rtt_us: u64, gain: Gain, unknown: u32) -> u32 {
+        if min_rtt_us == NO_RTT {
+            return unknown;
+        }
+        let product = u128::from(self.0) * u128::from(min_rtt_us) * u128::from(gain.0) / 256;
+        product
+            .div_ceil(u128::from(Self::UNIT))
+            .min(u128::from(WINDOW_MAX)) as u32
+    }
+
+    /// What is delivered in so many us, segments.
+    pub fn segments_in(self, us: u64) -> u32 {
+        (u128::from(self.0) * u128::from(us) / u128::from(Self::UNIT)).min(1 << 31) as u32
+    }
+
+    /// So much of it, rounded down.
+    pub fn times(self, gain: Gain) -> Bandwidth {
+        Bandwidth(self.0 * u64::from(gain.0) / 256)
+    }
+
+    /// Whether this is at least a quarter more than `before`.
+    pub fn is_growth_from(self, before: Bandwidth) -> bool {
+        self.0 >= before.0 * 5 / 4
+    }
+
+    pub fn mean(self, other: Bandwidth) -> Bandwidth {
+        Bandwidth((self.0 + other.0) / 2)
+    }
+
+    pub fn abs_diff(self, other: Bandwidth) -> Bandwidth {
+        Bandwidth(self.0.abs_diff(other.0))
+    }
+
+    /// In Mbit/s of payload.
+    pub fn as_mbit(self, mss: u16) -> f64 {
+        self.bytes_per_second(mss, Gain::ONE, 0) as f64 * 8e-6
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_and_products() {
+        // 1000 segments in 100 ms.
+        let bw = Bandwidth::sampled(1000, 100_000);
+        assert_eq!(bw.bytes_per_second(1448, Gain::ONE, 0), 14_479_986);
+        assert_eq!(bw.bytes_per_second(1448, Gain::ONE, 1), 14_335_186);
+        assert_eq!(bw.bdp(40_000, Gain::ONE, 10), 400);
+        assert_eq!(bw.bdp(40_000, Gain::TWO, 10), 800);
+        assert_eq!(bw.bdp(40_010, Gain::ONE, 10), 401);
+        assert_eq!(bw.bdp(NO_RTT, Gain::ONE, 10), 10);
+        assert_eq!(
+            [2.885, 1.25, 0.3].map(Gain::rounded),
+            [739, 320, 77].map(Gain)
+        );
+    }
+}
