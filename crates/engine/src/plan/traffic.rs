@@ -83,9 +83,8 @@ keys! {
         class: Option<String> => key(KeyKind::Class).since("0.2");
         /// What its connections are like, if it is TCP; `None`: datagrams.
         connections: Option<Box<ConnectionsPlan>>;
-        /// Where it opens connections: the congestion control of their servers, as of a flow;
-        /// default: cubic.
-        key cc = entry(Registry::Cc).of_connections().since("0.2");
+        /// Where it opens connections: the congestion control of their servers, as of a flow.
+        key cc = entry(Registry::Cc).default("cubic").of_connections().since("0.2");
         /// Where it opens connections: single keys of [tcp] for them.
         key tcp = key(KeyKind::Table(&TcpPlan::TABLE)).of_connections().since("0.2");
         /// Where it opens connections: links that requests and ACKs pass; default: the NAME.back
