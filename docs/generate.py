@@ -12,7 +12,7 @@ from typing import Any
 
 from tailback import experiments, metrics
 from tailback._native import json_schema, registry_json
-from tailback.cli.listing import type_of
+from tailback.cli.tables.listing import type_of
 
 HERE = Path(__file__).resolve().parent
 
@@ -151,13 +151,19 @@ def _options(options: list[dict[str, Any]], prefix: str = "") -> Iterator[str]:
 def _metrics() -> Iterator[str]:
     table = json.loads(json_schema())["properties"]["assert"]["items"]["properties"]
     taken = set(table["metric"]["enum"])
-    others = sorted({f"`{m.name}`" for m in metrics.METRICS if m.name not in taken})
+    others = sorted({f"`{m.path}`" for m in metrics.METRICS if m.path not in taken})
     but = f" but {' and '.join(others)}" if others else ""
-    yield f"## Metrics\n\nComputed from what a run recorded; `[[assert]]` takes all{but}.\n"
-    yield "| metric | of a | unit | meaning |"
-    yield "|---|---|---|---|"
+    yield (
+        "## Metrics\n\nComputed from what a run recorded. Frames, tables and `--metric` have the "
+        "first name;\nthe JSON has the second, `--metric` takes it too, and "
+        f"`[[assert]]` takes all{but}.\n"
+    )
+    yield "| metric | of a | unit | in JSON | meaning |"
+    yield "|---|---|---|---|---|"
     for metric in metrics.METRICS:
-        yield f"| `{metric.name}` | {metric.on} | {metric.unit} | {metric.doc} |"
+        yield (
+            f"| `{metric.name}` | {metric.on} | {metric.unit} | `{metric.path}` | {metric.doc} |"
+        )
     yield ""
 
 

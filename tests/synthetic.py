@@ -134,7 +134,7 @@ def sawtooth(flows: dict[str, tuple[float, float, float]], events: bool) -> pl.D
 
 def measured(parts: tuple[str, ...], *, quick: bool = False, seeds: int = 3) -> Any:
     """What a call with these parts might have measured."""
-    from tailback.experiments.dctcp_internet_2014.figures import Measured
+    from tailback.experiments.dctcp_internet_2014.builder import Measured
     from tailback.experiments.dctcp_internet_2014.options import OPTIONS, READINGS
 
     readings = [(name, changes) for name, _, changes, _ in READINGS]

@@ -12,10 +12,13 @@ from typing import Any
 import polars as pl
 
 from synthetic import expand
-from tailback import batteries, comparison
+from tailback import batteries
 from tailback.batteries.l4s_battery.cases import Spot, spot
 from tailback.batteries.side_by_side import BatteryComparison, Place
-from tailback.comparison import Column, Params
+from tailback.comparison.judging import judge
+from tailback.comparison.model import VariantResults
+from tailback.comparison.points import Params
+from tailback.comparison.quantities import select
 from tailback.results import Results, Run
 
 UNITS = {"kbit": 1e3, "Mbit": 1e6, "us": 1e3, "ms": 1e6, "s": 1e9}
@@ -230,9 +233,9 @@ def made(
                         runs.append(run)
                         planned.setdefault(tuple(sorted(params.items())), []).append(seed)
         results = Results(variant, battery.title, "sim", "0+0", [], runs, root)
-        columns.append(Column(variant, "sim", "0+0", {}, results, planned))
-    wanted = [m for name in battery.metrics for m in comparison.select([name])]
-    found = comparison.of(columns, wanted)
+        columns.append(VariantResults(variant, "sim", "0+0", {}, results, planned))
+    wanted = [m for name in battery.metrics for m in select([name])]
+    found = judge(columns, wanted)
     return BatteryComparison(
         **vars(found), battery=battery, parts=chosen, presets=[], quick=False, places=places
     )

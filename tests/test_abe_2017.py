@@ -19,17 +19,18 @@ from tailback.experiments import get
 from tailback.experiments.abe_2017 import (
     enter,
     equal,
-    figures,
     groups,
     layout,
     page,
     predict,
+    report,
     short,
     single,
     tradeoff,
     truth,
 )
-from tailback.experiments.abe_2017.cells import Measured, cells
+from tailback.experiments.abe_2017.cells import cells
+from tailback.experiments.abe_2017.measured import Measured
 from tailback.kernel.kit import Kit
 from tailback.metrics.statistics import estimate
 from tailback.results import Results
@@ -461,6 +462,5 @@ def test_the_report_of_nothing_is_empty() -> None:
     found = Measured()
     assert cells(found) == []
     assert truth.verdicts(found) == []
-    made = figures.Ran({}, 0, "sim", quick=False)
-    report = figures.report(found, [], [], made, "abe-2017")
-    assert page.page(report, []).startswith("# ABE")
+    written = report.report(found, [], [], {}, quick=False)
+    assert page.page(written, []).startswith("# ABE")

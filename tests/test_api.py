@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 import tailback
 from conftest import SCENARIO, SWEEP
 from tailback import _native, engines, metrics, toml
+from tailback.comparison.quantities import select
 from tailback.engines.sim import Sim
+from tailback.metrics.naming import identifier
 from tailback.metrics.ratio import ratio
 from tailback.metrics.statistics import t_quantile
 from tailback.numbers import short, with_spread
@@ -43,10 +45,10 @@ def test_frames(results: tailback.Results) -> None:
     assert frame["throughput_mbit"].null_count() == 0
     assert frame["completion_s"].null_count() == 24
     first = results.points[0].summary["flows"][0]
-    assert frame["rtt_ms_p99"][0] == first["rtt_ms"]["p99"]
+    assert frame["rtt_p99_ms"][0] == first["rtt_ms"]["p99"]
     queues = results.queues()
     assert queues["link"].to_list() == ["bottleneck"] * 12
-    assert queues["delay_ms_max"][3] == results[3].summary["queue"]["delay_ms"]["max"]
+    assert queues["delay_max_ms"][3] == results[3].summary["queue"]["delay_ms"]["max"]
     assert len(results.groups()) == 6
     assert "<table>" in results._repr_html_()
 
@@ -171,7 +173,7 @@ def test_a_run_can_be_cancelled(tmp_path: Path) -> None:
         scenario.run(1, store, control)
 
 
-@pytest.mark.parametrize("module", ["polars", "altair", "numpy", "jinja2", "vl_convert"])
+@pytest.mark.parametrize("module", ["polars", "altair", "numpy", "scipy", "jinja2", "vl_convert"])
 def test_running_does_not_import_what_it_does_not_need(
     scenario: Path, tmp_path: Path, module: str
 ) -> None:
@@ -206,6 +208,42 @@ def test_metrics() -> None:
     assert metrics.find("drops", on="link").on == "link"
     with pytest.raises(tailback.InputError, match='did you mean "utilisation"'):
         metrics.find("utilization")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("throughput_mbit", "throughput_mbit"),
+        ("rtt_ms.p99", "rtt_p99_ms"),
+        ("srtt_ms_mean", "srtt_mean_ms"),
+        ("occupancy_bytes_mean", "occupancy_mean_bytes"),
+        ("utilisation.p25", "utilisation_p25"),
+        ("completion_s.81kB", "completion_81kB_s"),
+        ("normalised.1MB.p99", "normalised_1MB_p99"),
+        ("rate_mbit.n", "rate_n"),
+        ("from_s", "from_s"),
+    ],
+)
+def test_names_are_identifiers_with_the_unit_last(path: str, name: str) -> None:
+    assert identifier(path) == name
+
+
+def test_metrics_are_called_by_name_and_by_path() -> None:
+    names = [(metric.on, metric.name) for metric in metrics.METRICS]
+    assert len(set(names)) == len(names)
+    for metric in metrics.METRICS:
+        assert metric.name.isidentifier()
+        assert metrics.find(metric.name, metric.on) is metric
+        assert metrics.find(metric.path, metric.on) is metric
+        assert select([f"{metric.on}.{metric.name}"]) == [metric]
+        assert select([f"{metric.on}.{metric.path}"]) == [metric]
+
+
+def test_columns_of_frames_are_the_words_of_metrics(results: tailback.Results) -> None:
+    called = {metric.name for metric in metrics.METRICS}
+    assert {"rtt_p99_ms", "srtt_mean_ms", "throughput_mbit"} <= {*results.frame().columns} & called
+    columns = {*results.queues().columns}
+    assert {"delay_p99_ms", "occupancy_mean_bytes", "utilisation"} <= columns & called
 
 
 def test_students_t() -> None:
@@ -279,3 +317,10 @@ cc = { name = "own", kernel = true }
     assert refused.value.diagnostics == [
         "f:4:22: own is of the kernel only; expected --engine kernel"
     ]
+
+
+def test_every_key_has_a_path() -> None:
+    keys = {(key["path"], key["entry"]): key for key in json.loads(_native.keys_json())}
+    assert keys["bottleneck.queue.target", "codel"]["kind"] == "time"
+    assert "cubic" in keys["flows.NAME.cc", None]["words"]
+    assert keys["tcp.growth", None]["default"] == "segments"

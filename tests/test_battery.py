@@ -20,7 +20,8 @@ from tailback.batteries.l4s_battery import BATTERY, L4sBattery, cases, measures
 from tailback.batteries.l4s_battery.gather import Gathered
 from tailback.batteries.l4s_battery.measures import Group
 from tailback.batteries.side_by_side import BatteryComparison, run_battery
-from tailback.comparison import Threshold, Variant, parse
+from tailback.comparison.thresholds import Threshold
+from tailback.comparison.variants import Variant, parse
 from tailback.errors import InputError, ScenarioError
 from tailback.experiments import NAMES as EXPERIMENTS
 from tailback.experiments import get as experiment
@@ -126,7 +127,7 @@ def test_percentiles_are_means_over_seeds() -> None:
 
 
 def test_normalised_values_of_a_point() -> None:
-    from tailback.batteries.l4s_battery.figures import normalised
+    from tailback.batteries.l4s_battery.combinations import normalised
 
     found = made(["a", "b"], parts=["flows"], seeds=2)
     point = next(p for p in Gathered(found).of("flows") if (p.at.l_flows, p.at.c_flows) == (2, 8))
@@ -153,7 +154,6 @@ def test_a_line_as_tc_prints_it() -> None:
         "min_qlen_step": 0,
         "drop": "dequeue",
         "classic_protection": 10,
-        "wrr_ratio": 16,
         "scheduler": "credit",
     }
     line = qdisc({"name": "dualpi2", "options": options})
@@ -163,12 +163,13 @@ def test_a_line_as_tc_prints_it() -> None:
         "coupling_factor 2 drop_on_overload step_thresh 1ms drop_dequeue classic_protection 10%"
     )
     assert line.endswith("[scheduler credit]")
-    counted = {**options, "scheduler": "wrr-counter", "step_thresh": {"packets": 5}}
+    counted = {"scheduler": "wrr-counter", "wrr_ratio": 16, "step_thresh": {"packets": 5}}
+    counted = {**options, **counted}
     line = qdisc({"name": "dualpi2", "options": counted})
     assert "step_thresh 5p" in line
     assert line.endswith("[scheduler wrr-counter, wrr_ratio 16]")
     codel = {"target": 5_000_000, "limit": {"packets": 1000}, "ecn": True, "ce_threshold": None}
-    assert qdisc({"name": "codel", "options": codel}) == "qdisc codel target 5ms limit 1000p ecn"
+    assert qdisc({"name": "codel", "options": codel}) == "qdisc codel limit 1000p target 5ms ecn"
 
 
 # --- what it finds -----------------------------------------------------------------------------

@@ -132,7 +132,7 @@ def test_without_classes_there_are_none(tmp_path: Path) -> None:
     summary = results[0].summary
     assert summary["classes"] == []
     assert summary["queue"]["samples"] is None
-    assert not [c for c in results.queues().columns if c.startswith("samples")]
+    assert not [c for c in results.queues().columns if c.startswith(("samples", "utilisation_"))]
     with_classes = tailback.run(SCENARIO, out=tmp_path / "classes")
     other = with_classes[0].summary
     assert other["flows"] == summary["flows"], "counting changes nothing"
@@ -140,7 +140,7 @@ def test_without_classes_there_are_none(tmp_path: Path) -> None:
     assert other["run_id"] != summary["run_id"]
     frame = with_classes.classes()
     assert frame["class"].to_list() == ["L", "C", "C-udp"]
-    assert frame["samples_utilisation_n"].to_list() == [8, 8, 8]
+    assert frame["utilisation_n"].to_list() == [8, 8, 8]
 
 
 def test_the_same_bytes_at_any_number_of_jobs(tmp_path: Path) -> None:

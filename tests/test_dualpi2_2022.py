@@ -14,7 +14,16 @@ import pytest
 import tailback
 from tailback.errors import InputError
 from tailback.experiments import get
-from tailback.experiments.dualpi2_2022 import GROUPS, PARTS, layout, points, readings, truth
+from tailback.experiments.dualpi2_2022 import (
+    GROUPS,
+    PARTS,
+    law,
+    layout,
+    points,
+    readings,
+    signature,
+    truth,
+)
 from tailback.experiments.dualpi2_2022.layout import CASES, RUNS, Case, Run
 from tailback.report import Cell
 
@@ -81,9 +90,9 @@ def test_udp_counts_its_payload() -> None:
         assert used == pytest.approx(rate * 1512 / 1470, abs=0.01)
     for rate in (140, 200):
         lost = known[OVERLOAD, f"mix_1000d_u0s5_r_u{rate}s5_udp", "drops_nonecn_mean"]
-        assert truth.udp_share(rate) == pytest.approx(lost, abs=1.2)
-    assert truth.udp_share(200) == pytest.approx(100 * (1 - 1470 / 3024), abs=1e-9)
-    assert truth.udp_share(50) == 0
+        assert signature.udp_share(rate) == pytest.approx(lost, abs=1.2)
+    assert signature.udp_share(200) == pytest.approx(100 * (1 - 1470 / 3024), abs=1e-9)
+    assert signature.udp_share(50) == 0
 
 
 def test_idle_flows_in_the_rates_of_the_source() -> None:
@@ -107,13 +116,13 @@ def test_the_law_in_the_source() -> None:
     """With ten flows and UDP p_C = (p_L/2)^2 within 6 % wherever L is not overloaded."""
     laws = {}
     for run in RUNS:
-        found = truth._published_law(run)
+        found = law.published_law(run)
         if found is not None and run.archive.kind == layout.OVERLOAD:
             laws[run.udp] = found
     for udp in ((0, 50), (0, 70), (0, 100), (50, 0), (70, 0)):
         assert laws[udp] == pytest.approx(1, abs=0.06)
     # With two flows the probability varies: the mean of a square is more.
-    mixed = truth._published_law(one(PC, "mix_1000_d5005_r5005"))
+    mixed = law.published_law(one(PC, "mix_1000_d5005_r5005"))
     assert mixed == pytest.approx(1.296, abs=0.001)
 
 
@@ -169,7 +178,7 @@ def test_one_set_of_options_for_every_row() -> None:
 def test_parts_and_what_a_quick_run_does() -> None:
     assert set(GROUPS) < set(PARTS)
     assert sum(len(GROUPS[part]) for part in PARTS if part in GROUPS and part != "mixed-rtt") == 92
-    chosen = points.sample(RUNS, layout.published_runs().__contains__)
+    chosen = [run for run in RUNS if run in layout.published_runs()]
     assert len(chosen) == 46
     assert all(run.flows == 5 or run.archive.kind != layout.OVERLOAD for run in chosen)
     assert {run.archive.ccs[1] for run in chosen} == {"cubic"}
@@ -289,29 +298,29 @@ def entry(
 ) -> points.Entry:
     """A cell with numbers by hand."""
     cell = Cell("id", column, points.unit(column), known, value, max(len(values), 1), None)
-    return points.Entry(case, column, cell, values)
+    return points.Entry(case, column, cell=cell, values=values)
 
 
 def test_goals() -> None:
     (case,) = one(PC, "mix_1000_d5005_r5020").cases
     ratios = [entry(case, "rate_ratio", 1.0, value) for value in (1.2, 0.81, 1.0, 1.21)]
     judged = truth.judged(ratios)
-    assert [truth.within(e) for e in judged] == [True, True, True, False]
+    assert [e.within for e in judged] == [True, True, True, False]
     (verdict,) = truth.verdicts(judged)
-    assert (verdict.goal.id, verdict.cells, verdict.hits) == ("dualpi2.rate_ratio", 4, 3)
+    assert (verdict.goal.id, verdict.cells, verdict.within) == ("dualpi2.rate_ratio", 4, 3)
     assert not verdict.holds
     # Ten of eleven suffice.
     assert truth.verdicts(judged[:1] * 10 + judged[3:])[0].holds
     assert not truth.verdicts(judged[:1] * 9 + judged[3:] * 2)[0].holds
     queue = truth.judged([entry(case, "qs_ecn_mean", 0.34, value) for value in (0.25, 0.43, 0.45)])
-    assert [truth.within(e) for e in queue] == [True, True, False]
+    assert [e.within for e in queue] == [True, True, False]
     tcp, _ = one(OVERLOAD, "mix_1000d_u0s5_r_u200s5").cases
     # The source's delays are multiples of 0.033 ms: nearer than one of them says nothing.
     short = truth.judged([entry(tcp, "qs_ecn_mean", 0.0526, value) for value in (0.021, 0.018)])
-    assert [truth.within(e) for e in short] == [True, False]
+    assert [e.within for e in short] == [True, False]
     (pie,) = one("ecpie_res_mr", "mix_1000_d5005_r5020").cases
-    assert truth.within(truth.judged([entry(pie, "rate_ratio", 1.0, 1.16)])[0]) is False
-    assert truth.within(truth.judged([entry(pie, "rate_ratio", None, 1.16)])[0]) is None
+    assert truth.judged([entry(pie, "rate_ratio", 1.0, 1.16)])[0].within is False
+    assert truth.judged([entry(pie, "rate_ratio", None, 1.16)])[0].within is None
 
 
 def test_chance_is_what_one_more_run_would_give() -> None:
@@ -319,20 +328,20 @@ def test_chance_is_what_one_more_run_would_give() -> None:
     runs = (0.9, 1.0, 1.1, 1.0, 1.0)
     # Deviation 0.0707, t of four degrees of freedom 2.776: 0.215 either way.
     for known, told in ((1.21, True), (1.22, False), (0.79, True)):
-        assert truth.chance(entry(case, "rate_ratio", known, 1.0, runs)) is told
-    assert not truth.chance(entry(case, "rate_ratio", 1.3, 1.0, (1.0,)))
+        assert entry(case, "rate_ratio", known, 1.0, runs).chance is told
+    assert not entry(case, "rate_ratio", 1.3, 1.0, (1.0,)).chance
 
 
 def test_which_queue_is_at_the_target() -> None:
-    assert truth.at_target(15.03, 0.96) == "L"
-    assert truth.at_target(0.09, 15.08) == "C"
-    assert truth.at_target(0.09, 11.9) == "neither"
-    assert truth.at_target(15.0, 14.0) == "neither"
+    assert signature.at_target(15.03, 0.96) == "L"
+    assert signature.at_target(0.09, 15.08) == "C"
+    assert signature.at_target(0.09, 11.9) == "neither"
+    assert signature.at_target(15.0, 14.0) == "neither"
     known = layout.published()
     for run in RUNS:
         key = (OVERLOAD, f"{run.stem}_tcp")
         if run.archive.name == OVERLOAD and (*key, "qs_ecn_mean") in known:
-            found = truth.at_target(known[*key, "qs_ecn_mean"], known[*key, "qs_nonecn_mean"])
+            found = signature.at_target(known[*key, "qs_ecn_mean"], known[*key, "qs_nonecn_mean"])
             assert found == ("L" if run.udp[0] >= 100 else "C")
 
 
@@ -344,14 +353,14 @@ def test_the_law_and_its_noise() -> None:
         {"name": "C", **counts, "packets": 49_500, "drops": 500},
         {"name": "C-udp", **counts, "packets": 49_500, "drops": 500},
     ]
-    (law,) = truth.laws([run], [[Made({"classes": classes})]])
-    assert [law.p_l, law.p_c] == pytest.approx([0.2, 0.01])
-    assert law.ratio == law.judged == pytest.approx(1)
-    assert law.noise == pytest.approx(1.96 * math.sqrt(0.99 / 1000 + 4 * 0.8 / 20_000))
-    assert law.holds
-    assert law.published == pytest.approx(1.0147, abs=1e-3)
+    (found,) = law.laws([run], [[Made({"classes": classes})]])
+    assert [found.p_l, found.p_c] == pytest.approx([0.2, 0.01])
+    assert found.ratio == found.judged == pytest.approx(1)
+    assert found.noise == pytest.approx(1.96 * math.sqrt(0.99 / 1000 + 4 * 0.8 / 20_000))
+    assert found.holds
+    assert found.published == pytest.approx(1.0147, abs=1e-3)
     classes[0]["drops"] = 1
-    assert truth.laws([run], [[Made({"classes": classes})]]) == []
+    assert law.laws([run], [[Made({"classes": classes})]]) == []
 
 
 def test_the_law_of_a_probability_that_varies() -> None:
@@ -366,13 +375,13 @@ def test_the_law_of_a_probability_that_varies() -> None:
     for second in range(100):
         at = start + second * 10**9
         rows.append((at, None, "dualpi2_probability", 0.05 if second % 2 else 0.15))
-    (law,) = truth.laws([run], [[Made({"classes": classes}, rows)]])
-    assert law.ratio == pytest.approx(1.25)
-    assert law.square == pytest.approx(0.0125)
-    assert law.judged == pytest.approx(1)
+    (found,) = law.laws([run], [[Made({"classes": classes}, rows)]])
+    assert found.ratio == pytest.approx(1.25)
+    assert found.square == pytest.approx(0.0125)
+    assert found.judged == pytest.approx(1)
     spread = (0.0225 - 0.0125) ** 2 * 100 / 99 / 100 / 0.0125**2
-    assert law.noise == pytest.approx(1.96 * math.sqrt(0.9875 / 1250 + spread))
-    assert law.holds
+    assert found.noise == pytest.approx(1.96 * math.sqrt(0.9875 / 1250 + spread))
+    assert found.holds
 
 
 def test_what_needs_prague_is_not_of_the_kernel(tmp_path: Path) -> None:
@@ -415,15 +424,15 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> list[points.Entry]:
 
 def test_a_quick_part_agrees(quick: list[points.Entry]) -> None:
     held = {f"{e.run.stem}/{e.case.whose}/{e.column}": e for e in quick}
-    asked = [e for e in quick if truth.within(e) is not None]
+    asked = [e for e in quick if e.within is not None]
     assert len(asked) > 20
-    missed = {name: e.cell for name, e in held.items() if truth.within(e) is False}
+    missed = {name: e.cell for name, e in held.items() if e.within is False}
     assert missed == {}
 
 
 def test_overload_moves_the_target_to_l(quick: list[points.Entry]) -> None:
-    assert [s.measured for s in truth.signatures(quick)] == ["C", "L"]
+    assert [s.measured for s in signature.signatures(quick)] == ["C", "L"]
     (share,) = [
         e.cell.measured for e in quick if e.case.whose == "udp" and e.column == "drops_nonecn_mean"
     ]
-    assert share == pytest.approx(truth.udp_share(200), abs=1)
+    assert share == pytest.approx(signature.udp_share(200), abs=1)

@@ -11,10 +11,12 @@ import pytest
 import tailback
 from synthetic import FakeRun, expand, measured, run
 from tailback.experiments import get
-from tailback.experiments.dctcp_internet_2014 import PARTS, QUICK_SEEDS, SEEDS, figures, table1
+from tailback.experiments.dctcp_internet_2014 import PARTS, QUICK_SEEDS, SEEDS, table1
 from tailback.experiments.dctcp_internet_2014 import points as pts
+from tailback.experiments.dctcp_internet_2014.builder import Builder
 from tailback.experiments.dctcp_internet_2014.charts import fixed_point
 from tailback.experiments.dctcp_internet_2014.options import DECLARED, OPTIONS, READINGS
+from tailback.experiments.dctcp_internet_2014.report import report
 from tailback.figures import export
 from tailback.metrics.crossing import crossing, monotone
 
@@ -185,19 +187,19 @@ def test_the_reading_taken_is_the_one_without_changes() -> None:
 
 
 @pytest.fixture(scope="module")
-def built() -> tuple[figures.Builder, object]:
-    builder = figures.Builder(measured(PARTS))
-    return builder, builder.report(PARTS)
+def built() -> tuple[Builder, object]:
+    builder = Builder(measured(PARTS))
+    return builder, report(builder, PARTS)
 
 
-def test_every_part_has_its_section(built: tuple[figures.Builder, object]) -> None:
+def test_every_part_has_its_section(built: tuple[Builder, object]) -> None:
     ids = [section.id for section in built[1].sections]  # type: ignore[attr-defined]
     assert set(PARTS) <= set(ids)
     assert ids[:3] == ["result", "table1", "readings"]
 
 
 def test_figures_have_no_more_rows_than_altair_takes(
-    built: tuple[figures.Builder, object],
+    built: tuple[Builder, object],
 ) -> None:
     for figure in built[1].figures():  # type: ignore[attr-defined]
         made = export.spec(figure.chart)
@@ -205,7 +207,7 @@ def test_figures_have_no_more_rows_than_altair_takes(
             assert len(rows) <= 5000
 
 
-def test_cells_of_table_1(built: tuple[figures.Builder, object]) -> None:
+def test_cells_of_table_1(built: tuple[Builder, object]) -> None:
     cells = {cell.id: cell for cell in built[0].cells}
     table = [c for c in cells.values() if c.id.startswith("Table I/")]
     assert len(table) == 25
@@ -230,8 +232,8 @@ def test_cells_of_table_1(built: tuple[figures.Builder, object]) -> None:
 
 def test_one_part_alone_makes_a_report() -> None:
     for part in PARTS:
-        report = figures.Builder(measured((part,))).report((part,))
-        assert part in [section.id for section in report.sections]
+        made = report(Builder(measured((part,))), (part,))
+        assert part in [section.id for section in made.sections]
 
 
 # --- real runs -----------------------------------------------------------------------------------

@@ -295,7 +295,7 @@ def test_csv_has_the_series_and_the_summary(tailback: Tailback, tmp_path: Path) 
     flow, queue = stored.summary["flows"][1], stored.summary["queue"]
     assert summary["flow", "dctcp", "cc"] == "dctcp"
     assert float(summary["flow", "dctcp", "throughput_mbit"]) == flow["throughput_mbit"]
-    assert float(summary["link", "bottleneck", "delay_ms_p99"]) == queue["delay_ms"]["p99"]
+    assert float(summary["link", "bottleneck", "delay_p99_ms"]) == queue["delay_ms"]["p99"]
     assert float(summary["run", "", "duration_s"]) == 2.0
 
 

@@ -256,19 +256,23 @@ def test_every_datagram_is_accounted_for(tmp_path: Path, ecn: str) -> None:
     assert kernel["queue"]["drops"] == mine["drops"] + kernel["flows"][0]["drops"]
 
 
+LOGNORMAL = 'sizes = { lognormal = { p5 = "1kb", p95 = "64kb" } }\n'
+
+
 @pytest.mark.parametrize(
-    ("cc", "queue", "ecn", "beside"),
+    ("cc", "queue", "ecn", "beside", "sizes"),
     [
-        ("cubic", {"aqm": "fifo"}, False, 0),
-        ("reno", {"aqm": "codel", "ecn": True}, True, 1),
-        ("dctcp", {"aqm": "fq_codel"}, True, 1),
+        ("cubic", {"aqm": "fifo"}, False, 0, ""),
+        ("cubic", {"aqm": "fifo"}, False, 0, LOGNORMAL),
+        ("reno", {"aqm": "codel", "ecn": True}, True, 1, ""),
+        ("dctcp", {"aqm": "fq_codel"}, True, 1, ""),
     ],
 )
 def test_requests_are_the_same_and_take_as_long(
-    tmp_path: Path, cc: str, queue: dict[str, object], ecn: bool, beside: int
+    tmp_path: Path, cc: str, queue: dict[str, object], ecn: bool, beside: int, sizes: str
 ) -> None:
     stack = f'cc = "{cc}"\necn = {str(ecn).lower()}\n'
-    text = BASE + f'[[traffic]]\nkind = "web"\narrival = "10ms"\nstop = "18s"\n{stack}'
+    text = BASE + f'[[traffic]]\nkind = "web"\narrival = "10ms"\nstop = "18s"\n{sizes}{stack}'
     text += f'[[flows]]\nname = "long"\n{stack}' * beside
     kernel, sim = both(
         tmp_path,
@@ -285,8 +289,8 @@ def test_requests_are_the_same_and_take_as_long(
     assert requests["completed"] == expected["completed"] == expected["started"]
     assert requests["refused"] == 0
     # The same sizes, and so the same packets but for what is sent again.
-    sizes = [bin_["n"] for bin_ in requests["bins"]]
-    assert sizes == [bin_["n"] for bin_ in expected["bins"]]
+    counts = [bin_["n"] for bin_ in requests["bins"]]
+    assert counts == [bin_["n"] for bin_ in expected["bins"]]
     again = max(mine["drops"], theirs["drops"]) + 0.01 * theirs["sent_packets"]
     assert mine["sent_packets"] == pytest.approx(theirs["sent_packets"], abs=again)
     assert mine["throughput_mbit"] == pytest.approx(theirs["throughput_mbit"], rel=0.02)

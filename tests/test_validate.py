@@ -50,8 +50,11 @@ def test_noise_is_welchs_interval_of_the_difference() -> None:
     found = measure([10.0, 11.0, 12.0], [9.0, 10.0, 11.0])
     # Two samples of 3 with variance 1: standard error sqrt(2/3), 4 degrees of freedom.
     assert found.noise == pytest.approx(2.776445 * math.sqrt(2 / 3) / 10, rel=1e-6)
-    assert found.inside_noise
-    assert not measure([10.0, 10.1, 10.2], [9.0, 9.1, 9.2]).inside_noise
+    assert not found.inside_noise, "three seeds say too little of their spread"
+    five = [8.0, 9.0, 10.0, 11.0, 12.0]
+    assert measure([x + 1 for x in five], five).inside_noise
+    near = [9.0, 9.1, 9.2, 9.3, 9.4]
+    assert not measure([x + 1 for x in near], near).inside_noise
     # One seed, or no spread at all: nothing is excused.
     assert measure([10.0], [9.0]).noise is None
     assert not measure([10.0, 10.0], [9.0, 9.0]).inside_noise
@@ -96,10 +99,14 @@ def test_goals_count_cells() -> None:
 
 
 def test_a_miss_inside_noise_is_no_miss() -> None:
-    spread = alone([summary(5.0), summary(10.0)], [summary(9.0), summary(9.5)])
+    sim = [summary(mbit) for mbit in (4.0, 6.0, 8.0, 10.0, 10.0)]
+    spread = alone(sim, [summary(mbit) for mbit in (9.0, 9.0, 9.0, 9.5, 9.5)])
     (wide,) = [v for v in verdicts([spread]) if v.goal == THROUGHPUT.words]
     assert (wide.value, wide.plain, wide.holds) == (1.0, 0.0, True)
     assert worst([spread], 1) == []
+    few = alone(sim[:4], [summary(9.5)] * 4)
+    (told,) = [v for v in verdicts([few]) if v.goal == THROUGHPUT.words]
+    assert (told.value, told.plain, told.holds) == (0.0, 0.0, False)
 
 
 def test_causes_name_cells_of_the_grid() -> None:

@@ -59,7 +59,7 @@ class Assertion:
         """A metric of both is the link's, unless a flow is named."""
         if self.flow is not None:
             return "flow"
-        offered = {metric.on for metric in metrics.METRICS if metric.name == self.metric}
+        offered = {metric.on for metric in metrics.METRICS if metric.is_called(self.metric)}
         return (
             "link" if "link" in offered or self.link is not None else metrics.find(self.metric).on
         )

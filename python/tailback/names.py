@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from tailback.foreign import line
 
 
-def unknown(kind: str, name: str, valid: Sequence[str]) -> str:
-    """Message about a name that does not exist: what does, and the nearest."""
-    near = difflib.get_close_matches(name, valid, n=1)
+def unknown(kind: str, name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str:
+    """Message about a name that does not exist: what does, and the nearest, of `also` too."""
+    near = difflib.get_close_matches(name, [*valid, *also], n=1)
     hint = f'; did you mean "{near[0]}"?' if near else ""
     return f'{kind} "{line(name)}" does not exist; expected one of {", ".join(runs(valid))}{hint}'
 

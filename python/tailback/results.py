@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tailback import store
 from tailback.errors import DamagedResults, InputError
 from tailback.metrics import gain
+from tailback.metrics.naming import flat
 from tailback.numbers import short
 from tailback.stored import StoredRun
 
@@ -158,7 +159,10 @@ class Results:
         return list(groups.values())
 
     def frame(self) -> pl.DataFrame:
-        """One row for each run and flow: parameters, seed, run_id, and the flow's summary."""
+        """One row for each run and flow: parameters, seed, run_id, and the flow's summary.
+
+        Columns are called as `tailback list metrics` does; counts by cause stay in the JSON.
+        """
         return _frame(self, lambda summary: summary["flows"], "flow")
 
     def queues(self) -> pl.DataFrame:
@@ -267,25 +271,9 @@ def _rows(results: Results, parts: Any, name: str) -> list[dict[str, Any]]:
         for part in parts(run.summary):
             row: dict[str, Any] = {**run.params, "seed": run.seed, "run_id": run.run_id}
             row[name] = part["name"]
-            row.update(_flat(part))
+            row.update(flat({k: v for k, v in part.items() if k not in ("name", "causes")}))
             rows.append(row)
     return rows
-
-
-def _flat(part: Mapping[str, Any]) -> dict[str, Any]:
-    """`{"rtt_ms": {"mean": 1}}` as `{"rtt_ms_mean": 1}`; counts by cause stay in the JSON."""
-    flat: dict[str, Any] = {}
-    for key, value in part.items():
-        if key in ("name", "causes"):
-            continue
-        if isinstance(value, Mapping):
-            flat.update({f"{key}_{inner}": v for inner, v in _flat(value).items()})
-        elif key == "samples" and value is None:
-            # None were asked for: no column.
-            continue
-        else:
-            flat[key] = value
-    return flat
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -13,17 +13,15 @@ pub mod aqm;
 pub mod calendar;
 pub mod capture;
 pub mod cc;
+pub mod keys;
 pub mod link;
 pub mod network;
 pub mod packet;
 pub mod plan;
+pub mod rate;
 pub mod registry;
 pub mod rng;
 pub mod tcp;
 pub mod traffic;
 pub mod units;
 pub mod wheel;
-
-/// Release and hash of the sources this engine was compiled from: results of
-/// two engines are never mixed.
-pub const VERSION: &str = env!("TAILBACK_ENGINE_VERSION");

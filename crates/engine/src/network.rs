@@ -1,4 +1,14 @@
-//! Runs the parts of a plan together; `build` makes them.
+//! Runs the parts of a plan together.
+//!
+//! | file | what |
+//! |---|---|
+//! | `build` | from a plan to a network at rest |
+//! | `events` | what each component does when it is due |
+//! | `connections` | both ends of TCP, whoever opens them |
+//! | `sources` | traffic sources: datagrams, and connections opened |
+//! | `pipe` | constant delays |
+//! | `sampling` | series and samples |
+//! | `outcome` | what was measured |
 //!
 //! A data packet goes sender -> pipe (half the RTT) -> links of its route ->
 //! receiver; an ACK goes receiver -> pipe (the other half) -> links of the way
@@ -6,172 +16,27 @@
 //! holds one entry for each pipe, link and end point.
 
 mod build;
-mod web;
+mod connections;
+mod events;
+mod outcome;
+mod pipe;
+mod sampling;
+mod sources;
 
-use std::collections::VecDeque;
-
-use tailback_record::{
-    Counts, FlowOutcome, Histogram, LinkOutcome, Outcome, Series, SeriesId, TrafficOutcome,
-};
+use tailback_record::{LinkSampler, Series};
 
 use crate::aqm::{self, Queue};
-use crate::calendar::{Calendar, Component};
+use crate::calendar::Calendar;
 use crate::capture::PacketEvent;
-use crate::cc;
-use crate::link::{Link, Next};
-use crate::packet::{Packet, flags};
-use crate::plan::{Plan, SeriesMode};
-use crate::rng::Stream;
-use crate::tcp::Port;
-use crate::tcp::receiver::Receiver;
+use crate::link::Link;
+use crate::plan::Plan;
 use crate::tcp::sender::Sender;
-use crate::traffic::{Source, Step};
 use crate::units::Time;
-use web::Web;
-
-/// A constant delay: what goes in comes out in order.
-struct Pipe {
-    delay: Time,
-    /// Order-preserving random addition, and its stream.
-    jitter: Option<(Time, Stream)>,
-    packets: VecDeque<Packet>,
-}
-
-impl Pipe {
-    fn new(delay: Time, jitter: Option<(Time, Stream)>) -> Pipe {
-        Pipe {
-            delay,
-            jitter,
-            packets: VecDeque::new(),
-        }
-    }
-
-    #[inline]
-    fn push(&mut self, mut packet: Packet, now: Time, id: Component, calendar: &mut Calendar) {
-        packet.stamp = now + self.delay;
-        if let Some((most, stream)) = &mut self.jitter {
-            packet.stamp += Time(stream.below(most.ns() + 1));
-            if let Some(last) = self.packets.back() {
-                packet.stamp = packet.stamp.max(last.stamp);
-            }
-        }
-        if self.packets.is_empty() {
-            calendar.schedule(id, packet.stamp);
-        }
-        self.packets.push_back(packet);
-    }
-}
-
-/// The way of an end point into the network.
-struct Access<'a> {
-    pipe: &'a mut Pipe,
-    id: Component,
-    now: Time,
-    calendar: &'a mut Calendar,
-    /// Packets put into the network so far.
-    entered: &'a mut u64,
-}
-
-impl Port for Access<'_> {
-    #[inline]
-    fn send(&mut self, packet: Packet) {
-        *self.entered += 1;
-        self.pipe.push(packet, self.now, self.id, self.calendar);
-    }
-}
-
-/// One end of a flow; also the place of its entry in [`Flow::armed`].
-#[derive(Clone, Copy)]
-enum End {
-    Sender,
-    Receiver,
-}
-
-/// Where packets of a flow or source go.
-#[derive(Clone)]
-struct Path {
-    route: Box<[u32]>,
-    back: Box<[u32]>,
-    /// Pipe before the first link.
-    access: u32,
-    /// Pipe behind the receiver.
-    returning: u32,
-}
-
-/// A TCP flow: both ends and what is counted.
-struct Flow {
-    sender: Sender,
-    receiver: Receiver,
-    /// When each end is entered in the calendar.
-    armed: [Time; 2],
-    start: Time,
-    stop: Option<Time>,
-    /// Payload to send.
-    bytes: Option<u64>,
-    mss: u64,
-    /// Bytes delivered before the measurement began.
-    base_bytes: u64,
-    completed: Option<Time>,
-    /// Payload delivered when the flow was stopped.
-    bytes_at_stop: Option<u64>,
-    srtt_sum_ns: u128,
-    srtt_samples: u64,
-    rwnd_limited_samples: u64,
-    /// Window last recorded (series at every change).
-    recorded_cwnd: u32,
-    series: Option<FlowSeries>,
-}
-
-impl Flow {
-    /// Payload bytes delivered in order.
-    fn delivered_bytes(&self) -> u64 {
-        let whole = self.receiver.arrived() * self.mss;
-        self.bytes.map_or(whole, |bytes| whole.min(bytes))
-    }
-}
-
-struct FlowSeries {
-    cwnd: SeriesId,
-    ssthresh: SeriesId,
-    srtt: SeriesId,
-    in_flight: SeriesId,
-    delivered: SeriesId,
-    gauges: Vec<SeriesId>,
-    /// Congestion state and acknowledged bytes, if the state is recorded after every ACK.
-    acks: Option<(SeriesId, SeriesId)>,
-}
-
-struct LinkSeries {
-    packets: SeriesId,
-    bytes: SeriesId,
-    gauges: Vec<SeriesId>,
-}
-
-/// An unresponsive source and its sink.
-struct Unresponsive {
-    source: Box<dyn Source>,
-    start: Time,
-    stop: Option<Time>,
-    sent_packets: u64,
-    received_packets: u64,
-    received_bytes: u64,
-}
-
-/// Component numbers: the order in which simultaneous events are handled.
-#[derive(Clone, Copy)]
-struct Ids {
-    /// Pipes come first, from 0.
-    links: u32,
-    queue_timers: u32,
-    rate_changes: u32,
-    senders: u32,
-    receivers: u32,
-    sources: u32,
-    stops: u32,
-    warmup: u32,
-    sampler: u32,
-    // Places of connections come last.
-}
+use connections::Ends;
+use events::Ids;
+use pipe::Pipe;
+use sampling::Flow;
+use sources::Traffic;
 
 /// Where every packet is (without warm-up: drops are counted from there).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,17 +65,14 @@ pub struct Network {
     pipes: Vec<Pipe>,
     links: Vec<Link>,
     link_pipes: Vec<Option<u32>>,
-    link_series: Vec<LinkSeries>,
+    link_samplers: Vec<LinkSampler>,
+    /// By the number in packets: flows, traffic sources, slots.
+    ends: Vec<Ends>,
     flows: Vec<Flow>,
-    sources: Vec<Unresponsive>,
-    web: Web,
-    paths: Vec<Path>,
+    traffic: Vec<Traffic>,
     series: Series,
     scratch: Vec<f64>,
     events: u64,
-    /// Packets that end points put into the network, and that reached one.
-    entered: u64,
-    ended: u64,
     data_packets_before_warmup: u64,
     every_change: bool,
     /// Number of the first segment of every connection.
@@ -241,16 +103,16 @@ impl Network {
             .map(|l| l.queue.backlog().packets + l.in_service())
             .sum::<u64>();
         Census {
-            entered: self.entered,
-            ended: self.ended,
+            entered: self.ends.iter().map(|ends| ends.entered).sum(),
+            ended: self.ends.iter().map(|ends| ends.ended).sum(),
             inside: waiting + queued,
-            dropped: self.links.iter().map(|l| l.sink.counts.drops()).sum(),
+            dropped: self.links.iter().map(|l| l.sink.meter.counts.drops()).sum(),
         }
     }
 
     /// A flow's sender, to look at.
     pub fn sender(&self, flow: usize) -> &Sender {
-        &self.flows[flow].sender
+        &self.ends[flow].of_flow().sender
     }
 
     /// What is queued before a link.
@@ -313,481 +175,5 @@ impl Network {
             link.sink.take_packets(out);
         }
         out[before..].sort_by_key(|event| event.time);
-    }
-
-    #[inline]
-    fn dispatch(&mut self, component: Component) {
-        let ids = self.ids;
-        if component < ids.links {
-            self.run_pipe(component);
-        } else if component < ids.queue_timers {
-            self.serve_link(component - ids.links);
-        } else if component < ids.rate_changes {
-            self.run_queue_timer(component, (component - ids.queue_timers) as usize);
-        } else if component < ids.senders {
-            self.change_rate(component, (component - ids.rate_changes) as usize);
-        } else if component < ids.receivers {
-            self.run_sender(component - ids.senders);
-        } else if component < ids.sources {
-            self.run_receiver(component - ids.receivers);
-        } else if component < ids.stops {
-            self.run_source(component, component - ids.sources);
-        } else if component < ids.warmup {
-            self.stop_flow(component, (component - ids.stops) as usize);
-        } else if component == ids.warmup {
-            self.calendar.cancel(component);
-            self.end_warmup();
-        } else if component == ids.sampler {
-            self.sample();
-            self.calendar
-                .schedule(component, self.now + self.plan.record.interval);
-        } else {
-            self.run_place(component);
-        }
-    }
-
-    /// Delivers what has reached the end of a pipe.
-    fn run_pipe(&mut self, id: Component) {
-        loop {
-            let pipe = &mut self.pipes[id as usize];
-            match pipe.packets.front() {
-                None => return self.calendar.cancel(id),
-                Some(head) if head.stamp > self.now => {
-                    return self.calendar.schedule(id, head.stamp);
-                }
-                Some(_) => {
-                    let packet = pipe.packets.pop_front().expect("it has a head");
-                    self.arrive(packet);
-                }
-            }
-        }
-    }
-
-    /// A packet arrives at the next link of its route, or at its end.
-    #[inline]
-    fn arrive(&mut self, packet: Packet) {
-        let path = &self.paths[packet.flow as usize];
-        let hops = if packet.has(flags::ACK) {
-            &path.back
-        } else {
-            &path.route
-        };
-        if let Some(&link) = hops.get(usize::from(packet.hop)) {
-            if self.links[link as usize].arrive(packet, self.now) {
-                self.serve_link(link);
-            }
-            return;
-        }
-        self.ended += 1;
-        let index = packet.flow as usize;
-        if index >= self.flows.len() {
-            self.deliver_traffic(&packet);
-        } else if packet.has(flags::ACK) {
-            self.deliver_ack(&packet, index);
-        } else {
-            self.deliver_data(&packet, index);
-        }
-    }
-
-    /// Serves a link as long as packets leave at this very moment.
-    fn serve_link(&mut self, link: u32) {
-        let id = self.ids.links + link;
-        loop {
-            match self.links[link as usize].serve(self.now) {
-                Next::Leaves(packet, again) => {
-                    self.calendar.schedule(id, again);
-                    self.leave_link(packet, link);
-                    if again > self.now {
-                        return;
-                    }
-                }
-                Next::Wait(Time::NEVER) | Next::Idle => return self.calendar.cancel(id),
-                Next::Wait(time) => return self.calendar.schedule(id, time),
-            }
-        }
-    }
-
-    /// A packet leaves a link: lost, or on its way.
-    #[inline]
-    fn leave_link(&mut self, mut packet: Packet, link: u32) {
-        if self.links[link as usize].loses(&packet, self.now) {
-            return;
-        }
-        packet.hop += 1;
-        match self.link_pipes[link as usize] {
-            None => self.arrive(packet),
-            Some(pipe) => {
-                self.pipes[pipe as usize].push(packet, self.now, pipe, &mut self.calendar);
-            }
-        }
-    }
-
-    /// An end point and its way into the network.
-    #[inline]
-    fn end(&mut self, index: usize, end: End) -> (&mut Flow, Access<'_>) {
-        let path = &self.paths[index];
-        let id = match end {
-            End::Sender => path.access,
-            End::Receiver => path.returning,
-        };
-        let port = Access {
-            pipe: &mut self.pipes[id as usize],
-            id,
-            now: self.now,
-            calendar: &mut self.calendar,
-            entered: &mut self.entered,
-        };
-        (&mut self.flows[index], port)
-    }
-
-    fn deliver_data(&mut self, packet: &Packet, index: usize) {
-        let now = self.now;
-        let (flow, mut port) = self.end(index, End::Receiver);
-        flow.receiver.on_packet(packet, now, &mut port);
-        if let Some(bytes) = flow.bytes
-            && flow.completed.is_none()
-            && flow.receiver.arrived() * flow.mss >= bytes
-        {
-            flow.completed = Some(now);
-        }
-        self.rearm(index, End::Receiver);
-    }
-
-    fn deliver_ack(&mut self, packet: &Packet, index: usize) {
-        let now = self.now;
-        let (flow, mut port) = self.end(index, End::Sender);
-        if packet.has(flags::SYN) {
-            flow.sender.on_syn_ack(packet, now, &mut port);
-        } else {
-            flow.sender.on_ack(packet, now, &mut port);
-        }
-        if self.every_change {
-            self.record_change(index);
-        }
-        self.rearm(index, End::Sender);
-    }
-
-    /// Moves the calendar's entry of an end point if its deadline is now
-    /// earlier; a later one waits until the entry comes up.
-    #[inline]
-    fn rearm(&mut self, index: usize, end: End) {
-        let flow = &mut self.flows[index];
-        let (deadline, first) = match end {
-            End::Sender => (flow.sender.deadline(), self.ids.senders),
-            End::Receiver => (flow.receiver.deadline(), self.ids.receivers),
-        };
-        let armed = &mut flow.armed[end as usize];
-        if deadline < *armed {
-            *armed = deadline;
-            self.calendar.schedule(first + index as u32, deadline);
-        }
-    }
-
-    fn run_sender(&mut self, index: u32) {
-        self.calendar.cancel(self.ids.senders + index);
-        let (index, now) = (index as usize, self.now);
-        let (flow, mut port) = self.end(index, End::Sender);
-        flow.armed[End::Sender as usize] = Time::NEVER;
-        if !flow.sender.has_started() {
-            flow.sender.start(now, &mut port);
-        } else if flow.sender.deadline() <= now {
-            flow.sender.on_timer(now, &mut port);
-        }
-        if self.every_change {
-            self.record_change(index);
-        }
-        self.rearm(index, End::Sender);
-    }
-
-    fn run_receiver(&mut self, index: u32) {
-        self.calendar.cancel(self.ids.receivers + index);
-        let (index, now) = (index as usize, self.now);
-        let (flow, mut port) = self.end(index, End::Receiver);
-        flow.armed[End::Receiver as usize] = Time::NEVER;
-        if flow.receiver.deadline() <= now {
-            flow.receiver.on_timer(now, &mut port);
-        }
-        self.rearm(index, End::Receiver);
-    }
-
-    fn run_source(&mut self, id: Component, index: u32) {
-        let flow = self.flows.len() as u32 + index;
-        let access = self.paths[flow as usize].access;
-        loop {
-            let stream = &mut self.sources[index as usize];
-            if stream.stop.is_some_and(|stop| self.now >= stop) {
-                return self.calendar.cancel(id);
-            }
-            match stream.source.next(self.now) {
-                Step::Send { len, ecn } => {
-                    let mut packet = Packet::new(flow, len, ecn);
-                    packet.flags = flags::DATAGRAM;
-                    if self.now >= self.plan.warmup {
-                        stream.sent_packets += 1;
-                    }
-                    self.entered += 1;
-                    let pipe = &mut self.pipes[access as usize];
-                    pipe.push(packet, self.now, access, &mut self.calendar);
-                }
-                Step::Connect { bytes } => self.connect(index, bytes),
-                Step::Wait(until) => return self.calendar.schedule(id, until),
-                Step::Done => return self.calendar.cancel(id),
-            }
-        }
-    }
-
-    fn receive_datagram(&mut self, packet: &Packet, source: usize) {
-        if self.now >= self.plan.warmup {
-            let stream = &mut self.sources[source];
-            stream.received_packets += 1;
-            stream.received_bytes += u64::from(packet.len);
-        }
-    }
-
-    fn run_queue_timer(&mut self, id: Component, index: usize) {
-        let link = &mut self.links[index];
-        match link.queue.timer(self.now, &mut link.sink) {
-            Some(next) => self.calendar.schedule(id, next.max(self.now + Time(1))),
-            None => self.calendar.cancel(id),
-        }
-    }
-
-    fn change_rate(&mut self, id: Component, index: usize) {
-        let link = &mut self.links[index];
-        // The change that is due is the first after the moment before it.
-        if let Some((_, rate)) = link.next_rate_change(Time(self.now.ns() - 1)) {
-            link.queue.rate_changed(rate, self.now);
-        }
-        match link.next_rate_change(self.now) {
-            Some((time, _)) => self.calendar.schedule(id, time),
-            None => self.calendar.cancel(id),
-        }
-    }
-
-    fn stop_flow(&mut self, id: Component, index: usize) {
-        self.calendar.cancel(id);
-        let flow = &mut self.flows[index];
-        flow.bytes_at_stop = Some(flow.delivered_bytes());
-        flow.sender.stop();
-    }
-
-    /// Counters start from here.
-    fn end_warmup(&mut self) {
-        for flow in &mut self.flows {
-            flow.base_bytes = flow.delivered_bytes();
-            self.data_packets_before_warmup += flow.sender.stats.packets;
-            flow.sender.stats = Default::default();
-        }
-        self.data_packets_before_warmup += self.web.end_warmup();
-        for link in &mut self.links {
-            link.sink.account(self.now);
-        }
-    }
-
-    fn record_change(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
-        let cwnd = flow.sender.window.cwnd;
-        let Some(ids) = &flow.series else {
-            return;
-        };
-        if ids.acks.is_some() {
-            return self.record_ack(index);
-        }
-        if cwnd != flow.recorded_cwnd {
-            flow.recorded_cwnd = cwnd;
-            self.series.push(ids.cwnd, self.now.ns(), f64::from(cwnd));
-        }
-    }
-
-    /// The state of a sender that has had an ACK or a timer of its own.
-    fn record_ack(&mut self, index: usize) {
-        let (flow, now) = (&self.flows[index], self.now.ns());
-        let (conn, window) = (&flow.sender.conn, &flow.sender.window);
-        let Some(ids) = flow.series.as_ref().filter(|_| conn.srtt > Time::ZERO) else {
-            return;
-        };
-        let Some((ca_state, acked_bytes)) = ids.acks else {
-            return;
-        };
-        let acked = flow.sender.acked() * flow.mss;
-        let acked = flow.bytes.map_or(acked, |bytes| acked.min(bytes));
-        self.series.push(acked_bytes, now, acked as f64);
-        self.series.push(ids.cwnd, now, f64::from(window.cwnd));
-        if window.ssthresh < cc::INFINITE_SSTHRESH {
-            self.series
-                .push(ids.ssthresh, now, f64::from(window.ssthresh));
-        }
-        self.series.push(
-            ids.in_flight,
-            now,
-            f64::from(flow.sender.flight().in_flight()),
-        );
-        let state = f64::from(conn.ca_state as u8);
-        self.series.push(ca_state, now, state);
-        self.scratch.clear();
-        flow.sender.gauges(&mut self.scratch);
-        for (id, value) in ids.gauges.iter().zip(&self.scratch) {
-            self.series.push(*id, now, *value);
-        }
-    }
-
-    /// Takes the samples of one record interval.
-    fn sample(&mut self) {
-        let (now, measured) = (self.now.ns(), self.now >= self.plan.warmup);
-        let recording = self.plan.record.series != SeriesMode::Off;
-        for flow in &mut self.flows {
-            let srtt = flow.sender.srtt();
-            if measured
-                && let Some(srtt) = srtt
-                && !flow.sender.is_done()
-            {
-                flow.srtt_sum_ns += u128::from(srtt.ns());
-                flow.srtt_samples += 1;
-                flow.rwnd_limited_samples += u64::from(flow.sender.rwnd_limited());
-            }
-            let (Some(ids), Some(srtt)) = (&flow.series, srtt) else {
-                continue;
-            };
-            let window = &flow.sender.window;
-            if ids.acks.is_some() {
-                // The rest is recorded with every ACK.
-                self.series.push(ids.srtt, now, srtt.ns() as f64);
-                continue;
-            }
-            self.series.push(ids.cwnd, now, f64::from(window.cwnd));
-            if window.ssthresh < cc::INFINITE_SSTHRESH {
-                self.series
-                    .push(ids.ssthresh, now, f64::from(window.ssthresh));
-            }
-            self.series.push(ids.srtt, now, srtt.ns() as f64);
-            self.series.push(
-                ids.in_flight,
-                now,
-                f64::from(flow.sender.flight().in_flight()),
-            );
-            self.series
-                .push(ids.delivered, now, flow.delivered_bytes() as f64);
-            self.scratch.clear();
-            flow.sender.gauges(&mut self.scratch);
-            for (id, value) in ids.gauges.iter().zip(&self.scratch) {
-                self.series.push(*id, now, *value);
-            }
-        }
-        if !recording {
-            return;
-        }
-        for (link, ids) in self.links.iter().zip(&self.link_series) {
-            let backlog = link.sink.backlog();
-            self.series.push(ids.packets, now, backlog.packets as f64);
-            self.series.push(ids.bytes, now, backlog.bytes as f64);
-            self.scratch.clear();
-            link.queue.gauges(self.now, &mut self.scratch);
-            for (id, value) in ids.gauges.iter().zip(&self.scratch) {
-                self.series.push(*id, now, *value);
-            }
-        }
-    }
-
-    /// What was measured. Meant for the end of a run; earlier it tells of the
-    /// time up to [`Network::now`].
-    pub fn finish(mut self) -> Outcome {
-        let (end, warmup) = (self.now, self.plan.warmup);
-        let mut outcome = Outcome {
-            duration_ns: end.ns(),
-            warmup_ns: warmup.ns(),
-            events: self.events,
-            ..Outcome::default()
-        };
-        let counts_of = |links: &[Link], index: usize| {
-            let mut counts = Counts::default();
-            links
-                .iter()
-                .for_each(|l| counts.merge(&l.sink.flows[index].counts));
-            counts
-        };
-        outcome.data_packets = self.data_packets_before_warmup;
-        for (i, (flow, plan)) in self.flows.iter_mut().zip(&self.plan.flows).enumerate() {
-            let to = [flow.stop, flow.completed]
-                .into_iter()
-                .flatten()
-                .fold(end, Time::min);
-            let delivered = flow.bytes_at_stop.unwrap_or_else(|| flow.delivered_bytes());
-            let stats = std::mem::take(&mut flow.sender.stats);
-            outcome.data_packets += stats.packets;
-            outcome.flows.push(FlowOutcome {
-                name: plan.name.clone(),
-                cc: plan.cc.name().to_owned(),
-                from_ns: flow.start.max(warmup).ns(),
-                to_ns: to.ns(),
-                delivered_bytes: delivered.saturating_sub(flow.base_bytes),
-                rtt: stats.rtt,
-                srtt_sum_ns: flow.srtt_sum_ns,
-                srtt_samples: flow.srtt_samples,
-                packets: stats.packets,
-                retransmits: stats.retransmits,
-                timeouts: stats.timeouts,
-                counts: counts_of(&self.links, i),
-                completion_ns: flow.completed.map(|t| t.since(flow.start).ns()),
-                rwnd_limited_samples: flow.rwnd_limited_samples,
-            });
-        }
-        for (i, (stream, plan)) in self.sources.iter().zip(&self.plan.traffic).enumerate() {
-            let mut source = TrafficOutcome {
-                name: plan.name.clone(),
-                kind: plan.kind.to_owned(),
-                from_ns: stream.start.max(warmup).ns(),
-                to_ns: stream.stop.map_or(end, |s| s.min(end)).ns(),
-                sent_packets: stream.sent_packets,
-                received_packets: stream.received_packets,
-                received_bytes: stream.received_bytes,
-                counts: counts_of(&self.links, self.flows.len() + i),
-                completions: None,
-            };
-            self.web.finish(i, &self.plan, &self.links, &mut source);
-            if source.completions.is_some() {
-                outcome.data_packets += source.sent_packets;
-            }
-            outcome.traffic.push(source);
-        }
-        let mut series = self.series;
-        if self.plan.record.series != SeriesMode::Off {
-            for source in &outcome.traffic {
-                if let Some(completions) = &source.completions {
-                    completions.rows(&source.name, &mut series);
-                }
-            }
-        }
-        let mut classes = Vec::new();
-        for (i, (link, plan)) in (0..).zip(self.links.iter_mut().zip(&self.plan.links)) {
-            let sink = &mut link.sink;
-            sink.finish(end);
-            series.append(sink.take_events());
-            let samples = sink.take_classes().and_then(|recorder| {
-                let capacity = |from, to| link.capacity_bytes(Time(from), Time(to));
-                let (here, samples) = recorder.finish(i, end.ns(), capacity);
-                classes.extend(here);
-                samples
-            });
-            let sink = &mut link.sink;
-            outcome.links.push(LinkOutcome {
-                name: plan.name.clone(),
-                aqm: plan.queue.name().to_owned(),
-                delay: std::mem::replace(&mut sink.delay, Histogram::new()),
-                packets: sink.packets,
-                bytes: sink.bytes,
-                counts: sink.counts,
-                backlog_byte_ns: sink.backlog_byte_ns(),
-                backlog_max_bytes: sink.backlog_max,
-                capacity_bytes: link.capacity_bytes(warmup, end),
-                totals: None,
-                samples,
-            });
-        }
-        outcome.series = series;
-        outcome.set_classes(classes);
-        if self.plan.record.series != SeriesMode::Off {
-            outcome.record_samples();
-        }
-        outcome
     }
 }

@@ -1,4 +1,4 @@
-//! One small `Copy` struct for every packet: data, ACK or unresponsive.
+//! One small `Copy` struct for every packet: data, ACK or datagram.
 
 use crate::units::Time;
 
@@ -39,7 +39,7 @@ pub mod flags {
     pub const RETRANSMIT: u16 = 32;
     /// The first SACK block is a D-SACK (RFC 2883).
     pub const DSACK: u16 = 64;
-    /// Unresponsive traffic, not TCP.
+    /// A datagram, not TCP.
     pub const DATAGRAM: u16 = 128;
     /// Bit 2 of Accurate ECN's ACE field, the former NS bit; with `CWR` and `ECE` as bits 1
     /// and 0 (RFC 9768 section 3.2.2).
@@ -80,7 +80,8 @@ pub struct Packet {
     /// ACK: selective acknowledgements, the most recent first; with [`flags::ACCECN`] two of
     /// them at most, and the third holds the counters of the AccECN option.
     pub sack: [Sack; 3],
-    /// Index of the flow, or of the traffic source behind the flows.
+    /// Number of its two ends: a flow, a traffic source or a slot of one's connections
+    /// ([`crate::plan::Plan::owners`]).
     pub flow: u32,
     /// Frame length in bytes: what the link's rate counts.
     pub len: u16,

@@ -70,6 +70,13 @@ impl Stream {
     pub fn exponential(&mut self) -> f64 {
         -libm::log(1.0 - self.uniform())
     }
+
+    /// Normal with mean 0 and variance 1 (Box and Muller 1958; the second of their pair is
+    /// not kept, so that every call draws twice).
+    pub fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(2.0 * self.exponential());
+        radius * libm::cos(std::f64::consts::TAU * self.uniform())
+    }
 }
 
 #[cfg(test)]

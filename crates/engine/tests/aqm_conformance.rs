@@ -183,8 +183,9 @@ impl Bench {
 
     /// The backlog is the same by the queue and by the sink's books.
     fn check(&mut self) {
-        assert_eq!(self.queue.backlog(), self.sink.backlog(), "{}", self.name);
-        let drops = self.sink.counts.drops();
+        let backlog = self.queue.backlog().bytes;
+        assert_eq!(backlog, self.sink.meter.backlog(), "{}", self.name);
+        let drops = self.sink.meter.counts.drops();
         assert_eq!(
             self.arrived,
             self.left + drops + self.queue.backlog().packets,
@@ -264,14 +265,18 @@ impl Bench {
             }
         }
         let now = packet.ecn;
-        let counts = self.sink.flows[packet.flow as usize].counts;
+        let counts = self.sink.meter.counts_of(packet.flow as usize);
         match (before, now) {
             (a, b) if a == b => {}
             (Ecn::Ect0 | Ecn::Ect1, Ecn::Ce) => self.remarked += 1,
             (Ecn::Ect0, Ecn::Ect1) => assert!(counts.get(Cause::SceMark) > 0),
             _ => panic!("{}: {before:?} became {now:?}", self.name),
         }
-        assert!(self.remarked <= self.sink.counts.marks(), "{}", self.name);
+        assert!(
+            self.remarked <= self.sink.meter.counts.marks(),
+            "{}",
+            self.name
+        );
         self.log.push((self.now.ns(), packet.seq, now as u8));
         self.check();
         true
@@ -300,9 +305,10 @@ impl Bench {
             }
         }
         while self.leave() {}
-        let (flows, counts) = (&self.sink.flows, self.sink.counts);
+        let (meter, counts) = (&self.sink.meter, self.sink.meter.counts);
         for cause in Cause::ALL {
-            let sum: u64 = flows.iter().map(|f| f.counts.get(cause)).sum();
+            let of = |flow: u32| meter.counts_of(flow as usize).get(cause);
+            let sum: u64 = (0..FLOWS).map(of).sum();
             assert_eq!(sum, counts.get(cause), "{}: {cause:?} by flow", self.name);
         }
         assert_eq!(self.arrived, self.left + counts.drops(), "{}", self.name);
@@ -323,7 +329,7 @@ proptest! {
             let mut again = Bench::new(entry, &options, seed);
             again.run(&ops);
             prop_assert_eq!(&bench.log, &again.log);
-            prop_assert_eq!(bench.sink.counts, again.sink.counts);
+            prop_assert_eq!(bench.sink.meter.counts, again.sink.meter.counts);
         }
     }
 }

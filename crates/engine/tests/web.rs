@@ -170,11 +170,11 @@ fn requests_are_those_of_the_source() {
     let source = web("web", "cubic", RTT, &[every(Time::from_ms(10))]);
     let end = Time::from_secs(20);
     let mut machine =
-        (traffic::web::ENTRY.build)(&source.options, Stream::new(1, "web", "traffic"));
+        (traffic::web::ENTRY.build.source)(&source.options, Stream::new(1, "web", "traffic"));
     let (mut now, mut drawn) = (Time::ZERO, Vec::new());
     while now < end {
         match machine.next(now) {
-            Step::Connect { bytes } => drawn.push(bytes),
+            Step::Open { bytes } => drawn.push(bytes),
             Step::Wait(until) => now = until,
             step => panic!("{step:?}"),
         }

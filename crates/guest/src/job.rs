@@ -41,7 +41,7 @@ pub struct Job {
     pub changes: Vec<Change>,
     /// TCP flows, in the order of the plan.
     pub flows: Vec<Flow>,
-    /// Unresponsive sources, in the order of the plan.
+    /// Traffic sources, in the order of the plan.
     pub sources: Vec<Source>,
     /// Links, in the order of the plan.
     pub links: Vec<Link>,
@@ -186,7 +186,7 @@ pub struct Flow {
     pub dscp: u8,
 }
 
-/// An unresponsive source.
+/// A traffic source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     /// Name in results.

@@ -1,7 +1,9 @@
 //! The registries as JSON: what `tailback list` and the reference pages show.
 
 use serde_json::{Value, json};
-use tailback_engine::registry::{Entry, Kernel, Kind, Opt};
+use tailback_engine::registry::kernel::{Kernel, Order, show};
+use tailback_engine::registry::{Entry, Kind, Opt, Options, Value as OptionValue, find};
+use tailback_engine::units::{Bytes, Rate, Time};
 use tailback_engine::{aqm, cc, traffic};
 
 /// Every entry of every registry.
@@ -17,20 +19,14 @@ fn entries<B>(entries: &[&Entry<B>]) -> Vec<Value> {
     entries
         .iter()
         .map(|entry| {
-            let (kernel, kernel_kind) = match entry.kernel {
-                Kernel::Tc(name) => (Some(name), "tc"),
-                Kernel::Module(name) => (Some(name), "module"),
-                Kernel::Agent => (Some(entry.name), "agent"),
-                Kernel::None => (None, "none"),
-            };
-            json!({
+            let mut value = json!({
                 "name": entry.name,
                 "doc": entry.doc,
                 "follows": entry.follows,
-                "kernel": kernel,
-                "kernel_kind": kernel_kind,
                 "options": options(entry.options),
-            })
+            });
+            add(&mut value, kernel(entry));
+            value
         })
         .collect()
 }
@@ -62,8 +58,100 @@ fn option(opt: &Opt) -> Value {
         Kind::Table(inner) => ("table", json!({"options": options(inner)})),
     };
     value["type"] = kind.into();
-    if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
+    add(&mut value, more);
+    value
+}
+
+/// Adds the members of an object.
+fn add(value: &mut Value, more: Value) {
+    if let (Value::Object(value), Value::Object(more)) = (value, more) {
         value.extend(more);
     }
-    value
+}
+
+/// What the kernel has of an entry: the name it has there, the first Linux with it, and
+/// how it is told or plays.
+fn kernel<B>(entry: &Entry<B>) -> Value {
+    match entry.kernel {
+        Kernel::Qdisc(face) => json!({
+            "kernel": entry.kernel.name(),
+            "kernel_kind": if face.kinds.is_empty() { "none" } else { "tc" },
+            "since": face.since,
+            "kinds": face.kinds,
+            "needs": face.needs,
+            "built_in": face.built_in,
+            "in_order": match face.order {
+                Order::Arrival => json!(true),
+                Order::ArrivalIf(option, word) => json!({ option: word }),
+                Order::Own => json!(false),
+            },
+        }),
+        Kernel::Module(face) => json!({
+            "kernel": face.name,
+            "kernel_kind": "module",
+            "since": face.since,
+            "built_in": face.built_in,
+            "stand_in": face.stand_in.as_ref().map(|module| json!({
+                "option": module.option,
+                "name": module.name,
+                "module": module.module,
+            })),
+        }),
+        Kernel::Agent => json!({ "kernel": entry.name, "kernel_kind": "agent" }),
+        Kernel::None => json!({ "kernel": null, "kernel_kind": "none" }),
+    }
+}
+
+/// A queue of a canonical point as `tc qdisc show` prints it.
+pub fn tc_line(queue: &Value) -> String {
+    let name = queue["name"].as_str().unwrap_or("?");
+    let entry = find(aqm::ENTRIES, name).filter(|_| queue["kernel"] != true);
+    let Some((entry, Kernel::Qdisc(face))) = entry.map(|entry| (entry, entry.kernel)) else {
+        let words = queue["args"].as_str().unwrap_or("");
+        return format!("qdisc {name} {words}").trim_end().to_owned();
+    };
+    let options = read_options(entry.options, &queue["options"]);
+    show(name, face, entry.options, &options)
+}
+
+/// Options of a canonical point; what another version has written otherwise is left out.
+fn read_options(known: &'static [Opt], written: &Value) -> Options {
+    let mut options = Options::default();
+    for opt in known {
+        if let Some(value) = read(opt.kind, &written[opt.name]) {
+            options.set(opt.name, value);
+        }
+    }
+    options
+}
+
+fn read(kind: Kind, written: &Value) -> Option<OptionValue> {
+    let size = |of: &str| written.get(of).and_then(Value::as_u64);
+    let word = |words: &'static [&'static str]| {
+        let word = words.iter().find(|word| written == **word)?;
+        Some(OptionValue::Word(word))
+    };
+    match kind {
+        Kind::Bool => written.as_bool().map(OptionValue::Bool),
+        Kind::Int { .. } => written.as_i64().map(OptionValue::Int),
+        Kind::Float { .. } => written.as_f64().map(OptionValue::Float),
+        Kind::Time { .. } => Some(OptionValue::Time(Time(written.as_u64()?))),
+        Kind::Rate => Some(OptionValue::Rate(Rate(written.as_u64()?))),
+        Kind::Size { .. } | Kind::TimeOrSize => match (size("packets"), size("ns")) {
+            (Some(packets), _) => Some(OptionValue::Packets(packets)),
+            (_, Some(ns)) => Some(OptionValue::Time(Time(ns))),
+            _ => {
+                let bytes = size("bytes").or_else(|| written.as_u64())?;
+                Some(OptionValue::Bytes(Bytes(bytes)))
+            }
+        },
+        Kind::Word(words) => word(words),
+        Kind::WordOrInt { words, .. } => {
+            word(words).or_else(|| written.as_i64().map(OptionValue::Int))
+        }
+        Kind::Table(inner) => {
+            let table = written.is_object();
+            table.then(|| OptionValue::Table(read_options(inner, written)))
+        }
+    }
 }

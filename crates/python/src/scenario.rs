@@ -7,15 +7,12 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tailback_engine::plan::Plan;
-use tailback_record::foreign::read_text;
-use tailback_scenario::{Diagnostic, EngineKind, Judge, Override, Param, Request, check_memory};
+use tailback_run::{Source, guest::Ran};
+use tailback_scenario::{Diagnostic, EngineKind, Override, Param};
 
 use crate::ScenarioError;
 use crate::guest;
-use crate::run::{Control, Store};
-
-/// Larger traces are not read, bytes: ten million lines have 90 MB.
-const MAX_TRACE: u64 = 128 << 20;
+use crate::run::{Control, Store, failed};
 
 /// A scenario with its sweep expanded.
 #[pyclass(frozen, module = "tailback._native")]
@@ -71,23 +68,17 @@ pub fn load(
         .map(|(key, value)| Override { key, value })
         .collect();
     py.detach(|| {
-        let folder = folder.unwrap_or_default();
-        let judge = |plan: &Plan| match &kit {
-            Some(kit) => tailback_guest::map::judge(plan, kit),
-            None => Vec::new(),
-        };
-        let scenario = tailback_scenario::load_request(&Request {
+        let scenario = tailback_run::load(&Source {
+            text,
+            file,
+            folder: &folder.unwrap_or_default(),
             overrides: &overrides,
             seeds,
             memory,
             engine,
             engine_version,
-            judge: kit.as_ref().map(|_| &judge as &Judge<'_>),
-            ..Request::new(text, file, &|name| read_text(&folder.join(name), MAX_TRACE))
+            kit: kit.as_ref(),
         })?;
-        if let Some(available) = memory {
-            check_memory(&scenario, available).map_err(|diagnostic| vec![diagnostic])?;
-        }
         Ok(Arc::new(scenario))
     })
     .map(|inner| Scenario { inner })
@@ -185,7 +176,8 @@ impl Scenario {
                 "the scenario was loaded for the kernel engine",
             ));
         }
-        py.detach(|| crate::run::run(point, store, control))
+        py.detach(|| tailback_run::run(point, &store.inner, &control.inner))
+            .map_err(failed)
     }
 
     /// What the kernel engine's guest is told for a point, as JSON; `kit` is
@@ -214,14 +206,15 @@ impl Scenario {
         memory_bytes: u64,
     ) -> PyResult<Vec<String>> {
         let point = self.at(index)?;
-        let host = guest::Host {
+        let ran = Ran {
             engine_version: &self.inner.engine_version,
             environment,
             wall_s,
             cpu_s,
             memory_bytes,
         };
-        py.detach(|| guest::store(point, store, &results, &host))
+        py.detach(|| tailback_run::guest::store(point, &store.inner, &results, &ran))
+            .map_err(failed)
     }
 }
 

@@ -67,6 +67,12 @@ impl Cause {
         }
     }
 
+    /// The quantity of its events in the series: `drop.<name>` or `mark.<name>`.
+    pub fn event(self) -> String {
+        let kind = if self.is_drop() { "drop" } else { "mark" };
+        format!("{kind}.{}", self.name())
+    }
+
     /// Whether the packet is gone.
     pub const fn is_drop(self) -> bool {
         (self as u8) < Cause::Mark as u8
@@ -119,13 +125,4 @@ impl Counts {
             *a = a.saturating_add(b);
         }
     }
-}
-
-/// Counters of one flow or traffic source at one link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlowCounts {
-    /// Packets that arrived at the queue.
-    pub arrived: u64,
-    /// Drops and marks by cause.
-    pub counts: Counts,
 }

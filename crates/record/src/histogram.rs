@@ -161,19 +161,23 @@ impl Histogram {
     /// holds the value of rank ceil(p/100 * n), never above the maximum.
     /// `None` when empty.
     pub fn percentile(&self, p: f64) -> Option<f64> {
-        if self.count == 0 {
-            return None;
-        }
-        let rank = ((p / 100.0 * self.count as f64).ceil() as u64).clamp(1, self.count);
-        let mut seen = 0;
-        for (lower, width, n) in self.buckets() {
-            seen += n;
-            if seen >= rank {
-                let middle = lower as f64 + (width - 1) as f64 / 2.0;
-                return Some(middle.min(self.max as f64));
+        let [value] = self.percentiles([p]);
+        value
+    }
+
+    /// Several of them, ascending, in one pass.
+    pub fn percentiles<const N: usize>(&self, ps: [f64; N]) -> [Option<f64>; N] {
+        let mut buckets = self.buckets();
+        let (mut seen, mut middle) = (0, 0.0);
+        ps.map(|p| {
+            let rank = (p / 100.0 * self.count as f64).ceil() as u64;
+            while seen < rank.clamp(1, self.count.max(1)) {
+                let (lower, width, n) = buckets.next()?;
+                seen += n;
+                middle = lower as f64 + (width - 1) as f64 / 2.0;
             }
-        }
-        Some(self.max as f64)
+            Some(f64::min(middle, self.max as f64))
+        })
     }
 
     /// Buckets in use, ascending: lower bound, width, count.

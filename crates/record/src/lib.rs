@@ -14,9 +14,11 @@ pub mod foreign;
 #[cfg(feature = "pcapng")]
 pub mod frame;
 pub mod histogram;
+pub mod meter;
 pub mod outcome;
 #[cfg(feature = "pcapng")]
 pub mod pcapng;
+pub mod sample;
 #[cfg(feature = "folder")]
 pub mod scratch;
 #[cfg(feature = "folder")]
@@ -29,11 +31,20 @@ pub mod summary;
 #[cfg(feature = "folder")]
 mod table;
 
-pub use cause::{Cause, Counts, FlowCounts};
-pub use class::{ClassFlow, ClassOutcome, ClassPlan, ClassRecorder, LinkSamples};
+pub use cause::{Cause, Counts};
+pub use class::{ClassFlow, ClassOutcome, ClassPlan, LinkSamples};
 pub use completions::{Completion, Completions};
 pub use histogram::Histogram;
-pub use outcome::{FlowOutcome, LinkOutcome, Outcome, PacketCount, Totals, TrafficOutcome};
+pub use meter::{Measured, Meter};
+pub use outcome::{
+    FlowOutcome, LinkOutcome, Outcome, PacketCount, SenderSamples, Totals, TrafficOutcome,
+};
+pub use sample::{FlowSampler, FlowState, LinkSampler, LinkState};
 pub use series::{Series, SeriesId};
 pub use stat::Stat;
 pub use summary::Summary;
+
+/// A quotient; `None` where the denominator is not above 0.
+fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
+    (denominator > 0.0).then(|| numerator / denominator)
+}

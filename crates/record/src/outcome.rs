@@ -59,10 +59,8 @@ pub struct FlowOutcome {
     pub delivered_bytes: u64,
     /// One sample per ACK of unretransmitted data, ns.
     pub rtt: Histogram,
-    /// Smoothed RTT sampled every record interval: sum, ns.
-    pub srtt_sum_ns: u128,
-    /// Number of those samples.
-    pub srtt_samples: u64,
+    /// What its sender was like at every record interval.
+    pub samples: SenderSamples,
     /// Data packets sent, retransmissions included.
     pub packets: u64,
     /// Data packets sent again.
@@ -73,8 +71,26 @@ pub struct FlowOutcome {
     pub counts: Counts,
     /// From the flow's start until every byte was delivered, ns.
     pub completion_ns: Option<u64>,
-    /// Samples (of `srtt_samples`) at which the receive window held it back.
-    pub rwnd_limited_samples: u64,
+}
+
+/// Samples of a sender that has not brought everything yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SenderSamples {
+    /// How many there are.
+    pub n: u64,
+    /// Sum of the smoothed RTTs, ns.
+    pub srtt_ns: u128,
+    /// Those at which the receive window held it back.
+    pub rwnd_limited: u64,
+}
+
+impl SenderSamples {
+    /// Adds one.
+    pub fn add(&mut self, srtt_ns: u64, rwnd_limited: bool) {
+        self.n += 1;
+        self.srtt_ns += u128::from(srtt_ns);
+        self.rwnd_limited += u64::from(rwnd_limited);
+    }
 }
 
 /// What one link and its queue did.

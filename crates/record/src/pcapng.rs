@@ -7,8 +7,9 @@
 //! link lost, with the cause as comment). Time is that of the run, 0 at its
 //! start, in nanoseconds; packets are Ethernet frames cut behind their headers.
 //!
-//! Written here instead of taken from a crate: four kinds of blocks, no
-//! dependency in the kernel's guest.
+//! Written here instead of with pcap-file 2.0, measured: that gives the same
+//! bytes, but takes 400 instructions a packet instead of 258 and brings eight
+//! crates (a second syn among them) into the kernel's guest.
 
 use std::io::{self, Write};
 

@@ -52,6 +52,28 @@ impl Series {
         SeriesId((self.keys.len() - 1) as u32)
     }
 
+    /// An id by a number of the caller's, of a series that gets its key in the end
+    /// ([`Series::name`]).
+    pub(crate) fn numbered(number: u32) -> SeriesId {
+        SeriesId(number)
+    }
+
+    /// Gives keys to series that have numbers only: those with rows, in the order of the numbers.
+    pub(crate) fn name(&mut self, key: impl Fn(u32) -> SeriesKey) {
+        let numbers = self.key.iter().max().map_or(0, |last| *last as usize + 1);
+        let mut place = vec![None; numbers];
+        self.key.iter().for_each(|n| place[*n as usize] = Some(0));
+        for (number, place) in (0..).zip(&mut place) {
+            if let Some(place) = place {
+                *place = self.keys.len() as u32;
+                self.keys.push(key(number));
+            }
+        }
+        for number in &mut self.key {
+            *number = place[*number as usize].unwrap_or_default();
+        }
+    }
+
     /// Appends a row.
     #[inline]
     pub fn push(&mut self, id: SeriesId, time_ns: u64, value: f64) {

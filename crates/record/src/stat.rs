@@ -1,11 +1,14 @@
 //! Statistics of samples: mean, spread and percentiles by nearest rank.
 
 use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 
-use crate::Histogram;
+use crate::{Histogram, ratio};
 
 /// Statistics of some numbers, in their unit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+///
+/// It is written whole, as an object, or in part ([`Stat::only`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stat {
     /// How many there are.
     pub n: u64,
@@ -51,11 +54,79 @@ impl Stat {
             max: values.last().copied(),
         }
     }
+
+    /// The statistics of what a histogram has counted.
+    pub fn of_histogram(histogram: &Histogram) -> Stat {
+        let [p1, p25, p50, p75, p99] = histogram.percentiles([1.0, 25.0, 50.0, 75.0, 99.0]);
+        Stat {
+            n: histogram.count(),
+            mean: histogram.mean(),
+            stddev: stddev(histogram),
+            p1,
+            p25,
+            p50,
+            p75,
+            p99,
+            max: histogram.max().map(|max| max as f64),
+        }
+    }
+
+    /// The same in another unit, of which a value is `convert` of one in this.
+    pub fn map(self, convert: impl Fn(f64) -> f64) -> Stat {
+        Stat {
+            n: self.n,
+            mean: self.mean.map(&convert),
+            stddev: self.stddev.map(&convert),
+            p1: self.p1.map(&convert),
+            p25: self.p25.map(&convert),
+            p50: self.p50.map(&convert),
+            p75: self.p75.map(&convert),
+            p99: self.p99.map(&convert),
+            max: self.max.map(&convert),
+        }
+    }
+
+    /// By name, in the order in which they are written; [`Stat::n`] comes before them.
+    fn values(&self) -> [(&'static str, Option<f64>); 8] {
+        [
+            ("mean", self.mean),
+            ("stddev", self.stddev),
+            ("p1", self.p1),
+            ("p25", self.p25),
+            ("p50", self.p50),
+            ("p75", self.p75),
+            ("p99", self.p99),
+            ("max", self.max),
+        ]
+    }
+
+    /// Writes those with the names given, and not how many there are.
+    pub fn only<S: Serializer>(&self, names: &[&str], serializer: S) -> Result<S::Ok, S::Error> {
+        let values = self.values();
+        serializer.collect_map(
+            values
+                .iter()
+                .copied()
+                .filter(|(name, _)| names.contains(name)),
+        )
+    }
+}
+
+impl Serialize for Stat {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let values = self.values();
+        let mut map = serializer.serialize_map(Some(1 + values.len()))?;
+        map.serialize_entry("n", &self.n)?;
+        for (name, value) in values {
+            map.serialize_entry(name, &value)?;
+        }
+        map.end()
+    }
 }
 
 /// The value of rank ceil(p/100 x n) of sorted values, `p` in 0..=100; `None`
 /// without any. [`Histogram::percentile`] has the same rank.
-pub fn nearest_rank(sorted: &[f64], p: f64) -> Option<f64> {
+fn nearest_rank(sorted: &[f64], p: f64) -> Option<f64> {
     let n = sorted.len();
     let rank = ((p * n as f64 / 100.0).ceil() as usize).clamp(1, n.max(1));
     sorted.get(rank - 1).copied()
@@ -64,7 +135,7 @@ pub fn nearest_rank(sorted: &[f64], p: f64) -> Option<f64> {
 /// Standard deviation of what a histogram has counted, of a sample (n - 1);
 /// each value as the middle of its bucket, about the exact mean. `None` for
 /// fewer than two.
-pub fn stddev(histogram: &Histogram) -> Option<f64> {
+fn stddev(histogram: &Histogram) -> Option<f64> {
     let mean = histogram.mean()?;
     let squares: f64 = histogram
         .buckets()
@@ -74,10 +145,6 @@ pub fn stddev(histogram: &Histogram) -> Option<f64> {
         })
         .sum();
     ratio(squares, histogram.count() as f64 - 1.0).map(f64::sqrt)
-}
-
-fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
-    (denominator > 0.0).then(|| numerator / denominator)
 }
 
 #[cfg(test)]
@@ -121,6 +188,15 @@ mod tests {
         [10, 20, 30, 40, 50]
             .into_iter()
             .for_each(|v| histogram.record(v));
-        assert_eq!(stddev(&histogram), Some(250_f64.sqrt()));
+        let stat = Stat::of_histogram(&histogram);
+        assert_eq!((stat.n, stat.stddev), (5, Some(250_f64.sqrt())));
+        let values = vec![50.0, 10.0, 40.0, 20.0, 30.0];
+        assert_eq!(
+            stat,
+            Stat::of(values),
+            "below 2048 every value has its bucket"
+        );
+        let half = stat.map(|v| v / 2.0);
+        assert_eq!((half.n, half.p25, half.max), (5, Some(10.0), Some(25.0)));
     }
 }

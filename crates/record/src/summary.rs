@@ -9,10 +9,10 @@ use serde::ser::{SerializeMap, Serializer};
 
 use crate::class::Interval;
 use crate::completions::CompletionSummary;
-use crate::stat::{self, Stat};
+use crate::stat::Stat;
 use crate::{
-    Cause, ClassOutcome, Completions, Counts, FlowOutcome, Histogram, LinkOutcome, Outcome,
-    TrafficOutcome,
+    Cause, ClassOutcome, Completions, Counts, FlowOutcome, LinkOutcome, Outcome, TrafficOutcome,
+    ratio,
 };
 
 /// Summary of one run.
@@ -51,7 +51,8 @@ pub struct FlowSummary {
     /// Payload delivered in order over its measured time, Mbit/s.
     pub throughput_mbit: Option<f64>,
     /// RTT samples of unretransmitted data, ms.
-    pub rtt_ms: RttSummary,
+    #[serde(serialize_with = "rtt_part")]
+    pub rtt_ms: Stat,
     /// The sender's srtt sampled every record interval, ms.
     pub srtt_ms_mean: Option<f64>,
     /// Data packets sent, retransmissions included.
@@ -80,19 +81,6 @@ pub struct FlowSummary {
     pub rwnd_limited: Option<f64>,
 }
 
-/// RTT of a flow, ms.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RttSummary {
-    /// Mean.
-    pub mean: Option<f64>,
-    /// Median.
-    pub p50: Option<f64>,
-    /// 99th percentile.
-    pub p99: Option<f64>,
-    /// Largest.
-    pub max: Option<f64>,
-}
-
 /// Summary of one link and its queue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QueueSummary {
@@ -101,7 +89,8 @@ pub struct QueueSummary {
     /// Name of the queue discipline.
     pub aqm: String,
     /// Enqueue to dequeue of forwarded packets, ms.
-    pub delay_ms: DelaySummary,
+    #[serde(serialize_with = "delay_part")]
+    pub delay_ms: Stat,
     /// Packets forwarded.
     pub packets: u64,
     /// Frame bytes forwarded.
@@ -129,25 +118,6 @@ pub struct QueueSummary {
 pub struct QueueSamples {
     /// Frame bytes sent over rate x time.
     pub utilisation: Stat,
-}
-
-/// Queue delay, ms.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DelaySummary {
-    /// Mean.
-    pub mean: Option<f64>,
-    /// 1st percentile.
-    pub p1: Option<f64>,
-    /// 25th percentile.
-    pub p25: Option<f64>,
-    /// Median.
-    pub p50: Option<f64>,
-    /// 75th percentile.
-    pub p75: Option<f64>,
-    /// 99th percentile.
-    pub p99: Option<f64>,
-    /// Largest.
-    pub max: Option<f64>,
 }
 
 /// Summary of one source of traffic.
@@ -200,30 +170,10 @@ pub struct ClassSummary {
     /// Drops and marks by cause, those that happened.
     pub causes: Option<Causes>,
     /// Enqueue to dequeue of forwarded packets, of all members together, ms.
-    pub delay_ms: ClassDelay,
+    #[serde(serialize_with = "class_delay_part")]
+    pub delay_ms: Stat,
     /// Statistics of samples; `None` if none were taken.
     pub samples: Option<SampleSummary>,
-}
-
-/// Queue delay of a class's packets, ms.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ClassDelay {
-    /// Mean.
-    pub mean: Option<f64>,
-    /// Standard deviation.
-    pub stddev: Option<f64>,
-    /// 1st percentile.
-    pub p1: Option<f64>,
-    /// 25th percentile.
-    pub p25: Option<f64>,
-    /// Median.
-    pub p50: Option<f64>,
-    /// 75th percentile.
-    pub p75: Option<f64>,
-    /// 99th percentile.
-    pub p99: Option<f64>,
-    /// Largest.
-    pub max: Option<f64>,
 }
 
 /// Statistics of a class's samples over the intervals after the warm-up.
@@ -256,6 +206,26 @@ impl Serialize for Causes {
             .map(|&cause| (cause.name(), self.0.get(cause)));
         serializer.collect_map(happened)
     }
+}
+
+fn rtt_part<S: Serializer>(stat: &Stat, serializer: S) -> Result<S::Ok, S::Error> {
+    stat.only(&["mean", "p50", "p99", "max"], serializer)
+}
+
+/// Without the spread.
+fn delay_part<S: Serializer>(stat: &Stat, serializer: S) -> Result<S::Ok, S::Error> {
+    stat.only(
+        &["mean", "p1", "p25", "p50", "p75", "p99", "max"],
+        serializer,
+    )
+}
+
+/// Without their number, which is that of the packets.
+fn class_delay_part<S: Serializer>(stat: &Stat, serializer: S) -> Result<S::Ok, S::Error> {
+    stat.only(
+        &["mean", "stddev", "p1", "p25", "p50", "p75", "p99", "max"],
+        serializer,
+    )
 }
 
 fn by_name<S: Serializer>(queues: &[QueueSummary], serializer: S) -> Result<S::Ok, S::Error> {
@@ -309,13 +279,8 @@ impl FlowSummary {
             name: flow.name.clone(),
             cc: flow.cc.clone(),
             throughput_mbit: mbit(flow.delivered_bytes, flow.from_ns, flow.to_ns),
-            rtt_ms: RttSummary {
-                mean: flow.rtt.mean().map(ms),
-                p50: percentile_ms(&flow.rtt, 50.0),
-                p99: percentile_ms(&flow.rtt, 99.0),
-                max: flow.rtt.max().map(|ns| ms(ns as f64)),
-            },
-            srtt_ms_mean: ratio(flow.srtt_sum_ns as f64, flow.srtt_samples as f64).map(ms),
+            rtt_ms: Stat::of_histogram(&flow.rtt).map(ms),
+            srtt_ms_mean: ratio(flow.samples.srtt_ns as f64, flow.samples.n as f64).map(ms),
             packets: flow.packets,
             retransmits: flow.retransmits,
             timeouts: flow.timeouts,
@@ -327,7 +292,7 @@ impl FlowSummary {
             delivered_bytes: flow.delivered_bytes,
             from_s: seconds(flow.from_ns),
             to_s: seconds(flow.to_ns),
-            rwnd_limited: ratio(flow.rwnd_limited_samples as f64, flow.srtt_samples as f64),
+            rwnd_limited: ratio(flow.samples.rwnd_limited as f64, flow.samples.n as f64),
         }
     }
 }
@@ -339,15 +304,7 @@ impl QueueSummary {
         QueueSummary {
             name: link.name.clone(),
             aqm: link.aqm.clone(),
-            delay_ms: DelaySummary {
-                mean: link.delay.mean().map(ms),
-                p1: percentile_ms(&link.delay, 1.0),
-                p25: percentile_ms(&link.delay, 25.0),
-                p50: percentile_ms(&link.delay, 50.0),
-                p75: percentile_ms(&link.delay, 75.0),
-                p99: percentile_ms(&link.delay, 99.0),
-                max: link.delay.max().map(|ns| ms(ns as f64)),
-            },
+            delay_ms: Stat::of_histogram(&link.delay).map(ms),
             packets: link.packets,
             bytes: link.bytes,
             drops: counts.map(|c| c.drops()).or(totals.map(|t| t.drops)),
@@ -392,7 +349,6 @@ impl ClassSummary {
         let watched = !outcome.unwatched;
         let counts = watched.then_some(class.counts);
         let link = outcome.links.get(class.link as usize);
-        let percentile = |p| percentile_ms(&class.delay, p);
         ClassSummary {
             name: class.class.name.clone(),
             link: link.map(|link| link.name.clone()).unwrap_or_default(),
@@ -404,16 +360,7 @@ impl ClassSummary {
             marks: counts.map(|c| c.marks()),
             sce_marks: counts.map(|c| c.sce_marks()),
             causes: counts.map(Causes),
-            delay_ms: ClassDelay {
-                mean: class.delay.mean().map(ms),
-                stddev: stat::stddev(&class.delay).map(ms),
-                p1: percentile(1.0),
-                p25: percentile(25.0),
-                p50: percentile(50.0),
-                p75: percentile(75.0),
-                p99: percentile(99.0),
-                max: class.delay.max().map(|ns| ms(ns as f64)),
-            },
+            delay_ms: Stat::of_histogram(&class.delay).map(ms),
             samples: outcome.samples_of(class).map(|samples| {
                 let (rates, windows) = samples.rates_and_windows(class).into_iter().unzip();
                 let rates: Vec<f64> = rates;
@@ -444,20 +391,12 @@ fn jain(throughputs: &[f64]) -> Option<f64> {
     ratio(sum * sum, throughputs.len() as f64 * squares)
 }
 
-fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
-    (denominator > 0.0).then(|| numerator / denominator)
-}
-
 fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
 fn ms(ns: f64) -> f64 {
     ns / 1e6
-}
-
-fn percentile_ms(histogram: &Histogram, p: f64) -> Option<f64> {
-    histogram.percentile(p).map(ms)
 }
 
 /// Mean rate of so many bytes between two times, Mbit/s.
@@ -491,8 +430,9 @@ mod tests {
             ..Outcome::default()
         };
         outcome.flows[0].rtt.record(20_000_000);
-        outcome.flows[0].srtt_sum_ns = 63_000_000;
-        outcome.flows[0].srtt_samples = 3;
+        for (srtt_ms, limited) in [(20, false), (21, true), (22, false)] {
+            outcome.flows[0].samples.add(srtt_ms * 1_000_000, limited);
+        }
         outcome.flows[0].completion_ns = Some(1_500_000_000);
         let mut link = LinkOutcome {
             name: "bottleneck".to_owned(),
@@ -515,6 +455,7 @@ mod tests {
         assert_eq!(summary.jain, Some(1.0));
         assert_eq!(summary.flows[0].rtt_ms.mean, Some(20.0));
         assert_eq!(summary.flows[0].srtt_ms_mean, Some(21.0));
+        assert_eq!(summary.flows[0].rwnd_limited, Some(1.0 / 3.0));
         assert_eq!(summary.flows[0].completion_s, Some(1.5));
         let queue = summary.queue.as_ref().expect("the first link");
         assert_eq!(queue.utilisation, Some(0.9));

@@ -2,11 +2,11 @@
 
 use tailback_engine::plan::{LinkPlan, Plan, RatePlan, SeriesMode, TrafficPlan};
 use tailback_engine::registry::{Options, Value};
+use tailback_engine::traffic::{Transport, transport};
 use tailback_engine::units::{Rate, Time};
 
-use crate::Scenario;
-use crate::diagnostic::{Diagnostic, Problem};
-use crate::tree::Span;
+use crate::read::{Diagnostic, Problem, Span};
+use crate::scenario::Scenario;
 
 /// A flow whatever it does: sender, receiver, plan, names, series keys and
 /// counters (4 KiB), and a histogram of round-trip times of four blocks of
@@ -14,8 +14,8 @@ use crate::tree::Span;
 const FLOW: u64 = 36 << 10;
 /// A source of traffic.
 const SOURCE: u64 = 2 << 10;
-/// A place for a connection of a source, and its counters at each link.
-const PLACE: u64 = 256;
+/// A slot for a connection of a source, and its counters at each link.
+const SLOT: u64 = 256;
 /// A request, as long as it is kept: when it was done, size and time taken.
 const REQUEST: u64 = 48;
 /// A link: queue, sink and a histogram of delays of ten blocks.
@@ -51,17 +51,21 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         .saturating_add(flows.saturating_mul(FLOW))
         .saturating_add(sources.saturating_mul(SOURCE))
         .saturating_add(links.saturating_mul(LINK));
-    for source in plan.traffic.iter().filter(|s| s.connections.is_some()) {
-        let places = u64::from(source.connections.as_ref().map_or(0, |c| c.limit));
+    for source in &plan.traffic {
+        let (Some(Transport::Connections { gap, .. }), Some(connections)) =
+            (transport(source.kind), &source.connections)
+        else {
+            continue;
+        };
         // A third more than the mean, and as many rows.
-        let requests = plan.duration.0 / source.options.time("arrival").0.max(1) / 3 * 4;
+        let requests = plan.duration.0 / gap(&source.options).0.max(1) / 3 * 4;
         let row = if plan.record.series == SeriesMode::Off {
             0
         } else {
             2 * ROW
         };
         bytes = bytes
-            .saturating_add(places.saturating_mul(PLACE * (1 + links)))
+            .saturating_add(u64::from(connections.limit) * SLOT * (1 + links))
             .saturating_add(requests.saturating_mul(REQUEST + row));
     }
 
@@ -212,12 +216,10 @@ fn capacity(link: &LinkPlan) -> Capacity {
 
 /// Rate and frame length of a source that sends whatever becomes of it.
 fn offered(source: &TrafficPlan) -> Option<(Rate, u64)> {
-    match (
-        source.options.get("rate"),
-        source.options.get("packet_size"),
-    ) {
-        (Some(Value::Rate(rate)), Some(Value::Int(size))) if source.connections.is_none() => {
-            Some((*rate, (*size).max(1) as u64))
+    match transport(source.kind) {
+        Some(Transport::Datagrams(of)) => {
+            let datagrams = of(&source.options);
+            Some((datagrams.rate, u64::from(datagrams.len)))
         }
         _ => None,
     }

@@ -6,7 +6,6 @@
 //! with every new entry.
 
 use tailback_engine::plan::Plan;
-use tailback_engine::registry::Kernel;
 use tailback_engine::registry::{Entry, Kind, Opt};
 use tailback_engine::{aqm, cc, traffic};
 use tailback_scenario::{EngineKind, Judge, Override, Refusal, Request, load, load_request};
@@ -16,24 +15,35 @@ fn names<B>(entries: &[&'static Entry<B>]) -> String {
     names.join(", ")
 }
 
+fn names_with<B>(entries: &[&'static Entry<B>], option: &str) -> String {
+    let with = |entry: &&&'static Entry<B>| entry.options.iter().any(|opt| opt.name == option);
+    let names: Vec<&str> = entries.iter().filter(with).map(|e| e.name).collect();
+    names.join(", ")
+}
+
 fn options_of<B>(entries: &[&'static Entry<B>], name: &str) -> Option<&'static [Opt]> {
     entries.iter().find(|e| e.name == name).map(|e| e.options)
 }
 
 fn fill(line: &str) -> String {
+    let kinds = traffic::ENTRIES.iter().map(|entry| entry.name);
+    let connecting: Vec<&str> = kinds.filter(|kind| traffic::connects(kind)).collect();
+    let connecting = connecting.join(" and ");
     let mut line = line
         .replace("{queues}", &names(aqm::ENTRIES))
         .replace("{controls}", &names(cc::ENTRIES))
-        .replace("{kinds}", &names(traffic::ENTRIES));
-    while let Some(start) = line.find("{with ") {
-        let end = line[start..].find('}').unwrap() + start;
-        let option = &line[start + 6..end];
-        let owners: Vec<&str> = aqm::ENTRIES
-            .iter()
-            .filter(|entry| entry.options.iter().any(|opt| opt.name == option))
-            .map(|entry| entry.name)
-            .collect();
-        line.replace_range(start..=end, &owners.join(", "));
+        .replace("{kinds}", &names(traffic::ENTRIES))
+        .replace("{kinds that connect}", &connecting);
+    for list in ["{with ", "{kinds with "] {
+        while let Some(start) = line.find(list) {
+            let end = line[start..].find('}').unwrap() + start;
+            let option = &line[start + list.len()..end];
+            let owners = match list {
+                "{with " => names_with(aqm::ENTRIES, option),
+                _ => names_with(traffic::ENTRIES, option),
+            };
+            line.replace_range(start..=end, &owners);
+        }
     }
     while let Some(start) = line.find("{options of ") {
         let end = line[start..].find('}').unwrap() + start;
@@ -361,6 +371,24 @@ kind = "cbr"
 cc = "reno"
 tcp = { mss = 1000 }
 [[traffic]]
+kind = "web"
+name = "half"
+sizes = { lognormal = { p5 = "64kb" } }
+[[traffic]]
+kind = "web"
+name = "reversed"
+sizes = { lognormal = { p5 = "2mb", p95 = "64kb" } }
+[[traffic]]
+kind = "web"
+name = "both"
+sizes = { lognormal = { p5 = "64kb", p95 = "2mb" } }
+alpha = 1.2
+max = "2mb"
+[[traffic]]
+kind = "web"
+name = "neither"
+sizes = { pareto = 1 }
+[[traffic]]
 kind = "on-off"
 on = "0s"
 off = "-1s"
@@ -379,12 +407,17 @@ alpha = 2
         f.toml:22:7: "min" of web: 2097152 bytes are more than max, 1000000 bytes
         f.toml:26:7: "max" of web: 107374182400 bytes are more than 10000000000
         f.toml:31:7: reno-sce answers SCE marks, which only packets with ECN can bear; expected ecn = true, or no ecn key
-        f.toml:34:1: "cc" is a key of web, not of cbr
-        f.toml:35:1: "tcp" is a key of web, not of cbr
-        f.toml:38:6: wrong value "0s" for "on"; expected a time of at least 1us
-        f.toml:39:7: wrong value "-1s" for "off"; expected a time of at least 1us
-        f.toml:40:19: wrong value "uniform" for "on_distribution"; expected one of exponential, constant
-        f.toml:41:1: "alpha" is an option of web, not of on-off; expected one of kind, name, count, start, stop, rtt, route, reverse, hosts, dscp, class, cc, tcp, back, {options of on-off}
+        f.toml:34:1: "cc" is a key of {kinds that connect}, not of cbr
+        f.toml:35:1: "tcp" is a key of {kinds that connect}, not of cbr
+        f.toml:39:23: "sizes.lognormal" of web: it takes both p5 and p95
+        f.toml:43:30: "sizes.lognormal.p5" of web: 2097152 bytes are more than p95, 65536 bytes
+        f.toml:48:9: "alpha" of web: sizes are lognormal, not of the Pareto distribution
+        f.toml:49:7: "max" of web: sizes are lognormal, not of the Pareto distribution
+        f.toml:53:11: "sizes" of web has no option "pareto"; expected one of lognormal
+        f.toml:56:6: wrong value "0s" for "on"; expected a time of at least 1us
+        f.toml:57:7: wrong value "-1s" for "off"; expected a time of at least 1us
+        f.toml:58:19: wrong value "uniform" for "on_distribution"; expected one of exponential, constant
+        f.toml:59:1: "alpha" is an option of {kinds with alpha}, not of on-off; expected one of kind, name, count, start, stop, rtt, route, reverse, hosts, dscp, class, cc, tcp, back, {options of on-off}
         "#,
     );
 }
@@ -1043,9 +1076,8 @@ fn check_kernel(text: &str, judge: Option<&Judge<'_>>, expected: &str) {
 #[test]
 fn what_the_kernel_has_not() {
     fn split<B>(entries: &[&'static Entry<B>]) -> (Vec<&'static str>, Vec<&'static str>) {
-        let (without, with): (Vec<&Entry<B>>, Vec<&Entry<B>>) = entries
-            .iter()
-            .partition(|entry| entry.kernel == Kernel::None);
+        let (without, with): (Vec<&Entry<B>>, Vec<&Entry<B>>) =
+            entries.iter().partition(|entry| !entry.kernel.has());
         let names = |list: Vec<&Entry<B>>| list.iter().map(|entry| entry.name).collect();
         (names(without), names(with))
     }

@@ -8,7 +8,7 @@ use tailback_engine::registry::{Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
 use tailback_scenario::{
     EngineKind, Override, Param, Point, Request, Scenario, check_memory, estimate_memory,
-    json_schema, load, load_with,
+    json_schema, key_paths, load, load_with,
 };
 
 #[track_caller]
@@ -627,14 +627,16 @@ fn the_canonical_form() {
     assert_eq!(
         &*scenario.points[0].canonical,
         concat!(
-            r#"{"duration":10000000000,"flows":[{"back":[],"bytes":65536,"cc":{"name":"reno","options":{"abe":"linux","abe_frlossreduce":false,"beta":0.5}},"count":1,"ecn":false,"name":"reno","#,
+            r#"{"duration":10000000000,"flows":[{"back":[],"bytes":65536,"cc":{"name":"reno","options":{"abe":"linux","abe_frlossreduce":false,"beta":0.5}},"#,
+            r#""class":null,"count":1,"dscp":0,"ecn":false,"hosts":null,"module":null,"name":"reno","#,
             r#""route":[0],"rtt":20000000,"start":0,"stop":null,"tcp":{"accecn_option":"full","delack":true,"ecn_feedback":"auto","growth":"segments","header":66,"initial_cwnd":10,"initial_ssthresh":0,"min_rto":200000000,"#,
             r#""mss":1448,"pacing":"auto","pacing_ca_ratio":120,"pacing_ss_ratio":200,"quickack":true,"rcvbuf":"fixed","rwnd":33554432,"sce_receiver":"auto","timestamps":true}}],"host_jitter":0,"#,
-            r#""links":[{"count_in_service":false,"delay":0,"jitter":0,"link":"shaper","loss":0.0,"name":"bottleneck","overhead":0,"#,
+            r#""links":[{"count_in_service":false,"delay":0,"jitter":0,"link":"shaper","loss":0.0,"module":null,"name":"bottleneck","overhead":0,"#,
             r#""queue":{"name":"fifo","options":{"limit":{"packets":1000}}},"rate":8000000,"schedule":null}],"offloads":false,"#,
-            r#""record":{"captures":true,"events":false,"interval":100000000,"packets":false,"series":"interval"},"start_jitter":20000000,"#,
-            r#""traffic":[{"count":2,"kind":{"name":"cbr","options":{"ecn":"not-ect","packet_size":1514,"rate":1000000}},"name":"cbr","route":[0],"rtt":20000000,"#,
-            r#""start":0,"stop":null}],"version":1,"warmup":0}"#
+            r#""record":{"captures":true,"events":false,"interval":100000000,"packets":false,"series":"interval","statistics":0},"start_jitter":20000000,"#,
+            r#""traffic":[{"class":null,"connections":null,"count":2,"dscp":0,"hosts":null,"kind":"cbr","name":"cbr","#,
+            r#""options":{"ecn":"not-ect","packet_size":1514,"rate":1000000},"route":[0],"rtt":20000000,"#,
+            r#""start":0,"stop":null}],"version":2,"warmup":0}"#
         )
     );
 }
@@ -672,6 +674,18 @@ fn connections_of_a_source() {
     for change in changes {
         assert_ne!(web(change).1, id, "{change}");
     }
+    // A table that chooses nothing is as none at all.
+    assert_eq!(web("sizes = { lognormal = {} }").1, id);
+    let (lognormal, other) = web("sizes = { lognormal = { p5 = \"64kb\", p95 = \"2mb\" } }");
+    assert_ne!(other, id);
+    let percentiles = lognormal.options.table("sizes").table("lognormal");
+    assert_eq!(percentiles.bytes("p5"), 65_536);
+    assert_eq!(percentiles.bytes("p95"), 2_097_152);
+    assert_eq!(
+        lognormal.options.get("max"),
+        None,
+        "of the other distribution"
+    );
     let dctcp = web("cc = \"dctcp\"").0.connections.unwrap();
     assert!(dctcp.ecn, "as the congestion control needs it");
     let tcp = web("tcp = { initial_cwnd = 2 }").0.connections.unwrap().tcp;
@@ -784,7 +798,7 @@ fn classes_and_samples_are_planned() {
     );
     for part in [
         r#""class":"L","count":2"#,
-        r#""class":"U""#,
+        r#""class":"U","connections":null"#,
         r#""statistics":1000000000"#,
     ] {
         assert!(
@@ -912,6 +926,65 @@ fn the_schema_knows_every_key_and_option() {
 }
 
 #[test]
+fn every_key_has_a_path() {
+    let paths = key_paths();
+    let of = |path: &'static str| paths.iter().filter(move |key| key.path == path);
+    let growth = of("flows.NAME.tcp.growth").next().expect("a key");
+    assert_eq!(
+        (growth.kind, &growth.words[..]),
+        ("choice", &["segments", "acks"][..])
+    );
+    assert_eq!(growth.default, Some("segments"));
+    assert!(growth.doc.starts_with("What window growth counts"));
+    let kinds = [
+        "duration",
+        "bottleneck.rate",
+        "tcp.mss",
+        "assert[0].max",
+        "record.events",
+    ];
+    let kinds = kinds.map(|path| of(path).next().map(|key| key.kind));
+    assert_eq!(kinds, ["time", "rate", "count", "number", "bool"].map(Some));
+    // Options have the name of their entry.
+    let targets: Vec<_> = of("bottleneck.queue.target").map(|key| key.entry).collect();
+    assert!(targets.contains(&Some("codel")) && targets.contains(&Some("pie")));
+    assert_eq!(
+        of("traffic.NAME.packet_size").next().expect("a key").entry,
+        Some("cbr")
+    );
+    assert_eq!(
+        of("links.NAME.queue.classic.min")
+            .next()
+            .expect("a key")
+            .entry,
+        Some("wred")
+    );
+
+    // Each is a path that `--set` takes, where it stands for one that is there.
+    let text = "duration = \"1s\"\n[bottleneck]\nrate = \"1Mbit\"\nqueue = \"wred\"\n[[flows]]\nname = \"f\"\ncc = \"reno\"\n[[traffic]]\nname = \"f2\"\nkind = \"web\"\n[[assert]]\nmetric = \"jain\"\nmin = 0\n";
+    for key in &paths {
+        let path = key
+            .path
+            .replace("flows.NAME", "flows.f")
+            .replace("traffic.NAME", "traffic.f2");
+        if path.starts_with("links.") {
+            continue;
+        }
+        let set = Override {
+            key: path.clone(),
+            value: "[]".to_owned(),
+        };
+        let errors =
+            load(text.as_bytes(), "f", &[set], None).map_or_else(|errors| errors, |_| vec![]);
+        for error in errors {
+            let unknown = error.message.starts_with("unknown key")
+                || error.message.starts_with("there is no \"");
+            assert!(!unknown, "{path}: {error}");
+        }
+    }
+}
+
+#[test]
 fn what_only_the_kernel_has_is_in_the_plan_and_in_the_name_of_the_run() {
     let text = r#"duration = "10s"
 [bottleneck]
@@ -925,7 +998,7 @@ cc = { name = "mycc", kernel = true, module = "mycc_2" }
 cc = { name = "cubic", beta = 0.5, module = "cubic-mine" }
 count = 2
 "#;
-    let kernel = |text: &str, set: &[(&str, &str)], version: Option<&str>| {
+    let kernel = |text: &str, set: &[(&str, &str)], version: &str| {
         let overrides: Vec<Override> = set
             .iter()
             .map(|(key, value)| Override {
@@ -941,7 +1014,7 @@ count = 2
         })
         .unwrap()
     };
-    let scenario = kernel(text, &[], None);
+    let scenario = kernel(text, &[], "6.17");
     let point = &scenario.points[0];
     let plan = &point.shape;
     assert!(plan.offloads);
@@ -965,8 +1038,9 @@ count = 2
     assert_eq!(cubic.module.as_deref(), Some("cubic-mine"));
     for part in [
         r#""queue":{"args":"limit 10 'x'","kernel":true,"name":"mysch"}"#,
-        r#""cc":{"args":"","kernel":true,"module":"mycc_2","name":"mycc"}"#,
-        r#""module":"cubic-mine","name":"cubic","options""#,
+        r#""cc":{"args":"","kernel":true,"name":"mycc"}"#,
+        r#""module":"mycc_2","name":"mycc""#,
+        r#""module":"cubic-mine","name":"cubic""#,
         r#""offloads":true"#,
     ] {
         assert!(
@@ -975,7 +1049,7 @@ count = 2
             point.canonical
         );
     }
-    let id = |set: &[(&str, &str)]| kernel(text, set, None).points[0].run_id.clone();
+    let id = |set: &[(&str, &str)]| kernel(text, set, "6.17").points[0].run_id.clone();
     for (key, value) in [
         ("bottleneck.queue.args", "limit 11"),
         ("bottleneck.queue.aqm", "mysch2"),
@@ -990,21 +1064,21 @@ count = 2
     let sim = load_ok(SMALL);
     assert_eq!(
         (sim.engine, sim.engine_version.as_str()),
-        (EngineKind::Sim, tailback_engine::VERSION)
+        (EngineKind::Sim, "sim")
     );
-    let one = kernel(SMALL, &[], Some("6.17 a"));
-    let other = kernel(SMALL, &[], Some("6.17 b"));
+    let one = kernel(SMALL, &[], "6.17 a");
+    let other = kernel(SMALL, &[], "6.17 b");
     assert_eq!(
         (one.engine, one.engine_version.as_str()),
         (EngineKind::Kernel, "6.17 a")
     );
     assert_eq!(
         one.points[0].run_id,
-        kernel(SMALL, &[], Some("6.17 a")).points[0].run_id
+        kernel(SMALL, &[], "6.17 a").points[0].run_id
     );
     assert_eq!(one.points[0].canonical, sim.points[0].canonical);
     let ids = |scenario: &Scenario| (scenario.points[0].run_id.clone(), scenario.id.clone());
-    let unknown = kernel(SMALL, &[], None);
+    let unknown = kernel(SMALL, &[], "kernel");
     let all = [ids(&sim), ids(&one), ids(&other), ids(&unknown)];
     for (i, a) in all.iter().enumerate() {
         for b in &all[..i] {

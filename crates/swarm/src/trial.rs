@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tailback_engine::network::Network;
 use tailback_engine::plan::Plan;
-use tailback_engine::registry::{Entry, Kernel};
+use tailback_engine::registry::Entry;
 use tailback_engine::{aqm, cc};
 use tailback_guest::map::{self, Kit};
 use tailback_record::Outcome;
@@ -138,10 +138,9 @@ fn caught<T>(when: &str, found: &mut Vec<Finding>, task: impl FnOnce() -> T) -> 
 /// A kit that has everything Linux calls by a name.
 static KIT: LazyLock<Kit> = LazyLock::new(|| {
     fn names<B>(entries: &[&'static Entry<B>]) -> BTreeMap<String, Option<String>> {
-        let names = entries.iter().filter_map(|entry| match entry.kernel {
-            Kernel::Tc(name) | Kernel::Module(name) => Some((name.to_owned(), None)),
-            _ => None,
-        });
+        let names = entries
+            .iter()
+            .filter_map(|entry| Some((entry.kernel.name()?.to_owned(), None)));
         names.collect()
     }
     let mut kit = Kit {

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from tailback.batteries.side_by_side import BatteryComparison
     from tailback.report import Report
 
-_MODULES = {
-    "l4s-battery": "tailback.batteries.l4s_battery",
-}
+_MODULES = {"l4s-battery": "tailback.batteries.l4s_battery"}
 
 NAMES = tuple(_MODULES)
 

@@ -10,9 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tailback import _native, comparison, engines, running, toml
+from tailback import _native, engines, running, toml
 from tailback.batteries import Battery, Part, Preset, Row, choose
-from tailback.comparison import Column, Comparison, Params, Variant
+from tailback.comparison.judging import judge
+from tailback.comparison.model import Comparison, VariantResults
+from tailback.comparison.points import Params
+from tailback.comparison.quantities import select
+from tailback.comparison.run import SEEDS, load_one
+from tailback.comparison.variants import Variant, values_of
 from tailback.errors import InputError, RunsFailed, ScenarioError
 from tailback.names import unknown
 from tailback.results import Results, Run
@@ -102,8 +107,8 @@ def run_battery(
     for variant in variants:
         engines.get(variant.engine)
     readings = _presets(battery, presets, variants)
-    wanted = comparison.select([*battery.metrics, *chosen])
-    every = comparison.SEEDS if seeds is None else seeds
+    wanted = select([*battery.metrics, *chosen])
+    every = SEEDS if seeds is None else seeds
     cases = _read(battery, picked, variants, readings, base or {}, quick, every)
     flat = [case for each in cases for case in each.loaded]
     runners = [engines.get(v.engine, v.kernel) for _ in cases for v in variants]
@@ -131,18 +136,15 @@ def run_battery(
         digest = hashlib.sha256(" ".join(found.id for found in own).encode()).hexdigest()[:20]
         first = own[0]
         merged = Results(digest, battery.title, first.engine, first.version, [], points, first.root)
-        sets = comparison.values_of(variant.sets)
+        sets = values_of(variant.sets)
         columns.append(
-            Column(variant.name, first.engine, first.version, sets, merged, planned, variant.kernel)
+            VariantResults(
+                variant.name, first.engine, first.version, sets, merged, planned, variant.kernel
+            )
         )
-    made = comparison.of(columns, wanted, failures)
+    made = judge(columns, wanted, failures)
     return BatteryComparison(
-        **vars(made),
-        battery=battery,
-        parts=picked,
-        presets=readings,
-        quick=quick,
-        places=places,
+        **vars(made), battery=battery, parts=picked, presets=readings, quick=quick, places=places
     )
 
 
@@ -199,7 +201,7 @@ def _read(
                 sets = {k: v for k, v in texts.items() if not _is_of(k, absent)}
                 try:
                     merged = replace(variant, sets={**sets, **own})
-                    loaded.append(comparison.load_one(path, merged, seeds))
+                    loaded.append(load_one(path, merged, seeds))
                 except ScenarioError as error:
                     # The same in every file: said once.
                     wrong.update(dict.fromkeys(error.diagnostics))
@@ -238,11 +240,7 @@ def _axes(sweep: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
 
 
 def _sweep(
-    battery: Battery,
-    file: str,
-    table: Mapping[str, Any],
-    presets: Sequence[Preset],
-    quick: bool,
+    battery: Battery, file: str, table: Mapping[str, Any], presets: Sequence[Preset], quick: bool
 ) -> dict[str, Any] | None:
     """The sweep of a file as it is to be run; None: as it stands there."""
     axes = _axes(table.get("sweep", {}))

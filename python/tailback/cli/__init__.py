@@ -1,1 +1,1 @@
-"""The command line. `main` has the commands; what only some of them need is imported there."""
+"""The command line: `commands` has a module for each command, `tables` what they print."""

@@ -30,10 +30,7 @@ engine_option = click.option(
     help="What runs it: sim, kernel or kernel-realtime.",
 )
 seeds_option = click.option(
-    "--seeds",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Number of seeds at every point.",
+    "--seeds", type=click.IntRange(min=1), metavar="N", help="Number of seeds at every point."
 )
 jobs_option = click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at once [default: all cores]."
@@ -46,9 +43,7 @@ out_option = click.option(
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
 read_only_option = click.option(
-    "--read-only",
-    is_flag=True,
-    help="Show what is stored; run and write nothing.",
+    "--read-only", is_flag=True, help="Show what is stored; run and write nothing."
 )
 pdf_option = click.option("--pdf", is_flag=True, help="Write the report as PDF too.")
 set_option = click.option(

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailback import folders
+from tailback import folders, registry
 from tailback.errors import GuestFailed, InputError, ScenarioWarning, TailbackError
 from tailback.kernel import confine, contents, guest, kit
 
@@ -202,12 +202,11 @@ def _setting(variable: str, default: float) -> float:
 
 
 def _modules_of(canonical: Any) -> set[str]:
-    """The modules that a canonical point names, or needs: for ABE those of tailback's own."""
+    """The modules that a canonical point names, or may need of tailback's own."""
     if isinstance(canonical, dict):
         own = {canonical["module"]} if isinstance(canonical.get("module"), str) else set()
-        options = canonical.get("options")
-        if isinstance(options, dict) and "abe" in options and "beta_ecn" in options:
-            own.add(f"tcp_{canonical['name']}_abe")
+        if "options" in canonical and (module := registry.stand_in(canonical)):
+            own.add(module)
         return own.union(*map(_modules_of, canonical.values()))
     if isinstance(canonical, list):
         return set().union(*map(_modules_of, canonical))

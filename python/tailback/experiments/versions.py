@@ -13,14 +13,14 @@ from typing import Any
 
 from tailback import toml
 from tailback.errors import InputError, RunsFailed
-from tailback.experiments import ReproduceResult
+from tailback.reproduction.experiment import ALL_CELLS, Experiment, ReproduceResult, all_cells
 
 SEEDS = 10
 QUICK_SEEDS = 3
 
 
 @dataclass(frozen=True)
-class Versions:
+class Versions(Experiment):
     """An experiment of this kind."""
 
     name: str
@@ -56,9 +56,12 @@ class Versions:
             )
         from tailback import batteries
         from tailback.batteries.side_by_side import run_battery
-        from tailback.comparison import Variant
-        from tailback.report import Column, Section, Table, write
+        from tailback.comparison.model import Cell
+        from tailback.comparison.variants import Variant
+        from tailback.report import Facts, Section, write
+        from tailback.report.tables import setup
 
+        request = self.request(parts, quick, seeds, engine)
         made = run_battery(
             batteries.get(self.battery),
             [
@@ -69,38 +72,27 @@ class Versions:
             presets=self.presets,
             base=self.base,
             quick=quick,
-            seeds=seeds if seeds is not None else QUICK_SEEDS if quick else SEEDS,
+            seeds=request.seeds_or(SEEDS, QUICK_SEEDS),
             jobs=jobs,
             out=out,
             progress=progress,
         )
+
+        def where(cell: Cell) -> tuple[str, str]:
+            return str(cell.params["part"]), str(cell.params["case"])
+
         report = made.battery.report(made)
-        words = ("what", "here", "basis")
-        columns = [Column(word, align="left", words=True) for word in words]
-        declared = Table("set-up", "What was run, and where it is from", columns, self.setup)
         summary, *rest = report.sections
         report = replace(
             report,
-            name=self.name,
+            name=self.folder(request),
             title=self.title,
             meta=[("source", self.title), *report.meta],
-            sections=[summary, Section("set-up", "Set-up", [declared]), *rest],
+            sections=[summary, Section("set-up", "Set-up", [setup(self.setup, Facts())]), *rest],
         )
-        index = write(report, out / "reports" / self.name, pdf=True)
         cells = [
             {
-                "id": "/".join(
-                    filter(
-                        None,
-                        [
-                            str(cell.params["part"]),
-                            str(cell.params["case"]),
-                            cell.name,
-                            cell.quantity,
-                            variant,
-                        ],
-                    )
-                ),
+                "id": "/".join(filter(None, (*where(cell), cell.name, cell.quantity, variant))),
                 "quantity": cell.quantity,
                 "unit": cell.metric.unit,
                 "published": None,
@@ -111,6 +103,8 @@ class Versions:
             for cell in made.cells
             for variant, value in cell.values.items()
         ]
+        report = replace(report, files={**report.files, ALL_CELLS: all_cells(cells)})
+        index = write(report, out / "reports" / report.name, pdf=True)
         if made.failures:
             raise RunsFailed(made.failures, [column.results for column in made.variants])
         return ReproduceResult(self.name, engine, index.parent, cells, [])

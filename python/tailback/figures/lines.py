@@ -38,6 +38,11 @@ class Panel:
     format: str = ""
     extra: dict[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def band(cls, y: str, title: str, **more: Any) -> Panel:
+        """A quantity with its interval in the columns `y_low` and `y_high`."""
+        return cls(y, title, f"{y}_low", f"{y}_high", **more)
+
 
 def panel(
     frame: pl.DataFrame,

@@ -172,11 +172,7 @@ def _panels(
             if j == 0:
                 title = [row, look.y_title] if row and look.y_title else row or look.y_title
             at = _Place(j == 0, i == len(rows) - 1, domains[row], title, x_title)
-            panel: Spec = {
-                "width": wide,
-                "height": look.height,
-                "layer": layers(row, column, at),
-            }
+            panel: Spec = {"width": wide, "height": look.height, "layer": layers(row, column, at)}
             if i == 0:
                 panel["title"] = {"text": _wrapped(column, wide, HEADING), "anchor": "middle"}
             panels.append(panel)
@@ -222,11 +218,7 @@ def _stat_layers(
             "scale": {"domain": list(xs), "paddingInner": 0.15, "paddingOuter": 0.1},
             **_x_axis(at, {"labelAngle": -60 if rotated else 0, "grid": False}),
         },
-        "xOffset": {
-            "field": "series",
-            "type": "nominal",
-            "scale": {"domain": list(colours)},
-        },
+        "xOffset": {"field": "series", "type": "nominal", "scale": {"domain": list(colours)}},
     }
     coloured = {**common, "color": _colour(colours, "circle")}
     y = _y(look, at)

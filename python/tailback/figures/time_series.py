@@ -122,11 +122,7 @@ def time_series(
     ticks = (
         alt.Chart(events)
         .mark_tick(thickness=1.4, size=16, clip=True, opacity=1)
-        .encode(
-            x=bottom,
-            y=alt.Y("event:N", title=None, sort=list(event_order)),
-            color=colour,
-        )
+        .encode(x=bottom, y=alt.Y("event:N", title=None, sort=list(event_order)), color=colour)
         .properties(width=width, height=26 * max(1, len(event_order)))
     )
     return alt.vconcat(main, ticks, spacing=10).resolve_scale(x="shared", color="shared")

@@ -10,6 +10,7 @@ from typing import Any
 
 from tailback import store
 from tailback.errors import InputError
+from tailback.metrics.naming import flat
 from tailback.stored import StoredRun
 
 
@@ -54,18 +55,9 @@ def _rows(summary: Mapping[str, Any]) -> Iterator[Row]:
     parts += [("traffic", part["name"], part) for part in summary["traffic"]]
     parts += [("class", part["name"], part) for part in summary.get("classes", ())]
     for kind, name, part in parts:
-        for quantity, value in _flat(part):
+        for quantity, value in flat(part).items():
             if quantity != "name":
                 yield kind, name, quantity, value
     for quantity, value in summary.items():
         if not isinstance(value, Mapping | list):
             yield "run", "", quantity, value
-
-
-def _flat(part: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """`{"rtt_ms": {"mean": 1}}` as `rtt_ms_mean`."""
-    for key, value in part.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}_")
-        elif (key, value) != ("samples", None):
-            yield f"{prefix}{key}", value

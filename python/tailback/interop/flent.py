@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import tailback
-from tailback import store
+from tailback import registry, store
 from tailback.errors import DamagedResults, InputError
 from tailback.interop.flent_file import SUFFIX, VERSION
 from tailback.metrics.groups import group_of
@@ -32,9 +32,6 @@ SINGLE, BIDIRECTIONAL, BOTH_WAYS = "tcp_1up", "tcp_bidirectional", "rrul_be_nflo
 """Tests of Flent's with series of their own names; the others are `tcp_2up`, `tcp_ndown`, ..."""
 
 PING = "Ping (ms) ICMP"
-
-SINGLE_QUEUES = ("fifo", "red", "wred", "codel", "pie", "step")
-"""Queues in which a newcomer waits behind everything that is there."""
 
 NS = 10**9
 
@@ -248,7 +245,7 @@ class _Export:
         """
         plan = self._plan(self.summary["flows"][0]["name"])
         links = [self.point["links"][i] for i in (*plan["route"], *plan["back"])]
-        if not all(_is_single(link["queue"]) and _has_rate(link["rate"]) for link in links):
+        if not all(registry.in_order(link["queue"]) and _has_rate(link["rate"]) for link in links):
             return []
         base = plan["rtt"] + sum(link["delay"] for link in links)
         backlogs = [
@@ -355,12 +352,6 @@ class _Export:
     def _parts(self, streams: Sequence[_Stream]) -> str:
         queues = dict.fromkeys(queue["aqm"] for queue in self.summary["queues"].values())
         return f"{', '.join(stream.flow for stream in streams)} through {', '.join(queues)}"
-
-
-def _is_single(queue: Mapping[str, Any]) -> bool:
-    if queue["name"] == "cake":
-        return bool(queue.get("options", {}).get("flow") == "flowblind")
-    return queue["name"] in SINGLE_QUEUES
 
 
 def _has_rate(rate: object) -> bool:

@@ -27,7 +27,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tailback import folders, foreign
+from tailback import folders, foreign, registry
 from tailback.errors import InputError, TailbackError
 from tailback.kernel import (
     apt,
@@ -53,8 +53,8 @@ RECIPE = 1
 LINES_OF_A_BUILD = 1200
 """Lines make prints for a whole build, until there has been one to count them."""
 
-ALWAYS_QDISCS = ("bfifo", "mq", "noqueue", "pfifo", "pfifo_fast", "pfifo_head_drop")
-ALWAYS_CCS = ("reno",)
+ALWAYS_QDISCS = ("mq", "noqueue", "pfifo_fast", "pfifo_head_drop")
+"""What every kernel has besides what is registered."""
 
 
 def build(
@@ -334,8 +334,8 @@ def _inventory(tree: Path, folder: Path) -> dict[str, Any]:
         text = tree / Path(relative).with_suffix(".c")
         found[target] = [text] if text.exists() else []
     inventory = modules.describe(sorted(found), found)
-    qdiscs: dict[str, str | None] = dict.fromkeys(ALWAYS_QDISCS)
-    ccs: dict[str, str | None] = dict.fromkeys(ALWAYS_CCS)
+    qdiscs: dict[str, str | None] = dict.fromkeys((*ALWAYS_QDISCS, *registry.built_in("aqm")))
+    ccs: dict[str, str | None] = dict.fromkeys(registry.built_in("cc"))
     for line in (built / "modules.builtin").read_text(encoding="utf-8").split():
         text = tree / Path(line.removeprefix("kernel/")).with_suffix(".c")
         if text.exists() and re.match(r"sch_|tcp_", text.name):

@@ -1,7 +1,7 @@
 """What a kit has of tailback's own.
 
 The program that starts it and the library that is preloaded to it, the schedule of marks and
-losses, and Reno and CUBIC with a factor of their own for marks (ABE), which Linux has not.
+losses, and congestion controls with options that Linux has not.
 """
 
 from __future__ import annotations
@@ -9,13 +9,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tailback import registry
 from tailback.kernel import contents, kit, manifest, modules, process
 from tailback.kernel.steps import Steps
 
 FLAGS = {kit.LIBRARY: ("-shared", "-fPIC"), kit.LAUNCHER: ()}
 """What gcc is told for a program besides."""
-MODULES = (kit.SCHEDULE, "tcp_cubic_abe", "tcp_reno_abe")
-"""Folders beside this file with modules, by name."""
+
+
+def names() -> tuple[str, ...]:
+    """Modules of tailback's own; each has a folder beside this file."""
+    return (kit.SCHEDULE, *registry.stand_ins())
 
 
 def add(folder: Path, *, jobs: int, steps: Steps) -> None:
@@ -36,6 +40,6 @@ def add(folder: Path, *, jobs: int, steps: Steps) -> None:
         facts["programs"][name] = {"source": source, "sha256": contents.sha256(target)}
     if facts["programs"] != before:
         manifest.write(path, facts)
-    for name in MODULES:
+    for name in names():
         steps.step(f"building module {name}")
         modules.build(folder, name, kit.HERE / name, jobs=jobs)

@@ -44,13 +44,29 @@ METRICS: tuple[Metric, ...] = tuple(metric for module in _MODULES for metric in 
 
 
 def find(name: str, on: On | None = None) -> Metric:
-    """The metric of this name (about a flow, a link, a class or a run, if that is said)."""
+    """The metric of this name or path (about a flow, a link, a class or a run, if that is said)."""
     for metric in METRICS:
-        if metric.name == name and on in (None, metric.on):
+        if metric.is_called(name) and on in (None, metric.on):
             return metric
-    from tailback.names import unknown
-
-    raise InputError(unknown("metric", name, [metric.name for metric in METRICS]))
+    raise unknown(name)
 
 
-__all__ = ["METRICS", "Estimate", "Metric", "On", "estimate", "find", "group_of", "is_of"]
+def unknown(name: str) -> InputError:
+    """A metric that does not exist."""
+    from tailback import names
+
+    paths = [metric.path for metric in METRICS]
+    return InputError(names.unknown("metric", name, [metric.name for metric in METRICS], paths))
+
+
+__all__ = [
+    "METRICS",
+    "Estimate",
+    "Metric",
+    "On",
+    "estimate",
+    "find",
+    "group_of",
+    "is_of",
+    "unknown",
+]

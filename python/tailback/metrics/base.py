@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tailback.metrics.naming import identifier
+
 On = Literal["flow", "link", "class", "run"]
 
 
@@ -13,12 +15,22 @@ On = Literal["flow", "link", "class", "run"]
 class Metric:
     """A number about a flow, link, class of flows or run; `None` where it is not available."""
 
-    name: str
+    path: str
+    """What the JSON and `[[assert]]` call it, e.g. `rtt_ms.p99`."""
     on: On
     unit: str
     doc: str
     value: Callable[[Mapping[str, Any]], float | None]
     """Given the flow's, the link's or the class's part of a summary, or the summary."""
+
+    @property
+    def name(self) -> str:
+        """What it is called elsewhere, e.g. `rtt_p99_ms`."""
+        return identifier(self.path)
+
+    def is_called(self, word: str) -> bool:
+        """Whether this is its name or its path."""
+        return word in (self.name, self.path)
 
 
 def field(path: str) -> Callable[[Mapping[str, Any]], float | None]:
@@ -36,6 +48,6 @@ def field(path: str) -> Callable[[Mapping[str, Any]], float | None]:
     return read
 
 
-def recorded(name: str, on: On, unit: str, doc: str) -> Metric:
-    """A metric that is a field of the summary under its own name."""
-    return Metric(name, on, unit, doc, field(name))
+def recorded(path: str, on: On, unit: str, doc: str) -> Metric:
+    """A metric that is a field of the summary under its own path."""
+    return Metric(path, on, unit, doc, field(path))

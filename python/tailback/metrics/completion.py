@@ -4,9 +4,6 @@ from tailback.metrics.base import recorded
 
 METRICS = (
     recorded(
-        "completion_s",
-        "flow",
-        "s",
-        "From the flow's start until its last byte was delivered.",
+        "completion_s", "flow", "s", "From the flow's start until its last byte was delivered."
     ),
 )

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tailback.metrics.statistics import t_beyond, t_quantile
+from tailback.metrics.statistics import t_quantile
 
 FALSE_DISCOVERY = 0.05
 """A difference is flagged if its q is below this."""
@@ -71,9 +71,10 @@ def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
         # To first order the ratio of means varies as these do.
         rests = [b - (1 + relative) * a for a, b in zip(base, other, strict=True)]
         ratio_ci95 = t * _deviation(rests) / abs(mean)
-    effect = absolute / spread
-    p = t_beyond(effect * math.sqrt(n), n - 1)
-    return Difference(n, True, absolute, relative, t * spread, ratio_ci95, effect, p)
+    from scipy.stats import ttest_rel
+
+    p = float(ttest_rel(other, base).pvalue)
+    return Difference(n, True, absolute, relative, t * spread, ratio_ci95, absolute / spread, p)
 
 
 def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
@@ -85,8 +86,8 @@ def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None
     n, m = len(base), len(other)
     if not n or not m:
         return None
-    mean = math.fsum(base) / n
-    absolute = math.fsum(other) / m - mean
+    mean, mean_other = math.fsum(base) / n, math.fsum(other) / m
+    absolute = mean_other - mean
     relative = absolute / mean if mean else None
     if n == 1 or m == 1:
         return Difference(min(n, m), False, absolute, relative)
@@ -104,7 +105,10 @@ def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None
     if relative is not None:
         ratio_ci95 = t * math.sqrt(vb + (1 + relative) ** 2 * va) / abs(mean)
     effect = absolute / math.sqrt((a * a + b * b) / 2)
-    p = t_beyond(absolute / error, freedom)
+    from scipy.stats import ttest_ind_from_stats
+
+    # From the moments: of a sample without spread ttest_ind warns.
+    p = float(ttest_ind_from_stats(mean_other, b, m, mean, a, n, equal_var=False).pvalue)
     return Difference(min(n, m), False, absolute, relative, t * error, ratio_ci95, effect, p)
 
 
@@ -113,14 +117,13 @@ def false_discovery(ps: Sequence[float | None]) -> list[float | None]:
 
     Where there is no p there is no q, and it counts for nothing.
     """
-    ranked = sorted((p, i) for i, p in enumerate(ps) if p is not None)
-    qs: list[float | None] = [None] * len(ps)
-    least = 1.0
-    for rank in range(len(ranked), 0, -1):
-        p, i = ranked[rank - 1]
-        least = min(least, p * len(ranked) / rank)
-        qs[i] = least
-    return qs
+    known = [p for p in ps if p is not None]
+    if not known:
+        return [None] * len(ps)
+    from scipy.stats import false_discovery_control
+
+    qs = iter(false_discovery_control(known).tolist())
+    return [None if p is None else next(qs) for p in ps]
 
 
 def _deviation(values: Sequence[float]) -> float:

@@ -1,4 +1,7 @@
-"""Statistics over seeds: mean and Student's t interval, ranks, the tails of Student's t."""
+"""Statistics over seeds: mean and Student's t interval, ranks.
+
+scipy is loaded where the first interval is asked for: a run with one seed never needs it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+
+LEAST_SEEDS = 5
+"""Fewer values say too little of their spread to take a miss for noise."""
 
 
 @dataclass(frozen=True)
@@ -39,76 +45,11 @@ def estimate(values: Iterable[float | None]) -> Estimate:
 
 
 @cache
-def t_quantile(freedom: float, probability: float = 0.95) -> float:
-    """The t that |T| stays below with this probability, for so many degrees of freedom."""
-    low, high = 0.0, 1.0
-    while t_within(high, freedom) < probability:
-        high *= 2
-    for _ in range(100):
-        middle = (low + high) / 2
-        if t_within(middle, freedom) < probability:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+def t_quantile(freedom: float) -> float:
+    """The t that |T| stays below in 95 % of cases, for so many degrees of freedom."""
+    from scipy.special import stdtrit
 
-
-def t_within(t: float, freedom: float) -> float:
-    """Probability that |T| < t: for whole degrees of freedom the finite sums of Abramowitz and
-    Stegun, 26.7.3 and 26.7.4."""
-    if not float(freedom).is_integer():
-        return 1 - t_beyond(t, freedom)
-    whole = int(freedom)
-    angle = math.atan(t / math.sqrt(freedom))
-    cos2 = math.cos(angle) ** 2
-    if whole % 2 == 0:
-        term = total = 1.0
-        for k in range(1, whole // 2):
-            term *= cos2 * (2 * k - 1) / (2 * k)
-            total += term
-        return math.sin(angle) * total
-    total = 0.0
-    if whole > 1:
-        term = total = math.cos(angle)
-        for k in range(1, (whole - 1) // 2):
-            term *= cos2 * (2 * k) / (2 * k + 1)
-            total += term
-    return 2 / math.pi * (angle + math.sin(angle) * total)
-
-
-def t_beyond(t: float, freedom: float) -> float:
-    """Probability that |T| > |t|, to full precision far out in the tails too."""
-    return incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5)
-
-
-def incomplete_beta(x: float, a: float, b: float) -> float:
-    """The regularised incomplete beta function I_x(a, b), a and b above 0.
-
-    The continued fraction 26.5.8 of Abramowitz and Stegun, evaluated by Lentz's method.
-    """
-    if x <= 0 or x >= 1:
-        return 0.0 if x <= 0 else 1.0
-    # The fraction converges fast on this side of the mean only.
-    if x > (a + 1) / (a + b + 2):
-        return 1 - incomplete_beta(1 - x, b, a)
-    logarithm = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    front = math.exp(logarithm + a * math.log(x) + b * math.log1p(-x)) / a
-    tiny = 1e-300
-    above, below, fraction = 1.0, 0.0, 1.0
-    for i in range(1000):
-        m = i // 2
-        if i == 0:
-            term = 1.0
-        elif i % 2 == 0:
-            term = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        else:
-            term = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        below = 1 / ((1 + term * below) or tiny)
-        above = (1 + term / above) or tiny
-        fraction *= above * below
-        if abs(1 - above * below) < 1e-15:
-            break
-    return front * (fraction - 1)
+    return float(stdtrit(freedom, 0.975))
 
 
 def median(values: Iterable[float]) -> float | None:

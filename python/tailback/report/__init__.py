@@ -1,6 +1,7 @@
 """Reports: what they consist of (`model`), and their files (`write`)."""
 
 from tailback.report.model import (
+    Block,
     Cell,
     Column,
     Facts,
@@ -17,6 +18,7 @@ from tailback.report.model import (
 from tailback.report.write import also_pdf, to_csv, to_html, to_markdown, write
 
 __all__ = [
+    "Block",
     "Cell",
     "Column",
     "Facts",

@@ -10,22 +10,14 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from tailback.comparison import (
-    FLENT,
-    Cell,
-    Comparison,
-    difference_text,
-    percent,
-    with_spread_of,
-)
-from tailback.comparison import (
-    Column as Variant,
-)
+from tailback.comparison.model import FLENT, Cell, Comparison, VariantResults
+from tailback.comparison.text import difference_text, percent, quantity_text, with_spread_of
 from tailback.figures.cdf import cdf, cumulative
 from tailback.figures.differences import differences
 from tailback.figures.time_series import thin, time_series
 from tailback.metrics.differences import FALSE_DISCOVERY
-from tailback.report.model import Column, Facts, Figure, Mark, Report, Section, Table, Text, Value
+from tailback.report.model import Facts, Figure, Mark, Report, Section, Table, Text, Value
+from tailback.report.tables import left, right
 from tailback.report.text import plain
 from tailback.results import Run
 
@@ -77,11 +69,11 @@ def of(made: Comparison) -> Report:
     )
 
 
-def label_of(made: Comparison, variant: Variant) -> str:
+def label_of(made: Comparison, variant: VariantResults) -> str:
     return f"{variant.name} (baseline)" if variant is made.baseline else variant.name
 
 
-def described(variant: Variant) -> str:
+def described(variant: VariantResults) -> str:
     if variant.engine == FLENT:
         files = ", ".join(run.run_id for run in variant.results)
         return f"measured: data of Flent {variant.engine_version}; {files}"
@@ -125,16 +117,12 @@ def how_to_read(made: Comparison) -> list[str]:
 
 def _summary(made: Comparison, facts: Facts) -> Table:
     columns = [
-        Column("quantity", align="left"),
-        Column("variant", align="left"),
-        Column("cells"),
-        Column("flagged"),
-        Column("median difference"),
-        Column("90 % within"),
+        *left("quantity", "variant"),
+        *right("cells", "flagged", "median difference", "90 % within"),
     ]
     rows: list[list[Value]] = [
         [
-            row["quantity"],
+            quantity_text(row["quantity"]),
             row["variant"],
             row["cells"],
             row["flagged"],
@@ -150,17 +138,17 @@ def _cells(made: Comparison, facts: Facts) -> Table:
     shown = [cell for cell in made.cells if not cell.nothing]
     paths = list(dict.fromkeys(path for cell in made.cells for path in cell.labels))
     columns = [
-        *(Column(path, align="left") for path in paths),
-        Column("of", align="left"),
-        Column("quantity", align="left"),
-        *(Column(variant.name) for variant in made.variants),
-        *(Column(f"{variant.name} − {made.baseline.name}") for variant in made.others),
+        *left(*paths, "of", "quantity"),
+        *right(
+            *(variant.name for variant in made.variants),
+            *(f"{variant.name} − {made.baseline.name}" for variant in made.others),
+        ),
     ]
     rows: list[list[Value]] = []
     for cell in shown[:MAX_TABLE_ROWS]:
         row: list[Value] = [cell.labels.get(path, "") for path in paths]
         unit = f" ({cell.metric.unit})" if cell.metric.unit else ""
-        row += [cell.name or cell.kind, f"{cell.quantity}{unit}"]
+        row += [cell.name or cell.kind, f"{cell.metric.name}{unit}"]
         row += [with_spread_of(cell.values.get(variant.name)) for variant in made.variants]
         for variant in made.others:
             found = cell.differences.get(variant.name)
@@ -230,7 +218,7 @@ def _dots(made: Comparison, cells: Sequence[Cell], facts: Facts) -> Figure:
         baseline=made.baseline.name,
         x_title=f"{metric.name}: difference to {made.baseline.name}, {unit}",
     )
-    name = f"{metric.on}-{metric.name}".replace(".", "-").replace("_", "-")
+    name = f"{metric.on}-{metric.path}".replace(".", "-").replace("_", "-")
     return Figure(name, f"{metric.name} of every {metric.on}", chart, caption, facts)
 
 

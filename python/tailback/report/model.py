@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from tailback.figures.theme import Chart
-from tailback.metrics.statistics import median, nearest_rank
+from tailback.metrics.statistics import Estimate, median, nearest_rank
 
 #: How a measured value stands to the published one.
 Status = Literal["pass", "miss", "info"]
@@ -116,13 +116,16 @@ class Table:
     facts: Facts = field(default_factory=Facts)
 
 
+Block = Text | Figure | Table
+
+
 @dataclass(frozen=True)
 class Section:
     """A part of a report."""
 
     id: str
     title: str
-    blocks: Sequence[Text | Figure | Table]
+    blocks: Sequence[Block]
 
 
 @dataclass(frozen=True)
@@ -144,12 +147,32 @@ class Cell:
     #: Why it is as it is, where that is known.
     note: str = ""
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        quantity: str,
+        unit: str,
+        published: float | None,
+        found: Estimate,
+        tolerance: float | None = None,
+        note: str = "",
+    ) -> Cell:
+        """A cell from its values over seeds."""
+        mean, n, half = found.mean, found.n, found.half_width
+        return cls(name, quantity, unit, published, mean, n, half, tolerance, note)
+
     @property
     def error(self) -> float | None:
         """Measured minus published."""
         if self.published is None or self.measured is None:
             return None
         return self.measured - self.published
+
+    @property
+    def relative(self) -> float | None:
+        """Measured over published, less one."""
+        return None if self.error is None or not self.published else self.error / self.published
 
     @property
     def status(self) -> Status:
@@ -195,34 +218,27 @@ class Report:
         return [b for s in self.sections for b in s.blocks if isinstance(b, Figure)]
 
 
-def summarise(cells: Sequence[Cell]) -> list[dict[str, str | float | int | None]]:
+def summarise(cells: Sequence[Cell]) -> list[dict[str, Any]]:
     """How far off the measured values are, by quantity: the `summary` of `reproduce --json`.
 
-    Only cells with a published and a measured value count. The percentile is by nearest rank.
+    Only cells with a published and a measured value count.
     """
-    order: list[str] = []
-    errors: dict[str, list[tuple[float, float | None]]] = {}
+    groups: dict[str, list[Cell]] = {}
     for cell in cells:
-        if cell.published is None or cell.measured is None:
-            continue
-        if cell.quantity not in errors:
-            order.append(cell.quantity)
-            errors[cell.quantity] = []
-        gap = abs(cell.measured - cell.published)
-        relative = gap / abs(cell.published) if cell.published else None
-        errors[cell.quantity].append((gap, relative))
-    out: list[dict[str, str | float | int | None]] = []
-    for quantity in order:
-        gaps = [gap for gap, _ in errors[quantity]]
-        relatives = [r for _, r in errors[quantity] if r is not None]
-        out.append(
-            {
-                "quantity": quantity,
-                "cells": len(gaps),
-                "median_rel_error": median(relatives),
-                "p90_rel_error": nearest_rank(relatives, 0.9),
-                "median_abs_error": median(gaps),
-                "p90_abs_error": nearest_rank(gaps, 0.9),
-            }
-        )
-    return out
+        if cell.error is not None:
+            groups.setdefault(cell.quantity, []).append(cell)
+    return [errors(quantity, own) for quantity, own in groups.items()]
+
+
+def errors(quantity: str, cells: Sequence[Cell]) -> dict[str, Any]:
+    """A row of the summary: errors of these cells. The percentile is by nearest rank."""
+    gaps = [abs(cell.error) for cell in cells if cell.error is not None]
+    relatives = [abs(cell.relative) for cell in cells if cell.relative is not None]
+    return {
+        "quantity": quantity,
+        "cells": len(gaps),
+        "median_rel_error": median(relatives),
+        "p90_rel_error": nearest_rank(relatives, 0.9),
+        "median_abs_error": median(gaps),
+        "p90_abs_error": nearest_rank(gaps, 0.9),
+    }

@@ -14,6 +14,7 @@ from tailback.figures.time_series import thin, time_series
 from tailback.metrics import METRICS, Metric, On, estimate
 from tailback.numbers import with_spread
 from tailback.report.model import Column, Facts, Figure, Report, Section, Table, Text, Value
+from tailback.report.tables import left
 from tailback.report.text import plain
 from tailback.report.write import write
 from tailback.results import Results, Run, open_results
@@ -83,13 +84,11 @@ def _parts(summary: Mapping[str, Any], on: On) -> list[Mapping[str, Any]]:
 
 
 def _table(on: On, groups: Sequence[Sequence[Run]], names: Sequence[str], facts: Facts) -> Table:
-    metrics = [next(m for m in METRICS if m.name == name and m.on == on) for name in names]
+    metrics = [next(m for m in METRICS if m.is_called(name) and m.on == on) for name in names]
     params = list(dict.fromkeys(path for group in groups for path in group[0].params))
     of_what = "cc" if on == "flow" else "aqm"
     columns = [
-        *(Column(path, align="left") for path in params),
-        Column(on, align="left"),
-        Column(of_what, align="left"),
+        *left(*params, on, of_what),
         *(Column(metric.name, unit=metric.unit) for metric in metrics),
     ]
     rows: list[list[Value]] = []

@@ -16,6 +16,7 @@ from typing import Any
 
 from tailback.metrics import Estimate, estimate
 from tailback.metrics.differences import unpaired
+from tailback.metrics.statistics import LEAST_SEEDS
 
 Summary = Mapping[str, Any]
 
@@ -63,8 +64,9 @@ class Measure:
 
     @property
     def inside_noise(self) -> bool:
-        """Whether the error is no larger than what seeds make of it."""
-        return self.noise is not None and abs(self.error) <= self.noise
+        """Whether the error is no larger than what seeds make of it; of few seeds not told."""
+        enough = min(len(self.sim), len(self.kernel)) >= LEAST_SEEDS
+        return enough and self.noise is not None and abs(self.error) <= self.noise
 
     def _relative(self, gap: float) -> float:
         if self.logarithmic:
@@ -81,9 +83,7 @@ class Measure:
             return found
         ends = found.ci95
         return Estimate(
-            found.n,
-            math.exp(found.mean),
-            (math.exp(ends[0]), math.exp(ends[1])) if ends else None,
+            found.n, math.exp(found.mean), (math.exp(ends[0]), math.exp(ends[1])) if ends else None
         )
 
     def to_dict(self) -> dict[str, Any]:

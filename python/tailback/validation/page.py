@@ -19,7 +19,8 @@ from tailback import store
 from tailback.figures import export
 from tailback.figures.theme import INK, Chart
 from tailback.figures.time_series import thin, time_series
-from tailback.report.model import Column, Facts, Figure, Mark, Report, Section, Table, Text, Value
+from tailback.report.model import Facts, Figure, Mark, Report, Section, Table, Text, Value
+from tailback.report.tables import left, right, words
 from tailback.report.write import to_markdown, write
 from tailback.stored import StoredRun
 from tailback.validation import Validation
@@ -172,13 +173,7 @@ def _kernel(made: Validation) -> str:
 
 
 def _goals(verdicts: Sequence[Verdict], facts: Facts) -> Table:
-    columns = [
-        Column("goal", align="left"),
-        Column("cells"),
-        Column("value"),
-        Column("noise ignored"),
-        Column("holds"),
-    ]
+    columns = [*left("goal"), *right("cells", "value", "noise ignored", "holds")]
     rows: list[list[Value]] = [
         [
             verdict.goal,
@@ -317,11 +312,7 @@ def _worst(made: Validation, facts: Facts) -> list[Text | Table | Figure]:
     missing = worst(made.cells, len(made.cells))
     if not missing:
         return [Text("No cell misses a limit by more than noise.")]
-    columns = [
-        Column("cell", align="left"),
-        Column("simulator against kernel", align="left"),
-        Column("cause", align="left", words=True),
-    ]
+    columns = [*left("cell", "simulator against kernel"), *words("cause")]
     table = causes()
     rows: list[list[Value]] = [
         [cell.id, "; ".join(missed_words(cell)), cause(cell, table)] for cell in missing[:MOST]

@@ -28,13 +28,16 @@ use tailback_record::Cause;
 use super::sce::Ramp;
 use super::{Backlog, Build, Dequeue, FlowInfo, Queue, QueueContext, Sink};
 use crate::packet::{Ecn, Packet, flags};
-use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options, Value};
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
 mod ack_filter;
 mod cobalt;
 mod flows;
+mod kernel;
 pub(super) mod memory;
 mod shaper;
 #[cfg(test)]
@@ -176,7 +179,8 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: Some("split-gso or no-split-gso"),
         },
     ],
-    kernel: Kernel::Tc("cake"),
+    kernel: Kernel::Qdisc(&kernel::KERNEL),
+    rules: Rules::NONE,
     finish: |options| {
         if options.get("sce") == Some(&Value::Word("single")) {
             if options.get("sce_single_slope").is_none() {

@@ -17,7 +17,9 @@ use super::fifo::{Limit, Packets};
 use super::sce::{self, Marker};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
-use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
+use crate::registry::kernel::{Gauge, Kernel, Order, Qdisc, Reading, Xstats, flag, micros, number};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, no_finish};
 use crate::units::Time;
 
 mod law;
@@ -46,7 +48,8 @@ pub const ENTRY: Entry<Build> = Entry {
         CE_THRESHOLD,
         sce::OPTION,
     ],
-    kernel: Kernel::Tc("codel"),
+    kernel: Kernel::Qdisc(&KERNEL),
+    rules: Rules::NONE,
     finish: no_finish,
     build: |options, context| {
         Box::new(Codel {
@@ -57,6 +60,40 @@ pub const ENTRY: Entry<Build> = Entry {
             sce: Marker::of(options, context.rng),
         })
     },
+};
+
+/// The kernel face.
+const KERNEL: Qdisc = Qdisc {
+    kinds: &["codel"],
+    since: Some("3.5"),
+    words: &[
+        ("sce", sce::spell),
+        ("limit", number),
+        ("target", micros),
+        ("interval", micros),
+        ("ecn", |w, o| flag(w, o, "ecn", "noecn")),
+        ("ce_threshold", micros),
+    ],
+    order: Order::Arrival,
+    drops_at_dequeue: true,
+    xstats: Xstats {
+        // ecn_mark and, by ce_threshold, ce_mark
+        marks: Some(&[24, 32]),
+        gauges: &[
+            Gauge {
+                series: "codel_count",
+                at: 4,
+                reading: Reading::Count,
+            },
+            Gauge {
+                series: "codel_dropping",
+                at: 28,
+                reading: Reading::Flag,
+            },
+        ],
+        ..Qdisc::SIMULATED.xstats
+    },
+    ..Qdisc::SIMULATED
 };
 
 /// Sojourn time CoDel aims at.

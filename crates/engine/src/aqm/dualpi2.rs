@@ -34,11 +34,14 @@ use super::cake::memory::truesize;
 use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::{Ecn, Packet, flags};
-use crate::registry::{Entry, Kernel, Kind, Opt, Options, Value};
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, Options, Value};
 use crate::rng::Stream;
 use crate::units::Time;
 
 pub(super) mod core;
+mod kernel;
 mod presets;
 mod scheduler;
 
@@ -260,7 +263,8 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::Tc("dualpi2"),
+    kernel: Kernel::Qdisc(&kernel::KERNEL),
+    rules: Rules::NONE,
     finish: presets::finish,
     build: |options, context| Box::new(DualPi2::new(options, context.mtu, context.rng)),
 };

@@ -10,7 +10,9 @@ use tailback_record::Cause;
 
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
-use crate::registry::{Entry, Kernel, Kind, Opt, Value, no_finish};
+use crate::registry::kernel::{Kernel, Order, Qdisc, Xstats, number};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, Value, no_finish};
 use crate::units::Time;
 
 /// The registry entry.
@@ -28,9 +30,30 @@ pub const ENTRY: Entry<Build> = Entry {
         default: Some("1000p"),
         tc: Some("pfifo limit PACKETS or bfifo limit BYTES"),
     }],
-    kernel: Kernel::Tc("pfifo"),
+    kernel: Kernel::Qdisc(&KERNEL),
+    rules: Rules::NONE,
     finish: no_finish,
     build: |options, _| Box::new(Fifo::new(Limit::of(options.get("limit")))),
+};
+
+/// The kernel face.
+const KERNEL: Qdisc = Qdisc {
+    kinds: &["pfifo", "bfifo"],
+    since: Some("2.2"),
+    built_in: true,
+    words: &[("limit", |words, option| {
+        if let Some(Value::Bytes(_)) = words.options.get(option) {
+            words.kind = "bfifo";
+        }
+        number(words, option);
+    })],
+    order: Order::Arrival,
+    tail_drop: true,
+    xstats: Xstats {
+        marks: Some(&[]),
+        ..Qdisc::SIMULATED.xstats
+    },
+    ..Qdisc::SIMULATED
 };
 
 /// Most that may be queued.

@@ -18,7 +18,9 @@ use super::fair::{self, Fair};
 use super::sce::{self, Marker};
 use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
 use crate::packet::Packet;
-use crate::registry::{Entry, Kernel, Kind, Opt, Options, Value, no_finish};
+use crate::registry::kernel::{Kernel, Qdisc, Xstats, flag, micros, number, number32};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 use crate::units::Time;
 
 /// The registry entry.
@@ -68,9 +70,36 @@ pub const ENTRY: Entry<Build> = Entry {
         codel::CE_THRESHOLD,
         sce::OPTION,
     ],
-    kernel: Kernel::Tc("fq_codel"),
+    kernel: Kernel::Qdisc(&KERNEL),
+    rules: Rules::NONE,
     finish: no_finish,
     build: |options, context| Box::new(FqCodel::new(options, context)),
+};
+
+/// The kernel face.
+const KERNEL: Qdisc = Qdisc {
+    kinds: &["fq_codel"],
+    since: Some("3.5"),
+    words: &[
+        ("sce", sce::spell),
+        ("limit", number),
+        ("target", micros),
+        ("interval", micros),
+        ("ecn", |w, o| flag(w, o, "ecn", "noecn")),
+        ("ce_threshold", micros),
+        ("flows", number),
+        ("quantum", number),
+        ("memory_limit", number32),
+        ("drop_batch", number),
+    ],
+    drops_at_dequeue: true,
+    xstats: Xstats {
+        // TCA_FQ_CODEL_XSTATS_QDISC, which has ecn_mark and ce_mark
+        tag: &[0; 4],
+        marks: Some(&[12, 28]),
+        ..Qdisc::SIMULATED.xstats
+    },
+    ..Qdisc::SIMULATED
 };
 
 /// The discipline.

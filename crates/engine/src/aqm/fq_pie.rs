@@ -17,7 +17,9 @@ use super::fair::{self, Fair};
 use super::pie::{self, Params, Vars};
 use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
 use crate::packet::Packet;
-use crate::registry::{Entry, Kernel, Kind, Opt, Options, Value, no_finish};
+use crate::registry::kernel::{Kernel, Qdisc, Xstats, flag, micros, number, number32};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 use crate::rng::Stream;
 use crate::units::Time;
 
@@ -84,9 +86,38 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: Some("dq_rate_estimator or no_dq_rate_estimator"),
         },
     ],
-    kernel: Kernel::Tc("fq_pie"),
+    kernel: Kernel::Qdisc(&KERNEL),
+    rules: Rules::NONE,
     finish: no_finish,
     build: |options, context| Box::new(FqPie::new(options, context)),
+};
+
+/// The kernel face.
+const KERNEL: Qdisc = Qdisc {
+    kinds: &["fq_pie"],
+    since: Some("5.6"),
+    needs: &["pie"],
+    words: &[
+        ("limit", number),
+        ("target", micros),
+        ("tupdate", micros),
+        ("alpha", pie::gain),
+        ("beta", pie::gain),
+        ("ecn", |w, o| flag(w, o, "ecn", "noecn")),
+        ("bytemode", |w, o| flag(w, o, "bytemode", "nobytemode")),
+        ("dq_rate_estimator", |w, o| {
+            flag(w, o, "dq_rate_estimator", "no_dq_rate_estimator");
+        }),
+        ("flows", number),
+        ("quantum", number),
+        ("memory_limit", number32),
+        ("ecn_prob", number),
+    ],
+    xstats: Xstats {
+        marks: Some(&[16]),
+        ..Qdisc::SIMULATED.xstats
+    },
+    ..Qdisc::SIMULATED
 };
 
 /// Flows that one round of the timer updates.

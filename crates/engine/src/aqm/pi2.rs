@@ -16,7 +16,9 @@ use super::fifo::{Limit, Packets};
 use super::pie;
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::{Ecn, Packet};
-use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
+use crate::registry::kernel::{Kernel, Order, Qdisc};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, no_finish};
 use crate::rng::Stream;
 use crate::units::Time;
 
@@ -70,7 +72,8 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::None,
+    kernel: Kernel::Qdisc(&KERNEL),
+    rules: Rules::NONE,
     finish: no_finish,
     build: |options, context| {
         Box::new(Pi2 {
@@ -95,6 +98,12 @@ pub const ENTRY: Entry<Build> = Entry {
             rng: context.rng,
         })
     },
+};
+
+/// Linux has nothing like it.
+const KERNEL: Qdisc = Qdisc {
+    order: Order::Arrival,
+    ..Qdisc::SIMULATED
 };
 
 /// The discipline.

@@ -29,7 +29,11 @@ use tailback_record::Cause;
 use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
-use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Value};
+use crate::registry::kernel::{
+    Kernel, Order, Qdisc, THIS_LINUX, Words, Xstats, flag, micros, number, version,
+};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, OptionError, Value};
 use crate::rng::Stream;
 use crate::units::Time;
 
@@ -96,7 +100,8 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::Tc("pie"),
+    kernel: Kernel::Qdisc(&KERNEL),
+    rules: Rules::NONE,
     finish: |options| {
         let old = options.word("version") == "linux-3.14";
         let ms = if old { (20, 30) } else { (15, 15) };
@@ -129,6 +134,39 @@ pub const ENTRY: Entry<Build> = Entry {
         })
     },
 };
+
+/// The kernel face.
+const KERNEL: Qdisc = Qdisc {
+    kinds: &["pie"],
+    since: Some("3.14"),
+    words: &[
+        ("version", |w, o| version(w, o, THIS_LINUX)),
+        ("limit", number),
+        ("target", micros),
+        ("tupdate", micros),
+        ("alpha", gain),
+        ("beta", gain),
+        ("ecn", |w, o| flag(w, o, "ecn", "noecn")),
+        ("bytemode", |w, o| flag(w, o, "bytemode", "nobytemode")),
+        ("dq_rate_estimator", |w, o| {
+            flag(w, o, "dq_rate_estimator", "no_dq_rate_estimator");
+        }),
+    ],
+    order: Order::Arrival,
+    xstats: Xstats {
+        marks: Some(&[36]),
+        ..Qdisc::SIMULATED.xstats
+    },
+    ..Qdisc::SIMULATED
+};
+
+/// A gain in tc's words.
+pub(super) fn gain(words: &mut Words<'_>, option: &'static str) {
+    if words.options.int(option) == 0 {
+        words.refuse(option, "tc takes 0 for the default", "at least 1");
+    }
+    number(words, option);
+}
 
 /// Delay aimed at, of the disciplines that know one default only.
 pub const TARGET: Opt = Opt {

@@ -31,9 +31,13 @@ use tailback_record::Cause;
 use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
-use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options, Value};
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
 use crate::units::{Bytes, Rate, Time};
+
+mod kernel;
 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
@@ -64,7 +68,8 @@ pub const ENTRY: Entry<Build> = Entry {
         BANDWIDTH,
         INCLUDE_ARRIVING,
     ],
-    kernel: Kernel::Tc("red"),
+    kernel: Kernel::Qdisc(&kernel::KERNEL),
+    rules: Rules::NONE,
     finish: |options| {
         let limit = options.get("limit").cloned();
         finish_thresholds(options, limit.as_ref(), "min", "max")

@@ -15,7 +15,8 @@ use tailback_record::Cause;
 
 use super::Sink;
 use crate::packet::{Ecn, Packet};
-use crate::registry::{Kind, Opt, Options};
+use crate::registry::kernel::{Words, only};
+use crate::registry::{Kind, Opt, Options, Value};
 use crate::rng::Stream;
 use crate::units::Time;
 
@@ -27,6 +28,12 @@ pub const OPTION: Opt = Opt {
     default: Some("off"),
     tc: None,
 };
+
+/// The option in tc's words.
+pub fn spell(words: &mut Words<'_>, option: &'static str) {
+    let message = "Linux has no SCE marks in CoDel";
+    only(words, option, Value::Word("off"), message);
+}
 
 /// The ramp of a queue discipline.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -162,7 +169,7 @@ mod tests {
         }
         // Standard error 50.
         assert!(marked.abs_diff(5_000) < 200, "{marked}");
-        assert_eq!(sink.counts.get(Cause::SceMark), u64::from(marked));
+        assert_eq!(sink.meter.counts.get(Cause::SceMark), u64::from(marked));
         for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ce] {
             let mut packet = Packet::new(0, 1514, ecn);
             on.mark(&mut packet, true, Time::from_ms(50), &mut sink);

@@ -13,7 +13,9 @@ use tailback_record::Cause;
 use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
-use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Value};
+use crate::registry::kernel::{Kernel, Order, Qdisc};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, OptionError, Value};
 use crate::units::Time;
 
 /// The registry entry.
@@ -61,7 +63,8 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::None,
+    kernel: Kernel::Qdisc(&KERNEL),
+    rules: Rules::NONE,
     finish: |options| {
         let time = matches!(options.get("threshold"), Some(Value::Time(_)));
         match options.get("at") {
@@ -90,6 +93,12 @@ pub const ENTRY: Entry<Build> = Entry {
             drop_not_ect: options.word("not_ect") == "drop",
         })
     },
+};
+
+/// Linux has nothing like it.
+const KERNEL: Qdisc = Qdisc {
+    order: Order::Arrival,
+    ..Qdisc::SIMULATED
 };
 
 /// What is compared.
@@ -253,18 +262,18 @@ mod tests {
         // Packets leave 1, 2, ... ms after their arrival.
         let (marked, sink) = run(&[("threshold", "3ms")], 5, Ecn::Ect1);
         assert_eq!(marked, [false, false, false, true, true]);
-        assert_eq!(sink.counts.get(Cause::StepMark), 2);
+        assert_eq!(sink.meter.counts.get(Cause::StepMark), 2);
     }
 
     #[test]
     fn packets_without_ecn_pass_or_are_dropped() {
         let (marked, sink) = run(&[("threshold", "2p")], 5, Ecn::NotEct);
-        assert_eq!((marked.len(), sink.counts.drops()), (5, 0));
+        assert_eq!((marked.len(), sink.meter.counts.drops()), (5, 0));
         let (marked, sink) = run(&[("threshold", "2p"), ("not_ect", "drop")], 5, Ecn::NotEct);
-        assert_eq!((marked.len(), sink.counts.get(Cause::Aqm)), (3, 2));
+        assert_eq!((marked.len(), sink.meter.counts.get(Cause::Aqm)), (3, 2));
         let late = [("threshold", "3ms"), ("not_ect", "drop")];
         let (marked, sink) = run(&late, 5, Ecn::NotEct);
-        assert_eq!((marked.len(), sink.counts.get(Cause::Aqm)), (3, 2));
+        assert_eq!((marked.len(), sink.meter.counts.get(Cause::Aqm)), (3, 2));
     }
 
     #[test]

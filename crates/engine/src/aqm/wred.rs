@@ -15,7 +15,9 @@
 use super::red::{self, RedCore, Store, Unit, Verdict, finish_thresholds};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
-use crate::registry::{Entry, Kernel, Kind, Opt, Value};
+use crate::registry::kernel::{Kernel, Order, Qdisc};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, Value};
 use crate::rng::Stream;
 use crate::units::Time;
 
@@ -62,7 +64,8 @@ pub const ENTRY: Entry<Build> = Entry {
         red::AVPKT,
         red::BANDWIDTH,
     ],
-    kernel: Kernel::None,
+    kernel: Kernel::Qdisc(&KERNEL),
+    rules: Rules::NONE,
     finish: |options| {
         let limit = options.get("limit").cloned();
         let mut errors = Vec::new();
@@ -91,6 +94,12 @@ pub const ENTRY: Entry<Build> = Entry {
             rng: context.rng,
         })
     },
+};
+
+/// Linux has nothing like it.
+const KERNEL: Qdisc = Qdisc {
+    order: Order::Arrival,
+    ..Qdisc::SIMULATED
 };
 
 /// The discipline.

@@ -23,6 +23,8 @@
 use super::contract::{Control, Signal};
 use super::view::View;
 use super::window::Window;
+use crate::registry::kernel::StandIn;
+use crate::registry::rules::{At, Chosen, Finding, Rules, Standard};
 use crate::registry::{Kind, Opt, OptionError, Options};
 
 /// Least and largest factor.
@@ -91,6 +93,62 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
         Ok(())
     } else {
         Err(errors)
+    }
+}
+
+/// A factor for ECN-Echo needs ECN, and is meant to be the gentler one.
+pub(super) const RULES: Rules = Rules {
+    checks,
+    standard: Some(Standard {
+        departs: |options| {
+            let marks = options.get("beta_ecn");
+            marks.is_some() && marks != options.get("beta")
+        },
+        restore: |options| {
+            for name in ["abe", "abe_frlossreduce", "beta_ecn"] {
+                options.remove(name);
+            }
+        },
+    }),
+};
+
+fn checks(chosen: &Chosen<'_>) -> Vec<Finding> {
+    let Chosen { name, options, ecn } = *chosen;
+    if options.get("beta_ecn").is_none() {
+        return Vec::new();
+    }
+    let (loss, marks) = (options.float("beta"), options.float("beta_ecn"));
+    if !ecn {
+        vec![Finding {
+            at: At::Ecn,
+            warning: false,
+            message: format!(
+                "beta_ecn of {name} answers CE marks, which a flow without ECN never gets"
+            ),
+            expected: "ecn = true, or no beta_ecn",
+        }]
+    } else if marks < loss {
+        vec![Finding {
+            at: At::Option("beta_ecn"),
+            warning: true,
+            message: format!(
+                "beta_ecn = {marks} of {name} is below beta = {loss}: a mark costs more than a loss"
+            ),
+            expected: "beta_ecn of at least beta, as RFC 8511 has it",
+        }]
+    } else {
+        Vec::new()
+    }
+}
+
+/// The module of a congestion control with a factor of its own for ECN-Echo, which
+/// Linux has not.
+pub(super) const fn stand_in(name: &'static str, module: &'static str) -> StandIn {
+    StandIn {
+        option: "beta_ecn",
+        beside: "beta",
+        name,
+        module,
     }
 }
 

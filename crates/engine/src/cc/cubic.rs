@@ -35,10 +35,12 @@ use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, CwndEvent, Needs, Signal};
 use super::view::{Ack, CaState, View};
 use super::window::Window;
-use crate::registry::{Entry, Kernel, Kind, Opt};
+use crate::registry::kernel::{Kernel, Module, Parameter, digits, flag_digit};
+use crate::registry::{Entry, Kind, Opt};
 
 /// Scale of beta.
 const BETA_SCALE: u32 = 1024;
+
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "cubic",
@@ -90,7 +92,8 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::Module("cubic"),
+    kernel: Kernel::Module(&KERNEL),
+    rules: abe::RULES,
     finish: abe::finish,
     build: |options| {
         Box::new(Cubic {
@@ -103,6 +106,35 @@ pub const ENTRY: Entry<Build> = Entry {
         })
     },
 };
+
+/// The kernel face.
+const KERNEL: Module = Module {
+    parameters: &[
+        fraction("beta_ecn"),
+        fraction("beta"),
+        switch("fast_convergence"),
+        switch("tcp_friendliness"),
+        switch("hystart"),
+    ],
+    stand_in: Some(abe::stand_in("cubic_abe", "tcp_cubic_abe")),
+    ..Module::named("cubic", Some("2.6.13"))
+};
+
+const fn fraction(name: &'static str) -> Parameter {
+    Parameter {
+        option: name,
+        name,
+        spell: |value| digits(value, BETA_SCALE as f64),
+    }
+}
+
+const fn switch(name: &'static str) -> Parameter {
+    Parameter {
+        option: name,
+        name,
+        spell: flag_digit,
+    }
+}
 
 /// The congestion control.
 #[derive(Debug)]

@@ -20,7 +20,9 @@ use super::cubic::curve::{jiffies, jiffies_of, rise, ticks};
 use super::sce::UNIT_QUIRK;
 use super::view::{Ack, CaState, View};
 use super::window::Window;
-use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, no_finish};
 
 /// Scale of the factors.
 const SCALE: f64 = 1024.0;
@@ -54,6 +56,7 @@ pub const ENTRY: Entry<Build> = Entry {
         UNIT_QUIRK,
     ],
     kernel: Kernel::None,
+    rules: Rules::NONE,
     finish: no_finish,
     build: |options| {
         let fixed = |name| libm::round(options.float(name) * SCALE) as u32;

@@ -30,7 +30,9 @@ use super::contract::{Build, CeEcho, CongestionControl, Control, EcnNeed, Needs,
 use super::reno::cong_avoid;
 use super::view::{Ack, CaState, View};
 use super::window::Window;
-use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options, Value};
+use crate::registry::kernel::{Gauge, Kernel, Module, Parameter, Reading, THIS_LINUX, digits};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
@@ -132,7 +134,8 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::Module("dctcp"),
+    kernel: Kernel::Module(&KERNEL),
+    rules: Rules::NONE,
     finish,
     build: |options| {
         let bits = options.int("alpha_bits") as u32;
@@ -170,6 +173,37 @@ pub const ENTRY: Entry<Build> = Entry {
             loss_cwnd: 0,
         })
     },
+};
+
+/// The kernel face.
+const KERNEL: Module = Module {
+    version: Some(THIS_LINUX),
+    parameters: &[
+        Parameter {
+            option: "g",
+            name: "dctcp_shift_g",
+            spell: |value| match value {
+                Value::Float(g) if (1.0 / 1024.0..=1.0).contains(g) => {
+                    Ok(libm::round(-libm::log2(*g)) as u64)
+                }
+                _ => Err((
+                    "dctcp of Linux has ten binary digits of alpha",
+                    "a power of two from 1 down to 2^-10",
+                )),
+            },
+        },
+        Parameter {
+            option: "alpha_init",
+            name: "dctcp_alpha_on_init",
+            spell: |value| digits(value, 1024.0),
+        },
+    ],
+    gauges: &[Gauge {
+        series: "alpha",
+        at: 4,
+        reading: Reading::Parts(1024.0),
+    }],
+    ..Module::named("dctcp", Some("3.18"))
 };
 
 /// The exponent k of a g of 2^-k.

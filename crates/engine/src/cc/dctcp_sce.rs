@@ -6,7 +6,9 @@
 
 use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};
-use crate::registry::{Entry, Kernel, Kind, Opt, no_finish};
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, no_finish};
 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
@@ -29,6 +31,7 @@ pub const ENTRY: Entry<Build> = Entry {
         CWR_QUIRK,
     ],
     kernel: Kernel::None,
+    rules: Rules::NONE,
     finish: no_finish,
     build: |options| Box::new(Sce::new(options, Window)),
 };

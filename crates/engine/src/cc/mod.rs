@@ -12,6 +12,7 @@ pub mod cubic;
 pub mod cubic_sce;
 pub mod dctcp;
 pub mod dctcp_sce;
+pub mod ecn;
 pub mod prague;
 pub mod reno;
 pub mod reno_sce;
@@ -24,6 +25,7 @@ pub use view::{Ack, CaState, Conn, Flight, LostSegment, RateSample, View};
 pub use window::{INFINITE_SSTHRESH, MAX_CWND, Window};
 
 use crate::registry::Entry;
+use crate::registry::kernel::{Kernel, Module};
 
 /// Every congestion control: one line each.
 #[rustfmt::skip]
@@ -38,3 +40,12 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &reno::ENTRY,
     &reno_sce::ENTRY,
 ];
+
+/// The face of a congestion control that Linux calls by this name.
+pub fn face(name: &str) -> Option<&'static Module> {
+    let mut faces = ENTRIES.iter().filter_map(|entry| match entry.kernel {
+        Kernel::Module(face) => Some(face),
+        _ => None,
+    });
+    faces.find(|face| face.name == name)
+}

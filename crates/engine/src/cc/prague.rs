@@ -19,7 +19,9 @@
 use super::contract::{Build, CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal};
 use super::view::{Ack, CaState, View};
 use super::window::{MAX_CWND, Window};
-use crate::registry::{Entry, Kernel, Kind, Opt, OptionError, Options};
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, OptionError, Options};
 use crate::units::Time;
 
 /// The registry entry.
@@ -108,6 +110,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::None,
+    rules: Rules::NONE,
     finish,
     build: |options| {
         let bits = options.int("alpha_bits") as u32;

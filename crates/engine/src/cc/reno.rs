@@ -10,7 +10,8 @@ use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, Needs, Signal};
 use super::view::View;
 use super::window::Window;
-use crate::registry::{Entry, Kernel};
+use crate::registry::Entry;
+use crate::registry::kernel::{Kernel, Module, Parameter, digits};
 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
@@ -25,7 +26,17 @@ pub const ENTRY: Entry<Build> = Entry {
         abe::READING,
         abe::FRLOSSREDUCE,
     ],
-    kernel: Kernel::Module("reno"),
+    kernel: Kernel::Module(&Module {
+        built_in: true,
+        parameters: &[Parameter {
+            option: "beta_ecn",
+            name: "beta_ecn",
+            spell: |value| digits(value, 1e6),
+        }],
+        stand_in: Some(abe::stand_in("reno_abe", "tcp_reno_abe")),
+        ..Module::named("reno", Some("2.6.13"))
+    }),
+    rules: abe::RULES,
     finish: abe::finish,
     build: |options| {
         Box::new(Reno {

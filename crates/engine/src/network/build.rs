@@ -1,10 +1,17 @@
 //! From a plan to a network at rest: pipes, links, end points and their first
 //! events.
 
-use tailback_record::{ClassRecorder, Series};
+use std::ops::Range;
+use std::sync::Arc;
 
-use super::web::Web;
-use super::{End, Flow, FlowSeries, Ids, LinkSeries, Network, Path, Pipe, Unresponsive};
+use tailback_record::{FlowSampler, LinkSampler, SenderSamples, Series};
+
+use super::Network;
+use super::connections::{Connection, End, Ends, Opener, Path};
+use super::events::Ids;
+use super::pipe::Pipe;
+use super::sampling::Flow;
+use super::sources::{Connections, Traffic};
 use crate::aqm::{self, QueueContext, Sink};
 use crate::calendar::Calendar;
 use crate::cc::{self, CongestionControl};
@@ -37,58 +44,8 @@ impl Network {
     /// As [`Network::new`].
     pub fn numbered_from(plan: &Plan, first_segment: u64) -> Network {
         let plan = plan.clone();
-        let names: Vec<&str> = plan
-            .flows
-            .iter()
-            .map(|f| f.name.as_str())
-            .chain(plan.traffic.iter().map(|t| t.name.as_str()))
-            .collect();
         let mut pipes = Vec::new();
-        let mut paths = Vec::new();
-        for flow in &plan.flows {
-            let half = Time(flow.rtt.ns() / 2);
-            let (access, returning) = if plan.host_jitter > Time::ZERO {
-                // Its own pipes: jitter keeps the order of one host's packets only.
-                let mut own = |delay: Time, purpose| {
-                    let stream = Stream::new(plan.seed, &flow.name, purpose);
-                    pipes.push(Pipe::new(delay, Some((plan.host_jitter, stream))));
-                    (pipes.len() - 1) as u32
-                };
-                (
-                    own(half, "sender jitter"),
-                    own(flow.rtt - half, "receiver jitter"),
-                )
-            } else {
-                (
-                    pipe_of(&mut pipes, half),
-                    pipe_of(&mut pipes, flow.rtt - half),
-                )
-            };
-            paths.push(Path {
-                route: flow.route.clone().into(),
-                back: flow.back.clone().into(),
-                access,
-                returning,
-            });
-        }
-        for source in &plan.traffic {
-            let half = Time(source.rtt.ns() / 2);
-            let access = pipe_of(&mut pipes, half);
-            let connections = source.connections.as_ref();
-            paths.push(Path {
-                route: source.route.clone().into(),
-                back: connections.map_or_else(Vec::new, |c| c.back.clone()).into(),
-                access,
-                returning: match connections {
-                    Some(_) => pipe_of(&mut pipes, source.rtt - half),
-                    None => access,
-                },
-            });
-        }
-        let owners = plan.owners();
-        for owner in &owners[paths.len()..] {
-            paths.push(paths[*owner as usize].clone());
-        }
+        let paths = paths(&plan, &mut pipes);
         let link_pipes: Vec<Option<u32>> = plan
             .links
             .iter()
@@ -103,72 +60,89 @@ impl Network {
             })
             .collect();
 
-        let mut series = Series::default();
-        let mut links: Vec<Link> = plan
-            .links
-            .iter()
-            .enumerate()
-            .map(|(i, l)| build_link(i as u32, l, &plan, &names, &owners))
-            .collect();
-        let info = plan.flow_info();
-        for link in &mut links {
-            link.queue.flows(&info);
-        }
-        let link_series = plan
-            .links
-            .iter()
-            .zip(&links)
-            .map(|(p, l)| declare_link(&mut series, p, l));
-        let link_series = link_series.collect();
-        let flows = plan
-            .flows
-            .iter()
-            .enumerate()
-            .map(|(i, f)| build_flow(i as u32, f, &plan, first_segment, &mut series))
-            .collect();
-        let sources = plan
-            .traffic
-            .iter()
-            .map(|t| build_source(t, &plan))
-            .collect();
-
         let (n_pipes, n_links) = (pipes.len() as u32, plan.links.len() as u32);
-        let (n_flows, n_sources) = (plan.flows.len() as u32, plan.traffic.len() as u32);
+        let (n_flows, n_traffic) = (plan.flows.len() as u32, plan.traffic.len() as u32);
         let links_at = n_pipes;
         let senders = links_at + 3 * n_links;
-        let sources_at = senders + 2 * n_flows;
-        let stops = sources_at + n_sources;
+        let sources = senders + 2 * n_flows;
+        let stops = sources + n_traffic;
+        let sampler = stops + n_flows + 1;
         let ids = Ids {
             links: links_at,
             queue_timers: links_at + n_links,
             rate_changes: links_at + 2 * n_links,
             senders,
             receivers: senders + n_flows,
-            sources: sources_at,
+            sources,
             stops,
             warmup: stops + n_flows,
-            sampler: stops + n_flows + 1,
+            sampler,
+            slots: sampler + 1,
         };
-        let every_change = matches!(plan.record.series, SeriesMode::Changes | SeriesMode::Acks);
+        let owners: Arc<[u32]> = plan.owners().into();
+        let first_slot = n_flows + n_traffic;
+        let ends = (0_u32..).zip(owners.iter()).map(|(number, owner)| {
+            let flow = plan.flows.get(number as usize);
+            let slot = number.saturating_sub(first_slot);
+            Ends {
+                opener: match owner.checked_sub(n_flows) {
+                    None => Opener::Flow,
+                    Some(source) => Opener::Traffic(source),
+                },
+                path: paths[*owner as usize].clone(),
+                timers: match flow {
+                    Some(_) => [ids.senders + number, ids.receivers + number],
+                    None => [ids.slots + 2 * slot + 1, ids.slots + 2 * slot],
+                },
+                armed: [Time::NEVER; 2],
+                entered: 0,
+                ended: 0,
+                connection: flow.map(|flow| Box::new(of_flow(number, flow, &plan, first_segment))),
+            }
+        });
+        let ends: Vec<Ends> = ends.collect();
+
+        let mut links: Vec<Link> = (0..)
+            .zip(&plan.links)
+            .map(|(i, link)| build_link(i, link, &plan, &owners))
+            .collect();
+        let info = plan.flow_info();
+        for link in &mut links {
+            link.queue.flows(&info);
+        }
+        let mut series = Series::default();
+        let link_samplers = plan.links.iter().zip(&links).map(|(plan, link)| {
+            let gauges = link.queue.gauge_names();
+            LinkSampler::new(&mut series, &plan.name, gauges)
+        });
+        let link_samplers = link_samplers.collect();
+        let flows = plan.flows.iter().zip(&ends);
+        let flows = flows.map(|(flow, ends)| build_flow(flow, ends.of_flow(), &plan, &mut series));
+        let flows = flows.collect();
+        let mut free = first_slot;
+        let traffic = (n_flows..).zip(&plan.traffic);
+        let traffic = traffic.map(|(number, source)| {
+            let limit = source.connections.as_ref().map_or(0, |c| c.limit);
+            free += limit;
+            build_traffic(number, free - limit..free, source, &plan)
+        });
+        let traffic = traffic.collect();
         let mut network = Network {
             now: Time::ZERO,
             ids,
-            calendar: Calendar::new(ids.sampler as usize + 1 + owners.len() - names.len()),
+            calendar: Calendar::new(ids.slots as usize + 2 * (ends.len() - first_slot as usize)),
             pipes,
             links,
             link_pipes,
-            link_series,
+            link_samplers,
+            ends,
             flows,
-            sources,
-            web: Web::new(&plan, &owners, ids.sampler + 1),
-            paths,
+            traffic,
             series,
             scratch: Vec::new(),
             events: 0,
-            entered: 0,
-            ended: 0,
             data_packets_before_warmup: 0,
-            every_change,
+            every_change: matches!(plan.record.series, SeriesMode::Changes | SeriesMode::Acks),
             first_segment,
             plan,
         };
@@ -190,17 +164,16 @@ impl Network {
                     .schedule(self.ids.rate_changes + i as u32, time);
             }
         }
-        for (i, flow) in self.flows.iter_mut().enumerate() {
-            flow.armed[End::Sender as usize] = flow.start;
-            self.calendar
-                .schedule(self.ids.senders + i as u32, flow.start);
+        for (i, (flow, ends)) in (0..).zip(self.flows.iter().zip(&mut self.ends)) {
+            let opened = ends.of_flow().opened;
+            ends.armed[End::Sender as usize] = opened;
+            self.calendar.schedule(self.ids.senders + i, opened);
             if let Some(stop) = flow.stop {
-                self.calendar.schedule(self.ids.stops + i as u32, stop);
+                self.calendar.schedule(self.ids.stops + i, stop);
             }
         }
-        for (i, source) in self.sources.iter().enumerate() {
-            self.calendar
-                .schedule(self.ids.sources + i as u32, source.start);
+        for (i, traffic) in (0..).zip(&self.traffic) {
+            self.calendar.schedule(self.ids.sources + i, traffic.start);
         }
         if self.plan.warmup > Time::ZERO {
             self.calendar.schedule(self.ids.warmup, self.plan.warmup);
@@ -208,6 +181,45 @@ impl Network {
         self.calendar
             .schedule(self.ids.sampler, self.plan.record.interval);
     }
+}
+
+/// The ways of flows and of traffic sources, and their pipes.
+fn paths(plan: &Plan, pipes: &mut Vec<Pipe>) -> Vec<Path> {
+    let mut paths = Vec::new();
+    for flow in &plan.flows {
+        let half = Time(flow.rtt.ns() / 2);
+        let both = [
+            (half, "sender jitter"),
+            (flow.rtt - half, "receiver jitter"),
+        ];
+        paths.push(Path {
+            route: flow.route.clone().into(),
+            back: flow.back.clone().into(),
+            pipes: both.map(|(delay, purpose)| {
+                if plan.host_jitter == Time::ZERO {
+                    return pipe_of(pipes, delay);
+                }
+                // Its own pipes: jitter keeps the order of one host's packets only.
+                let stream = Stream::new(plan.seed, &flow.name, purpose);
+                pipes.push(Pipe::new(delay, Some((plan.host_jitter, stream))));
+                (pipes.len() - 1) as u32
+            }),
+        });
+    }
+    for source in &plan.traffic {
+        let half = Time(source.rtt.ns() / 2);
+        let access = pipe_of(pipes, half);
+        let connections = source.connections.as_ref();
+        paths.push(Path {
+            route: source.route.clone().into(),
+            back: connections.map_or_else(Vec::new, |c| c.back.clone()).into(),
+            pipes: match connections {
+                Some(_) => [access, pipe_of(pipes, source.rtt - half)],
+                None => [access; 2],
+            },
+        });
+    }
+    paths
 }
 
 /// Finds or makes the pipe of a constant delay.
@@ -222,7 +234,7 @@ fn pipe_of(pipes: &mut Vec<Pipe>, delay: Time) -> u32 {
 }
 
 /// The entry of an algorithm, and the options it is built with.
-pub(super) fn known<'a, B>(
+fn known<'a, B>(
     entries: &'a [&'static Entry<B>],
     chosen: &'a Algorithm,
 ) -> (&'a Entry<B>, &'a Options) {
@@ -233,7 +245,7 @@ pub(super) fn known<'a, B>(
     (entry, options)
 }
 
-fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, names: &[&str], owners: &[u32]) -> Link {
+fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, owners: &Arc<[u32]>) -> Link {
     let (entry, options) = known(aqm::ENTRIES, &plan.queue);
     let connections = whole.traffic.iter().filter_map(|t| t.connections.as_ref());
     let stacks = whole.flows.iter().map(|flow| &flow.tcp);
@@ -244,93 +256,58 @@ fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, names: &[&str], owners:
         mtu: frames.max().unwrap_or(1514),
         rng: Stream::new(whole.seed, &plan.name, "queue"),
     };
-    let mut sink = Sink::new(names.len(), whole.warmup);
+    let mut sink = Sink::of(owners.clone(), whole.warmup);
     if whole.record.events {
-        sink.record_events(names, &plan.name);
+        sink.meter.record_events();
     }
-    sink.add_places(owners);
+    let (end_ns, interval_ns) = (whole.duration.ns(), whole.record.statistics.ns());
+    let classes = whole.classes_at(index);
+    sink.meter.record_classes(classes, end_ns, interval_ns);
+    if owners.len() > whole.flows.len() + whole.traffic.len() {
+        sink.count_gone(owners.len());
+    }
     if whole.record.packets {
         sink.record_packets(index);
     }
-    sink.record_classes(ClassRecorder::new(
-        whole.classes_at(index),
-        owners,
-        whole.warmup.ns(),
-        whole.duration.ns(),
-        whole.record.statistics.ns(),
-    ));
     let loss = Stream::new(whole.seed, &plan.name, "loss");
     Link::new(plan, (entry.build)(options, context), sink, loss)
 }
 
-fn declare_link(series: &mut Series, plan: &LinkPlan, link: &Link) -> LinkSeries {
-    let name = Some(plan.name.as_str());
-    LinkSeries {
-        packets: series.id(None, name, "backlog_packets"),
-        bytes: series.id(None, name, "backlog_bytes"),
-        gauges: link
-            .queue
-            .gauge_names()
-            .iter()
-            .map(|q| series.id(None, name, q))
-            .collect(),
-    }
-}
-
-fn build_flow(
-    index: u32,
-    flow: &FlowPlan,
-    plan: &Plan,
-    first_segment: u64,
-    series: &mut Series,
-) -> Flow {
+/// The connection of a flow, which begins with the flow.
+fn of_flow(number: u32, flow: &FlowPlan, plan: &Plan, first_segment: u64) -> Connection {
     let (entry, options) = known(cc::ENTRIES, &flow.cc);
     let mut control = (entry.build)(options);
     control.randomise(Stream::new(plan.seed, &flow.name, "cc"));
-    let gauges = control.gauge_names();
     let bytes = flow.bytes.map(|b| b.0);
-    let (sender, receiver) = build_ends(index, &flow.tcp, control, flow.ecn, bytes, first_segment);
-    let recording = plan.record.series != SeriesMode::Off;
-    Flow {
-        series: recording.then(|| {
-            let mut id = |quantity: &str| series.id(Some(&flow.name), None, quantity);
-            FlowSeries {
-                cwnd: id("cwnd"),
-                ssthresh: id("ssthresh"),
-                srtt: id("srtt_ns"),
-                in_flight: id("in_flight"),
-                delivered: id("delivered_bytes"),
-                gauges: gauges.iter().map(|g| id(g)).collect(),
-                acks: (plan.record.series == SeriesMode::Acks)
-                    .then(|| (id("ca_state"), id("acked_bytes"))),
-            }
-        }),
-        sender,
-        receiver,
-        armed: [Time::NEVER; 2],
-        start: plan.start_of(flow.start, &flow.name),
-        stop: flow.stop,
-        bytes,
-        mss: u64::from(flow.tcp.mss),
-        base_bytes: 0,
-        completed: None,
-        bytes_at_stop: None,
-        srtt_sum_ns: 0,
-        srtt_samples: 0,
-        rwnd_limited_samples: 0,
-        recorded_cwnd: 0,
+    Connection {
+        client: End::Sender,
+        opened: plan.start_of(flow.start, &flow.name),
+        ..unopened(number, &flow.tcp, control, flow.ecn, bytes, first_segment)
     }
 }
 
-/// Both ends of a connection.
-pub(super) fn build_ends(
+fn build_flow(flow: &FlowPlan, connection: &Connection, plan: &Plan, series: &mut Series) -> Flow {
+    let acks = plan.record.series == SeriesMode::Acks;
+    let gauges = connection.sender.gauge_names();
+    let sampler = || FlowSampler::new(series, &flow.name, gauges, acks);
+    Flow {
+        stop: flow.stop,
+        base_bytes: 0,
+        bytes_at_stop: None,
+        samples: SenderSamples::default(),
+        sampler: (plan.record.series != SeriesMode::Off).then(sampler),
+    }
+}
+
+/// A connection that nobody has opened yet.
+pub(super) fn unopened(
     number: u32,
     tcp: &TcpPlan,
     control: Box<dyn CongestionControl>,
     ecn: bool,
     bytes: Option<u64>,
     first_segment: u64,
-) -> (Sender, Receiver) {
+) -> Connection {
     let need = control.needs().ecn;
     let echo = EcnEcho::of(ecn, tcp.ecn_feedback, need);
     let mut receiver = Receiver::new(number, tcp, echo);
@@ -338,22 +315,44 @@ pub(super) fn build_ends(
         receiver.echo_sce(SceEcho::of(tcp.sce_receiver, need));
     }
     let sender = Sender::new(number, tcp, control, ecn, bytes);
-    (
-        sender.numbered_from(first_segment),
-        receiver.numbered_from(first_segment),
-    )
+    Connection {
+        sender: sender.numbered_from(first_segment),
+        receiver: receiver.numbered_from(first_segment),
+        client: End::Sender,
+        opened: Time::ZERO,
+        syn_due: Time::NEVER,
+        syn_retransmits: 0,
+        bytes,
+        mss: u64::from(tcp.mss),
+        completed: None,
+    }
 }
 
-fn build_source(source: &TrafficPlan, plan: &Plan) -> Unresponsive {
+fn build_traffic(number: u32, slots: Range<u32>, source: &TrafficPlan, plan: &Plan) -> Traffic {
     let entry =
         find(traffic::ENTRIES, source.kind).expect("a validated plan names registered sources");
     let stream = Stream::new(plan.seed, &source.name, "traffic");
-    Unresponsive {
-        source: (entry.build)(&source.options, stream),
+    Traffic {
+        source: (entry.build.source)(&source.options, stream),
+        number,
         start: plan.start_of(source.start, &source.name),
         stop: source.stop,
         sent_packets: 0,
         received_packets: 0,
         received_bytes: 0,
+        connections: source.connections.as_ref().map(|connections| {
+            let (entry, options) = known(cc::ENTRIES, &connections.cc);
+            Connections {
+                free: slots.clone().collect(),
+                slots,
+                build: entry.build,
+                options: options.clone(),
+                seeds: Stream::new(plan.seed, &source.name, "cc"),
+                spare: Vec::new(),
+                started: 0,
+                refused: 0,
+                done: Vec::new(),
+            }
+        }),
     }
 }

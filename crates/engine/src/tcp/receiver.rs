@@ -30,7 +30,7 @@ const COMPRESSED_MAX: u32 = 44;
 const COMPRESS_DELAY: Time = Time::from_ms(1);
 
 /// [`Packet::seq`] of a client's SYN.
-const ASKS: u64 = 1;
+const CONNECTS: u64 = 1;
 
 /// The receiver of a flow.
 pub struct Receiver {
@@ -187,20 +187,20 @@ impl Receiver {
     }
 
     /// The client's SYN, where it is not the sender that connects: the sender's own
-    /// SYN is then the answer to it. For sources whose connections come and go.
-    pub fn ask(&self, now: Time, port: &mut impl Port) {
+    /// SYN is then the answer to it. For clients that request data.
+    pub fn connect(&self, now: Time, port: &mut impl Port) {
         let mut syn = self.ack_packet();
         syn.len = self.header + SYN_EXTRA;
         syn.flags |= flags::SYN;
         syn.sent = now;
-        syn.seq = ASKS;
+        syn.seq = CONNECTS;
         port.send(syn);
     }
 
-    /// Whether a packet is one of [`Receiver::ask`]; the answer to a SYN acknowledges
+    /// Whether a packet is one of [`Receiver::connect`]; the answer to a SYN acknowledges
     /// no segment yet.
-    pub fn asks(packet: &Packet) -> bool {
-        packet.has(flags::SYN) && packet.has(flags::ACK) && packet.seq == ASKS
+    pub fn is_connect(packet: &Packet) -> bool {
+        packet.has(flags::SYN) && packet.has(flags::ACK) && packet.seq == CONNECTS
     }
 
     /// A SYN or data has arrived.

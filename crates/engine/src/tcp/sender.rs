@@ -149,7 +149,12 @@ impl Sender {
         cc.cwnd_event(view, window, event);
     }
 
-    /// Internal state of the congestion control, as [`CongestionControl::gauge_names`] has it.
+    /// Names of the congestion control's gauges.
+    pub fn gauge_names(&self) -> &'static [&'static str] {
+        self.cc.gauge_names()
+    }
+
+    /// Internal state of the congestion control, in the order of [`Sender::gauge_names`].
     pub fn gauges(&self, out: &mut Vec<f64>) {
         let view = self.conn.view(&self.board.flight);
         self.cc.gauges(view, &self.window, out);

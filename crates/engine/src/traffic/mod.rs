@@ -1,27 +1,34 @@
-//! Sources of traffic: pure state machines, reused by the kernel engine's guest.
+//! Traffic sources: pure state machines, reused by the kernel engine's guest.
+//!
+//! A source says what is to be done and when: send a datagram, or open a TCP
+//! connection that brings so many bytes. How that is done is the engines' part.
+//! What a kind does is a property of its entry, so that a kind is one file and
+//! one line of [`ENTRIES`], whether it opens connections or not.
 
 use crate::packet::Ecn;
-use crate::registry::{Entry, Options};
+use crate::registry::{Entry, Kind, Opt, Options, find};
 use crate::rng::Stream;
 use crate::units::Time;
+pub use datagram::Datagrams;
 
 pub mod cbr;
+mod datagram;
 pub mod on_off;
+mod sizes;
 pub mod web;
 
 /// What a source does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Send a datagram now: frame length in bytes and ECN field.
+    /// Send a datagram now.
     Send {
         /// Frame length, bytes.
         len: u16,
         /// ECN field.
         ecn: Ecn,
     },
-    /// Open a TCP connection now that brings so many bytes of payload and is
-    /// closed then. Only sources that are TCP do so ([`crate::plan::TrafficPlan::connections`]).
-    Connect {
+    /// Open a TCP connection now that brings so much and is closed then.
+    Open {
         /// Payload, bytes.
         bytes: u64,
     },
@@ -33,18 +40,87 @@ pub enum Step {
 
 /// A source of traffic.
 pub trait Source: Send {
-    /// What to do at `now`; called again after each `Send` and `Connect`, and
+    /// What to do at `now`; called again after each `Send` and `Open`, and
     /// at the end of each `Wait`.
     fn next(&mut self, now: Time) -> Step;
 }
 
-/// The constructor of a source: its options and its random stream.
-pub type Build = fn(&Options, Stream) -> Box<dyn Source>;
-
-/// Whether sources of this kind open TCP connections; the others send datagrams.
-pub fn connects(kind: &str) -> bool {
-    kind == web::ENTRY.name
+/// How a source is built, and what it does with the network.
+pub struct Build {
+    /// The constructor: its options and its random stream.
+    pub source: fn(&Options, Stream) -> Box<dyn Source>,
+    /// What carries its bytes.
+    pub transport: Transport,
 }
+
+/// What carries the bytes of a source.
+#[derive(Clone, Copy)]
+pub enum Transport {
+    /// Datagrams, at most at this rate.
+    Datagrams(fn(&Options) -> Datagrams),
+    /// TCP connections; the kind has the options [`ECN`] and [`LIMIT`].
+    Connections {
+        /// The most that one brings, payload bytes.
+        largest: fn(&Options) -> u64,
+        /// Mean time from one to the next.
+        gap: fn(&Options) -> Time,
+    },
+}
+
+/// Whether ECN is negotiated: an option of every kind that opens connections.
+pub const ECN: Opt = Opt {
+    name: "ecn",
+    doc: "Whether ECN is negotiated; default: true where the congestion control requires it.",
+    kind: Kind::Bool,
+    default: None,
+    tc: None,
+};
+
+/// Connections at a time: an option of every kind that opens some.
+pub const LIMIT: Opt = Opt {
+    name: "limit",
+    doc: "Connections at a time; a request beyond them is refused and counted as such.",
+    kind: Kind::Int {
+        min: 1,
+        max: 10_000,
+    },
+    default: Some("1000"),
+    tc: None,
+};
 
 /// Every traffic source: one line each.
 pub const ENTRIES: &[&Entry<Build>] = &[&cbr::ENTRY, &on_off::ENTRY, &web::ENTRY];
+
+/// What carries the bytes of sources of a kind, if there is one of this name.
+pub fn transport(kind: &str) -> Option<Transport> {
+    find(ENTRIES, kind).map(|entry| entry.build.transport)
+}
+
+/// Whether sources of this kind open TCP connections; the others send datagrams.
+pub fn connects(kind: &str) -> bool {
+    matches!(transport(kind), Some(Transport::Connections { .. }))
+}
+
+/// The most that a connection of a source brings, payload bytes; 0: it opens none.
+pub fn largest(kind: &str, options: &Options) -> u64 {
+    match transport(kind) {
+        Some(Transport::Connections { largest, .. }) => largest(options),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Engines read these two of the options of whatever opens connections.
+    #[test]
+    fn kinds_that_open_connections_have_their_options() {
+        for entry in ENTRIES.iter().filter(|entry| connects(entry.name)) {
+            for expected in [ECN, LIMIT] {
+                let has = entry.options.iter().any(|opt| opt.name == expected.name);
+                assert!(has, "{} has no {}", entry.name, expected.name);
+            }
+        }
+    }
+}

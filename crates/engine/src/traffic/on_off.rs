@@ -5,11 +5,13 @@
 //! packet that would be due at its end or later is not sent: what is left of a
 //! slot is not carried over to the next period.
 
-use super::{Build, Source, Step};
-use crate::packet::Ecn;
-use crate::registry::{Entry, Kernel, Kind, Opt, Value, no_finish};
+use super::datagram::{self, Datagrams};
+use super::{Build, Source, Step, Transport};
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, no_finish};
 use crate::rng::Stream;
-use crate::units::{Rate, Time};
+use crate::units::Time;
 
 const DISTRIBUTIONS: Kind = Kind::Word(&["exponential", "constant"]);
 
@@ -20,11 +22,8 @@ pub const ENTRY: Entry<Build> = Entry {
     follows: "on-off source with exponential or constant periods",
     options: &[
         Opt {
-            name: "rate",
             doc: "Rate while it is on, in frame bytes.",
-            kind: Kind::Rate,
-            default: Some("1Mbit"),
-            tc: None,
+            ..datagram::RATE
         },
         Opt {
             name: "on",
@@ -54,47 +53,27 @@ pub const ENTRY: Entry<Build> = Entry {
             default: Some("exponential"),
             tc: None,
         },
-        Opt {
-            name: "ecn",
-            doc: "ECN field of every packet.",
-            kind: Kind::Word(&["not-ect", "ect0", "ect1"]),
-            default: Some("not-ect"),
-            tc: None,
-        },
-        Opt {
-            name: "packet_size",
-            doc: "Frame length in bytes.",
-            kind: Kind::Int {
-                min: 64,
-                max: 65535,
-            },
-            default: Some("1514"),
-            tc: None,
-        },
+        datagram::ECN,
+        datagram::PACKET_SIZE,
     ],
     kernel: Kernel::Agent,
+    rules: Rules::NONE,
     finish: no_finish,
-    build: |options, stream| {
-        let Some(Value::Rate(rate)) = options.get("rate") else {
-            unreachable!("it has a default")
-        };
-        let period = |length, distribution| Period {
-            mean: options.time(length),
-            drawn: options.word(distribution) == "exponential",
-        };
-        Box::new(OnOff {
-            rate: *rate,
-            len: options.int("packet_size") as u16,
-            ecn: match options.word("ecn") {
-                "ect0" => Ecn::Ect0,
-                "ect1" => Ecn::Ect1,
-                _ => Ecn::NotEct,
-            },
-            on: period("on", "on_distribution"),
-            off: period("off", "off_distribution"),
-            stream,
-            now: None,
-        })
+    build: Build {
+        source: |options, stream| {
+            let period = |length, distribution| Period {
+                mean: options.time(length),
+                drawn: options.word(distribution) == "exponential",
+            };
+            Box::new(OnOff {
+                datagrams: Datagrams::of(options),
+                on: period("on", "on_distribution"),
+                off: period("off", "off_distribution"),
+                stream,
+                now: None,
+            })
+        },
+        transport: Transport::Datagrams(Datagrams::of),
     },
 };
 
@@ -116,9 +95,7 @@ impl Period {
 }
 
 struct OnOff {
-    rate: Rate,
-    len: u16,
-    ecn: Ecn,
+    datagrams: Datagrams,
     on: Period,
     off: Period,
     stream: Stream,
@@ -152,18 +129,15 @@ impl Source for OnOff {
         // As with a constant bit rate, counted from the first packet of a
         // period: no rounding accumulates.
         let step = loop {
-            let due = sending.begin + self.rate.time_for(sending.sent_bytes);
+            let due = sending.begin + self.datagrams.rate.time_for(sending.sent_bytes);
             if due >= sending.end {
                 let pause = self.off.next(&mut self.stream);
                 sending = self.sending(sending.end + pause);
             } else if due > now {
                 break Step::Wait(due);
             } else {
-                sending.sent_bytes += u64::from(self.len);
-                break Step::Send {
-                    len: self.len,
-                    ecn: self.ecn,
-                };
+                sending.sent_bytes += u64::from(self.datagrams.len);
+                break self.datagrams.send();
             }
         };
         self.now = Some(sending);
@@ -174,7 +148,9 @@ impl Source for OnOff {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::complete_defaults;
+    use crate::packet::Ecn;
+    use crate::registry::{Value, complete_defaults};
+    use crate::units::Rate;
 
     fn source(on: &str, off: &str, distribution: &'static str, seed: u64) -> Box<dyn Source> {
         let mut options = complete_defaults(&ENTRY);
@@ -184,7 +160,7 @@ mod tests {
         options.set("on_distribution", Value::Word(distribution));
         options.set("off_distribution", Value::Word(distribution));
         options.set("rate", Value::Rate(Rate(12_112_000)));
-        (ENTRY.build)(&options, Stream::new(seed, "on-off", "traffic"))
+        (ENTRY.build.source)(&options, Stream::new(seed, "on-off", "traffic"))
     }
 
     /// When packets are sent until `end`.

@@ -3,13 +3,14 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::sync::Arc;
 
 use tailback_guest::job::{Flow, Job};
-use tailback_record::{Cause, Histogram, PacketCount, Series};
+use tailback_record::{Cause, Histogram, Meter, PacketCount};
 
 use super::frame::{self, Frame, flag};
 use super::packets::Packets;
-use super::queue::{Events, Packet, Queue};
+use super::queue::{Packet, Queue};
 use super::ring::{Captured, Ring, Which};
 use super::rtt::RttTracker;
 use super::setup::Namespaces;
@@ -74,26 +75,16 @@ impl Captures {
     /// Opens the rings. `origin_ns` is the start of the run on the realtime clock.
     pub fn open(job: &Job, namespaces: &Namespaces) -> io::Result<Captures> {
         let enter = |n: usize| namespaces.enter(n).map_err(io::Error::other);
-        let names = || {
-            let flows = job.flows.iter().map(|f| f.name.clone());
-            flows
-                .chain(job.sources.iter().map(|s| s.name.clone()))
-                .collect::<Vec<_>>()
-        };
-        let owners = job.owners();
+        let owners: Arc<[u32]> = job.owners().into();
         let count = owners.len();
         let queues = job.links.iter().map(|link| {
-            let events = job.record.events;
-            let events = events.then(|| Events::new(names(), owners.clone()));
-            let statistics_ns = job.record.statistics_ns;
-            Queue::new(
-                link,
-                &owners,
-                job.warmup_ns,
-                job.duration_ns,
-                statistics_ns,
-                events,
-            )
+            let mut meter = Meter::new(owners.clone(), job.warmup_ns);
+            if job.record.events {
+                meter.record_events();
+            }
+            let (end_ns, interval_ns) = (job.duration_ns, job.record.statistics_ns);
+            meter.record_classes(link.classes.clone(), end_ns, interval_ns);
+            Queue::new(link, count, job.warmup_ns, meter)
         });
         let mut captures = Captures {
             links: Vec::new(),
@@ -178,7 +169,7 @@ impl Captures {
     }
 
     /// Takes everything captured so far, up to `now_ns`.
-    pub fn drain(&mut self, now_ns: u64, series: &mut Series) {
+    pub fn drain(&mut self, now_ns: u64) {
         let Captures {
             links,
             queues,
@@ -235,7 +226,7 @@ impl Captures {
                     {
                         packets.dropped(index, packet.time_ns, &c, &frame);
                     }
-                    queue.count(packet.lane / 2, cause, packet.time_ns, series);
+                    queue.meter.count(packet.number(), cause, packet.time_ns);
                 });
             }
             let scheduled = tap.schedule.is_some();
@@ -247,7 +238,7 @@ impl Captures {
                 };
                 if c.outgoing {
                     if c.device == out {
-                        let known = queue.leave(packet, series);
+                        let known = queue.leave(packet);
                         if let (Some(packets), Some(lost)) = (&mut *packets, &mut queue.lost) {
                             packets.lost(index, lost);
                             packets.left(index, (packet.lane, packet.time_ns), known, &c, &frame);
@@ -311,6 +302,11 @@ impl Captures {
             }
         }
         packets.finish().map(Some)
+    }
+
+    /// What was counted at each link, after [`Captures::finish_packets`].
+    pub fn take_meters(&mut self) -> impl Iterator<Item = Meter> {
+        self.queues.drain(..).map(|queue| queue.meter)
     }
 
     /// The RTT samples of a flow.

@@ -3,18 +3,25 @@
 //! | file | what |
 //! |---|---|
 //! | `setup` | file systems, modules, namespaces, devices, `ip` and `tc` |
-//! | `run` | the main loop: flows, sources, samples, in virtual time |
-//! | `web` | sources whose connections come and go |
-//! | `tcp` | connections and what they say of themselves |
+//! | `run` | a run: what it needs (`open`), the main loop in virtual time, what was measured (`results`) |
+//! | `flow`, `datagrams`, `web` | a flow; a source of datagrams; a source whose connections come and go |
+//! | `link` | what the queue of a link says of itself |
+//! | `clock` | the time of the run |
+//! | `token` | what the main loop's descriptors are for |
+//! | `tcp` | TCP sockets and what they say of themselves |
 //! | `capture` | packets before and behind the queues, and what follows from them |
 //! | `ring`, `frame` | captured packets, and what they say |
-//! | `queue`, `rtt` | sojourn times, drops, marks; round-trip times |
+//! | `queue`, `rtt` | what went in and came out, for a link's meter; round-trip times |
 //! | `packets` | `packets.pcapng` |
 //! | `qdisc`, `xstats` | statistics of queue disciplines, and how they are read |
 //! | `sys` | system calls |
 
 mod capture;
+mod clock;
+mod datagrams;
+mod flow;
 mod frame;
+mod link;
 mod packets;
 mod qdisc;
 mod queue;
@@ -24,6 +31,7 @@ mod run;
 mod setup;
 mod sys;
 mod tcp;
+mod token;
 mod web;
 mod xstats;
 
@@ -35,6 +43,12 @@ use tailback_guest::result;
 
 const JOB: &str = "/job/job.json";
 const RESULTS: &str = "/results";
+
+/// Says what an error of the system is about.
+fn io(what: &str) -> impl Fn(std::io::Error) -> String {
+    let what = what.to_owned();
+    move |error| format!("{what}: {error}")
+}
 
 /// Runs the job and writes its result.
 pub fn run() -> Result<(), String> {

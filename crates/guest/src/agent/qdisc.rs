@@ -3,6 +3,9 @@
 
 use std::io;
 
+use tailback_engine::aqm;
+use tailback_engine::registry::kernel::Xstats;
+
 use super::sys::{self, Socket};
 use super::xstats::{self, align, attribute, half, word};
 
@@ -13,6 +16,7 @@ pub struct Probe {
     socket: Socket,
     device: i32,
     kind: Vec<u8>,
+    xstats: Option<&'static Xstats>,
     buffer: Vec<u8>,
 }
 
@@ -35,6 +39,7 @@ impl Probe {
             socket,
             device: sys::device_index(device)?,
             kind: kind.as_bytes().to_vec(),
+            xstats: aqm::face(kind).map(|face| &face.xstats),
             buffer: vec![0; 1 << 16],
         })
     }
@@ -59,7 +64,7 @@ impl Probe {
                         let device = word(rest, HEADER + 4) as i32;
                         let attributes = &rest[HEADER + TCMSG..length];
                         if device == self.device && self.is_it(attributes) {
-                            found = Some(xstats::statistics(attributes, &self.kind));
+                            found = Some(xstats::statistics(attributes, self.xstats));
                         }
                     }
                     _ => {}

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 
 use super::sys::Socket;
+use tailback_engine::registry::kernel::Gauge;
 use tailback_guest::job::Flow;
 
 /// Bytes handed to TCP at once: a call for each packet would cost as much as
@@ -85,15 +86,17 @@ pub fn info(socket: &Socket) -> io::Result<Info> {
     Ok(Info::parse(&bytes[..n]))
 }
 
-/// DCTCP's alpha, from 0 to 1.
-pub fn dctcp_alpha(socket: &Socket) -> Option<f64> {
+/// What the congestion control of a connection tells (`union tcp_cc_info`).
+pub fn gauges<'g>(
+    socket: &Socket,
+    gauges: &'g [Gauge],
+) -> impl Iterator<Item = Option<f64>> + use<'g> {
     let mut bytes = [0_u8; 64];
-    // struct tcp_dctcp_info: enabled, ce_state, alpha, ...
-    let n = socket
-        .get(libc::IPPROTO_TCP, TCP_CC_INFO, &mut bytes)
-        .ok()?;
-    (n >= 16)
-        .then(|| f64::from(u32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]])) / 1024.0)
+    let told = match gauges {
+        [] => 0,
+        _ => (socket.get(libc::IPPROTO_TCP, TCP_CC_INFO, &mut bytes)).unwrap_or_default(),
+    };
+    gauges.iter().map(move |gauge| gauge.read(&bytes[..told]))
 }
 
 /// The receiving end of a flow before it is connected.

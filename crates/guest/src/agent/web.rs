@@ -34,8 +34,8 @@ pub struct Tokens {
     pub servers: u64,
 }
 
-/// A client's port and what happens there.
-struct Place {
+/// A client's port, and the connection that has it.
+struct Slot {
     /// The source as a flow, with port and size of this connection.
     flow: Flow,
     client: Option<Socket>,
@@ -52,11 +52,11 @@ struct Place {
 pub struct Web<'a> {
     source: &'a Source,
     connections: &'a Connections,
-    machine: Box<dyn traffic::Source>,
+    traffic: Box<dyn traffic::Source>,
     listener: Socket,
     tokens: Tokens,
-    places: Vec<Place>,
-    /// Places without a client, the longest free first.
+    slots: Vec<Slot>,
+    /// Slots without a client, the longest free first.
     free: VecDeque<usize>,
     warmup_ns: u64,
     started: u64,
@@ -74,7 +74,7 @@ impl<'a> Web<'a> {
     pub fn open(
         source: &'a Source,
         connections: &'a Connections,
-        machine: Box<dyn traffic::Source>,
+        traffic: Box<dyn traffic::Source>,
         tokens: Tokens,
         (job, namespaces, poll): (&Job, &Namespaces, &Poll),
     ) -> Result<Web<'a>, String> {
@@ -84,7 +84,7 @@ impl<'a> Web<'a> {
             tcp::server(&connections.flow, i32::from(connections.limit)).map_err(what)?;
         poll.add(listener.fd(), READABLE, tokens.listener)
             .map_err(what)?;
-        let place = |index: u16| Place {
+        let slot = |index: u16| Slot {
             flow: Flow {
                 port: connections.first_port + index,
                 ..connections.flow.clone()
@@ -99,10 +99,10 @@ impl<'a> Web<'a> {
         Ok(Web {
             source,
             connections,
-            machine,
+            traffic,
             listener,
             tokens,
-            places: (0..connections.limit).map(place).collect(),
+            slots: (0..connections.limit).map(slot).collect(),
             free: (0..usize::from(connections.limit)).collect(),
             warmup_ns: job.warmup_ns,
             started: 0,
@@ -126,9 +126,9 @@ impl<'a> Web<'a> {
             if self.source.stop_ns.is_some_and(|stop| now >= stop) {
                 return Ok(None);
             }
-            match self.machine.next(Time(now)) {
+            match self.traffic.next(Time(now)) {
                 Step::Wait(until) => return Ok(Some(until.ns())),
-                Step::Connect { bytes } => self.connect(bytes, now, namespaces, poll)?,
+                Step::Open { bytes } => self.connect(bytes, now, namespaces, poll)?,
                 Step::Send { .. } | Step::Done => return Ok(None),
             }
         }
@@ -142,10 +142,10 @@ impl<'a> Web<'a> {
         poll: &Poll,
     ) -> Result<(), String> {
         let measured = u64::from(now >= self.warmup_ns);
-        let places = &self.places;
+        let slots = &self.slots;
         let usable = |index: &usize| {
-            let place = &places[*index];
-            place.server.is_none() || place.since_ns + FORGOTTEN_NS < now
+            let slot = &slots[*index];
+            slot.server.is_none() || slot.since_ns + FORGOTTEN_NS < now
         };
         let Some(position) = self.free.iter().position(usable) else {
             self.refused += measured;
@@ -154,23 +154,23 @@ impl<'a> Web<'a> {
         let Some(index) = self.free.remove(position) else {
             return Ok(());
         };
-        if self.places[index].server.is_some() {
+        if self.slots[index].server.is_some() {
             self.forget_server(index, poll);
         }
         let what = |e: io::Error| format!("source {}: {e}", self.source.name);
-        let place = &mut self.places[index];
-        place.flow.bytes = Some(bytes);
-        (place.written, place.read, place.base) = (0, 0, [0; 2]);
-        place.since_ns = now;
-        namespaces.enter(place.flow.receiver)?;
-        let client = tcp::client(&place.flow).map_err(what)?;
+        let slot = &mut self.slots[index];
+        slot.flow.bytes = Some(bytes);
+        (slot.written, slot.read, slot.base) = (0, 0, [0; 2]);
+        slot.since_ns = now;
+        namespaces.enter(slot.flow.receiver)?;
+        let client = tcp::client(&slot.flow).map_err(what)?;
         let server = self.connections.flow.port;
         client
-            .connect(place.flow.sender_address, server)
+            .connect(slot.flow.sender_address, server)
             .map_err(what)?;
         let token = self.tokens.clients + index as u64;
         poll.add(client.fd(), READABLE, token).map_err(what)?;
-        place.client = Some(client);
+        slot.client = Some(client);
         self.started += measured;
         Ok(())
     }
@@ -190,38 +190,38 @@ impl<'a> Web<'a> {
             let index = port
                 .checked_sub(self.connections.first_port)
                 .map(usize::from);
-            let Some(index) = index.filter(|index| *index < self.places.len()) else {
+            let Some(index) = index.filter(|index| *index < self.slots.len()) else {
                 continue;
             };
             let token = self.tokens.servers + index as u64;
             poll.add(server.fd(), WRITABLE | READABLE | EDGE, token)
                 .map_err(what)?;
-            self.places[index].server = Some(server);
+            self.slots[index].server = Some(server);
             self.serve(index, 0, zeros, poll);
         }
     }
 
     /// A server can write, or has heard of the end.
     pub fn serve(&mut self, index: usize, events: u32, zeros: &File, poll: &Poll) {
-        let Some(place) = self.places.get_mut(index) else {
+        let Some(slot) = self.slots.get_mut(index) else {
             return;
         };
-        let Some(server) = &place.server else {
+        let Some(server) = &slot.server else {
             return;
         };
         let over = events & (libc::EPOLLERR | libc::EPOLLHUP) as u32 != 0;
-        match tcp::write(&place.flow, server, zeros, place.written) {
-            Ok(written) if !over => place.written = written,
+        match tcp::write(&slot.flow, server, zeros, slot.written) {
+            Ok(written) if !over => slot.written = written,
             _ => self.forget_server(index, poll),
         }
     }
 
     fn forget_server(&mut self, index: usize, poll: &Poll) {
-        let place = &mut self.places[index];
-        if let Some(server) = place.server.take() {
+        let slot = &mut self.slots[index];
+        if let Some(server) = slot.server.take() {
             let _ = poll.remove(server.fd());
             let sent = tcp::info(&server).unwrap_or_default().data_segments;
-            self.sent_segments += u64::from(sent.wrapping_sub(place.base[0]));
+            self.sent_segments += u64::from(sent.wrapping_sub(slot.base[0]));
             // A client that has failed may not know: nothing is left open.
             let _ = server.abort();
         }
@@ -229,39 +229,39 @@ impl<'a> Web<'a> {
 
     /// Something has reached a client, at `now`.
     pub fn read(&mut self, index: usize, now: u64, poll: &Poll) {
-        let Some(place) = self.places.get_mut(index) else {
+        let Some(slot) = self.slots.get_mut(index) else {
             return;
         };
-        let Some(client) = &place.client else {
+        let Some(client) = &slot.client else {
             return;
         };
-        let bytes = place.flow.bytes.unwrap_or_default();
-        match tcp::read(&place.flow, client, place.read) {
-            Ok(read) if read > place.read || read >= bytes => place.read = read,
+        let bytes = slot.flow.bytes.unwrap_or_default();
+        match tcp::read(&slot.flow, client, slot.read) {
+            Ok(read) if read > slot.read || read >= bytes => slot.read = read,
             // Neither data nor an error: woken for nothing.
             Ok(_) if client.error().is_none() => return,
             _ => {
                 self.failed += 1;
-                place.read = u64::MAX;
+                slot.read = u64::MAX;
             }
         }
-        if place.read < bytes {
+        if slot.read < bytes {
             return;
         }
-        if place.read < u64::MAX && place.since_ns >= self.warmup_ns {
+        if slot.read < u64::MAX && slot.since_ns >= self.warmup_ns {
             self.done.push(Completion {
                 at_ns: now,
                 bytes,
-                took_ns: now - place.since_ns,
+                took_ns: now - slot.since_ns,
             });
         }
         let info = tcp::info(client).unwrap_or_default();
-        let counted = received(place, &info);
+        let counted = received(slot, &info);
         self.received_segments += counted.0;
         self.received_bytes += counted.1;
-        let place = &mut self.places[index];
-        place.since_ns = now;
-        if let Some(client) = place.client.take() {
+        let slot = &mut self.slots[index];
+        slot.since_ns = now;
+        if let Some(client) = slot.client.take() {
             let _ = poll.remove(client.fd());
             let _ = client.abort();
         }
@@ -277,13 +277,13 @@ impl<'a> Web<'a> {
             self.received_bytes,
         ) = (0, 0, 0);
         let mut open = 0;
-        for place in &mut self.places {
+        for slot in &mut self.slots {
             let of = |socket: &Option<Socket>| {
                 let info = socket.as_ref().and_then(|s| tcp::info(s).ok());
                 info.unwrap_or_default()
             };
-            let (server, client) = (of(&place.server), of(&place.client));
-            place.base = [server.data_segments, client.received_segments];
+            let (server, client) = (of(&slot.server), of(&slot.client));
+            slot.base = [server.data_segments, client.received_segments];
             open += u64::from(server.data_segments);
         }
         before + open
@@ -293,12 +293,12 @@ impl<'a> Web<'a> {
     pub fn outcome(&self, job: &Job) -> TrafficOutcome {
         let (mut sent, mut segments) = (self.sent_segments, self.received_segments);
         let mut bytes = self.received_bytes;
-        for place in &self.places {
-            if let Some(info) = place.server.as_ref().and_then(|s| tcp::info(s).ok()) {
-                sent += u64::from(info.data_segments.wrapping_sub(place.base[0]));
+        for slot in &self.slots {
+            if let Some(info) = slot.server.as_ref().and_then(|s| tcp::info(s).ok()) {
+                sent += u64::from(info.data_segments.wrapping_sub(slot.base[0]));
             }
-            if let Some(info) = place.client.as_ref().and_then(|s| tcp::info(s).ok()) {
-                let counted = received(place, &info);
+            if let Some(info) = slot.client.as_ref().and_then(|s| tcp::info(s).ok()) {
+                let counted = received(slot, &info);
                 segments += counted.0;
                 bytes += counted.1;
             }
@@ -337,9 +337,9 @@ impl<'a> Web<'a> {
 
 /// Data packets that a client has received since the warm-up, and their frame bytes: the last one
 /// of a request may be short.
-fn received(place: &Place, info: &Info) -> (u64, u64) {
-    let flow = &place.flow;
-    let segments = u64::from(info.received_segments.wrapping_sub(place.base[1]));
+fn received(slot: &Slot, info: &Info) -> (u64, u64) {
+    let flow = &slot.flow;
+    let segments = u64::from(info.received_segments.wrapping_sub(slot.base[1]));
     let mss = u64::from(flow.mss).max(1);
     let full = segments * (mss + u64::from(flow.header));
     let size = flow.bytes.unwrap_or_default();

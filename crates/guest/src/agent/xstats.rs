@@ -1,12 +1,17 @@
 //! What rtnetlink tells of a queue discipline, read from its attributes.
 
+use tailback_engine::registry::kernel::Xstats;
+
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_APP: u16 = 4;
 
+/// Most gauges of a kind.
+const MOST_GAUGES: usize = 4;
+
 /// What a qdisc holds and has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// Packets queued.
     pub packets: u32,
@@ -21,8 +26,8 @@ pub struct Statistics {
     /// Packets marked CE since it was made; `None`: it does not count them, or
     /// where is not known here.
     pub marks: Option<u32>,
-    /// CoDel's count and whether it is dropping; `None`: it is not CoDel.
-    pub codel: Option<[u32; 2]>,
+    /// Values of the gauges of its kind, in their order.
+    pub gauges: [Option<f64>; MOST_GAUGES],
 }
 
 impl Statistics {
@@ -38,8 +43,9 @@ impl Statistics {
     }
 }
 
-/// What a message about a queue discipline of this kind says in its attributes.
-pub fn statistics(attributes: &[u8], kind: &[u8]) -> Statistics {
+/// What a message about a queue discipline says in its attributes; `xstats` of its
+/// kind, if that is known.
+pub fn statistics(attributes: &[u8], xstats: Option<&Xstats>) -> Statistics {
     let mut statistics = Statistics::default();
     let Some(inner) = attribute(attributes, TCA_STATS2) else {
         return statistics;
@@ -55,28 +61,19 @@ pub fn statistics(attributes: &[u8], kind: &[u8]) -> Statistics {
         statistics.drops = word(queue, 8);
     }
     let own = attribute(inner, TCA_STATS_APP).unwrap_or(&[]);
-    statistics.marks = marks(kind, own);
-    if kind == b"codel" && own.len() >= 32 {
-        statistics.codel = Some([word(own, 4), u32::from(word(own, 28) != 0)]);
+    if let Some(xstats) = xstats.filter(|xstats| own.starts_with(xstats.tag)) {
+        statistics.marks = marks(xstats, own);
+        for (value, gauge) in statistics.gauges.iter_mut().zip(xstats.gauges) {
+            *value = gauge.read(own);
+        }
     }
     statistics
 }
 
-/// The marks in what a kind says of itself, `struct tc_KIND_xstats`.
-fn marks(kind: &[u8], own: &[u8]) -> Option<u32> {
-    let places: &[usize] = match kind {
-        b"pfifo" | b"bfifo" => &[],
-        // ecn_mark and, by ce_threshold, ce_mark
-        b"codel" => &[24, 32],
-        b"fq_codel" if own.starts_with(&[0; 4]) => &[12, 28],
-        b"red" => &[12],
-        b"pie" => &[36],
-        b"fq_pie" => &[16],
-        // ecn_mark, which step_marks (at 28) are a part of
-        b"dualpi2" => &[24],
-        _ => return None,
-    };
-    places.iter().try_fold(0_u32, |sum, &at| {
+/// The marks in what a kind says of itself; `None` where a counter is missing, as in
+/// the shorter struct of an older kernel.
+fn marks(xstats: &Xstats, own: &[u8]) -> Option<u32> {
+    xstats.marks?.iter().try_fold(0_u32, |sum, &at| {
         let counted = own.get(at..at + 4)?;
         Some(sum.wrapping_add(word(counted, 0)))
     })
@@ -113,22 +110,57 @@ pub fn word(bytes: &[u8], at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailback_engine::aqm;
+    use tailback_engine::registry::kernel::Kernel;
+
+    /// A message with statistics of a kind's own.
+    fn told(kind: &str, own: &[u8]) -> Statistics {
+        let attribute = |number: u16, inner: &[u8]| {
+            let mut bytes = (inner.len() as u16 + 4).to_ne_bytes().to_vec();
+            bytes.extend(number.to_ne_bytes());
+            bytes.extend(inner);
+            bytes
+        };
+        let message = attribute(TCA_STATS2, &attribute(TCA_STATS_APP, own));
+        statistics(&message, aqm::face(kind).map(|face| &face.xstats))
+    }
 
     #[test]
     fn marks_are_those_of_the_kind() {
         let own: Vec<u8> = (0..12_u32).flat_map(u32::to_ne_bytes).collect();
-        assert_eq!(marks(b"codel", &own), Some(6 + 8));
-        assert_eq!(marks(b"fq_codel", &own), Some(3 + 7));
-        assert_eq!(marks(b"red", &own), Some(3));
-        assert_eq!(marks(b"pie", &own), Some(9));
-        assert_eq!(marks(b"dualpi2", &own), Some(6));
-        assert_eq!(marks(b"pfifo", &[]), Some(0));
+        for (kind, marks) in [
+            ("codel", Some(6 + 8)),
+            ("fq_codel", Some(3 + 7)),
+            ("red", Some(3)),
+            ("pie", Some(9)),
+            ("fq_pie", Some(4)),
+            ("dualpi2", Some(6)),
+            ("pfifo", Some(0)),
+            ("bfifo", Some(0)),
+            ("cake", None),
+            ("sfq", None),
+        ] {
+            assert_eq!(told(kind, &own).marks, marks, "{kind}");
+        }
         assert_eq!(
-            marks(b"codel", &own[..32]),
+            told("codel", &own[..32]).marks,
             None,
             "an older, shorter struct"
         );
-        assert_eq!(marks(b"cake", &own), None);
+        // TCA_FQ_CODEL_XSTATS_CLASS
+        assert_eq!(told("fq_codel", &own[4..]).marks, None);
+    }
+
+    #[test]
+    fn codel_tells_its_state() {
+        let own: Vec<u8> = (0..12_u32).flat_map(u32::to_ne_bytes).collect();
+        let told_of_it = told("codel", &own);
+        assert_eq!(told_of_it.gauges[..2], [Some(1.0), Some(1.0)]);
+        let most = aqm::ENTRIES.iter().filter_map(|entry| match entry.kernel {
+            Kernel::Qdisc(face) => Some(face.xstats.gauges.len()),
+            _ => None,
+        });
+        assert!(most.max() <= Some(MOST_GAUGES));
     }
 
     #[test]

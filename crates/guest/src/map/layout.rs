@@ -7,11 +7,11 @@
 //!
 //! | namespace | what |
 //! |---|---|
-//! | `sG`, `rG` | senders and receivers of group G: flows that share their stack and way |
+//! | `sG`, `rG` | senders and receivers of group G: flows that share their stack and route |
 //! | `xL` | scheduled marks and drops before link L |
 //! | `mL` | link L: the shaper and the queue under test stand before its device `out` |
 //! | `jL`, `kL` | behind link L: delay, jitter, loss, serialisation of a wire |
-//! | `fL` | behind link L: ways that part |
+//! | `fL` | behind link L: routes that part |
 //!
 //! `ip` takes a name such as `d` for a word of its own (`dynamic`): names are
 //! long and follow `dev`.
@@ -23,14 +23,12 @@
 use std::net::Ipv4Addr;
 
 use tailback_engine::plan::{AccEcnOption, FlowPlan, Hosts, LinkMode, LinkPlan, Plan, RatePlan};
+use tailback_engine::registry::kernel::Shaper;
 use tailback_engine::rng::Stream;
 use tailback_engine::units::{Rate, Time};
 
 use super::tc::{Qdisc, time};
 use crate::job::{Batch, Change, Device, Namespace, Tool, Veth};
-
-/// Bytes of an Ethernet header.
-pub(super) const ETHERNET: i32 = 14;
 
 /// netem with a rate keeps the order of packets; this one adds less than a
 /// nanosecond to a frame of 12,500 bytes.
@@ -49,9 +47,9 @@ pub(super) struct Group {
     pub receiver_address: Ipv4Addr,
 }
 
-/// Where a link's queue stands.
-pub(super) struct Place {
-    /// Its namespace.
+/// Where a link stands.
+pub(super) struct LinkNamespaces {
+    /// The namespace of its queue.
     pub namespace: usize,
     /// That of its schedule.
     pub schedule: Option<usize>,
@@ -81,14 +79,14 @@ pub(super) struct Layout {
     /// The group of each source.
     pub of_source: Vec<usize>,
     /// Links.
-    pub links: Vec<Place>,
+    pub links: Vec<LinkNamespaces>,
 }
 
-/// The end of a way: namespace and device.
+/// The end of a route: namespace and device.
 type End = (usize, &'static str);
 
 /// One direction of a group.
-struct Way {
+struct Route {
     group: usize,
     /// `data` or `ack`.
     start: End,
@@ -113,18 +111,18 @@ impl Layout {
         let mtu = layout.groups.iter().map(|g| g.key.mtu).max();
         let mtu = mtu.unwrap_or(1500);
         layout.middle(plan);
-        let ways = layout.ways();
-        for way in &ways {
-            let first = way.links.first().map(|l| *l as usize);
-            let to = layout.entrance(first.map_or(Next::End(way.end), Next::Link), || {
+        let routes = layout.routes();
+        for route in &routes {
+            let first = route.links.first().map(|l| *l as usize);
+            let to = layout.entrance(first.map_or(Next::End(route.end), Next::Link), || {
                 // Behind a host: named after the group.
-                format!("{}{}", way.start.1, way.group)
+                format!("{}{}", route.start.1, route.group)
             });
-            let own = layout.groups[way.group].key.mtu;
-            layout.veth((way.start.0, way.start.1.to_owned()), to, own);
+            let own = layout.groups[route.group].key.mtu;
+            layout.veth((route.start.0, route.start.1.to_owned()), to, own);
         }
         for (i, link) in plan.links.iter().enumerate() {
-            layout.behind(i, link, plan, &ways, mtu);
+            layout.behind(i, link, plan, &routes, mtu);
             layout.shaper(i, link, &queues[i], mtu);
         }
         layout.hand_on();
@@ -203,7 +201,7 @@ impl Layout {
                 ("net/ipv4/conf/default/rp_filter", "0"),
                 ("net/ipv6/conf/all/disable_ipv6", "1"),
                 ("net/ipv6/conf/default/disable_ipv6", "1"),
-                // A long way has many routers.
+                // A long route has many routers.
                 ("net/ipv4/ip_default_ttl", "255"),
             ];
             let (mut there, mut back) = (String::new(), String::new());
@@ -304,17 +302,17 @@ impl Layout {
                 .as_ref()
                 .map(|_| self.namespace(format!("x{i}"), quiet()));
             let namespace = self.namespace(format!("m{i}"), quiet());
-            self.links.push(Place {
+            self.links.push(LinkNamespaces {
                 namespace,
                 schedule,
             });
         }
     }
 
-    fn ways(&self) -> Vec<Way> {
-        let mut ways = Vec::new();
+    fn routes(&self) -> Vec<Route> {
+        let mut routes = Vec::new();
         for (i, group) in self.groups.iter().enumerate() {
-            ways.push(Way {
+            routes.push(Route {
                 group: i,
                 start: (group.sender, "data"),
                 links: group.key.route.clone(),
@@ -322,7 +320,7 @@ impl Layout {
                 destination: group.receiver_address,
             });
             if group.key.stack.is_some() {
-                ways.push(Way {
+                routes.push(Route {
                     group: i,
                     start: (group.receiver, "ack"),
                     links: group.key.back.clone(),
@@ -331,24 +329,24 @@ impl Layout {
                 });
             }
         }
-        ways
+        routes
     }
 
     /// The device by which packets enter a link or a host.
     fn entrance(&self, next: Next, name: impl FnOnce() -> String) -> (usize, String) {
         match next {
             Next::Link(link) => {
-                let place = &self.links[link];
-                (place.schedule.unwrap_or(place.namespace), name())
+                let link = &self.links[link];
+                (link.schedule.unwrap_or(link.namespace), name())
             }
             Next::End((namespace, device)) => (namespace, device.to_owned()),
         }
     }
 
     /// What lies behind a link, up to the next links and hosts.
-    fn behind(&mut self, i: usize, link: &LinkPlan, plan: &Plan, ways: &[Way], mtu: u32) {
-        let place = self.links[i].namespace;
-        let mut here = place;
+    fn behind(&mut self, i: usize, link: &LinkPlan, plan: &Plan, routes: &[Route], mtu: u32) {
+        let queue = self.links[i].namespace;
+        let mut here = queue;
         let stages = stages(link, plan);
         for (letter, stage) in ["j", "k"].iter().zip(&stages) {
             let joint = self.namespace(format!("{letter}{i}"), quiet());
@@ -367,17 +365,17 @@ impl Layout {
         }
 
         let mut nexts: Vec<(Next, Vec<Ipv4Addr>)> = Vec::new();
-        for way in ways {
-            let Some(at) = way.links.iter().position(|l| *l as usize == i) else {
+        for route in routes {
+            let Some(at) = route.links.iter().position(|l| *l as usize == i) else {
                 continue;
             };
-            let next = match way.links.get(at + 1) {
+            let next = match route.links.get(at + 1) {
                 Some(link) => Next::Link(*link as usize),
-                None => Next::End(way.end),
+                None => Next::End(route.end),
             };
             match nexts.iter_mut().find(|n| n.0 == next) {
-                Some(found) => found.1.push(way.destination),
-                None => nexts.push((next, vec![way.destination])),
+                Some(found) => found.1.push(route.destination),
+                None => nexts.push((next, vec![route.destination])),
             }
         }
         match nexts.as_slice() {
@@ -408,7 +406,7 @@ impl Layout {
         if let Some(schedule) = self.links[i].schedule {
             self.veth(
                 (schedule, "out".to_owned()),
-                (place, "schedule".to_owned()),
+                (queue, "schedule".to_owned()),
                 mtu,
             );
             self.out_by(schedule);
@@ -459,9 +457,9 @@ impl Layout {
 
     /// The shaper before `out`, and the queue in it.
     fn shaper(&mut self, i: usize, link: &LinkPlan, queue: &Qdisc, mtu: u32) {
-        let place = self.links[i].namespace;
-        if queue.shapes() {
-            return self.own_shaper(place, link, queue);
+        let namespace = self.links[i].namespace;
+        if let Some(shaper) = queue.shaper() {
+            return self.own_shaper(namespace, link, queue, shaper);
         }
         let class = |what: &str, rate: Rate| {
             let overhead = match link.overhead {
@@ -489,35 +487,29 @@ impl Layout {
             .trim_end()
             .to_owned(),
         ];
-        self.tc[place].extend(lines);
+        self.tc[namespace].extend(lines);
         if let RatePlan::Steps(steps) = &link.rate {
             for (at, rate) in steps.iter().skip(1) {
-                self.change(*at, place, class("change", *rate));
+                self.change(*at, namespace, class("change", *rate));
             }
         }
     }
 
     /// A queue that shapes itself stands alone before `out`.
-    fn own_shaper(&mut self, place: usize, link: &LinkPlan, queue: &Qdisc) {
-        let kind = &queue.kind;
-        let rate = |what: &str, rate: Rate| {
-            format!(
-                "qdisc {what} dev out root handle 10: {kind} bandwidth {}bit",
-                rate.0
-            )
+    fn own_shaper(&mut self, namespace: usize, link: &LinkPlan, queue: &Qdisc, shaper: &Shaper) {
+        let line = |what: &str, rate: Rate, rest: &[&str]| {
+            let start = format!("qdisc {what} dev out root handle 10: {}", queue.kind);
+            let words = [start, (shaper.rate)(rate)];
+            let words = words.iter().map(String::as_str).chain(rest.iter().copied());
+            let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+            words.join(" ")
         };
-        // Cake's own word counts from the IP header; without it Cake takes
-        // frames as they are.
-        let overhead = match link.overhead {
-            0 => String::new(),
-            n => format!("overhead {} ", n + ETHERNET),
-        };
-        let line = rate("add", link.rate.nominal());
-        let line = format!("{line} {overhead}{}", queue.words);
-        self.tc[place].push(line.trim_end().to_owned());
+        let overhead = (shaper.overhead)(link.overhead);
+        let add = line("add", link.rate.nominal(), &[&overhead, &queue.words]);
+        self.tc[namespace].push(add);
         if let RatePlan::Steps(steps) = &link.rate {
             for (at, to) in steps.iter().skip(1) {
-                self.change(*at, place, rate("change", *to));
+                self.change(*at, namespace, line("change", *to, &[]));
             }
         }
     }

@@ -21,11 +21,13 @@ mod tests;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tailback_engine::keys::EngineKind;
 use tailback_engine::plan::{
     Algorithm, ConnectionsPlan, FlowPlan, LinkPlan, Pacing, Plan, RatePlan, Refusal, SeriesMode,
     TcpPlan, TrafficPlan,
 };
-use tailback_engine::registry::{Kernel, Value, find, text};
+use tailback_engine::registry::kernel::Kernel;
+use tailback_engine::registry::{Value, find, texts};
 use tailback_engine::traffic;
 use tailback_engine::units::Time;
 
@@ -33,9 +35,6 @@ use crate::job::{Connections, FORMAT, Flow, Job, Link, Module, Record, Source};
 use layout::{Group, Layout, mtu_of};
 use modules::Modules;
 use refuse::Refusals;
-
-/// What an entry's `version` is called when it is that of the kit.
-const THIS_LINUX: &str = "linux-7.3";
 
 /// Name of the module of scheduled marks and drops, and of its kind.
 const SCHEDULE: &str = "tbsched";
@@ -108,24 +107,22 @@ fn as_flow(source: &TrafficPlan, connections: &ConnectionsPlan) -> FlowPlan {
 
 /// Finds what of the kernel a plan uses, or why it cannot.
 fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
-    let mut no = Refusals::default();
+    let mut refusals = Refusals::default();
     let mut modules = Modules::default();
-    whole(plan, &mut no);
+    whole(plan, &mut refusals);
     let mut queues = Vec::new();
     let mut scheduled = 0;
     for (i, link) in plan.links.iter().enumerate() {
         let path = format!("links[{i}]");
-        links(&path, link, &mut no);
-        let queue = tc::queue(&path, link, kit, &mut modules, &mut no);
-        if queue.shapes() {
-            tc::cake(&path, link, &queue.words, plan, &mut no);
-        }
+        links(&path, link, &mut refusals);
+        let queue = tc::queue(&path, link, kit, &mut modules, &mut refusals);
+        queue.check(&path, link, plan, &mut refusals);
         queues.push(queue);
         if let Some(schedule) = &link.schedule {
             scheduled += 1;
             let at = format!("{path}.schedule");
             if scheduled > 1 {
-                no.add(
+                refusals.add(
                     &at,
                     "the kernel's schedule is one list",
                     "one link with a schedule",
@@ -138,7 +135,7 @@ fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
                         if list.len() > MOST_SCHEDULED
                             || list.iter().any(|n| *n > u64::from(u32::MAX))
                         {
-                            no.add(
+                            refusals.add(
                                 &format!("{at}.{name}"),
                                 "more than the module's list holds",
                                 format!("at most {MOST_SCHEDULED} numbers of 32 bits"),
@@ -151,7 +148,7 @@ fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
                     }
                     modules.schedule(paths.clone(), parameters.join(" "));
                 }
-                None => no.add(
+                None => refusals.add(
                     &at,
                     "the kernel kit has no module for scheduled marks and drops",
                     format!("a kit with {SCHEDULE}"),
@@ -159,45 +156,45 @@ fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
             }
         }
     }
-    shared_hosts(plan, &mut no);
+    shared_hosts(plan, &mut refusals);
     let mut controls = Vec::new();
     for (i, flow) in plan.flows.iter().enumerate() {
         let path = format!("flows[{i}]");
-        connection(&path, flow, plan.links.len(), &mut no);
-        controls.push(cc::control(&path, flow, kit, &mut modules, &mut no));
+        connection(&path, flow, plan.links.len(), &mut refusals);
+        controls.push(cc::control(&path, flow, kit, &mut modules, &mut refusals));
     }
     let mut source_controls = Vec::new();
     for (i, source) in plan.traffic.iter().enumerate() {
         let path = format!("traffic[{i}]");
         let kernel = find(traffic::ENTRIES, source.kind).map(|e| e.kernel);
-        if kernel != Some(Kernel::Agent) {
-            no.never(
+        if !matches!(kernel, Some(Kernel::Agent)) {
+            refusals.never(
                 &format!("{path}.kind"),
                 format!("{} is not played in the kernel", source.kind),
             );
         }
         source_controls.push(match &source.connections {
             None => {
-                let way = [("route", &source.route)];
-                ways(&path, &way, plan.links.len(), &mut no);
+                let route = [("route", &source.route)];
+                routes(&path, &route, plan.links.len(), &mut refusals);
                 None
             }
             Some(connections) => {
                 if connections.limit > MOST_CONNECTIONS {
-                    no.add(
+                    refusals.add(
                         &format!("{path}.limit"),
                         "more connections than a socket listens for",
                         format!("at most {MOST_CONNECTIONS}"),
                     );
                 }
                 let flow = as_flow(source, connections);
-                connection(&path, &flow, plan.links.len(), &mut no);
-                Some(cc::control(&path, &flow, kit, &mut modules, &mut no))
+                connection(&path, &flow, plan.links.len(), &mut refusals);
+                Some(cc::control(&path, &flow, kit, &mut modules, &mut refusals))
             }
         });
     }
-    if !no.0.is_empty() {
-        return Err(no.0);
+    if !refusals.0.is_empty() {
+        return Err(refusals.0);
     }
     Ok(Decided {
         modules: modules.list(),
@@ -208,12 +205,12 @@ fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
 }
 
 /// What concerns a connection besides its congestion control.
-fn connection(path: &str, flow: &FlowPlan, links: usize, no: &mut Refusals) {
-    stack(path, &flow.tcp, no);
+fn connection(path: &str, flow: &FlowPlan, links: usize, refusals: &mut Refusals) {
+    stack(path, &flow.tcp, refusals);
     let both = [("route", &flow.route), ("back", &flow.back)];
-    ways(path, &both, links, no);
+    routes(path, &both, links, refusals);
     if mtu_of(flow) > 65_535 {
-        no.add(
+        refusals.add(
             &format!("{path}.tcp.mss"),
             "longer than an IP packet",
             "mss + header of at most 65549",
@@ -236,27 +233,27 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
     let setup = layout.setup();
     let schedule_of = |link: &LinkPlan| link.schedule.clone().unwrap_or_default();
     let links = (0..).zip(&plan.links).zip(queues).zip(&layout.links);
-    let links = links.map(|(((index, link), queue), place)| Link {
+    let links = links.map(|(((index, link), queue), at)| Link {
         name: link.name.clone(),
         aqm: link.queue.name().to_owned(),
         in_order: queue.in_order(),
+        drops_at: queue.drops_at(),
         kind: queue.kind,
-        namespace: place.namespace,
+        namespace: at.namespace,
         device: "out".to_owned(),
         rates: match &link.rate {
             RatePlan::Steps(steps) => steps.iter().map(|(t, r)| (t.ns(), r.0)).collect(),
             other => vec![(0, other.nominal().0)],
         },
         limit: queue.limit,
-        drops_at: queue.drops_at,
         scheduled_marks: schedule_of(link).marks,
         scheduled_drops: schedule_of(link).drops,
-        schedule_namespace: place.schedule,
+        schedule_namespace: at.schedule,
         classes: plan.classes_at(index),
     });
     let links = links.collect();
     let port = |index: usize| FIRST_PORT + index as u16;
-    let places = |route: &[u32]| route.iter().map(|l| *l as usize).collect();
+    let indices = |route: &[u32]| route.iter().map(|l| *l as usize).collect();
     let flow_of = |flow: &FlowPlan, kernel_cc: String, group: &Group, port: u16| {
         let tcp = &flow.tcp;
         Flow {
@@ -278,8 +275,8 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             pacing: tcp.pacing == Pacing::Fq,
             quickack: tcp.quickack,
             access_delay_ns: flow.rtt.ns() / 2,
-            route: places(&flow.route),
-            back: places(&flow.back),
+            route: indices(&flow.route),
+            back: indices(&flow.back),
             dscp: flow.dscp,
         }
     };
@@ -290,14 +287,14 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
     });
     let flows = flows.collect();
     let mut sources = Vec::new();
-    let mut first_place = plan.flows.len() + plan.traffic.len();
+    let mut next_client = plan.flows.len() + plan.traffic.len();
     for (i, (source, kernel_cc)) in plan.traffic.iter().zip(source_controls).enumerate() {
         let connections = source.connections.as_ref().zip(kernel_cc);
         let connections = connections.map(|(connections, kernel_cc)| {
             let group = &layout.groups[layout.of_source[i]];
             let flow = as_flow(source, connections);
-            let first_port = port(first_place);
-            first_place += connections.limit as usize;
+            let first_port = port(next_client);
+            next_client += connections.limit as usize;
             let (rate, rtt) = plan.alone(source);
             Connections {
                 flow: flow_of(&flow, kernel_cc, group, port(plan.flows.len() + i)),
@@ -305,15 +302,14 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
                 limit: connections.limit as u16,
                 rate_bit: rate.0,
                 rtt_ns: rtt.ns(),
-                most_bytes: source.options.bytes("max"),
+                most_bytes: traffic::largest(source.kind, &source.options),
             }
         });
         let group = &layout.groups[layout.of_source[i]];
-        let options = source.options.iter();
         sources.push(Source {
             name: source.name.clone(),
             kind: source.kind.to_owned(),
-            options: options.map(|(n, v)| (n.to_owned(), text(v))).collect(),
+            options: texts(&source.options),
             sender: group.sender,
             receiver: group.receiver,
             sender_address: group.sender_address,
@@ -321,7 +317,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             port: port(plan.flows.len() + i),
             start_ns: plan.start_of(source.start, &source.name).ns(),
             stop_ns: source.stop.map(Time::ns),
-            route: places(&source.route),
+            route: indices(&source.route),
             dscp: source.dscp,
             connections,
         });
@@ -371,9 +367,9 @@ fn global_sysctls() -> Vec<(String, String)> {
 }
 
 /// What concerns the plan as a whole.
-fn whole(plan: &Plan, no: &mut Refusals) {
+fn whole(plan: &Plan, refusals: &mut Refusals) {
     if plan.owners().len() > MOST_ENDS {
-        no.add(
+        refusals.add(
             "flows",
             "a port for each flow, source and connection at a time is needed",
             format!("at most {MOST_ENDS} of them"),
@@ -387,84 +383,59 @@ fn whole(plan: &Plan, no: &mut Refusals) {
             ("record.series", plan.record.series == SeriesMode::Changes),
         ] {
             if on {
-                no.add(path, "taken from captures", "captures = true");
+                refusals.add(path, "taken from captures", "captures = true");
             }
         }
     }
 }
 
 /// What concerns a link besides its queue.
-fn links(path: &str, link: &LinkPlan, no: &mut Refusals) {
+fn links(path: &str, link: &LinkPlan, refusals: &mut Refusals) {
     let rate = format!("{path}.rate");
     match &link.rate {
-        RatePlan::Trace(_) => no.add(
+        RatePlan::Trace(_) => refusals.add(
             &rate,
             "the kernel's shaper plays no traces",
             "a rate or steps",
         ),
-        RatePlan::Steps(steps) if steps.iter().any(|s| s.1.0 < 8) => no.add(
+        RatePlan::Steps(steps) if steps.iter().any(|s| s.1.0 < 8) => refusals.add(
             &rate,
             "the kernel's shaper has no rate of 0",
             "steps of at least 8bit",
         ),
         RatePlan::Constant(r) if r.0 < 8 => {
-            no.add(&rate, "less than a byte in a second", "at least 8bit");
+            refusals.add(&rate, "less than a byte in a second", "at least 8bit");
         }
         _ => {}
     }
-    if !(0..=65_535).contains(&link.overhead) {
-        no.add(
-            &format!("{path}.overhead"),
-            "the kernel's shaper adds from 0 to 65535 bytes",
-            "an overhead from 0 to 65535",
-        );
-    }
-    if link.count_in_service {
-        no.add(
-            &format!("{path}.count_in_service"),
-            "what the kernel has handed to the link is not in its backlog",
-            "count_in_service = false",
-        );
-    }
-    if link.jitter > Time::from_secs(4) {
-        no.add(
-            &format!("{path}.jitter"),
-            "netem has 32 bits for it",
-            "at most 4s",
-        );
-    }
+    refusals.0.extend(link.refusals(EngineKind::Kernel, path));
 }
 
 /// What concerns a flow's stack.
-fn stack(path: &str, tcp: &TcpPlan, no: &mut Refusals) {
+fn stack(path: &str, tcp: &TcpPlan, refusals: &mut Refusals) {
     let needed = if tcp.timestamps { 66 } else { 54 };
     if tcp.header != needed {
         let which = if tcp.timestamps { "with" } else { "without" };
-        no.add(
+        refusals.add(
             &format!("{path}.tcp.header"),
             format!("Linux sends {needed} bytes besides the payload {which} timestamps"),
             format!("header = {needed} or timestamps = {}", !tcp.timestamps),
         );
     }
     if tcp.min_rto.ns() == 0 || !tcp.min_rto.ns().is_multiple_of(1_000_000) {
-        no.add(
+        refusals.add(
             &format!("{path}.tcp.min_rto"),
             "a route's floor of the timeout is in milliseconds",
             "whole milliseconds, at least 1ms",
         );
     }
-    if tcp.rwnd.0 > 1 << 30 {
-        no.add(
-            &format!("{path}.tcp.rwnd"),
-            "longer than a TCP window",
-            "at most 1gb",
-        );
-    }
+    let declared = tcp.refusals(EngineKind::Kernel, &format!("{path}.tcp"));
+    refusals.0.extend(declared);
 }
 
 /// The two ends of a group of flows are a namespace each: a host that is of
 /// two pairs would need routes by source.
-fn shared_hosts(plan: &Plan, no: &mut Refusals) {
+fn shared_hosts(plan: &Plan, refusals: &mut Refusals) {
     let (pairs, of) = plan.hosts();
     let mut pair_of = BTreeMap::new();
     let mut refused = vec![false; pairs.len()];
@@ -476,7 +447,7 @@ fn shared_hosts(plan: &Plan, no: &mut Refusals) {
                     None => format!("flows[{i}].hosts"),
                     Some(source) => format!("traffic[{source}].hosts"),
                 };
-                no.add(
+                refusals.add(
                     &path,
                     format!("the kernel engine has \"{name}\" in another pair of hosts already, or with another way or stack"),
                     "flows that share both hosts, round-trip time, way and stack, or none of the two hosts",
@@ -487,14 +458,14 @@ fn shared_hosts(plan: &Plan, no: &mut Refusals) {
 }
 
 /// A way that comes by a link twice cannot be routed by its destination.
-fn ways(path: &str, ways: &[(&str, &Vec<u32>)], links: usize, no: &mut Refusals) {
-    for (name, route) in ways {
+fn routes(path: &str, routes: &[(&str, &Vec<u32>)], links: usize, refusals: &mut Refusals) {
+    for (name, route) in routes {
         if route.iter().any(|link| *link as usize >= links) {
-            no.never(&format!("{path}.{name}"), "a link that is not in the plan");
+            refusals.never(&format!("{path}.{name}"), "a link that is not in the plan");
         }
         let twice = (1..route.len()).any(|i| route[..i].contains(&route[i]));
         if twice {
-            no.add(
+            refusals.add(
                 &format!("{path}.{name}"),
                 "the kernel's routes pass a link once",
                 "every link at most once",
@@ -502,7 +473,7 @@ fn ways(path: &str, ways: &[(&str, &Vec<u32>)], links: usize, no: &mut Refusals)
         }
         // Each link is up to five routers: schedule, queue, wire, jitter, fork.
         if route.len() > 50 {
-            no.add(
+            refusals.add(
                 &format!("{path}.{name}"),
                 "more hops than an IP packet lives",
                 "at most 50 links",

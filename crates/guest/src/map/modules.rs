@@ -1,12 +1,11 @@
 //! Which modules to load, and with what parameters.
 
+use tailback_engine::aqm;
+
 use crate::job::Module;
 
 use super::Kit;
 use super::refuse::{Refusals, instead};
-
-/// What a qdisc's module takes from another one.
-const NEEDS: &[(&str, &str)] = &[("fq_pie", "pie")];
 
 /// Modules so far, by what they provide.
 #[derive(Default)]
@@ -32,18 +31,18 @@ impl Modules {
         stand_in: Option<&str>,
         parameters: String,
         kit: &Kit,
-        no: &mut Refusals,
+        refusals: &mut Refusals,
     ) {
         let provides = format!("cc {name}");
         if let Some(first) = self.0.iter().find(|c| c.provides == provides) {
             if first.stand_in.as_deref() != stand_in {
-                no.add(
+                refusals.add(
                     &format!("{path}.cc.module"),
                     format!("two modules for {name}: the kernel has room for one"),
                     "the same module for every flow of this congestion control",
                 );
             } else if first.parameters != parameters {
-                no.add(
+                refusals.add(
                     &format!("{path}.cc"),
                     format!("the options of {name} differ from an earlier flow's, but they hold for the whole kernel"),
                     "the same options for every flow of this congestion control",
@@ -52,11 +51,11 @@ impl Modules {
             return;
         }
         let found = match stand_in {
-            Some(module) => extra(&format!("{path}.cc.module"), module, kit, no),
+            Some(module) => extra(&format!("{path}.cc.module"), module, kit, refusals),
             None => match kit.ccs.get(name) {
                 Some(built) => Some(built.iter().cloned().collect()),
                 None => {
-                    no.add(
+                    refusals.add(
                         &format!("{path}.cc"),
                         format!("this kernel has no congestion control {name}"),
                         instead(name, kit.ccs.keys()),
@@ -67,7 +66,7 @@ impl Modules {
         };
         let Some(paths) = found else { return };
         if paths.is_empty() && !parameters.is_empty() {
-            no.add(
+            refusals.add(
                 &format!("{path}.cc"),
                 format!("{name} is built into this kernel, and its options are those of a module"),
                 "no options",
@@ -88,12 +87,12 @@ impl Modules {
         kind: &str,
         stand_in: Option<&str>,
         kit: &Kit,
-        no: &mut Refusals,
+        refusals: &mut Refusals,
     ) {
         let provides = format!("qdisc {kind}");
         if let Some(first) = self.0.iter().find(|c| c.provides == provides) {
             if first.stand_in.as_deref() != stand_in {
-                no.add(
+                refusals.add(
                     &format!("{path}.queue.module"),
                     format!("two modules for {kind}: the kernel has room for one"),
                     "the same module for every queue of this kind",
@@ -101,19 +100,19 @@ impl Modules {
             }
             return;
         }
-        if let Some((_, other)) = NEEDS.iter().find(|n| n.0 == kind)
-            && kit.qdiscs.contains_key(*other)
-        {
-            self.qdisc(path, other, None, kit, no);
+        let face = aqm::face(kind);
+        for other in face.map_or(&[][..], |face| face.needs) {
+            if kit.qdiscs.contains_key(*other) {
+                self.qdisc(path, other, None, kit, refusals);
+            }
         }
         let found = match stand_in {
-            Some(module) => extra(&format!("{path}.queue.module"), module, kit, no),
-            // Part of every kernel with queue disciplines.
-            None if matches!(kind, "pfifo" | "bfifo") => Some(Vec::new()),
+            Some(module) => extra(&format!("{path}.queue.module"), module, kit, refusals),
+            None if face.is_some_and(|face| face.built_in) => Some(Vec::new()),
             None => match kit.qdiscs.get(kind) {
                 Some(built) => Some(built.iter().cloned().collect()),
                 None => {
-                    no.add(
+                    refusals.add(
                         &format!("{path}.queue"),
                         format!("this kernel has no queue discipline {kind}"),
                         instead(kind, kit.qdiscs.keys()),
@@ -162,10 +161,10 @@ impl Modules {
 }
 
 /// The files of an extra module.
-fn extra(path: &str, name: &str, kit: &Kit, no: &mut Refusals) -> Option<Vec<String>> {
+fn extra(path: &str, name: &str, kit: &Kit, refusals: &mut Refusals) -> Option<Vec<String>> {
     let found = kit.extra.get(name).cloned();
     if found.is_none() {
-        no.add(
+        refusals.add(
             path,
             format!("the kernel kit has no module {name}"),
             instead(name, kit.extra.keys()),

@@ -1,6 +1,7 @@
 //! Collects what Linux cannot do, with the place in the plan.
 
 use tailback_engine::plan::Refusal;
+use tailback_engine::registry::kernel::Refused;
 
 /// Refusals so far.
 #[derive(Default)]
@@ -14,6 +15,18 @@ impl Refusals {
             message: message.into(),
             expected: Some(expected.into()),
         });
+    }
+
+    /// Adds those of an algorithm at this place.
+    pub fn at(&mut self, path: &str, refused: Vec<Refused>) {
+        for Refused {
+            at,
+            message,
+            expected,
+        } in refused
+        {
+            self.add(&format!("{path}.{at}"), message, expected);
+        }
     }
 
     /// Adds one that has none.

@@ -6,7 +6,7 @@ use tailback_engine::plan::{
     AccEcnOption, Algorithm, EcnFeedback, FlowPlan, Growth, LinkMode, RatePlan, ReceiveBuffer,
     SceReceiver, Schedule, TrafficPlan,
 };
-use tailback_engine::registry::{Value, complete_defaults};
+use tailback_engine::registry::{Value, complete_defaults, text};
 use tailback_engine::units::{Bytes, Rate};
 
 #[path = "../../../engine/tests/common/mod.rs"]

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use tailback_engine::packet::{Ecn, Packet, Sack, flags};
 use tailback_engine::plan::Plan;
+use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::tcp::accecn::Counters;
 use tailback_engine::{aqm, cc};
 use tailback_guest::job::Job;
@@ -105,19 +106,15 @@ pub(super) fn frames(mut bytes: &[u8]) {
 
 /// The first byte says of which kind the attributes are.
 pub(super) fn statistics(bytes: &[u8]) {
-    const KINDS: [&[u8]; 8] = [
-        b"pfifo",
-        b"codel",
-        b"fq_codel",
-        b"red",
-        b"pie",
-        b"fq_pie",
-        b"dualpi2",
-        b"cake",
-    ];
     if let [kind, attributes @ ..] = bytes {
-        let kind = KINDS[usize::from(*kind) % KINDS.len()];
-        let now = xstats::statistics(attributes, kind);
+        let entry = aqm::ENTRIES[usize::from(*kind) % aqm::ENTRIES.len()];
+        let now = xstats::statistics(
+            attributes,
+            match entry.kernel {
+                Kernel::Qdisc(face) => Some(&face.xstats),
+                _ => None,
+            },
+        );
         assert_eq!(now.since(&now).drops, 0);
         assert!(
             attributes.len() < 4

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from tailback.batteries.l4s_battery.figures import Panels, combinations, tails
+from tailback.batteries.l4s_battery.combinations import combinations
 from tailback.batteries.l4s_battery.gather import Gathered
+from tailback.batteries.l4s_battery.panels import Panels
+from tailback.batteries.l4s_battery.tails import tails
 from tailback.batteries.side_by_side import BatteryComparison
-from tailback.comparison import Cell, Judged, difference_text, percent, with_spread_of
-from tailback.comparison import Column as Variant
+from tailback.comparison.model import Cell, Judged, VariantResults
+from tailback.comparison.text import difference_text, percent, with_spread_of
 from tailback.metrics import is_of
+from tailback.metrics.naming import identifier
 from tailback.metrics.statistics import median
 from tailback.report.comparison import csv_of, described, facts_of, how_to_read, label_of
-from tailback.report.model import (
-    Column,
-    Facts,
-    Figure,
-    Mark,
-    Report,
-    Section,
-    Table,
-    Text,
-    Value,
-)
+from tailback.report.model import Block, Column, Facts, Mark, Report, Section, Table, Text, Value
+from tailback.report.tables import left, right
 from tailback.report.tc import qdisc
 from tailback.report.text import code, plain
 from tailback.results import Run
@@ -106,8 +100,8 @@ def _judged(made: BatteryComparison) -> int:
 # --- what differs ------------------------------------------------------------------------------
 
 
-def _summary(made: BatteryComparison, facts: Facts) -> list[Text | Figure | Table]:
-    blocks: list[Text | Figure | Table] = [Text("\n\n".join(_sentences(made)))]
+def _summary(made: BatteryComparison, facts: Facts) -> list[Block]:
+    blocks: list[Block] = [Text("\n\n".join(_sentences(made)))]
     blocks += [_by_quantity(made, variant, facts) for variant in made.others]
     flagged = made.flagged()
     if flagged:
@@ -138,7 +132,9 @@ def _sentences(made: BatteryComparison) -> list[str]:
         for (quantity, name), ds in most:
             middle = median([d.relative for d in ds if d.relative is not None])
             where = f" of {plain(name)}" if name else ""
-            words.append(f"{quantity}{where} at {len(ds)} points (median {percent(middle)})")
+            words.append(
+                f"{identifier(quantity)}{where} at {len(ds)} points (median {percent(middle)})"
+            )
         out.append(
             f"**{plain(variant.name)}**: {len(found)} of {len(told)} differences are more than "
             f"noise; most of them {', '.join(words)}."
@@ -147,7 +143,7 @@ def _sentences(made: BatteryComparison) -> list[str]:
     return out
 
 
-def _by_quantity(made: BatteryComparison, variant: Variant, facts: Facts) -> Table:
+def _by_quantity(made: BatteryComparison, variant: VariantResults, facts: Facts) -> Table:
     """A row for each quantity of each class, a column for each part."""
     groups: dict[tuple[str, str], dict[str, list[Judged]]] = {}
     shown: set[tuple[str, str]] = set()
@@ -166,7 +162,7 @@ def _by_quantity(made: BatteryComparison, variant: Variant, facts: Facts) -> Tab
     ):
         if (quantity, name) not in shown:
             continue
-        row: list[Value] = [quantity, name]
+        row: list[Value] = [identifier(quantity), name]
         for part in made.parts:
             found = by_part.get(part.name)
             if not found:
@@ -177,11 +173,7 @@ def _by_quantity(made: BatteryComparison, variant: Variant, facts: Facts) -> Tab
             text = f"{flagged}/{len(found)}, {middle}"
             row.append(Mark(text, "info") if flagged else text)
         rows.append(row)
-    columns = [
-        Column("quantity", align="left"),
-        Column("of", align="left"),
-        *(Column(part.name) for part in made.parts),
-    ]
+    columns = [*left("quantity", "of"), *right(*(part.name for part in made.parts))]
     caption = (
         "Points where the difference is more than noise, of all points; behind it the median "
         f"difference over all of them, in percent of {plain(made.baseline.name)}. On a grey "
@@ -200,23 +192,15 @@ def _clearest(
         return (d.q if d.q is not None else 1.0, -abs(d.effect_size or 0.0))
 
     columns = [
-        Column("part", align="left"),
-        Column("point", align="left"),
-        Column("of", align="left"),
-        Column("quantity", align="left"),
-        Column("version", align="left"),
-        Column(made.baseline.name),
-        Column("version’s"),
-        Column("difference"),
-        Column("effect, d"),
-        Column("q"),
+        *left("part", "point", "of", "quantity", "version"),
+        *right(made.baseline.name, "version’s", "difference", "effect, d", "q"),
     ]
     rows: list[list[Value]] = [
         [
             str(cell.params["part"]),
             str(cell.params["case"]),
             cell.name or cell.kind,
-            f"{cell.quantity}{f' ({cell.metric.unit})' if cell.metric.unit else ''}",
+            f"{cell.metric.name}{f' ({cell.metric.unit})' if cell.metric.unit else ''}",
             variant,
             with_spread_of(cell.values.get(made.baseline.name)),
             with_spread_of(cell.values.get(variant)),
@@ -238,7 +222,7 @@ def _clearest(
 # --- what was run ------------------------------------------------------------------------------
 
 
-def _versions(made: BatteryComparison, facts: Facts) -> list[Text | Figure | Table]:
+def _versions(made: BatteryComparison, facts: Facts) -> list[Block]:
     columns = [Column(word, align="left", words=True) for word in ("version", "what", "value")]
     rows: list[list[Value]] = []
     for variant in made.variants:
@@ -302,7 +286,7 @@ def _word(value: object) -> str:
     return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
-def _kernel(variant: Variant) -> str:
+def _kernel(variant: VariantResults) -> str:
     """The kernel that ran it, its kit, and the modules of the user's by their hashes."""
     first = next(iter(variant.results), None)
     environment = first.manifest.get("environment") if first else None

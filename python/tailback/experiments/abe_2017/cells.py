@@ -3,29 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
-from tailback.experiments.abe_2017 import (
-    enter,
-    equal,
-    groups,
-    layout,
-    short,
-    single,
-    tradeoff,
-    truth,
-)
-from tailback.metrics.statistics import Estimate
+from tailback.experiments.abe_2017 import enter, equal, groups, layout, short, single, tradeoff
+from tailback.experiments.abe_2017.measured import Measured
 from tailback.report import Cell
-
-
-@dataclass(frozen=True)
-class Measured(truth.Found):
-    """Everything that was measured, by part."""
-
-    enter: Sequence[enter.Point] = field(default_factory=tuple)
-    tradeoff: Sequence[tradeoff.Point] = field(default_factory=tuple)
-
+from tailback.report.tables import csv_text
 
 #: A cell, and what theory says of it.
 Predicted = tuple[Cell, float | None]
@@ -41,12 +23,6 @@ def cells(found: Measured) -> list[Predicted]:
         *_short(found.sizes, found.steps),
         *_tradeoff(found.tradeoff),
     ]
-
-
-def _cell(
-    name: str, quantity: str, unit: str, value: Estimate, published: float | None = None
-) -> Cell:
-    return Cell(name, quantity, unit, published, value.mean, value.n, value.half_width)
 
 
 def _one(name: str, quantity: str, unit: str, value: float | None) -> Cell:
@@ -68,9 +44,9 @@ def _single(points: Sequence[single.Point]) -> list[Predicted]:
             f"beta {p.beta:g}"
         )
         predicted = None if p.doubt else p.predicted
-        out.append((_cell(name, "utilisation", "", p.utilisation), predicted))
+        out.append((Cell.of(name, "utilisation", "", None, p.utilisation), predicted))
         if not p.standard:
-            out.append((_cell(name, "throughput_gain", "", p.gain), None))
+            out.append((Cell.of(name, "throughput_gain", "", None, p.gain), None))
         for percentile in ("p50", "p99"):
             value = p.delay[percentile]
             out.append((_one(name, f"queue_delay_{percentile}", "ms", value), None))
@@ -80,10 +56,11 @@ def _single(points: Sequence[single.Point]) -> list[Predicted]:
 def _equal(points: Sequence[equal.Point]) -> list[Predicted]:
     return [
         (
-            _cell(
+            Cell.of(
                 f"Equal probability/{p.cc}/{p.marks} marks/beta {p.beta:g}",
                 "rate_ratio_equal_p",
                 "",
+                None,
                 p.ratio,
             ),
             p.table,
@@ -96,10 +73,11 @@ def _equal(points: Sequence[equal.Point]) -> list[Predicted]:
 def _enter(points: Sequence[enter.Point]) -> list[Predicted]:
     return [
         (
-            _cell(
+            Cell.of(
                 f"Experiment 5/{p.cc}/{p.queue}/{p.rtt_ms:g}ms/beta {p.beta:g}",
                 "convergence",
                 "s",
+                None,
                 p.seconds,
             ),
             None,
@@ -115,7 +93,7 @@ def _groups(points: Sequence[groups.Point]) -> list[Predicted]:
         # The poster says of CUBIC with ABE against "standard TCP" that the average is between.
         published = groups.PUBLISHED.get(p.beta) if p.rtt_ms is None else None
         name = f"Experiment 6/{p.abe} against {p.standard}/{p.queue}/{rtt}/beta {p.beta:g}"
-        out.append((_cell(name, "throughput_ratio", "", p.ratio, published), p.predicted))
+        out.append((Cell.of(name, "throughput_ratio", "", published, p.ratio), p.predicted))
     return out
 
 
@@ -123,10 +101,10 @@ def _short(sizes: Sequence[short.Point], steps: Sequence[short.Steps]) -> list[P
     out: list[Predicted] = []
     for p in sizes:
         name = f"Experiment 7/{p.cc}/{p.queue}/{p.segments} segments/beta {p.beta:g}"
-        out.append((_cell(name, "completion", "s", p.completion), None))
+        out.append((Cell.of(name, "completion", "s", None, p.completion), None))
     for s in steps:
         name = f"Experiment 7/{s.cc}/{s.queue}/{s.rtt_ms:g}ms/beta {s.beta:g}"
-        out.append((_cell(name, "reduction_steps", "", s.steps), float(s.bound)))
+        out.append((Cell.of(name, "reduction_steps", "", None, s.steps), float(s.bound)))
     return out
 
 
@@ -140,5 +118,20 @@ def _tradeoff(points: Sequence[tradeoff.Point]) -> list[Predicted]:
             ("queue_delay_mean", "ms", p.delay_ms),
         ):
             out.append((_one(name, quantity, unit, value), None))
-        out.append((_cell(name, "convergence", "s", p.convergence_s), None))
+        out.append((Cell.of(name, "convergence", "s", None, p.convergence_s), None))
     return out
+
+
+def predicted(numbers: Sequence[Predicted]) -> str:
+    """Measured against predicted as CSV, where theory says something."""
+
+    def short_form(number: float) -> str:
+        return f"{number:.6g}"
+
+    rows: list[Sequence[object]] = [("id", "quantity", "predicted", "measured", "n", "ci95")]
+    for cell, value in numbers:
+        if value is not None and cell.measured is not None:
+            half = None if cell.ci95 is None else short_form(cell.ci95)
+            numbers_of = (short_form(value), short_form(cell.measured), cell.n, half)
+            rows.append((cell.id, cell.quantity, *numbers_of))
+    return csv_text(rows)

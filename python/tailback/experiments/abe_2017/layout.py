@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from tailback.errors import InputError
+from tailback.reproduction import sources
 
 #: Parts of the experiment on the command line, in order, and what they are.
 PARTS: Mapping[str, str] = {
@@ -64,13 +61,7 @@ QUEUES = {
         Queue(
             "codel",
             "CoDel",
-            {
-                "aqm": "codel",
-                "target": "5ms",
-                "interval": "100ms",
-                "limit": "1000p",
-                "ecn": True,
-            },
+            {"aqm": "codel", "target": "5ms", "interval": "100ms", "limit": "1000p", "ecn": True},
         ),
         Queue("pie", "PIE of 2014", {"aqm": "pie", "version": "linux-3.14", "ecn": True}),
         Queue("pie-8033", "PIE (RFC 8033)", {"aqm": "pie", "ecn": True}),
@@ -100,14 +91,9 @@ def kernel_only(parts: tuple[str, ...], asked: bool, name: str) -> tuple[str, ..
     return tuple(part for part in parts if part in KERNEL_PARTS)
 
 
-@cache
-def _text(name: str) -> str:
-    return (files(__package__) / "scenarios" / f"{name}.toml").read_text(encoding="utf-8")
-
-
 def scenario(name: str) -> dict[str, Any]:
     """A scenario file of the experiment, to be changed at will."""
-    return copy.deepcopy(tomllib.loads(_text(name)))
+    return sources.scenario(__package__, name)
 
 
 def bdp(rate_mbit: float, rtt_ms: float) -> float:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tailback.experiments.abe_2017 import layout, truth
-from tailback.report import Column, Report, Section, Table, Text, to_markdown
+from tailback.report import Report, Section, Table, Text, to_markdown
+from tailback.report.tables import left, words
 
 
 def page(whole: Report, verdicts: Sequence[truth.Verdict]) -> str:
@@ -38,7 +39,7 @@ def _misses(verdict: truth.Verdict) -> Table:
     return Table(
         f"misses-{verdict.id.replace('.', '-')}",
         f"{verdict.title}: what does not hold",
-        [Column("", align="left")],
+        left(""),
         [[line] for line in shown],
     )
 
@@ -58,8 +59,7 @@ def _queues() -> Table:
         [queue.title, " ".join(f"{k} = {_text(v)}" for k, v in queue.options.items())]
         for queue in layout.QUEUES.values()
     ]
-    columns = [Column("queue", align="left"), Column("options", align="left", words=True)]
-    return Table("queues", "Queues", columns, rows)
+    return Table("queues", "Queues", [*left("queue"), *words("options")], rows)
 
 
 def _text(value: object) -> str:

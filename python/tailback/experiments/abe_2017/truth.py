@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tailback.experiments.abe_2017 import equal, groups, layout, short, single
+from tailback.experiments.abe_2017.measured import Measured
 from tailback.metrics.statistics import median
+from tailback.report.model import errors
 
 #: Points of utilisation, share of a ratio, ms.
 UTILISATION = 0.02
@@ -16,17 +18,6 @@ DELAY_MS = 2.0
 #: The poster's ratio of ten flows to ten, between these factors.
 POSTER_RATIO = (1.25, 2.0)
 POSTER_BETAS = (0.7, 0.85)
-
-
-@dataclass(frozen=True)
-class Found:
-    """What the parts that ran have measured."""
-
-    single: Sequence[single.Point] = ()
-    equal: Sequence[equal.Point] = ()
-    groups: Sequence[groups.Point] = ()
-    sizes: Sequence[short.Point] = ()
-    steps: Sequence[short.Steps] = ()
 
 
 @dataclass(frozen=True)
@@ -49,12 +40,8 @@ class Verdict:
     def json(self) -> dict[str, Any]:
         """A row of the summary."""
         return {
-            "quantity": f"expected.{self.id}",
+            **errors(f"expected.{self.id}", []),
             "cells": self.cells,
-            "median_rel_error": None,
-            "p90_rel_error": None,
-            "median_abs_error": None,
-            "p90_abs_error": None,
             "title": self.title,
             "expected": self.expected,
             "measured": self.measured,
@@ -63,7 +50,7 @@ class Verdict:
         }
 
 
-def verdicts(found: Found) -> list[Verdict]:
+def verdicts(found: Measured) -> list[Verdict]:
     """Every expectation of which something was run."""
     every = (
         *_utilisation(found.single),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tailback.experiments import ReproduceResult, known_parts
+from tailback.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,7 +32,7 @@ SEEDS = 3
 QUICK_SEEDS = 2
 
 
-class DctcpInternet2014:
+class DctcpInternet2014(Reproduction):
     """The experiment."""
 
     name = "dctcp-internet-2014"
@@ -48,50 +46,37 @@ class DctcpInternet2014:
     )
     parts = PARTS
 
-    def run(
-        self,
-        parts: Sequence[str] | None,
-        *,
-        quick: bool,
-        seeds: int | None,
-        jobs: int | None,
-        out: Path,
-        progress: bool | None,
-        engine: str = "sim",
-    ) -> ReproduceResult:
-        """Runs the parts, writes the report, compares with the published numbers."""
-        chosen = known_parts(parts, PARTS)
-        from tailback import Job, run_many
-        from tailback.experiments.dctcp_internet_2014 import figures, points
+    def study(self, request: Request) -> Study:
+        """The batches that the parts need."""
+        from tailback.experiments.dctcp_internet_2014 import builder, points, report
         from tailback.experiments.dctcp_internet_2014.options import OPTIONS, READINGS
-        from tailback.report import summarise, write
+        from tailback.report import summarise
+        from tailback.running import Job
 
+        quick = request.quick
         readings = [(name, changes) for name, _, changes, brief in READINGS if brief or not quick]
-        batches = points.plan(chosen, OPTIONS, readings, quick=quick)
-        every = seeds if seeds is not None else QUICK_SEEDS if quick else SEEDS
-        work = [Job(b.scenario, b.set, min(every, b.most_seeds or every)) for b in batches.values()]
-        results = run_many(work, jobs=jobs, out=out, progress=progress, engine=engine)
-        found = dict(zip(batches, results, strict=True))
-        measured = figures.Measured(
-            frames={name: points.table(result.points) for name, result in found.items()},
-            series={name: _series(r) for name, r in found.items() if name in points.DRAWN},
-            lengths={name: points.lengths(b) for name, b in batches.items()},
-            engine=engine,
-            version=next((r.version for r in results), ""),
-            quick=quick,
-        )
-        builder = figures.Builder(measured)
-        report = builder.report(chosen)
-        # A part does not take the place of the whole.
-        folder = self.name if chosen == PARTS else "-".join((self.name, *chosen))
-        index = write(report, out / "reports" / folder)
-        return ReproduceResult(
-            experiment=self.name,
-            engine=engine,
-            report_dir=index.parent,
-            cells=[cell.json() for cell in report.cells],
-            summary=summarise(report.cells),
-        )
+        batches = points.plan(request.parts, OPTIONS, readings, quick=quick)
+        every = request.seeds_or(SEEDS, QUICK_SEEDS)
+
+        def findings(results: Found) -> Findings:
+            found = {name: result for name, (result,) in results.items()}
+            measured = builder.Measured(
+                frames={name: points.table(result.points) for name, result in found.items()},
+                series={n: _series(result) for n, result in found.items() if n in points.DRAWN},
+                lengths={name: points.lengths(batch) for name, batch in batches.items()},
+                engine=request.engine,
+                version=next((result.version for result in found.values()), ""),
+                quick=quick,
+            )
+            made = report.report(builder.Builder(measured), request.parts)
+            cells = [cell.json() for cell in made.cells]
+            return Findings(made, cells, summarise(made.cells))
+
+        jobs = {
+            name: [Job(b.scenario, b.set, min(every, b.most_seeds or every))]
+            for name, b in batches.items()
+        }
+        return Study(jobs, findings)
 
 
 def _series(results: Results) -> list[pl.DataFrame]:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import copy
 import math
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Any
 
 import polars as pl
@@ -19,6 +17,7 @@ import polars as pl
 from tailback.metrics.crossing import Crossing, crossing
 from tailback.metrics.jain import jain
 from tailback.metrics.statistics import estimate
+from tailback.reproduction import sources
 
 #: Bandwidth-delay product of the paper's scenario, bytes (10 Mbit/s x 25 ms).
 BDP = 31_250
@@ -41,8 +40,7 @@ CLASSIC = "bottleneck.queue.classic"
 
 def scenario(name: str) -> dict[str, Any]:
     """A scenario file of the experiment."""
-    text = (files(__package__) / "scenarios" / f"{name}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return sources.scenario(__package__, name)
 
 
 @dataclass(frozen=True)

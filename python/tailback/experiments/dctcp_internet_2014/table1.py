@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 
 import polars as pl
 
 from tailback.experiments.dctcp_internet_2014 import points as pts
 from tailback.report import Cell
+from tailback.reproduction.sources import published_rows
 
 
 @dataclass(frozen=True)
@@ -29,8 +28,8 @@ class Row:
 
 def published() -> list[Row]:
     """Table I as published."""
-    text = (files(__package__) / "table1.csv").read_text(encoding="utf-8")
-    return [Row(*(float(v) for v in row.values())) for row in csv.DictReader(text.splitlines())]
+    rows = published_rows(__package__, "table1.csv")
+    return [Row(*(float(value) for value in row.values())) for row in rows]
 
 
 def with_k(frame: pl.DataFrame) -> pl.DataFrame:

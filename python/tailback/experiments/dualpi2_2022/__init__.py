@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from tailback.errors import InputError
-from tailback.experiments import ReproduceResult, known_parts
 from tailback.experiments.dualpi2_2022.layout import ARCHIVES, MIXED, RUNS, Run, published_runs
+from tailback.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 #: Groups of runs, by their name on the command line.
 GROUPS: Mapping[str, tuple[Run, ...]] = {
@@ -18,11 +17,11 @@ GROUPS: Mapping[str, tuple[Run, ...]] = {
 #: What is no result file: the readings that the source leaves open, one by one.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*GROUPS, READINGS)
-#: Seeds of each run.
+#: Seeds of each run; a quick run makes do with one.
 SEEDS = 5
 
 
-class DualPi2:
+class DualPi2(Reproduction):
     """The experiment."""
 
     name = "dualpi2-2022"
@@ -33,78 +32,56 @@ class DualPi2:
     doc = "Prague and CUBIC on DualPI2 beside PIE and FQ-CoDel: mixed round-trip times, overload."
     parts = PARTS
 
-    def run(
-        self,
-        parts: Sequence[str] | None,
-        *,
-        quick: bool,
-        seeds: int | None,
-        jobs: int | None,
-        out: Path,
-        progress: bool | None,
-        engine: str = "sim",
-    ) -> ReproduceResult:
-        """Runs the parts, writes the report, compares with the published numbers."""
-        chosen = known_parts(parts, PARTS)
-        from tailback import run_many
-        from tailback.experiments.dualpi2_2022 import figures, points, readings, truth
-        from tailback.report import write
+    def study(self, request: Request) -> Study:
+        """The runs of the source, and the readings if they are asked for."""
+        from tailback.experiments.dualpi2_2022 import law, points, readings, report, truth
+        from tailback.reproduction.readings import page
 
-        runs = _runs(parts)
-        if engine != "sim":
-            if READINGS in (parts or ()):
+        runs = self._runs(request)
+        every = request.seeds_or(SEEDS, quick=1)
+        quick = request.quick
+        seconds = points.QUICK_SECONDS if quick else points.SECONDS
+        tried = readings.plan(quick=quick) if request.named_part(READINGS) else {}
+
+        def findings(results: Found) -> Findings:
+            own = results["runs"]
+            entries = truth.judged(points.entries(runs, own))
+            laws = law.laws(runs, own)
+            every_result = [result for group in results.values() for result in group]
+            made = report.ran(runs, own or every_result, quick=quick, draw=bool(runs))
+            written = report.report(entries, laws, made)
+            if tried:
+                found = readings.measured(tried, results)
+                sections = readings.sections(found, made.facts)
+                text = page(readings.TITLE, readings.LEAD, sections)
+                written = replace(
+                    written,
+                    sections=[*sections, *written.sections],
+                    files={**written.files, "dualpi2-2022.md": text},
+                )
+            cells = [entry.json() for entry in entries]
+            return Findings(written, cells, truth.summary(entries, laws))
+
+        own = [points.job(run, seeds=every, seconds=seconds) for run in runs]
+        return Study({"runs": own, **readings.jobs(tried, quick=quick, seeds=every)}, findings)
+
+    def _runs(self, request: Request) -> list[Run]:
+        """The runs that these parts need, in the order of the source."""
+        from tailback.experiments.dualpi2_2022 import points
+
+        wanted = {run for part in request.parts for run in GROUPS.get(part, ())}
+        runs = [run for run in RUNS if run in wanted or not request.named]
+        if request.engine != "sim":
+            if request.named_part(READINGS):
                 raise InputError(f"{self.name}: {READINGS} is of the simulator; no --engine then")
             runs = [run for run in runs if points.stock(run)]
             if not runs:
                 stock = ", ".join(a.part for a in ARCHIVES if a.aqm in points.STOCK)
                 raise InputError(
                     f"{self.name}: Linux has no Prague, and DCTCP in its place is not the same; "
-                    f"with --engine {engine} expected parts of {stock}"
+                    f"with --engine {request.engine} expected parts of {stock}"
                 )
-        if quick:
-            runs = points.sample(runs, published_runs().__contains__)
-        every = (1 if quick else SEEDS) if seeds is None else seeds
-        seconds = points.QUICK_SECONDS if quick else points.SECONDS
-        tried = readings.plan(quick=quick, seeds=every) if READINGS in (parts or ()) else []
-        results = run_many(
-            [
-                *(points.job(run, seeds=every, seconds=seconds) for run in runs),
-                *(one.job for one in tried),
-            ],
-            jobs=jobs,
-            out=out,
-            progress=progress,
-            engine=engine,
-        )
-        own = results[: len(runs)]
-        entries = truth.judged(points.entries(runs, own))
-        laws = truth.laws(runs, own)
-        made = figures.ran(runs, own or results, quick=quick, draw=bool(runs))
-        name = self.name if not parts else "-".join((self.name, *chosen))
-        report = figures.report(entries, laws, made, name)
-        if tried:
-            found = readings.measured(tried, results[len(runs) :])
-            report = replace(
-                report,
-                sections=[*readings.sections(found, made.facts), *report.sections],
-                files={**report.files, "dualpi2-2022.md": readings.page(found, made.facts)},
-            )
-        index = write(report, out / "reports" / name)
-        return ReproduceResult(
-            experiment=self.name,
-            engine=engine,
-            report_dir=index.parent,
-            cells=[entry.json() for entry in entries],
-            summary=truth.summary(entries, laws),
-        )
-
-
-def _runs(parts: Sequence[str] | None) -> list[Run]:
-    """The runs that these parts need, in the order of the source; without parts all."""
-    if not parts:
-        return list(RUNS)
-    wanted = {run for part in parts for run in GROUPS.get(part, ())}
-    return [run for run in RUNS if run in wanted]
+        return [run for run in runs if run in published_runs()] if request.quick else runs
 
 
 EXPERIMENT = DualPi2()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tailback.experiments.dualpi2_2022.layout import MIXED
 from tailback.experiments.dualpi2_2022.points import Entry
-from tailback.experiments.dualpi2_2022.truth import chance
 
 #: What, value here, basis.
 DECLARED: tuple[tuple[str, str, str], ...] = (
@@ -60,11 +59,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "inferred from the source's own rates per flow: P1 is 0 and P25 is not where one of five "
         "is idle, P25 is 0 in L with UDP in C",
     ),
-    (
-        "start",
-        "within one round-trip time of the longer path",
-        "inferred",
-    ),
+    ("start", "within one round-trip time of the longer path", "inferred"),
     (
         "counted",
         "250 s after the first 4 s and 40 times the larger round-trip time; flows have run for "
@@ -94,7 +89,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 def cause(entry: Entry) -> str:
     """Why a cell is off, where that is known; what is known of it where it is not."""
-    if chance(entry):
+    if entry.chance:
         return "chance: within what one more run would give"
     stem, _, statistic = entry.column.rpartition("_")
     if stem.startswith(("rpf", "win")) and statistic in ("p1", "stddev"):

@@ -93,9 +93,7 @@ def tail(
     )
     x = alt.X("value:Q", title=x_title, scale=alt.Scale(zero=True, nice=False))
     y = alt.Y(
-        "percent:Q",
-        title="% of packets beyond",
-        scale=alt.Scale(type="log", domain=[0.01, 100]),
+        "percent:Q", title="% of packets beyond", scale=alt.Scale(type="log", domain=[0.01, 100])
     )
     charts = []
     for name in facets:

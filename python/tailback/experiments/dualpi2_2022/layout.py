@@ -7,12 +7,12 @@ DualPI2), `_nonecn` the other one (C).
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+
+from tailback.reproduction.sources import published_rows
 
 MIXED, OVERLOAD = "mixed-rtt", "overload"
 
@@ -129,6 +129,14 @@ class Run:
         return f"{self.rtt_ecn}/{self.rtt_nonecn or 'none'}"
 
     @property
+    def words(self) -> str:
+        """The same at more length."""
+        if self.archive.kind == OVERLOAD:
+            where = "L" if self.udp[0] else "C"
+            return f"{sum(self.udp)} Mbit/s of UDP in {where}, {self.flows} flows"
+        return f"{self.title} ms"
+
+    @property
     def cases(self) -> tuple[Case, ...]:
         """The rows that come of it."""
         if self.archive.kind == OVERLOAD:
@@ -225,9 +233,8 @@ Key = tuple[str, str, str]
 @cache
 def published() -> Mapping[Key, float]:
     """What the source has; rows that are kept out for a blind check are missing."""
-    text = (files(__package__) / "published.csv").read_text(encoding="utf-8")
     out: dict[Key, float] = {}
-    for row in csv.DictReader(text.splitlines()):
+    for row in published_rows(__package__, "published.csv"):
         for column in COLUMNS:
             value = float(row[column])
             if not math.isnan(value):

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
 from typing import Any, Protocol
 
 from tailback.experiments.dualpi2_2022.layout import (
@@ -23,6 +19,8 @@ from tailback.experiments.dualpi2_2022.layout import (
 )
 from tailback.metrics.statistics import estimate
 from tailback.report import Cell
+from tailback.reproduction.entries import Entry as BaseEntry
+from tailback.reproduction.sources import scenario, set_value
 from tailback.running import Job
 
 #: Seconds that count, and those of a quick run.
@@ -84,14 +82,11 @@ class Stored(Protocol):
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(BaseEntry):
     """A cell: a column of a row."""
 
     case: Case
     column: str
-    cell: Cell
-    #: What the seeds gave, each a run as long as the source's.
-    values: tuple[float, ...] = ()
 
     @property
     def run(self) -> Run:
@@ -104,16 +99,10 @@ class Entry:
         return self.column if self.column in RATIOS else self.column.rpartition("_")[0]
 
     @property
-    def relative(self) -> float | None:
-        """Measured over published, less one."""
-        error, known = self.cell.error, self.cell.published
-        return None if error is None or not known else error / known
-
-    def json(self) -> dict[str, Any]:
-        """As `reproduce --json` lists it."""
+    def coordinates(self) -> dict[str, Any]:
+        """Archive, case and column, and what was run."""
         ecn, nonecn = self.run.udp
         return {
-            **self.cell.json(),
             "archive": self.run.archive.name,
             "run": self.run.archive.run,
             "case": self.case.name,
@@ -125,13 +114,6 @@ class Entry:
             "udp_ecn_mbit": ecn,
             "udp_nonecn_mbit": nonecn,
         }
-
-
-@cache
-def scenario(kind: str) -> dict[str, Any]:
-    """The scenario file of one kind of run."""
-    text = (files(__package__) / "scenarios" / f"{kind}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
 
 
 def job(run: Run, *, seeds: int, seconds: float = SECONDS, variant: Variant = AS_PUBLISHED) -> Job:
@@ -147,7 +129,7 @@ def left_out(run: Run) -> float:
 def made(run: Run, seconds: float, variant: Variant) -> dict[str, Any]:
     """The scenario of a run."""
     archive = run.archive
-    out = copy.deepcopy(scenario(archive.kind))
+    out = scenario(__package__, archive.kind)
     warmup = variant.before + left_out(run)
     out["warmup"] = f"{warmup:g}s"
     out["duration"] = f"{warmup + seconds:g}s"
@@ -171,7 +153,7 @@ def made(run: Run, seconds: float, variant: Variant) -> dict[str, Any]:
             flow["rtt"] = f"{run.rtt_ecn + variant.longer:g}ms"
         _udp(out["traffic"][0], run, variant)
     for path, value in variant.set.items():
-        _set(out, path, value)
+        set_value(out, path, value)
     return out
 
 
@@ -180,13 +162,6 @@ def _udp(source: dict[str, Any], run: Run, variant: Variant) -> None:
     source["rate"] = f"{round((ecn + nonecn) * 1e6 * variant.udp_overhead)}bit"
     source["class"] = "L-udp" if ecn else "C-udp"
     source["ecn"] = "ect1" if ecn else "not-ect"
-
-
-def _set(made: dict[str, Any], path: str, value: Any) -> None:
-    *parents, last = path.split(".")
-    for key in parents:
-        made = made.setdefault(key, {})
-    made[last] = value
 
 
 def stock(run: Run) -> bool:
@@ -209,17 +184,9 @@ def entries(runs: Sequence[Run], results: Sequence[Iterable[Stored]]) -> list[En
                 found = [row[column] for row in rows]
                 value = estimate(found)
                 key = (run.archive.name, case.name, column)
-                cell = Cell(
-                    "/".join(key),
-                    column,
-                    unit(column),
-                    known.get(key),
-                    value.mean,
-                    value.n,
-                    value.half_width,
-                )
+                cell = Cell.of("/".join(key), column, unit(column), known.get(key), value)
                 kept = tuple(one for one in found if one is not None)
-                out.append(Entry(case, column, cell, kept))
+                out.append(Entry(case, column, cell=cell, values=kept))
     return out
 
 
@@ -291,7 +258,7 @@ def _rates(entry: Mapping[str, Any], stored: Stored) -> list[float]:
 
 def _capacity() -> float:
     """Rate of the link with UDP, bit/s."""
-    text: str = scenario(OVERLOAD)["bottleneck"]["rate"]
+    text: str = scenario(__package__, OVERLOAD)["bottleneck"]["rate"]
     return float(text.removesuffix("Mbit")) * 1e6
 
 
@@ -341,11 +308,3 @@ def statistics(found: Sequence[float]) -> dict[str, float | None]:
     for percent in (1, 25, 75, 99):
         out[f"p{percent}"] = ranked[math.ceil(percent * n / 100) - 1]
     return {**out, "stddev": deviation}
-
-
-# --- which ------------------------------------------------------------------------------------
-
-
-def sample(runs: Sequence[Run], known: Callable[[Run], bool]) -> list[Run]:
-    """What a quick run does: every run that rows are published of."""
-    return [run for run in runs if known(run)]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from tailback.errors import InputError
-from tailback.experiments import ReproduceResult, known_parts
-from tailback.experiments.sce_2019.layout import MODES, SETUPS, TABLES, TableId
+from tailback.experiments.sce_2019.layout import MODES, SETUPS, TABLES, Setup, TableId
+from tailback.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 #: Groups of tables, by their name on the command line.
 GROUPS: Mapping[str, tuple[TableId, ...]] = {
@@ -26,7 +25,7 @@ PARTS: tuple[str, ...] = (*GROUPS, ABLATION, *(table.part for table in TABLES.va
 SEEDS = 1
 
 
-class Sce2019:
+class Sce2019(Reproduction):
     """The experiment."""
 
     name = "sce-2019"
@@ -37,74 +36,62 @@ class Sce2019:
     doc = "What one and two flows get through Cake, with and without SCE, at many rates and delays."
     parts = PARTS
 
-    def run(
-        self,
-        parts: Sequence[str] | None,
-        *,
-        quick: bool,
-        seeds: int | None,
-        jobs: int | None,
-        out: Path,
-        progress: bool | None,
-        engine: str = "sim",
-    ) -> ReproduceResult:
-        """Runs the parts, writes the report, compares with the published numbers."""
-        chosen = known_parts(parts, PARTS)
-        from tailback import run_many
-        from tailback.experiments.sce_2019 import ablation, figures, points, truth
-        from tailback.report import write
+    def study(self, request: Request) -> Study:
+        """The cells of the tables asked for, and the mechanisms if they are."""
+        from tailback.experiments.sce_2019 import ablation, points, report, truth
+        from tailback.reproduction.readings import page
 
-        every = SEEDS if seeds is None else seeds
-        wanted = _tables(parts)
-        setups = [s for s in SETUPS if s in {t.setup for t in wanted}]
-        if engine != "sim":
-            setups = [s for s in setups if points.stock(s)]
-            if ABLATION in (parts or ()):
+        every = request.seeds_or(SEEDS)
+        quick = request.quick
+        ablate = request.named_part(ABLATION)
+        wanted = _tables(request)
+        setups = self._setups(request, wanted)
+        places = points.sample(setups) if quick else points.every(setups)
+        batches = points.plan(places, seeds=every, engine=request.engine)
+        tried = ablation.plan(quick=quick, seeds=every) if ablate else {}
+
+        def findings(results: Found) -> Findings:
+            tables = [t for t in wanted if t.setup in setups]
+            entries = points.entries(tables, batches, results["cells"])
+            every_result = [result for group in results.values() for result in group]
+            made = report.ran(every_result, options=points.options_told())
+            written = report.report(entries, made, quick=quick)
+            if tried:
+                sections = ablation.sections(ablation.measured(tried, results), made)
+                text = page(ablation.TITLE, ablation.LEAD, sections)
+                written = replace(
+                    written,
+                    sections=[*sections, *written.sections],
+                    files={**written.files, "sce-2019.md": text},
+                )
+            return Findings(written, [entry.json() for entry in entries], truth.summary(entries))
+
+        groups = {"cells": batches, **tried}
+        return Study({name: [b.job for b in own] for name, own in groups.items()}, findings)
+
+    def _setups(self, request: Request, tables: list[TableId]) -> list[Setup]:
+        """The set-ups that fill these tables, in the order of the source."""
+        from tailback.experiments.sce_2019 import points
+
+        setups = [s for s in SETUPS if s in {t.setup for t in tables}]
+        if request.engine != "sim":
+            if request.named_part(ABLATION):
                 raise InputError(f"{self.name}: {ABLATION} is of the simulator; no --engine then")
+            setups = [s for s in setups if points.stock(s)]
             if not setups:
                 raise InputError(
-                    f"{self.name}: Linux has no SCE; with --engine {engine} expected tables of "
-                    f"{', '.join(points.STOCK)} without sce-single"
+                    f"{self.name}: Linux has no SCE; with --engine {request.engine} expected "
+                    f"tables of {', '.join(points.STOCK)} without sce-single"
                 )
-        places = points.sample(setups) if quick else points.every(setups)
-        batches = points.plan(places, seeds=every, engine=engine)
-        tried = ablation.plan(quick=quick, seeds=every) if ABLATION in (parts or ()) else {}
-        flat = [batch for own in tried.values() for batch in own]
-        results = run_many(
-            [batch.job for batch in (*batches, *flat)],
-            jobs=jobs,
-            out=out,
-            progress=progress,
-            engine=engine,
-        )
-        tables = [t for t in wanted if t.setup in setups]
-        entries = points.entries(tables, batches, results[: len(batches)])
-        made = figures.ran(results, quick=quick, options=points.options_told())
-        name = self.name if not parts else "-".join((self.name, *chosen))
-        report = figures.report(entries, made, name)
-        if tried:
-            found = ablation.measured(tried, results[len(batches) :])
-            report = replace(
-                report,
-                sections=[*ablation.sections(found, made.facts), *report.sections],
-                files={**report.files, "sce-2019.md": ablation.page(found, made.facts)},
-            )
-        index = write(report, out / "reports" / name)
-        return ReproduceResult(
-            experiment=self.name,
-            engine=engine,
-            report_dir=index.parent,
-            cells=[entry.json() for entry in entries],
-            summary=truth.summary(entries),
-        )
+        return setups
 
 
-def _tables(parts: Sequence[str] | None) -> list[TableId]:
+def _tables(request: Request) -> list[TableId]:
     """The tables that these parts need, by number; without parts all."""
-    if not parts:
+    if not request.named:
         return list(TABLES.values())
-    numbers = {t.number for part in parts for t in GROUPS.get(part, ())}
-    return [t for t in TABLES.values() if t.number in numbers or t.part in parts]
+    numbers = {t.number for part in request.parts for t in GROUPS.get(part, ())}
+    return [t for t in TABLES.values() if t.number in numbers or t.part in request.parts]
 
 
 EXPERIMENT = Sce2019()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tailback.experiments.sce_2019 import points, truth
+from tailback.experiments.sce_2019 import points
 from tailback.experiments.sce_2019.layout import (
     NAMES,
     SETUPS,
@@ -18,24 +18,11 @@ from tailback.experiments.sce_2019.layout import (
 )
 from tailback.experiments.sce_2019.points import Batch, Entry, Place, Variant
 from tailback.metrics.statistics import median, nearest_rank
-from tailback.report import (
-    Column,
-    Facts,
-    Figure,
-    Report,
-    Section,
-    Table,
-    Text,
-    Value,
-    to_markdown,
-)
-
-#: The set-up of the reproduction.
-BASELINE = "baseline"
-
-
-def _any(_setup: Setup) -> bool:
-    return True
+from tailback.report import Block, Facts, Section, Table, Text, Value
+from tailback.report.tables import left, right, words
+from tailback.reproduction.entries import sizes
+from tailback.reproduction.experiment import Found
+from tailback.reproduction.readings import BASELINE, Reading, before_and_after
 
 
 def _with(*ccs: str) -> Callable[[Setup], bool]:
@@ -55,95 +42,83 @@ def _sce(**options: Any) -> Variant:
     return Variant(ccs=dict.fromkeys(_SCE, options))
 
 
-@dataclass(frozen=True)
-class Tried:
-    """A row of the table."""
-
-    id: str
-    #: What is different from the set-up of the reproduction.
-    title: str
-    variant: Variant
-    #: Set-ups that it can make a difference to.
-    concerns: Callable[[Setup], bool] = _any
-
-
-TRIED: tuple[Tried, ...] = (
-    Tried(
+TRIED: tuple[Reading[Variant, Setup], ...] = (
+    Reading(
         "no-unit-quirk",
         "SCE senders count in one unit (`unit_quirk = 0`)",
         _sce(unit_quirk=0),
         _with(*_SCE),
     ),
-    Tried(
+    Reading(
         "no-cwr-quirk",
         "SCE senders reduce once (`cwr_quirk = false`)",
         _sce(cwr_quirk=False),
         _with(*_SCE),
     ),
-    Tried(
+    Reading(
         "ssthresh-max",
         'ESCE never lowers ssthresh (`ssthresh = "max"`)',
         _sce(ssthresh="max"),
         _with(*_SCE),
     ),
-    Tried(
+    Reading(
         "fixed-buffer",
         'the receive buffer is large from the start (`rcvbuf = "fixed"`)',
         Variant(set={"tcp.rcvbuf": "fixed"}),
     ),
-    Tried(
+    Reading(
         "no-memory",
         "no ssthresh is remembered (`initial_ssthresh = 0`)",
         Variant(set={"tcp.initial_ssthresh": 0}),
     ),
-    Tried(
+    Reading(
         "fresh",
         'a fresh queue waits an interval (`fresh = "interval"`)',
         Variant(queue={"fresh": "interval"}),
     ),
-    Tried(
+    Reading(
         "precise",
         'DCTCP\'s receiver echoes precisely (`receiver = "precise"`)',
         Variant(ccs={"dctcp": {"receiver": "precise"}}),
         _with("dctcp"),
     ),
-    Tried(
+    Reading(
         "sticky",
         'DCTCP\'s receiver echoes until CWR (`receiver = "sticky"`)',
         Variant(ccs={"dctcp": {"receiver": "sticky"}}),
         _with("dctcp"),
     ),
-    Tried(
+    Reading(
         "slope",
         'sce-single keeps its slope (`sce_single_slope = "kept"`)',
         Variant(modes={"flowblind sce-single": {"sce_single_slope": "kept"}}),
         _single,
     ),
-    Tried(
+    Reading(
         "one-way",
         "no Cake on the way back (`both_directions = false`)",
         Variant(set={"bottleneck.both_directions": False}),
     ),
-    Tried(
+    Reading(
         "dither",
         'ACKs are not split (`sce_receiver = "dither"`)',
         Variant(set={"tcp.sce_receiver": "dither"}),
     ),
-    Tried(
+    Reading(
         "split-delayed",
         'what brings a change is delayed (`sce_receiver = "split-delayed"`)',
         Variant(set={"tcp.sce_receiver": "split-delayed"}),
     ),
-    Tried(
+    Reading(
         "sce-only",
         'marks are told to SCE senders only (`sce_receiver = "auto"`)',
         Variant(set={"tcp.sce_receiver": "auto"}),
         _with("cubic", "reno", "dctcp"),
     ),
-    Tried("thirty", "every test lasts 30 s", Variant(seconds=30)),
-    Tried("double", "tests are twice as long", Variant(stretch=2)),
-    Tried("warm", "the first 5 s are not counted", Variant(set={"warmup": "5s"})),
-    Tried("no-base", "no round trip of the test bed itself", Variant(base_ms=0.02)),
+    Reading("thirty", "every test lasts 30 s", Variant(seconds=30)),
+    Reading("double", "tests are twice as long", Variant(stretch=2)),
+    Reading("warm", "the first 5 s are not counted", Variant(set={"warmup": "5s"})),
+    Reading("no-base", "no round trip of the test bed itself", Variant(base_ms=0.02)),
 )
 
 
@@ -249,11 +224,7 @@ REMARKS: tuple[Remark, ...] = (
 )
 
 #: What decides which receiver DCTCP had: every published cell with DCTCP.
-RECEIVERS = {
-    "sce_holds_ce": BASELINE,
-    "precise": "precise",
-    "sticky": "sticky",
-}
+RECEIVERS = {"sce_holds_ce": BASELINE, "precise": "precise", "sticky": "sticky"}
 
 
 def _published_dctcp() -> list[Setup]:
@@ -279,11 +250,7 @@ COLUMNS: tuple[tuple[str, str, Callable[[Entry], bool]], ...] = (
         "relative",
         lambda e: e.table.quantity == "tcp_rtt_ms" and e.rate_mbit >= 5,
     ),
-    (
-        "TCP RTT below",
-        "relative",
-        lambda e: e.table.quantity == "tcp_rtt_ms" and e.rate_mbit < 5,
-    ),
+    ("TCP RTT below", "relative", lambda e: e.table.quantity == "tcp_rtt_ms" and e.rate_mbit < 5),
 )
 
 
@@ -308,22 +275,17 @@ def plan(*, quick: bool, seeds: int) -> dict[str, list[Batch]]:
     return out
 
 
-def measured(
-    batches: Mapping[str, Sequence[Batch]], results: Sequence[Iterable[Any]]
-) -> dict[str, list[Entry]]:
+def measured(batches: Mapping[str, Sequence[Batch]], results: Found) -> dict[str, list[Entry]]:
     """The cells of each row."""
-    out = {}
-    at = 0
-    for name, own in batches.items():
-        tables = points.tables_of(batch.setup for batch in own)
-        out[name] = points.entries(tables, own, results[at : at + len(own)])
-        at += len(own)
-    return out
+    return {
+        name: points.entries(points.tables_of(b.setup for b in own), own, results[name])
+        for name, own in batches.items()
+    }
 
 
 def sections(found: Mapping[str, Sequence[Entry]], facts: Facts) -> list[Section]:
     """The table and the remarks, as sections of a report."""
-    remarks: list[Text | Table | Figure] = []
+    remarks: list[Block] = []
     for remark in REMARKS:
         remarks += [Text(f"**{remark.title}.** {remark.text}"), _remark(remark, found)]
     return [
@@ -336,39 +298,23 @@ def sections(found: Mapping[str, Sequence[Entry]], facts: Facts) -> list[Section
     ]
 
 
-def page(found: Mapping[str, Sequence[Entry]], facts: Facts) -> str:
-    """The same as a page of its own."""
-    report = Report(
-        name="",
-        title="SCE and Cake in 2019: mechanisms",
-        lead=(
-            "What makes the numbers of \u201cSome Congestion Experienced One and Two-Flow "
-            "Tests\u201d (2019) what they are: each mechanism, and what becomes of the errors of "
-            "the reproduction without it. `tailback reproduce sce-2019 --part ablation` writes "
-            "this page beside its report."
-        ),
-        meta=[],
-        sections=sections(found, facts),
-    )
-    return to_markdown(report)
+TITLE = "SCE and Cake in 2019: mechanisms"
+LEAD = (
+    "What makes the numbers of \u201cSome Congestion Experienced One and Two-Flow Tests\u201d "
+    "(2019) what they are: each mechanism, and what becomes of the errors of the reproduction "
+    "without it. `tailback reproduce sce-2019 --part ablation` writes this page beside its report."
+)
 
 
 def _ablation(found: Mapping[str, Sequence[Entry]], facts: Facts) -> Table:
-    columns = [
-        Column("changed", align="left", words=True),
-        Column("cells"),
-        *(Column(f"{title}") for title, _, _ in COLUMNS),
-    ]
+    columns = [*words("changed"), *right("cells", *(title for title, _, _ in COLUMNS))]
     rows: list[list[Value]] = []
     for tried in TRIED:
-        changed = found.get(tried.id, [])
-        ids = {entry.cell.id for entry in changed}
-        before = [entry for entry in found[BASELINE] if entry.cell.id in ids]
+        before, changed = before_and_after(found, tried)
         row: list[Value] = [tried.title, sum(e.cell.error is not None for e in changed)]
         for _, kind, belongs in COLUMNS:
             pair = [
-                _two(truth.sizes((e for e in cells if belongs(e)), kind))
-                for cells in (before, changed)
+                _two(sizes((e for e in cells if belongs(e)), kind)) for cells in (before, changed)
             ]
             row.append(None if None in pair else " \u2192 ".join(str(text) for text in pair))
         rows.append(row)
@@ -388,15 +334,9 @@ def _receivers(found: Mapping[str, Sequence[Entry]]) -> list[Table]:
         if cells is None:
             return []
         own = [e for e in cells if e.cc == "dctcp" or e.peer == "dctcp"]
-        errors = [
-            _two(truth.sizes((e for e in own if belongs(e)), kind)) for _, kind, belongs in COLUMNS
-        ]
+        errors = [_two(sizes((e for e in own if belongs(e)), kind)) for _, kind, belongs in COLUMNS]
         rows.append([f"`{receiver}`", sum(e.cell.error is not None for e in own), *errors])
-    columns = [
-        Column("receiver", align="left", words=True),
-        Column("cells"),
-        *(Column(title) for title, _, _ in COLUMNS),
-    ]
+    columns = [*words("receiver"), *right("cells", *(title for title, _, _ in COLUMNS))]
     caption = "Median and 90th percentile of the errors in percent, of every published cell."
     return [Table("receivers", "Which receiver DCTCP had", columns, rows, caption)]
 
@@ -408,32 +348,26 @@ def _remark(remark: Remark, found: Mapping[str, Sequence[Entry]]) -> Table:
         for name in (BASELINE, *remark.tried)
     }
     columns = [
-        Column("flow", align="left"),
-        Column("Mbit/s"),
-        Column("delay, ms"),
-        Column("published"),
-        Column("measured"),
-        *(Column(titles[name]) for name in remark.tried),
+        *left("flow"),
+        *right("Mbit/s", "delay, ms", "published", "measured"),
+        *right(*(titles[name] for name in remark.tried)),
     ]
     rows: list[list[Value]] = []
     for entry in shown[BASELINE].values():
         if entry.table.quantity != remark.quantity:
             continue
         cells = [shown[name][entry.cell.id].cell for name in (BASELINE, *remark.tried)]
+        numbers = [entry.cell.published, *(cell.measured for cell in cells)]
         who = NAMES[entry.cc] + (f" by {NAMES[entry.peer]}" if entry.peer else "")
         rows.append(
             [
                 *(who, f"{entry.rate_mbit:g}", f"{entry.delay_ms:g}"),
-                *(_number(entry.cell.published), *(_number(cell.measured) for cell in cells)),
+                *(None if v is None else f"{v:.2f}" for v in numbers),
             ]
         )
     unit = UNITS[remark.quantity]
     title = f"{WORDS[remark.quantity]}, {unit}"
     return Table(f"remark-{remark.id}", title[0].upper() + title[1:], columns, rows)
-
-
-def _number(value: float | None) -> str | None:
-    return None if value is None else f"{value:.2f}"
 
 
 def _two(errors: Sequence[float]) -> str | None:

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 from tailback.experiments.sce_2019.points import Entry
 
 #: What, value here, basis.
 DECLARED: tuple[tuple[str, str, str], ...] = (
-    (
-        "bottleneck",
-        "Cake, besteffort, on both egresses: ACKs pass a second one",
-        "stated",
-    ),
-    (
-        "modes",
-        "flowblind, flowblind with sce-single, triple-isolate; SCE on in each",
-        "stated",
-    ),
+    ("bottleneck", "Cake, besteffort, on both egresses: ACKs pass a second one", "stated"),
+    ("modes", "flowblind, flowblind with sce-single, triple-isolate; SCE on in each", "stated"),
     (
         "delay",
         "netem, half of it each way, and 0.9 ms in all for the test bed",
@@ -64,11 +54,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 def cause(entry: Entry) -> str:
     """Why a cell is off, where that is known; what is known of it where it is not."""
     cell, setup = entry.cell, entry.table.setup
-    if (
-        cell.ci95
-        and cell.error is not None
-        and abs(cell.error) <= cell.ci95 * math.sqrt(cell.n + 1)
-    ):
+    if entry.chance:
         return f"chance: within what single runs of {cell.n} seeds differ by"
     ccs = set(setup.ccs)
     if entry.table.quantity == "tcp_rtt_ms" and ccs & {"cubic", "reno"}:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+
+from tailback.reproduction.sources import published_rows
 
 #: Congestion controls, in the order of the source's tables.
 CCS = ("cubic", "reno", "reno-sce", "dctcp", "dctcp-sce")
@@ -168,15 +168,10 @@ Key = tuple[int, int, float, float]
 def published() -> Mapping[Key, float]:
     """What the source has; cells that are kept out for a blind check are missing."""
     out: dict[Key, float] = {}
-    for row in _rows("published.csv"):
+    for row in published_rows(__package__, "published.csv"):
         place = (float(row["rate_mbit"]), float(row["delay_ms"]))
         out[int(row["table"]), int(row["position"]), *place] = float(row["value"])
-    for row in _rows("jain.csv"):
+    for row in published_rows(__package__, "jain.csv"):
         place = (float(row["rate_mbit"]), float(row["delay_ms"]))
         out[int(row["table"]), 0, *place] = float(row["jain"])
     return out
-
-
-def _rows(name: str) -> list[dict[str, str]]:
-    text = (files(__package__) / name).read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from tailback.experiments.sce_2019.layout import (
@@ -23,6 +20,8 @@ from tailback.experiments.sce_2019.layout import (
 )
 from tailback.metrics.statistics import estimate
 from tailback.report import Cell
+from tailback.reproduction.entries import Entry as BaseEntry
+from tailback.reproduction.sources import scenario, set_value
 from tailback.running import Job
 
 #: What the test bed itself adds to the round trip, ms.
@@ -66,7 +65,7 @@ AS_PUBLISHED = Variant()
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(BaseEntry):
     """A cell of a table, or one of the two numbers of a cell of pairs."""
 
     table: TableId
@@ -74,7 +73,6 @@ class Entry:
     position: int
     rate_mbit: float
     delay_ms: float
-    cell: Cell
 
     @property
     def cc(self) -> str:
@@ -93,23 +91,18 @@ class Entry:
         """Row and column."""
         return self.rate_mbit, self.delay_ms
 
-    @property
-    def relative(self) -> float | None:
-        """Measured over published, less one."""
-        error, known = self.cell.error, self.cell.published
-        return None if error is None or not known else error / known
-
-    @property
-    def of_capacity(self) -> float | None:
-        """Measured less published, over the rate of Cake (throughput only)."""
+    def error(self, kind: str) -> float | None:
+        """Over the published value, over the rate of Cake (throughput only), or as it is."""
+        if kind != "capacity":
+            return super().error(kind)
         if self.table.quantity != "throughput_mbit" or self.cell.error is None:
             return None
         return self.cell.error / self.rate_mbit
 
-    def json(self) -> dict[str, Any]:
-        """As `reproduce --json` lists it."""
+    @property
+    def coordinates(self) -> dict[str, Any]:
+        """Table, row and column, and who met whom there."""
         return {
-            **self.cell.json(),
             "table": self.table.number,
             "kind": self.table.setup.kind,
             "mode": self.table.setup.mode,
@@ -131,16 +124,9 @@ class Batch:
 
 
 @cache
-def scenario(kind: str) -> dict[str, Any]:
-    """The scenario file for one flow or two."""
-    text = (files(__package__) / "scenarios" / f"{kind}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
-
-
-@cache
 def cc_options() -> dict[str, dict[str, Any]]:
     """Options of the congestion controls, as the scenario files have them."""
-    listed = scenario("one-flow")["sweep"]["flows.flow.cc"]
+    listed = scenario(__package__, "one-flow")["sweep"]["flows.flow.cc"]
     tables = [{"name": value} if isinstance(value, str) else dict(value) for value in listed]
     return {table["name"]: table for table in tables}
 
@@ -164,7 +150,7 @@ def plan(
 def _scenario(
     setup: Setup, places: Sequence[Place], variant: Variant, *, stock: bool
 ) -> dict[str, Any]:
-    made = copy.deepcopy(scenario(setup.kind))
+    made = scenario(__package__, setup.kind)
     queue = {"aqm": "cake", "tins": "besteffort", **_QUEUES[setup.mode]}
     if stock:
         # Linux has no SCE (without an SCE flow that changes little), and its receive buffers in
@@ -185,15 +171,8 @@ def _scenario(
     }
     made["sweep"] = {"zip": [axis]}
     for path, value in variant.set.items():
-        _set(made, path, value)
+        set_value(made, path, value)
     return made
-
-
-def _set(made: dict[str, Any], path: str, value: Any) -> None:
-    *parents, last = path.split(".")
-    for key in parents:
-        made = made.setdefault(key, {})
-    made[last] = value
 
 
 def every(setups: Iterable[Setup]) -> dict[Setup, list[Place]]:
@@ -252,17 +231,16 @@ def entries(
         for place in places:
             summaries = found.get((table.setup, place), [])
             for position in positions:
-                value = estimate(_value(summary, table.quantity, position) for summary in summaries)
-                cell = Cell(
+                each = [_value(summary, table.quantity, position) for summary in summaries]
+                cell = Cell.of(
                     _id(table, position, place),
                     table.quantity,
                     UNITS[table.quantity],
                     known.get((table.number, position, *place)),
-                    value.mean,
-                    value.n,
-                    value.half_width,
+                    estimate(each),
                 )
-                out.append(Entry(table, position, *place, cell))
+                values = tuple(value for value in each if value is not None)
+                out.append(Entry(table, position, *place, cell=cell, values=values))
     return out
 
 

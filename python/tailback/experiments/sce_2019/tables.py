@@ -3,12 +3,11 @@ and a column for each delay; the two flows of a pair stand in one cell, as in th
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 
 from tailback.experiments.sce_2019.layout import NAMES, UNITS, TableId
 from tailback.experiments.sce_2019.points import Entry, Place
+from tailback.report.tables import csv_text
 
 #: What stands in the cells of a block.
 BLOCKS: Mapping[str, Callable[[Entry], float | None]] = {
@@ -61,15 +60,13 @@ def _grid(
 
 
 def _csv(table: TableId, cells: Sequence[Entry]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    lines: list[Sequence[object]] = []
     for name, value in BLOCKS.items():
         delays, rows = _grid(table, cells, value, signed=name == "difference")
-        if name == "published":
-            writer.writerow(["what", "Mbit/s", *(f"{delay:g} ms" for delay in delays)])
-        for row in rows:
-            writer.writerow([name, *row])
-    return out.getvalue()
+        if not lines:
+            lines.append(["what", "Mbit/s", *(f"{delay:g} ms" for delay in delays)])
+        lines += [[name, *row] for row in rows]
+    return csv_text(lines)
 
 
 def _markdown(table: TableId, cells: Sequence[Entry]) -> str:
@@ -89,20 +86,13 @@ def _markdown(table: TableId, cells: Sequence[Entry]) -> str:
 
 
 def _all(entries: Sequence[Entry]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        [
-            *("table", "kind", "quantity", "mode", "cc", "peer", "position", "rate_mbit"),
-            *("delay_ms", "published", "measured", "difference", "relative", "n", "ci95"),
-        ]
-    )
-    for entry in entries:
-        table, cell = entry.table, entry.cell
-        numbers = (cell.published, cell.measured, cell.error, entry.relative, cell.n, cell.ci95)
-        writer.writerow(
-            [table.number, table.setup.kind, table.quantity, table.setup.mode, entry.cc]
-            + [entry.peer, entry.position, entry.rate_mbit, entry.delay_ms]
-            + ["" if number is None else number for number in numbers]
-        )
-    return out.getvalue()
+    head = ("table", "kind", "quantity", "mode", "cc", "peer", "position", "rate_mbit", "delay_ms")
+    rows: list[Sequence[object]] = [
+        (*head, "published", "measured", "difference", "relative", "n", "ci95")
+    ]
+    for e in entries:
+        setup, cell = e.table.setup, e.cell
+        place = (e.table.number, setup.kind, e.table.quantity, setup.mode, e.cc, e.peer, e.position)
+        numbers = (cell.published, cell.measured, cell.error, cell.relative, cell.n, cell.ci95)
+        rows.append((*place, e.rate_mbit, e.delay_ms, *numbers))
+    return csv_text(rows)

@@ -617,8 +617,11 @@ fn sce_marks_ect0_only_and_never_takes_ce_back() {
         let (packet, _) = bench.get(5 * MS).unwrap();
         assert_eq!(packet.ecn, expected);
         let marked = u64::from(ecn == Ecn::Ect0);
-        assert_eq!(bench.sink.counts.sce_marks(), marked);
-        assert_eq!(bench.sink.counts.marks() + bench.sink.counts.drops(), 0);
+        assert_eq!(bench.sink.meter.counts.sce_marks(), marked);
+        assert_eq!(
+            bench.sink.meter.counts.marks() + bench.sink.meter.counts.drops(),
+            0
+        );
     }
 }
 
@@ -637,7 +640,7 @@ fn a_share_of_packets_has_sce_by_the_ramp() {
         bench.get(now + 4 * MS + 12_112).unwrap();
     }
     let expected = 40_000.0 * 0.6 / 64.0;
-    let found = bench.sink.counts.sce_marks() as f64;
+    let found = bench.sink.meter.counts.sce_marks() as f64;
     // 375, standard deviation 19.3.
     assert!((found - expected).abs() < 60.0, "{found}");
 }
@@ -651,7 +654,7 @@ fn the_last_packet_of_a_queue_is_never_dropped() {
         bench.get(now + 20 * MS).unwrap();
         now += 21 * MS;
     }
-    assert_eq!(bench.sink.counts.drops(), 0);
+    assert_eq!(bench.sink.meter.counts.drops(), 0);
     assert!(bench.cake.tins[0].flows.get(0).packets.is_empty());
 }
 
@@ -674,11 +677,11 @@ fn overflow_drops_the_oldest_of_the_longest_queue() {
         bench.put(0, packet);
     }
     assert_eq!(bench.cake.memory.0, 42 * 2_280);
-    assert_eq!(bench.sink.counts.drops(), 0);
+    assert_eq!(bench.sink.meter.counts.drops(), 0);
     // A packet of the short queue costs one of the long one.
     bench.data(0, 1, MTU, Ecn::NotEct);
-    assert_eq!(bench.sink.flows[0].counts.get(Cause::Overflow), 1);
-    assert_eq!(bench.sink.flows[1].counts.drops(), 0);
+    assert_eq!(bench.sink.meter.counts_of(0).get(Cause::Overflow), 1);
+    assert_eq!(bench.sink.meter.counts_of(1).drops(), 0);
     let of_flow_0 = (0..4).find_map(|_| {
         let ns = bench.cake.shaper.opens();
         bench.get(ns).ok().filter(|(p, _)| p.flow == 0)
@@ -725,7 +728,7 @@ fn ingress_charges_drops_to_the_shaper() {
                 }
             }
         }
-        (left, bench.sink.counts.drops())
+        (left, bench.sink.meter.counts.drops())
     };
     let (left, _) = run(false);
     // 2 s at 1211.2 us a packet.

@@ -56,19 +56,19 @@ impl Bench {
     }
 
     fn drops(&self) -> u64 {
-        self.sink.counts.get(Cause::Aqm)
+        self.sink.meter.counts.get(Cause::Aqm)
     }
 
     /// One dequeue each `step`, the packet replaced by one of age `age`, and
     /// the times at which something was dropped or marked.
     fn run(&mut self, from: u64, to: u64, step: u64, age: u64, ecn: Ecn) -> Vec<u64> {
         let mut times = Vec::new();
-        let mut before = self.drops() + self.sink.counts.marks();
+        let mut before = self.drops() + self.sink.meter.counts.marks();
         let mut now = from;
         while now < to {
             self.put(now - age, 1, ecn);
             self.get(now);
-            let after = self.drops() + self.sink.counts.marks();
+            let after = self.drops() + self.sink.meter.counts.marks();
             times.extend((before..after).map(|_| now));
             before = after;
             now += step;
@@ -196,9 +196,9 @@ fn one_mark_for_each_dequeue_and_all_drops_at_once() {
         let mut bench = Bench::new(true, None);
         bench.put(900 * MS, 5_000, ecn);
         bench.run(1_000 * MS, 1_500 * MS, MS, 50 * MS, ecn);
-        let before = bench.drops() + bench.sink.counts.marks();
+        let before = bench.drops() + bench.sink.meter.counts.marks();
         let packet = bench.get(21_500 * MS).unwrap();
-        let done = bench.drops() + bench.sink.counts.marks() - before;
+        let done = bench.drops() + bench.sink.meter.counts.marks() - before;
         (done, packet.ecn)
     };
     assert_eq!(due(Ecn::Ect0), (1, Ecn::Ce));
@@ -255,7 +255,7 @@ fn ecn_off_drops_what_could_be_marked() {
     let mut bench = Bench::new(false, None);
     bench.put(900 * MS, 100, Ecn::Ect0);
     bench.run(1_000 * MS, 2_000 * MS, MS, 50 * MS, Ecn::Ect0);
-    assert_eq!(bench.sink.counts.marks(), 0);
+    assert_eq!(bench.sink.meter.counts.marks(), 0);
     assert!(bench.drops() > 10);
 }
 
@@ -269,8 +269,8 @@ fn ce_threshold_marks_every_packet_above_it() {
     assert_eq!(bench.get(976 << 10).unwrap().ecn, Ecn::Ect1);
     assert_eq!(bench.get(977 << 10).unwrap().ecn, Ecn::NotEct);
     assert_eq!(bench.get(977 << 10).unwrap().ecn, Ecn::Ce);
-    assert_eq!(bench.sink.counts.get(Cause::StepMark), 1);
-    assert_eq!(bench.sink.counts.drops(), 0);
+    assert_eq!(bench.sink.meter.counts.get(Cause::StepMark), 1);
+    assert_eq!(bench.sink.meter.counts.drops(), 0);
 }
 
 #[test]
@@ -279,8 +279,8 @@ fn a_packet_is_counted_as_marked_once() {
     bench.put(900 * MS, 100, Ecn::Ect0);
     let n = 500;
     bench.run(1_000 * MS, (1_000 + n) * MS, MS, 50 * MS, Ecn::Ect0);
-    assert!(bench.sink.counts.get(Cause::Mark) > 3);
-    assert_eq!(bench.sink.counts.marks(), n);
+    assert!(bench.sink.meter.counts.get(Cause::Mark) > 3);
+    assert_eq!(bench.sink.meter.counts.marks(), n);
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn the_tail_is_dropped_at_the_limit() {
     bench.queue.limit = Limit::Packets(3);
     bench.put(0, 5, Ecn::NotEct);
     assert_eq!(bench.queue.backlog().packets, 3);
-    assert_eq!(bench.sink.counts.get(Cause::Overflow), 2);
+    assert_eq!(bench.sink.meter.counts.get(Cause::Overflow), 2);
 }
 
 #[test]
@@ -314,5 +314,5 @@ fn sce_marks_come_after_ce() {
     bench.put(0, 4, Ecn::Ect0);
     let seen = [2, 5, 9, 11].map(|ms| bench.get(ms * MS).unwrap().ecn);
     assert_eq!(seen, [Ecn::Ect0, Ecn::Ect1, Ecn::Ect1, Ecn::Ce]);
-    assert_eq!(bench.sink.counts.get(Cause::SceMark), 2);
+    assert_eq!(bench.sink.meter.counts.get(Cause::SceMark), 2);
 }

@@ -51,7 +51,7 @@ impl Bench {
     }
 
     fn count(&self, flow: usize, cause: Cause) -> u64 {
-        self.sink.flows[flow].counts.get(cause)
+        self.sink.meter.counts_of(flow).get(cause)
     }
 }
 
@@ -60,7 +60,7 @@ fn overflow_takes_a_batch_off_the_head_of_the_fattest() {
     let mut bench = Bench::new(&[("limit", Value::Packets(300))]);
     bench.put(0, 0, 1514, 200, Ecn::Ect0);
     bench.put(0, 1, 66, 100, Ecn::Ect0);
-    assert_eq!(bench.sink.counts.drops(), 0);
+    assert_eq!(bench.sink.meter.counts.drops(), 0);
     // The small flow's packet finds the queue full; the large one pays.
     bench.put(0, 1, 66, 1, Ecn::Ect0);
     assert_eq!(bench.count(0, Cause::Overflow), 64);
@@ -92,9 +92,9 @@ fn memory_counts_more_than_the_frames() {
         ("drop_batch", Value::Int(1)),
     ]);
     bench.put(0, 0, 1514, 10, Ecn::NotEct);
-    assert_eq!(bench.sink.counts.drops(), 0);
+    assert_eq!(bench.sink.meter.counts.drops(), 0);
     bench.put(0, 0, 1514, 1, Ecn::NotEct);
-    assert_eq!(bench.sink.counts.drops(), 1);
+    assert_eq!(bench.sink.meter.counts.drops(), 1);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn codel_acts_on_the_flow_that_queues_alone() {
         bench.count(0, Cause::Mark)
     );
     assert_eq!(bench.count(1, Cause::Mark), 0);
-    assert_eq!(bench.sink.counts.drops(), 0);
+    assert_eq!(bench.sink.meter.counts.drops(), 0);
 }
 
 #[test]

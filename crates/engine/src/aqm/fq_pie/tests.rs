@@ -85,7 +85,7 @@ fn flows_that_sleep_are_as_if_updated() {
             most_awake = most_awake.max(q.awake.len());
         }
         assert_eq!(most_awake, 7);
-        assert!(sink.counts.get(Cause::Aqm) > 1_000);
+        assert!(sink.meter.counts.get(Cause::Aqm) > 1_000);
     }
 }
 
@@ -102,7 +102,7 @@ fn a_packet_that_finds_the_limit_is_dropped_whosever_it_is() {
             sink.arrive(&packet, Time::ZERO);
             q.enqueue(packet, Time::ZERO, &mut sink);
         }
-        sink.flows[flow as usize].counts.get(Cause::Overflow)
+        sink.meter.counts_of(flow as usize).get(Cause::Overflow)
     };
     // memory_limit drops nothing.
     assert_eq!(put(0, 10), 0);

@@ -318,6 +318,7 @@ fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, 
     let old = set.iter().any(|(name, _)| *name == "version");
     assert_eq!(timer, Time::from_ms(if old { 30 } else { 16 }));
     let (mut now, mut credit) = (Time::ZERO, 0.0);
+    let mut arrived = 0;
     while now < Time::from_secs(40) {
         credit += factor;
         while credit >= 1.0 {
@@ -326,6 +327,7 @@ fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, 
             packet.stamp = now;
             sink.arrive(&packet, now);
             queue.enqueue(packet, now, &mut sink);
+            arrived += u32::from(now >= Time::from_secs(20));
         }
         if let Dequeue::Packet(packet) = queue.dequeue(now, &mut sink) {
             sink.forward(&packet, now);
@@ -335,9 +337,9 @@ fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, 
             timer = queue.timer(timer, &mut sink).unwrap();
         }
     }
-    let hit = sink.counts.drops() + sink.counts.marks();
-    let share = hit as f64 / sink.flows[0].arrived as f64;
-    (sink.delay.mean().unwrap() / 1e6, share, sink)
+    let hit = sink.meter.counts.drops() + sink.meter.counts.marks();
+    let share = hit as f64 / f64::from(arrived);
+    (sink.meter.delay.mean().unwrap() / 1e6, share, sink)
 }
 
 #[test]
@@ -358,7 +360,7 @@ fn with_ecn_an_overload_is_dropped_all_the_same() {
     let set = [("ecn", Value::Bool(true))];
     let (delay, share, sink) = overload(&set, 1.5, Ecn::Ect0);
     assert!((delay - 15.0).abs() < 0.75, "{delay} ms");
-    assert_eq!(sink.counts.marks(), 0);
+    assert_eq!(sink.meter.counts.marks(), 0);
     assert!((share - 1.0 / 3.0).abs() < 0.005, "{share}");
 }
 
@@ -379,7 +381,11 @@ fn every_drop_resets_the_sum_and_a_forced_mark_does_not() {
         let packet = Packet::new(0, 1_514, ecn);
         sink.arrive(&packet, Time::ZERO);
         pie.enqueue(packet, Time::ZERO, &mut sink);
-        (pie.vars.accu_prob, sink.counts.drops(), sink.counts.marks())
+        (
+            pie.vars.accu_prob,
+            sink.meter.counts.drops(),
+            sink.meter.counts.marks(),
+        )
     };
     let forced = 9 * p.one;
     // Too short a queue to act at all.

@@ -359,11 +359,15 @@ fn weight_1_and_equal_thresholds_are_a_step() {
         for n in 0..10 {
             bench.put(MS, Ecn::Ect0);
             let marks = (n + 1u64).saturating_sub(passed);
-            assert_eq!(bench.sink.counts.get(Cause::Mark), marks, "packet {n}");
+            assert_eq!(
+                bench.sink.meter.counts.get(Cause::Mark),
+                marks,
+                "packet {n}"
+            );
         }
         bench.get(MS);
         bench.put(MS, Ecn::NotEct);
-        assert_eq!(bench.sink.counts.get(Cause::Aqm), 1);
+        assert_eq!(bench.sink.meter.counts.get(Cause::Aqm), 1);
     }
 }
 
@@ -393,7 +397,7 @@ fn a_full_buffer_drops_whatever_red_decided() {
     for _ in 0..4 {
         bench.put(MS, Ecn::Ect0);
     }
-    let counts = bench.sink.counts;
+    let counts = bench.sink.meter.counts;
     assert_eq!(
         (counts.get(Cause::Mark), counts.get(Cause::Overflow)),
         (1, 2)

@@ -65,7 +65,7 @@ impl Bench {
         packet.stamp = NOW;
         self.sink.arrive(&packet, NOW);
         self.queue.enqueue(packet, NOW, &mut self.sink);
-        let counts = self.sink.counts;
+        let counts = self.sink.meter.counts;
         (counts.get(Cause::Aqm), counts.get(Cause::Mark))
     }
 
@@ -89,8 +89,8 @@ fn each_class_has_its_own_threshold_on_the_whole_queue() {
     assert_eq!(bench.put(Ecn::Ect1), (1, 2));
     assert_eq!(bench.put(Ecn::Ce), (1, 3));
     assert_eq!(bench.queue.backlog().packets, 6);
-    assert_eq!(bench.sink.flows[0].counts.marks(), 0);
-    assert_eq!(bench.sink.flows[1].counts.drops(), 0);
+    assert_eq!(bench.sink.meter.counts_of(0).marks(), 0);
+    assert_eq!(bench.sink.meter.counts_of(1).drops(), 0);
 }
 
 #[test]
@@ -116,14 +116,14 @@ fn rates_of_the_classes_are_those_of_their_curves() {
         }
     };
     fill(&mut bench);
-    let marks_before = bench.sink.counts.get(Cause::Mark);
+    let marks_before = bench.sink.meter.counts.get(Cause::Mark);
     let (mut drops, mut marks) = (0, 0);
     for _ in 0..n {
         for ecn in [Ecn::NotEct, Ecn::Ect0] {
-            let before = bench.sink.counts;
+            let before = bench.sink.meter.counts;
             bench.put(ecn);
-            drops += bench.sink.counts.get(Cause::Aqm) - before.get(Cause::Aqm);
-            marks += bench.sink.counts.get(Cause::Mark) - before.get(Cause::Mark);
+            drops += bench.sink.meter.counts.get(Cause::Aqm) - before.get(Cause::Aqm);
+            marks += bench.sink.meter.counts.get(Cause::Mark) - before.get(Cause::Mark);
             while bench.queue.backlog().bytes > 50_000 {
                 if let Dequeue::Packet(packet) = bench.queue.dequeue(NOW, &mut bench.sink) {
                     bench.sink.forward(&packet, NOW);

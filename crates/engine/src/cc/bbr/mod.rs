@@ -19,7 +19,9 @@ mod tests;
 use self::control::Bbr;
 use super::bbr_model::{TSO_SEGS, number, switch, time, whole};
 use super::contract::Build;
-use crate::registry::{Entry, Kernel, no_finish};
+use crate::registry::kernel::{Kernel, Module};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, no_finish};
 use crate::units::Time;
 
 /// The registry entry.
@@ -94,7 +96,8 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         TSO_SEGS,
     ],
-    kernel: Kernel::Module("bbr"),
+    kernel: Kernel::Module(&Module::named("bbr", Some("4.9"))),
+    rules: Rules::NONE,
     finish: no_finish,
     build: |options| Box::new(Bbr::new(options)),
 };

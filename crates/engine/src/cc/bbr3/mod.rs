@@ -32,7 +32,9 @@ use self::params::Params;
 use self::state::Bbr3;
 use super::bbr_model::{TSO_SEGS, number, switch, time, whole};
 use super::contract::Build;
-use crate::registry::{Entry, Kernel, no_finish};
+use crate::registry::kernel::{Kernel, Module};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, no_finish};
 use crate::units::Time;
 
 /// The registry entry.
@@ -181,7 +183,8 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
     ],
     // No kernel's own: `module` has to name one that registers itself so.
-    kernel: Kernel::Module("bbr3"),
+    kernel: Kernel::Module(&Module::named("bbr3", None)),
+    rules: Rules::NONE,
     finish: no_finish,
     build: |options| Box::new(Bbr3::new(Params::of(options))),
 };

@@ -1,0 +1,117 @@
+//! Cake as Linux has it: words of tc (iproute2 `tc/q_cake.c`).
+
+use crate::registry::Value;
+use crate::registry::kernel::{
+    Order, Qdisc, Refused, Shaper, either, flag, micros, number, number32, only, simulated, word,
+    words,
+};
+
+/// Bytes of an Ethernet header: without the word Cake takes frames as they are, the
+/// word counts from the IP header.
+const ETHERNET: i32 = 14;
+
+/// Most that Cake adds to an IP packet, bytes.
+const MOST_OVERHEAD: i32 = 256 - ETHERNET;
+
+/// The kernel face.
+pub const KERNEL: Qdisc = Qdisc {
+    kinds: &["cake"],
+    since: Some("4.19"),
+    words: &[
+        ("sce", |w, o| {
+            only(w, o, Value::Word("off"), "Linux's cake has no SCE");
+        }),
+        ("sce_single_slope", simulated),
+        ("fresh", |w, o| {
+            let message = "cake of Linux marks the second packet over the target";
+            only(w, o, Value::Word("linux"), message);
+        }),
+        ("tins", word),
+        ("flow", word),
+        ("rtt", micros),
+        ("ack_filter", |w, o| {
+            let spelled = [
+                ("off", "no-ack-filter"),
+                ("on", "ack-filter"),
+                ("aggressive", "ack-filter-aggressive"),
+            ];
+            words(w, o, &spelled);
+        }),
+        ("overhead", number),
+        ("mpu", |w, o| {
+            // Without the word Cake has none.
+            if w.options.get(o) != Some(&Value::Int(0)) {
+                number(w, o);
+            }
+        }),
+        ("atm", word),
+        ("memlimit", number32),
+        ("ingress", |w, o| flag(w, o, "ingress", "egress")),
+        ("wash", |w, o| either(w, o, "wash", "nowash")),
+        ("split_gso", |w, o| {
+            either(w, o, "split-gso", "no-split-gso")
+        }),
+    ],
+    order: Order::ArrivalIf("flow", "flowblind"),
+    drops_at_dequeue: true,
+    shaper: Some(&Shaper {
+        rate: |rate| format!("bandwidth {}bit", rate.0),
+        overhead: |bytes| match bytes {
+            0 => String::new(),
+            n => format!("overhead {}", n + ETHERNET),
+        },
+        check,
+    }),
+    ..Qdisc::SIMULATED
+};
+
+/// Words that say what the link says.
+const RATE: [&str; 3] = ["bandwidth", "unlimited", "autorate-ingress"];
+
+/// Words that set what is added to a packet.
+const OVERHEAD: [&str; 16] = [
+    "overhead",
+    "raw",
+    "conservative",
+    "ethernet",
+    "ether-vlan",
+    "docsis",
+    "pppoa-vcmux",
+    "pppoa-llc",
+    "pppoe-vcmux",
+    "pppoe-llcsnap",
+    "pppoe-ptm",
+    "bridged-vcmux",
+    "bridged-llcsnap",
+    "bridged-ptm",
+    "ipoa-vcmux",
+    "ipoa-llcsnap",
+];
+
+fn check(words: &str, overhead: i32, whole: bool) -> Vec<Refused> {
+    let has = |one: &str| words.split_whitespace().any(|w| w == one);
+    let mut refused = Vec::new();
+    if let Some(word) = RATE.iter().find(|w| has(w)) {
+        let message = format!("cake takes its bandwidth from the link, not from \"{word}\"");
+        refused.push(Refused::new("queue", message, "the link's rate"));
+    }
+    if overhead > MOST_OVERHEAD {
+        let message = "cake adds at most 256 bytes to an IP packet";
+        let expected = format!("an overhead from 0 to {MOST_OVERHEAD}");
+        refused.push(Refused::new("overhead", message, expected));
+    }
+    if overhead != 0
+        && let Some(word) = OVERHEAD.iter().find(|w| has(w))
+    {
+        let message = format!("the link's overhead and cake's \"{word}\" are the same thing");
+        refused.push(Refused::new("overhead", message, "one of them"));
+    }
+    if whole && !has("no-split-gso") {
+        refused.push(Refused::new(
+            "queue",
+            "cake splits what offloads have joined, and captures follow packets that stay whole",
+            "no-split-gso, offloads = false or captures = false",
+        ));
+    }
+    refused
+}

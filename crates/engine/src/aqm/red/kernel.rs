@@ -1,0 +1,198 @@
+//! RED as Linux has it: words of tc (iproute2 `tc/q_red.c` and `tc/tc_red.c`), which
+//! derives what the kernel is told from the length of a burst.
+
+use crate::registry::Value;
+use crate::registry::kernel::{Order, Qdisc, Words, Xstats, flag, number, only, simulated};
+
+/// The kernel face.
+pub const KERNEL: Qdisc = Qdisc {
+    kinds: &["red"],
+    since: Some("2.2"),
+    words: &[
+        ("gentle", |w, o| absent(w, o, Value::Bool(false))),
+        ("uniformise", |w, o| absent(w, o, Value::Word("linux"))),
+        ("idle", |w, o| {
+            let message = "below a shaper RED of Linux never sees an idle time";
+            only(w, o, Value::Word("hold"), message);
+        }),
+        ("include_arriving", |w, o| absent(w, o, Value::Bool(false))),
+        ("limit", bytes),
+        ("min", bytes),
+        ("max", bytes),
+        ("avpkt", |w, o| {
+            if w.showing {
+                simulated(w, o)
+            } else {
+                bytes(w, o)
+            }
+        }),
+        ("weight", weight),
+        ("probability", probability),
+        ("bandwidth", bandwidth),
+        ("ecn", |w, o| flag(w, o, "ecn", "")),
+    ],
+    order: Order::Arrival,
+    xstats: Xstats {
+        marks: Some(&[12]),
+        ..Qdisc::SIMULATED.xstats
+    },
+    ..Qdisc::SIMULATED
+};
+
+fn absent(words: &mut Words<'_>, option: &'static str, linux: Value) {
+    only(
+        words,
+        option,
+        linux,
+        format!("RED of Linux has no {option}"),
+    );
+}
+
+fn bytes(words: &mut Words<'_>, option: &'static str) {
+    if !words.showing && words.bytes(option).is_none() {
+        let expected = "a size in bytes such as \"64kb\"";
+        words.refuse(option, "RED of Linux counts bytes", expected);
+    }
+    number(words, option);
+}
+
+/// The weight of a sample is Wlog in the kernel, and a burst in tc.
+fn weight(words: &mut Words<'_>, option: &'static str) {
+    let weight = words.options.float(option);
+    let wlog = wlog_of(weight);
+    if words.showing {
+        return match wlog {
+            Some(wlog) => words.pair("ewma", &wlog.to_string()),
+            None => simulated(words, option),
+        };
+    }
+    let [Some(min), Some(max), Some(avpkt)] = ["min", "max", "avpkt"].map(|o| words.bytes(o))
+    else {
+        return;
+    };
+    let Some(wlog) = wlog else {
+        let (below, above) = around(weight);
+        let expected = match above {
+            Some(above) => format!("weight = {below} or {above}"),
+            None => format!("weight = {below}"),
+        };
+        return words.refuse(option, "tc has powers of two for it", expected);
+    };
+    let Some(burst) = burst_of(min, avpkt, wlog) else {
+        let message = format!(
+            "no burst gives this weight with min {min} and avpkt {avpkt} (tc derives Wlog from them)"
+        );
+        return words.refuse(option, message, "another weight, or min above avpkt");
+    };
+    // The kernel's average is a 32-bit number with Wlog binary digits.
+    if 64 - max.leading_zeros() + wlog >= 32 {
+        let most = format!("max below {} bytes at this weight", 1_u64 << (31 - wlog));
+        words.refuse("max", "the kernel's average has no room for it", most);
+    }
+    words.pair("burst", &burst.to_string());
+}
+
+fn probability(words: &mut Words<'_>, option: &'static str) {
+    if words.showing {
+        return words.value(option);
+    }
+    let probability = words.options.float(option);
+    let (min, max) = (
+        words.bytes("min").unwrap_or(0),
+        words.bytes("max").unwrap_or(0),
+    );
+    let delta = max.saturating_sub(min).max(1) as f64;
+    if probability / delta * 2_147_483_648.0 <= 1.0 {
+        let least = format!("at least {}", delta / 2_147_483_648.0);
+        words.refuse(option, "tc has no word for a slope so small", least);
+    }
+    // 1 does not fit into the 32 binary digits that tc has for it.
+    let probability = probability.min(1.0 - 1.0 / 4_294_967_296.0);
+    words.pair(option, &probability.to_string());
+}
+
+/// tc wants to know it, though below a shaper the average never decays.
+fn bandwidth(words: &mut Words<'_>, option: &'static str) {
+    if words.showing {
+        return simulated(words, option);
+    }
+    let rate = match words.options.get(option) {
+        Some(Value::Rate(rate)) => *rate,
+        _ => words.rate,
+    };
+    words.pair(option, &format!("{}bit", rate.0));
+}
+
+/// The exponent of the power of two that a weight is, within 5 %; tc's
+/// smallest exponent is 1.
+fn wlog_of(weight: f64) -> Option<u32> {
+    (1..=30).find(|w| (weight * f64::from(1_u32 << w) - 1.0).abs() <= 0.05)
+}
+
+/// The powers of two around a weight that tc can say.
+fn around(weight: f64) -> (f64, Option<f64>) {
+    let below = (1..=30)
+        .map(|w| 1.0 / f64::from(1_u32 << w))
+        .find(|p| *p <= weight)
+        .unwrap_or(1.0 / f64::from(1_u32 << 30));
+    (below, (below < 0.5).then_some(below * 2.0))
+}
+
+/// The smallest burst (packets) from which tc derives this exponent.
+///
+/// tc takes the smallest exponent at which a burst into an empty queue does
+/// not bring the average above `min`: the average of `burst` samples of a
+/// growing queue is `burst + 1 - (1 - (1 - W)^burst) / W`.
+fn burst_of(min: u64, avpkt: u64, wlog: u32) -> Option<u64> {
+    let min_packets = min as f64 / avpkt as f64;
+    let holds = |burst: u64, wlog: u32| {
+        let weight = 1.0 / f64::from(1_u32 << wlog);
+        let excess = burst as f64 + 1.0 - min_packets;
+        excess <= (1.0 - libm::pow(1.0 - weight, burst as f64)) / weight
+    };
+    // A longer burst needs a larger exponent: the first that does not hold at
+    // the exponent before is found by bisection.
+    let (mut low, mut high) = (min_packets.ceil() as u64, 1 << 31);
+    if wlog > 1 {
+        while low < high {
+            let middle = low.midpoint(high);
+            if holds(middle, wlog - 1) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+    }
+    let burst = low.max(1);
+    (burst as f64 + 1.0 - min_packets >= 1.0 && holds(burst, wlog)).then_some(burst)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn burst_gives_the_weight() {
+        // What `tc -d qdisc show` prints as ewma for these bursts: tests/kernel.
+        for (min, avpkt, wlog) in [(33_333, 1000, 9), (30_000, 1500, 9), (30_000, 1000, 1)] {
+            let burst = burst_of(min, avpkt, wlog).unwrap();
+            let weight = |w: u32| 1.0 / f64::from(1_u32 << w);
+            let a = burst as f64 + 1.0 - min as f64 / avpkt as f64;
+            let f = |w: u32| (1.0 - libm::pow(1.0 - weight(w), burst as f64)) / weight(w);
+            assert!(a >= 1.0 && a <= f(wlog), "{min} {wlog}: {burst}");
+            assert!(wlog == 1 || a > f(wlog - 1), "{min} {wlog}: {burst}");
+        }
+        // A threshold below one packet leaves no burst.
+        assert_eq!(burst_of(900, 1000, 9), None);
+    }
+
+    #[test]
+    fn weights_are_powers_of_two() {
+        assert_eq!(wlog_of(0.002), Some(9));
+        assert_eq!(wlog_of(0.5), Some(1));
+        assert_eq!(wlog_of(1.0), None);
+        assert_eq!(wlog_of(0.0015), None);
+        assert_eq!(around(0.0015), (1.0 / 1024.0, Some(1.0 / 512.0)));
+        assert_eq!(around(1.0), (0.5, None));
+    }
+}

@@ -1,0 +1,50 @@
+//! Whether a flow negotiates ECN, which its congestion control may need.
+
+use super::{ENTRIES, EcnNeed};
+use crate::plan::{EcnFeedback, SceReceiver, TcpPlan};
+use crate::registry::rules::{At, Chosen, Finding};
+use crate::registry::{Options, find};
+
+/// Whether a flow negotiates ECN, as `given` or else as its congestion control
+/// needs it, and what is wrong with that. `control`: name and options of one
+/// that is registered.
+pub fn negotiated(
+    control: Option<(&'static str, &Options)>,
+    tcp: &TcpPlan,
+    given: Option<bool>,
+) -> (bool, Vec<Finding>) {
+    let registered = control.and_then(|(name, options)| Some((find(ENTRIES, name)?, options)));
+    let need = registered.map_or(EcnNeed::Optional, |(entry, options)| {
+        (entry.build)(options).needs().ecn
+    });
+    let ecn = given.unwrap_or(need != EcnNeed::Optional);
+    let mut findings = Vec::new();
+    if let Some((entry, options)) = registered {
+        if need == EcnNeed::Sce && !ecn {
+            findings.push(Finding {
+                at: At::Ecn,
+                warning: false,
+                message: format!(
+                    "{} answers SCE marks, which only packets with ECN can bear",
+                    entry.name
+                ),
+                expected: "ecn = true, or no ecn key",
+            });
+        }
+        let name = entry.name;
+        findings.extend((entry.rules.checks)(&Chosen { name, options, ecn }));
+    }
+    // ESCE has become a bit of the counter of Accurate ECN.
+    let accurate = need == EcnNeed::Accurate || tcp.ecn_feedback == EcnFeedback::AccEcn;
+    let sce =
+        need == EcnNeed::Sce || !matches!(tcp.sce_receiver, SceReceiver::Auto | SceReceiver::Off);
+    if ecn && accurate && sce {
+        findings.push(Finding {
+            at: At::Control,
+            warning: false,
+            message: "Accurate ECN has no bit left to echo SCE marks".to_owned(),
+            expected: "a flow with one of both: ecn_feedback = \"accecn\", or SCE",
+        });
+    }
+    (ecn, findings)
+}

@@ -1,0 +1,668 @@
+//! How the keys of a scenario file are declared: once, beside the plan they end up in.
+//!
+//! [`keys!`](crate::keys!) makes of one list a struct of the plan, its defaults, the table of its
+//! keys, what fills it from a file, its canonical form and what an engine refuses of it.
+//! [`words!`](crate::words!) makes a choice of words and the enum for it one thing.
+
+use crate::plan::{Algorithm, RatePlan, Refusal};
+use crate::registry::{Kind, Options, Value, parse_word};
+use crate::units::{Bytes, Time};
+
+/// An engine that plays scenarios.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineKind {
+    /// The simulator.
+    #[default]
+    Sim,
+    /// The Linux kernel in virtual time.
+    Kernel,
+}
+
+impl EngineKind {
+    /// The name on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            EngineKind::Sim => "sim",
+            EngineKind::Kernel => "kernel",
+        }
+    }
+
+    /// The engine of that name.
+    pub fn of(name: &str) -> Option<EngineKind> {
+        [EngineKind::Sim, EngineKind::Kernel]
+            .into_iter()
+            .find(|engine| engine.name() == name)
+    }
+}
+
+/// A registry of algorithms and sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registry {
+    /// Queue disciplines.
+    Aqm,
+    /// Congestion controls.
+    Cc,
+    /// Traffic sources.
+    Traffic,
+}
+
+impl Registry {
+    /// What an entry is.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Registry::Aqm => "queue discipline",
+            Registry::Cc => "congestion control",
+            Registry::Traffic => "kind of traffic",
+        }
+    }
+
+    /// The key that names the entry in its table.
+    pub const fn name_key(self) -> &'static str {
+        match self {
+            Registry::Aqm => "aqm",
+            Registry::Cc => "name",
+            Registry::Traffic => "kind",
+        }
+    }
+}
+
+/// The type of a key.
+#[derive(Clone, Copy, Debug)]
+pub enum KeyKind {
+    /// A value like an option's.
+    Plain(Kind),
+    /// Any text.
+    Text,
+    /// The name of a link, flow or source.
+    Name,
+    /// The name of a class of flows.
+    Class,
+    /// A constant rate, steps or a trace.
+    Rate,
+    /// An entry of a registry: its name, or a table with its name and options.
+    Entry(Registry),
+    /// The name of an entry, whose options stand beside it.
+    Word(Registry),
+    /// Names of links in order.
+    Route,
+    /// Packet numbers to mark and to drop.
+    Schedule,
+    /// Names of two hosts.
+    Hosts,
+    /// One of these words; true stands for the first, false for the last.
+    Switch(&'static [&'static str]),
+    /// A table.
+    Table(&'static TableDef),
+    /// A table of tables with names of one's own.
+    Map(&'static TableDef),
+    /// An array of tables.
+    List(&'static TableDef),
+    /// The sweep: its keys are paths.
+    Sweep,
+    /// What must hold after the run.
+    Asserts,
+}
+
+/// A table of a scenario file and its keys.
+#[derive(Clone, Copy, Debug)]
+pub struct TableDef {
+    /// As it is written: `[bottleneck]`.
+    pub label: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+    /// In the order of documentation.
+    pub keys: &'static [Key],
+}
+
+impl TableDef {
+    /// A key by name.
+    pub fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+
+    /// The registry of the entry whose options stand among the keys, if one does.
+    pub fn flat(&self) -> Option<Registry> {
+        self.keys.iter().find_map(|key| match key.kind {
+            KeyKind::Word(registry) => Some(registry),
+            _ => None,
+        })
+    }
+}
+
+/// One key.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// As it is written.
+    pub name: &'static str,
+    /// Type and range.
+    pub kind: KeyKind,
+    /// Meaning and unit.
+    pub doc: &'static str,
+    /// Default, written as in a file; `None`: see `doc`.
+    pub default: Option<&'static str>,
+    /// Whether its table must have it.
+    pub required: bool,
+    /// Release that brought it.
+    pub since: &'static str,
+    /// Whether only those sources have it that open TCP connections.
+    pub of_connections: bool,
+    /// What an engine does not play of it.
+    pub limit: Option<Limit>,
+}
+
+/// The values of a key that an engine plays.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// The engine; another plays all.
+    pub engine: EngineKind,
+    /// What it plays.
+    pub takes: Takes,
+    /// Why it does not play the rest.
+    pub why: &'static str,
+}
+
+/// Values, written as in a file.
+#[derive(Clone, Copy, Debug)]
+pub enum Takes {
+    /// One of these.
+    Only(&'static [&'static str]),
+    /// This or less.
+    AtMost(&'static str),
+    /// This or more.
+    AtLeast(&'static str),
+}
+
+/// A key of this kind that may be absent; its name and doc come with its declaration.
+pub const fn key(kind: KeyKind) -> Key {
+    Key {
+        name: "",
+        kind,
+        doc: "",
+        default: None,
+        required: false,
+        since: "0.1",
+        of_connections: false,
+        limit: None,
+    }
+}
+
+/// A key whose values are like an option's.
+pub const fn plain(kind: Kind) -> Key {
+    key(KeyKind::Plain(kind))
+}
+
+/// true or false.
+pub const BOOL: Key = plain(Kind::Bool);
+/// A time, also 0.
+pub const ANY_TIME: Key = time(Time::ZERO);
+/// 1 us: the finest time that a real host's timers resolve.
+pub const POSITIVE_TIME: Key = time(Time(1_000));
+/// A size in bytes.
+pub const BYTES: Key = plain(Kind::Size {
+    packets: false,
+    bytes: true,
+});
+/// At least one.
+pub const COUNT: Key = int(1, i64::MAX);
+/// Any number.
+pub const NUMBER: Key = float(f64::MIN, f64::MAX);
+/// Any text.
+pub const TEXT: Key = key(KeyKind::Text);
+
+/// A whole number.
+pub const fn int(min: i64, max: i64) -> Key {
+    plain(Kind::Int { min, max })
+}
+
+/// A number.
+pub const fn float(min: f64, max: f64) -> Key {
+    plain(Kind::Float { min, max })
+}
+
+/// A time of at least this.
+pub const fn time(min: Time) -> Key {
+    plain(Kind::Time { min })
+}
+
+/// An entry of a registry.
+pub const fn entry(registry: Registry) -> Key {
+    key(KeyKind::Entry(registry))
+}
+
+impl Key {
+    /// The same under a name, unless it has one, and with its meaning.
+    pub const fn declared(self, name: &'static str, doc: &'static str) -> Key {
+        Key {
+            name: if self.name.is_empty() {
+                name
+            } else {
+                self.name
+            },
+            doc: doc.trim_ascii_start(),
+            ..self
+        }
+    }
+
+    /// A name that is not the field's.
+    pub const fn named(self, name: &'static str) -> Key {
+        Key { name, ..self }
+    }
+
+    /// The value where the file has none.
+    pub const fn default(self, text: &'static str) -> Key {
+        Key {
+            default: Some(text),
+            ..self
+        }
+    }
+
+    /// Its table must have it.
+    pub const fn required(self) -> Key {
+        Key {
+            required: true,
+            ..self
+        }
+    }
+
+    /// The release that brought it, where it is not the first.
+    pub const fn since(self, since: &'static str) -> Key {
+        Key { since, ..self }
+    }
+
+    /// Only those sources have it that open TCP connections.
+    pub const fn of_connections(self) -> Key {
+        Key {
+            of_connections: true,
+            ..self
+        }
+    }
+
+    /// What the kernel engine plays of it, and why not the rest.
+    pub const fn kernel(self, takes: Takes, why: &'static str) -> Key {
+        self.limit(EngineKind::Kernel, takes, why)
+    }
+
+    /// What the simulator plays of it, and why not the rest.
+    pub const fn sim(self, takes: Takes, why: &'static str) -> Key {
+        self.limit(EngineKind::Sim, takes, why)
+    }
+
+    const fn limit(self, engine: EngineKind, takes: Takes, why: &'static str) -> Key {
+        Key {
+            limit: Some(Limit { engine, takes, why }),
+            ..self
+        }
+    }
+
+    /// Reads a text as it stands in a declaration.
+    ///
+    /// # Panics
+    /// When it is not of the key's kind: a mistake in the declaration.
+    fn parsed(&self, text: &str) -> Value {
+        let KeyKind::Plain(kind) = self.kind else {
+            panic!("{} has no plain values", self.name)
+        };
+        parse_word(kind, text).unwrap_or_else(|e| panic!("{} = {text}: expected {e}", self.name))
+    }
+
+    /// A value as it comes from a file.
+    ///
+    /// # Panics
+    /// When the field's type is not of the key's kind: a mistake in the declaration.
+    pub fn take<T: Plain>(&self, value: Value) -> T {
+        let shown = format!("{} = {value:?}", self.name);
+        T::of(value).unwrap_or_else(|| panic!("{shown} is not of the field's type"))
+    }
+
+    /// What a field has where the file says nothing.
+    pub fn initial<T: Plain + Default>(&self) -> T {
+        let parsed = self.default.map(|text| self.take(self.parsed(text)));
+        parsed.unwrap_or_default()
+    }
+
+    /// Why an engine does not play a value; `table` is the path of the table it stands in.
+    pub fn refuses(&self, engine: EngineKind, table: &str, value: &Value) -> Option<Refusal> {
+        let limit = self.limit.filter(|limit| limit.engine == engine)?;
+        let (plays, expected) = match limit.takes {
+            Takes::Only(texts) => (
+                texts.iter().any(|text| self.parsed(text) == *value),
+                format!("{} = {}", self.name, self.quoted(texts).join(" or ")),
+            ),
+            Takes::AtMost(text) => (
+                value.number() <= self.parsed(text).number(),
+                format!("at most {text}"),
+            ),
+            Takes::AtLeast(text) => (
+                value.number() >= self.parsed(text).number(),
+                format!("at least {text}"),
+            ),
+        };
+        (!plays).then(|| Refusal {
+            path: format!("{table}.{}", self.name),
+            message: limit.why.to_owned(),
+            expected: Some(expected),
+        })
+    }
+
+    /// Texts as they stand in a file.
+    fn quoted(&self, texts: &[&str]) -> Vec<String> {
+        let bare = matches!(
+            self.kind,
+            KeyKind::Plain(Kind::Bool | Kind::Int { .. } | Kind::Float { .. })
+        );
+        let quoted = texts.iter().map(|text| match bare {
+            true => (*text).to_owned(),
+            false => format!("\"{text}\""),
+        });
+        quoted.collect()
+    }
+}
+
+/// The type of a field whose key is plain.
+pub trait Plain: Sized {
+    /// From what a file has; `None`: of another kind.
+    fn of(value: Value) -> Option<Self>;
+
+    /// As a file has it; `None`: it has none.
+    fn value(&self) -> Option<Value>;
+}
+
+impl<T: Plain> Plain for Option<T> {
+    fn of(value: Value) -> Option<Self> {
+        T::of(value).map(Some)
+    }
+
+    fn value(&self) -> Option<Value> {
+        self.as_ref().and_then(T::value)
+    }
+}
+
+macro_rules! plain_types {
+    ($($type:ty: $variant:ident($inner:ident) => $of:expr, $value:expr;)+) => {$(
+        impl Plain for $type {
+            fn of(value: Value) -> Option<$type> {
+                match value {
+                    Value::$variant($inner) => $of,
+                    _ => None,
+                }
+            }
+
+            fn value(&self) -> Option<Value> {
+                let $inner = *self;
+                Some(Value::$variant($value))
+            }
+        }
+
+        impl AsPart for $type {
+            fn part(&self) -> Part<'_> {
+                self.value().map_or(Part::Null, Part::Value)
+            }
+        }
+    )+};
+}
+
+plain_types! {
+    bool: Bool(b) => Some(b), b;
+    u8: Int(i) => u8::try_from(i).ok(), i.into();
+    u16: Int(i) => u16::try_from(i).ok(), i.into();
+    u32: Int(i) => u32::try_from(i).ok(), i.into();
+    i32: Int(i) => i32::try_from(i).ok(), i.into();
+    u64: Int(i) => u64::try_from(i).ok(), i as i64;
+    f64: Float(f) => Some(f), f;
+    Time: Time(t) => Some(t), t;
+    Bytes: Bytes(b) => Some(b), b;
+    &'static str: Word(w) => Some(w), w;
+}
+
+/// A part of a plan as plain data, for what writes plans down.
+pub enum Part<'a> {
+    /// Nothing.
+    Null,
+    /// A value in base units.
+    Value(Value),
+    /// A name.
+    Text(&'a str),
+    /// The options of the entry that stands beside them as `kind`.
+    Options(&'a Options),
+    /// An algorithm with its options.
+    Algorithm(&'a Algorithm),
+    /// A rate over time.
+    Rate(&'a RatePlan),
+    /// Parts by name, in the order of declaration.
+    Table(Vec<(&'static str, Part<'a>)>),
+    /// Parts of a kind.
+    List(Box<dyn Iterator<Item = Part<'a>> + 'a>),
+}
+
+/// What is a part of a plan.
+pub trait AsPart {
+    /// Itself as plain data.
+    fn part(&self) -> Part<'_>;
+}
+
+impl AsPart for String {
+    fn part(&self) -> Part<'_> {
+        Part::Text(self)
+    }
+}
+
+impl AsPart for Options {
+    fn part(&self) -> Part<'_> {
+        Part::Options(self)
+    }
+}
+
+impl AsPart for Algorithm {
+    fn part(&self) -> Part<'_> {
+        Part::Algorithm(self)
+    }
+}
+
+impl AsPart for RatePlan {
+    fn part(&self) -> Part<'_> {
+        Part::Rate(self)
+    }
+}
+
+impl<T: AsPart> AsPart for Option<T> {
+    fn part(&self) -> Part<'_> {
+        self.as_ref().map_or(Part::Null, T::part)
+    }
+}
+
+impl<T: AsPart> AsPart for Box<T> {
+    fn part(&self) -> Part<'_> {
+        self.as_ref().part()
+    }
+}
+
+impl<T: AsPart> AsPart for [T] {
+    fn part(&self) -> Part<'_> {
+        Part::List(Box::new(self.iter().map(T::part)))
+    }
+}
+
+impl<T: AsPart> AsPart for Vec<T> {
+    fn part(&self) -> Part<'_> {
+        self.as_slice().part()
+    }
+}
+
+impl<T: AsPart, const N: usize> AsPart for [T; N] {
+    fn part(&self) -> Part<'_> {
+        self.as_slice().part()
+    }
+}
+
+/// An enum whose variants are the words of a choice.
+#[macro_export]
+macro_rules! words {
+    ($(#[$meta:meta])* pub enum $name:ident {
+        $($(#[$doc:meta])+ $variant:ident = $word:literal,)+
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $name {
+            $($(#[$doc])+ $variant,)+
+        }
+
+        impl $name {
+            /// All of them, as they are written.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// A key with them.
+            pub const KEY: $crate::keys::Key =
+                $crate::keys::plain($crate::registry::Kind::Word($name::WORDS));
+
+            /// As it is written.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word,)+
+                }
+            }
+
+            /// The one that is written so.
+            pub fn named(word: &str) -> Option<$name> {
+                match word {
+                    $($word => Some($name::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl $crate::keys::Plain for $name {
+            fn of(value: $crate::registry::Value) -> Option<$name> {
+                match value {
+                    $crate::registry::Value::Word(word) => $name::named(word),
+                    _ => None,
+                }
+            }
+
+            fn value(&self) -> Option<$crate::registry::Value> {
+                Some($crate::registry::Value::Word(self.name()))
+            }
+        }
+
+        impl $crate::keys::AsPart for $name {
+            fn part(&self) -> $crate::keys::Part<'_> {
+                $crate::keys::Part::Text(self.name())
+            }
+        }
+    };
+}
+
+/// A struct of the plan and the table of its keys. A line is one of:
+///
+/// - `field: Type = key;` a key whose value the field takes as it is;
+/// - `field: Type => key;` a key that is read by hand, as its value depends on others;
+/// - `field: Type;` no key;
+/// - `key name = key;` no field.
+///
+/// The docs are those of the key, too.
+#[macro_export]
+macro_rules! keys {
+    ($(#[doc = $doc:literal])+ pub struct $name:ident as $label:literal { $($lines:tt)* }) => {
+        $crate::keys!(@ [$name $label $($doc)+] {} {} {} {} {} $($lines)*);
+    };
+    (@ $head:tt {$($field:tt)*} {$($key:tt)*} {$($plain:tt)*} {$($init:tt)*} {$($part:tt)*}
+        $(#[doc = $doc:literal])+ $name:ident : $ty:ty = $spec:expr; $($rest:tt)*) => {
+        $crate::keys!(@ $head
+            {$($field)* $(#[doc = $doc])+ pub $name: $ty,}
+            {$($key)* $spec.declared(stringify!($name), concat!($($doc),+)),}
+            {$($plain)* [$name $spec]}
+            {$($init)* $name: $spec.declared(stringify!($name), "").initial(),}
+            {$($part)* [$name $spec.declared(stringify!($name), "").name]}
+            $($rest)*);
+    };
+    (@ $head:tt {$($field:tt)*} {$($key:tt)*} {$($plain:tt)*} {$($init:tt)*} {$($part:tt)*}
+        $(#[doc = $doc:literal])+ $name:ident : $ty:ty => $spec:expr; $($rest:tt)*) => {
+        $crate::keys!(@ $head
+            {$($field)* $(#[doc = $doc])+ pub $name: $ty,}
+            {$($key)* $spec.declared(stringify!($name), concat!($($doc),+)),}
+            {$($plain)*}
+            {$($init)* $name: Default::default(),}
+            {$($part)* [$name $spec.declared(stringify!($name), "").name]}
+            $($rest)*);
+    };
+    (@ $head:tt {$($field:tt)*} {$($key:tt)*} {$($plain:tt)*} {$($init:tt)*} {$($part:tt)*}
+        $(#[doc = $doc:literal])+ $name:ident : $ty:ty; $($rest:tt)*) => {
+        $crate::keys!(@ $head
+            {$($field)* $(#[doc = $doc])+ pub $name: $ty,}
+            {$($key)*}
+            {$($plain)*}
+            {$($init)* $name: Default::default(),}
+            {$($part)* [$name stringify!($name)]}
+            $($rest)*);
+    };
+    (@ $head:tt $field:tt {$($key:tt)*} $plain:tt $init:tt $part:tt
+        $(#[doc = $doc:literal])+ key $name:ident = $spec:expr; $($rest:tt)*) => {
+        $crate::keys!(@ $head
+            $field
+            {$($key)* $spec.declared(stringify!($name), concat!($($doc),+)),}
+            $plain $init $part
+            $($rest)*);
+    };
+    (@ [$name:ident $label:literal $($doc:literal)+]
+        {$($field:tt)*} {$($key:tt)*} {$([$plain:ident $spec:expr])*} {$($init:tt)*}
+        {$([$part:ident $part_name:expr])*}) => {
+        $(#[doc = $doc])+
+        // Brackets are those of a scenario's tables.
+        #[allow(rustdoc::broken_intra_doc_links)]
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $($field)*
+        }
+
+        impl $name {
+            /// Its table in a scenario file.
+            pub const TABLE: $crate::keys::TableDef = $crate::keys::TableDef {
+                label: $label,
+                doc: concat!($($doc),+).trim_ascii_start(),
+                keys: &[$($key)*],
+            };
+
+            /// Takes over what is given of the plain keys.
+            #[allow(unused_mut, unused_variables, clippy::allow_attributes)]
+            pub fn set(
+                &mut self,
+                mut given: impl FnMut(&'static str) -> Option<$crate::registry::Value>,
+            ) {
+                $({
+                    let key = $spec.declared(stringify!($plain), "");
+                    if let Some(value) = given(key.name) {
+                        self.$plain = key.take(value);
+                    }
+                })*
+            }
+
+            /// What an engine does not play of the plain keys; `path` is that of this table.
+            #[allow(unused_variables, clippy::allow_attributes)]
+            pub fn refusals(
+                &self,
+                engine: $crate::keys::EngineKind,
+                path: &str,
+            ) -> Vec<$crate::plan::Refusal> {
+                let all: [Option<$crate::plan::Refusal>; _] = [$({
+                    let value = $crate::keys::Plain::value(&self.$plain);
+                    let key = $spec.declared(stringify!($plain), "");
+                    value.and_then(|value| key.refuses(engine, path, &value))
+                }),*];
+                all.into_iter().flatten().collect()
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> $name {
+                $name { $($init)* }
+            }
+        }
+
+        impl $crate::keys::AsPart for $name {
+            fn part(&self) -> $crate::keys::Part<'_> {
+                $crate::keys::Part::Table(vec![
+                    $(($part_name, $crate::keys::AsPart::part(&self.$part)),)*
+                ])
+            }
+        }
+    };
+}

@@ -1,0 +1,294 @@
+//! Connections: both ends of TCP, whoever opens them.
+//!
+//! Packets bear one number, the index in one table of [`Ends`]. A flow has a
+//! slot of the table, and a connection there, for good. A traffic source has an
+//! entry, under which it sends datagrams; one that opens connections has a
+//! fixed number of slots behind all others, so that every table by that number
+//! (counters of a queue, hosts of a fair queue) has an entry from the start.
+//!
+//! Such a slot is used again, but not before the last packet of its previous
+//! connection has left the network. So a number never means two connections at
+//! a time, and neither packets nor results need to say which of them it is. The
+//! calendar may still have an entry of the previous connection: the next one
+//! finds that nothing is due yet.
+//!
+//! Data always goes from sender to receiver. Of a flow the sender is the client,
+//! which connects. Of a request the receiver is: the server's SYN plays the
+//! SYN-ACK, and the answer to it the client's ACK, which is the request. Only the
+//! client's SYN comes before that. So the times, the packets and the
+//! retransmissions of a handshake are right; its third packet is 8 bytes longer
+//! than Linux's, a SYN that was lost is sent again as Linux does, and a server
+//! that has answered one does not answer its duplicate before its own timer.
+
+use super::Network;
+use super::pipe::{Access, Pipe};
+use crate::calendar::{Calendar, Component};
+use crate::packet::{Packet, flags};
+use crate::tcp::handshake::syn_timeout;
+use crate::tcp::receiver::Receiver;
+use crate::tcp::sender::Sender;
+use crate::units::Time;
+
+/// One end of a connection; also its index in pairs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Sender,
+    Receiver,
+}
+
+/// Who has a number.
+#[derive(Clone, Copy)]
+pub(super) enum Opener {
+    /// A flow, for good.
+    Flow,
+    /// The traffic source of this index.
+    Traffic(u32),
+}
+
+/// The way between two ends.
+#[derive(Clone)]
+pub(super) struct Path {
+    /// Links that data passes.
+    pub route: Box<[u32]>,
+    /// Links that ACKs pass.
+    pub back: Box<[u32]>,
+    /// Pipes by [`End`]: before the first link, and behind the receiver.
+    pub pipes: [u32; 2],
+}
+
+/// What a number in packets stands for: two ends, and the connection that they have.
+pub(super) struct Ends {
+    pub opener: Opener,
+    pub path: Path,
+    /// Components of the timers by [`End`].
+    pub timers: [Component; 2],
+    /// When each timer is entered in the calendar.
+    pub armed: [Time; 2],
+    /// Packets that the ends have put into the network.
+    pub entered: u64,
+    /// Packets that have reached one.
+    pub ended: u64,
+    /// None: datagrams, or a slot that is free.
+    pub connection: Option<Box<Connection>>,
+}
+
+impl Ends {
+    /// The connection of a flow, which it has for good.
+    pub fn of_flow(&self) -> &Connection {
+        let connection = self.connection.as_ref();
+        connection.expect("the slot of a flow is never free")
+    }
+}
+
+/// A connection from its first SYN on.
+pub(super) struct Connection {
+    pub sender: Sender,
+    pub receiver: Receiver,
+    /// Which of both connects.
+    pub client: End,
+    /// When it does, or did.
+    pub opened: Time,
+    /// Where the receiver is the client: when it sends its SYN again, `NEVER`
+    /// once there is an answer.
+    pub syn_due: Time,
+    /// SYNs that it has sent again.
+    pub syn_retransmits: u32,
+    /// Payload to send; `None`: without end.
+    pub bytes: Option<u64>,
+    pub mss: u64,
+    /// When the last byte was delivered.
+    pub completed: Option<Time>,
+}
+
+impl Connection {
+    /// Payload bytes delivered in order.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.payload(self.receiver.arrived())
+    }
+
+    /// Payload bytes acknowledged.
+    pub fn acked_bytes(&self) -> u64 {
+        self.payload(self.sender.acked())
+    }
+
+    /// Bytes of the first so many segments: the last one of all may be short.
+    fn payload(&self, segments: u64) -> u64 {
+        let whole = segments * self.mss;
+        self.bytes.map_or(whole, |bytes| whole.min(bytes))
+    }
+
+    /// Whether the last byte has just been delivered.
+    #[inline]
+    fn completes(&mut self, now: Time) -> bool {
+        if let Some(bytes) = self.bytes
+            && self.completed.is_none()
+            && self.receiver.arrived() * self.mss >= bytes
+        {
+            self.completed = Some(now);
+            return true;
+        }
+        false
+    }
+}
+
+/// An end of a connection that has something to do.
+struct Acting<'a> {
+    connection: &'a mut Connection,
+    port: Access<'a>,
+    timer: Component,
+    armed: &'a mut Time,
+}
+
+impl Acting<'_> {
+    /// Moves the calendar's entry if the deadline is now earlier; a later one
+    /// waits until the entry comes up.
+    #[inline]
+    fn rearm(self, deadline: Time) {
+        if deadline < *self.armed {
+            *self.armed = deadline;
+            self.port.calendar.schedule(self.timer, deadline);
+        }
+    }
+}
+
+impl Ends {
+    /// The connection, if there is one, and what one of its ends needs.
+    #[inline]
+    fn acting<'a>(
+        &'a mut self,
+        end: End,
+        pipes: &'a mut [Pipe],
+        now: Time,
+        calendar: &'a mut Calendar,
+    ) -> Option<Acting<'a>> {
+        let id = self.path.pipes[end as usize];
+        Some(Acting {
+            connection: self.connection.as_mut()?,
+            port: Access {
+                pipe: &mut pipes[id as usize],
+                id,
+                now,
+                calendar,
+                entered: &mut self.entered,
+            },
+            timer: self.timers[end as usize],
+            armed: &mut self.armed[end as usize],
+        })
+    }
+}
+
+impl Network {
+    /// A packet has come to the receiving end of its way.
+    pub(super) fn deliver_data(&mut self, packet: &Packet) {
+        let now = self.now;
+        let ends = &mut self.ends[packet.flow as usize];
+        ends.ended += 1;
+        let opener = ends.opener;
+        let mut completed = false;
+        let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
+        if let Some(mut end) = acting {
+            let connection = &mut *end.connection;
+            connection.syn_due = Time::NEVER;
+            connection.receiver.on_packet(packet, now, &mut end.port);
+            completed = connection.completes(now);
+            let deadline = connection.receiver.deadline();
+            end.rearm(deadline);
+        }
+        if let Opener::Traffic(source) = opener {
+            self.received(source as usize, packet, completed);
+        }
+    }
+
+    /// An ACK has come to the sending end of its way, or the client's SYN.
+    pub(super) fn deliver_ack(&mut self, packet: &Packet) {
+        let (now, number) = (self.now, packet.flow as usize);
+        let ends = &mut self.ends[number];
+        ends.ended += 1;
+        let opener = ends.opener;
+        let acting = ends.acting(End::Sender, &mut self.pipes, now, &mut self.calendar);
+        let Some(mut end) = acting else {
+            return;
+        };
+        let sender = &mut end.connection.sender;
+        if !packet.has(flags::SYN) {
+            sender.on_ack(packet, now, &mut end.port);
+        } else if !Receiver::is_connect(packet) {
+            sender.on_syn_ack(packet, now, &mut end.port);
+        } else if !sender.has_started() {
+            sender.start(now, &mut end.port);
+        }
+        let deadline = sender.deadline();
+        end.rearm(deadline);
+        self.after_sender(number, opener);
+    }
+
+    /// A sender has acted.
+    #[inline]
+    fn after_sender(&mut self, number: usize, opener: Opener) {
+        match opener {
+            Opener::Flow if self.every_change => self.record_change(number),
+            Opener::Flow => {}
+            Opener::Traffic(source) => self.close_if_done(source as usize, number),
+        }
+    }
+
+    /// The calendar's entry of a sender has come up.
+    pub(super) fn run_sender(&mut self, number: usize) {
+        let now = self.now;
+        let ends = &mut self.ends[number];
+        let opener = ends.opener;
+        self.calendar.cancel(ends.timers[End::Sender as usize]);
+        ends.armed[End::Sender as usize] = Time::NEVER;
+        let acting = ends.acting(End::Sender, &mut self.pipes, now, &mut self.calendar);
+        let Some(mut end) = acting else {
+            return;
+        };
+        let sender = &mut end.connection.sender;
+        if !sender.has_started() {
+            if end.connection.client == End::Sender {
+                sender.start(now, &mut end.port);
+            }
+        } else if sender.deadline() <= now {
+            sender.on_timer(now, &mut end.port);
+        }
+        let deadline = sender.deadline();
+        end.rearm(deadline);
+        self.after_sender(number, opener);
+    }
+
+    /// The calendar's entry of a receiver has come up.
+    pub(super) fn run_receiver(&mut self, number: usize) {
+        let now = self.now;
+        let ends = &mut self.ends[number];
+        self.calendar.cancel(ends.timers[End::Receiver as usize]);
+        ends.armed[End::Receiver as usize] = Time::NEVER;
+        let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
+        let Some(mut end) = acting else {
+            return;
+        };
+        let connection = &mut *end.connection;
+        if connection.syn_due <= now {
+            connection.syn_retransmits += 1;
+            connection.syn_due = now + syn_timeout(connection.syn_retransmits);
+            connection.receiver.connect(now, &mut end.port);
+        }
+        if connection.receiver.deadline() <= now {
+            connection.receiver.on_timer(now, &mut end.port);
+        }
+        let deadline = connection.receiver.deadline().min(connection.syn_due);
+        end.rearm(deadline);
+    }
+
+    /// The receiver, as the client, connects.
+    pub(super) fn connect_receiver(&mut self, number: usize) {
+        let now = self.now;
+        let ends = &mut self.ends[number];
+        let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
+        if let Some(mut end) = acting {
+            end.connection.syn_due = now + syn_timeout(0);
+            end.connection.receiver.connect(now, &mut end.port);
+            let deadline = end.connection.syn_due;
+            end.rearm(deadline);
+        }
+    }
+}

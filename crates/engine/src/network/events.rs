@@ -1,0 +1,160 @@
+//! What each component does when its entry of the calendar is due, and the way
+//! of a packet from one to the next.
+
+use super::Network;
+use crate::calendar::Component;
+use crate::link::Next;
+use crate::packet::{Packet, flags};
+use crate::units::Time;
+
+/// Component numbers: the order in which simultaneous events are handled.
+#[derive(Clone, Copy)]
+pub(super) struct Ids {
+    /// Pipes come first, from 0.
+    pub links: u32,
+    pub queue_timers: u32,
+    pub rate_changes: u32,
+    pub senders: u32,
+    pub receivers: u32,
+    pub sources: u32,
+    pub stops: u32,
+    pub warmup: u32,
+    pub sampler: u32,
+    /// Slots that are used again come last, each with its receiver and then its sender.
+    pub slots: u32,
+}
+
+impl Network {
+    #[inline]
+    pub(super) fn dispatch(&mut self, component: Component) {
+        let ids = self.ids;
+        if component < ids.links {
+            self.run_pipe(component);
+        } else if component < ids.queue_timers {
+            self.serve_link(component - ids.links);
+        } else if component < ids.rate_changes {
+            self.run_queue_timer(component, (component - ids.queue_timers) as usize);
+        } else if component < ids.senders {
+            self.change_rate(component, (component - ids.rate_changes) as usize);
+        } else if component < ids.receivers {
+            self.run_sender((component - ids.senders) as usize);
+        } else if component < ids.sources {
+            self.run_receiver((component - ids.receivers) as usize);
+        } else if component < ids.stops {
+            self.run_source(component, (component - ids.sources) as usize);
+        } else if component < ids.warmup {
+            self.stop_flow(component, (component - ids.stops) as usize);
+        } else if component == ids.warmup {
+            self.calendar.cancel(component);
+            self.end_warmup();
+        } else if component == ids.sampler {
+            self.sample();
+            self.calendar
+                .schedule(component, self.now + self.plan.record.interval);
+        } else {
+            let slot = (component - ids.slots) / 2;
+            let number = self.flows.len() + self.traffic.len() + slot as usize;
+            match (component - ids.slots) % 2 {
+                0 => self.run_receiver(number),
+                _ => self.run_sender(number),
+            }
+        }
+    }
+
+    /// Delivers what has reached the end of a pipe.
+    fn run_pipe(&mut self, id: Component) {
+        loop {
+            let pipe = &mut self.pipes[id as usize];
+            match pipe.packets.front() {
+                None => return self.calendar.cancel(id),
+                Some(head) if head.stamp > self.now => {
+                    return self.calendar.schedule(id, head.stamp);
+                }
+                Some(_) => {
+                    let packet = pipe.packets.pop_front().expect("it has a head");
+                    self.arrive(packet);
+                }
+            }
+        }
+    }
+
+    /// A packet arrives at the next link of its route, or at its end.
+    #[inline]
+    fn arrive(&mut self, packet: Packet) {
+        let path = &self.ends[packet.flow as usize].path;
+        let is_ack = packet.has(flags::ACK);
+        let hops = if is_ack { &path.back } else { &path.route };
+        if let Some(&link) = hops.get(usize::from(packet.hop)) {
+            if self.links[link as usize].arrive(packet, self.now) {
+                self.serve_link(link);
+            }
+            return;
+        }
+        if is_ack {
+            self.deliver_ack(&packet);
+        } else {
+            self.deliver_data(&packet);
+        }
+    }
+
+    /// Serves a link as long as packets leave at this very moment.
+    fn serve_link(&mut self, link: u32) {
+        let id = self.ids.links + link;
+        loop {
+            match self.links[link as usize].serve(self.now) {
+                Next::Leaves(packet, again) => {
+                    self.calendar.schedule(id, again);
+                    self.leave_link(packet, link);
+                    if again > self.now {
+                        return;
+                    }
+                }
+                Next::Wait(Time::NEVER) | Next::Idle => return self.calendar.cancel(id),
+                Next::Wait(time) => return self.calendar.schedule(id, time),
+            }
+        }
+    }
+
+    /// A packet leaves a link: lost, or on its way.
+    #[inline]
+    fn leave_link(&mut self, mut packet: Packet, link: u32) {
+        if self.links[link as usize].loses(&packet, self.now) {
+            return;
+        }
+        packet.hop += 1;
+        match self.link_pipes[link as usize] {
+            None => self.arrive(packet),
+            Some(pipe) => {
+                self.pipes[pipe as usize].push(packet, self.now, pipe, &mut self.calendar);
+            }
+        }
+    }
+
+    fn run_queue_timer(&mut self, id: Component, index: usize) {
+        let link = &mut self.links[index];
+        match link.queue.timer(self.now, &mut link.sink) {
+            Some(next) => self.calendar.schedule(id, next.max(self.now + Time(1))),
+            None => self.calendar.cancel(id),
+        }
+    }
+
+    fn change_rate(&mut self, id: Component, index: usize) {
+        let link = &mut self.links[index];
+        // The change that is due is the first after the moment before it.
+        if let Some((_, rate)) = link.next_rate_change(Time(self.now.ns() - 1)) {
+            link.queue.rate_changed(rate, self.now);
+        }
+        match link.next_rate_change(self.now) {
+            Some((time, _)) => self.calendar.schedule(id, time),
+            None => self.calendar.cancel(id),
+        }
+    }
+
+    fn stop_flow(&mut self, id: Component, index: usize) {
+        self.calendar.cancel(id);
+        if let Some(connection) = &mut self.ends[index].connection {
+            self.flows[index].bytes_at_stop = Some(connection.delivered_bytes());
+            connection.sender.stop();
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What was measured, from the end of the warm-up to that of the run.
+
+use tailback_record::{Completions, FlowOutcome, Measured, Outcome, TrafficOutcome};
+
+use super::Network;
+use super::sources::Traffic;
+use crate::plan::SeriesMode;
+use crate::tcp::sender::SenderStats;
+use crate::traffic::largest;
+use crate::units::Time;
+
+impl Network {
+    /// Counters start from here.
+    pub(super) fn end_warmup(&mut self) {
+        for (flow, ends) in self.flows.iter_mut().zip(&self.ends) {
+            flow.base_bytes = ends.of_flow().delivered_bytes();
+        }
+        let open = self.ends.iter_mut().filter_map(|e| e.connection.as_mut());
+        let open = open.map(|connection| &mut connection.sender.stats);
+        let over = self.traffic.iter_mut().flat_map(Traffic::spare_stats);
+        for stats in open.chain(over) {
+            self.data_packets_before_warmup += stats.packets;
+            *stats = SenderStats::default();
+        }
+    }
+
+    /// What was measured. Meant for the end of a run; earlier it tells of the
+    /// time up to [`Network::now`].
+    pub fn finish(mut self) -> Outcome {
+        let (end, warmup) = (self.now, self.plan.warmup);
+        let mut outcome = Outcome {
+            duration_ns: end.ns(),
+            warmup_ns: warmup.ns(),
+            events: self.events,
+            data_packets: self.data_packets_before_warmup,
+            series: self.series,
+            ..Outcome::default()
+        };
+        let flows = self.flows.iter().zip(&self.plan.flows);
+        for ((flow, plan), ends) in flows.zip(&mut self.ends) {
+            let Some(connection) = &mut ends.connection else {
+                continue;
+            };
+            let to = [flow.stop, connection.completed]
+                .into_iter()
+                .flatten()
+                .fold(end, Time::min);
+            let delivered = flow.bytes_at_stop;
+            let delivered = delivered.unwrap_or_else(|| connection.delivered_bytes());
+            let stats = std::mem::take(&mut connection.sender.stats);
+            let opened = connection.opened;
+            outcome.flows.push(FlowOutcome {
+                name: plan.name.clone(),
+                cc: plan.cc.name().to_owned(),
+                from_ns: opened.max(warmup).ns(),
+                to_ns: to.ns(),
+                delivered_bytes: delivered.saturating_sub(flow.base_bytes),
+                rtt: stats.rtt,
+                samples: flow.samples,
+                packets: stats.packets,
+                retransmits: stats.retransmits,
+                timeouts: stats.timeouts,
+                completion_ns: connection.completed.map(|t| t.since(opened).ns()),
+                ..FlowOutcome::default()
+            });
+        }
+        for (traffic, plan) in self.traffic.iter_mut().zip(&self.plan.traffic) {
+            let mut source = TrafficOutcome {
+                name: plan.name.clone(),
+                kind: plan.kind.to_owned(),
+                from_ns: traffic.start.max(warmup).ns(),
+                to_ns: traffic.stop.map_or(end, |s| s.min(end)).ns(),
+                sent_packets: traffic.sent_packets,
+                received_packets: traffic.received_packets,
+                received_bytes: traffic.received_bytes,
+                ..TrafficOutcome::default()
+            };
+            source.sent_packets += traffic.spare_stats().map(|s| s.packets).sum::<u64>();
+            if let Some(connections) = &mut traffic.connections {
+                for slot in connections.slots.clone() {
+                    let open = &self.ends[slot as usize].connection;
+                    source.sent_packets += open.as_ref().map_or(0, |c| c.sender.stats.packets);
+                }
+                let (rate, rtt) = self.plan.alone(plan);
+                source.completions = Some(Completions {
+                    started: connections.started,
+                    refused: connections.refused,
+                    rate_bit: rate.0,
+                    rtt_ns: rtt.ns(),
+                    most_bytes: largest(plan.kind, &plan.options),
+                    done: std::mem::take(&mut connections.done),
+                });
+            }
+            outcome.traffic.push(source);
+        }
+        let links = self.links.into_iter().zip(&self.plan.links);
+        let links = links.map(|(link, plan)| Measured {
+            name: plan.name.clone(),
+            aqm: plan.queue.name().to_owned(),
+            meter: link.sink.finish(end),
+            capacity: |from, to| plan.rate.capacity_bytes(Time(from), Time(to)),
+        });
+        outcome.complete(links, self.plan.record.series != SeriesMode::Off);
+        outcome
+    }
+}

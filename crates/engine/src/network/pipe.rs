@@ -1,0 +1,60 @@
+//! Constant delays, and how end points put packets into them.
+
+use std::collections::VecDeque;
+
+use crate::calendar::{Calendar, Component};
+use crate::packet::Packet;
+use crate::rng::Stream;
+use crate::tcp::Port;
+use crate::units::Time;
+
+/// A constant delay: what goes in comes out in order.
+pub(super) struct Pipe {
+    pub delay: Time,
+    /// Order-preserving random addition, and its stream.
+    pub jitter: Option<(Time, Stream)>,
+    pub packets: VecDeque<Packet>,
+}
+
+impl Pipe {
+    pub fn new(delay: Time, jitter: Option<(Time, Stream)>) -> Pipe {
+        Pipe {
+            delay,
+            jitter,
+            packets: VecDeque::new(),
+        }
+    }
+
+    #[inline]
+    pub fn push(&mut self, mut packet: Packet, now: Time, id: Component, calendar: &mut Calendar) {
+        packet.stamp = now + self.delay;
+        if let Some((most, stream)) = &mut self.jitter {
+            packet.stamp += Time(stream.below(most.ns() + 1));
+            if let Some(last) = self.packets.back() {
+                packet.stamp = packet.stamp.max(last.stamp);
+            }
+        }
+        if self.packets.is_empty() {
+            calendar.schedule(id, packet.stamp);
+        }
+        self.packets.push_back(packet);
+    }
+}
+
+/// The way of an end point into the network.
+pub(super) struct Access<'a> {
+    pub pipe: &'a mut Pipe,
+    pub id: Component,
+    pub now: Time,
+    pub calendar: &'a mut Calendar,
+    /// Packets put into the network so far.
+    pub entered: &'a mut u64,
+}
+
+impl Port for Access<'_> {
+    #[inline]
+    fn send(&mut self, packet: Packet) {
+        *self.entered += 1;
+        self.pipe.push(packet, self.now, self.id, self.calendar);
+    }
+}

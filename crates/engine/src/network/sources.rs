@@ -1,0 +1,175 @@
+//! Traffic sources at work: they send datagrams, or open connections.
+//!
+//! Free slots are taken in turn, the longest free first, as ports are: a queue
+//! that hashes flows puts one connection here and the next one there.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use tailback_record::Completion;
+
+use super::Network;
+use super::build::unopened;
+use super::connections::{Connection, End};
+use crate::calendar::Component;
+use crate::cc;
+use crate::packet::{Packet, flags};
+use crate::registry::Options;
+use crate::rng::Stream;
+use crate::tcp::sender::SenderStats;
+use crate::traffic::{Source, Step};
+use crate::units::Time;
+
+/// A source and what is counted of it since the warm-up.
+pub(super) struct Traffic {
+    pub source: Box<dyn Source>,
+    /// Its number in packets.
+    pub number: u32,
+    pub start: Time,
+    pub stop: Option<Time>,
+    pub sent_packets: u64,
+    pub received_packets: u64,
+    pub received_bytes: u64,
+    /// What it opens; `None`: it sends datagrams.
+    pub connections: Option<Connections>,
+}
+
+/// The connections of a source: what they have in common, and what became of them.
+pub(super) struct Connections {
+    pub slots: Range<u32>,
+    pub build: cc::Build,
+    pub options: Options,
+    /// Seeds of their congestion controls.
+    pub seeds: Stream,
+    /// Free slots, the longest free first.
+    pub free: VecDeque<u32>,
+    /// Connections that are over: their memory is used again, and their
+    /// statistics go on in it.
+    // Boxed as those in use are: a box moves from one list to the other, the connection stays.
+    #[allow(clippy::vec_box)]
+    pub spare: Vec<Box<Connection>>,
+    pub started: u64,
+    pub refused: u64,
+    pub done: Vec<Completion>,
+}
+
+impl Traffic {
+    /// Statistics of the senders whose connections are over.
+    pub fn spare_stats(&mut self) -> impl Iterator<Item = &mut SenderStats> {
+        let spare = self.connections.iter_mut().flat_map(|c| &mut c.spare);
+        spare.map(|connection| &mut connection.sender.stats)
+    }
+}
+
+impl Network {
+    /// Plays what is due of a source.
+    pub(super) fn run_source(&mut self, id: Component, index: usize) {
+        let (now, measured) = (self.now, self.now >= self.plan.warmup);
+        loop {
+            let traffic = &mut self.traffic[index];
+            if traffic.stop.is_some_and(|stop| now >= stop) {
+                return self.calendar.cancel(id);
+            }
+            match traffic.source.next(now) {
+                Step::Send { len, ecn } => {
+                    let mut packet = Packet::new(traffic.number, len, ecn);
+                    packet.flags = flags::DATAGRAM;
+                    traffic.sent_packets += u64::from(measured);
+                    let ends = &mut self.ends[traffic.number as usize];
+                    ends.entered += 1;
+                    let access = ends.path.pipes[End::Sender as usize];
+                    let pipe = &mut self.pipes[access as usize];
+                    pipe.push(packet, now, access, &mut self.calendar);
+                }
+                Step::Open { bytes } => self.open(index, bytes),
+                Step::Wait(until) => return self.calendar.schedule(id, until),
+                Step::Done => return self.calendar.cancel(id),
+            }
+        }
+    }
+
+    /// A packet of a source has come to its end; with it, maybe, the last byte of a connection.
+    pub(super) fn received(&mut self, index: usize, packet: &Packet, completed: bool) {
+        let traffic = &mut self.traffic[index];
+        if self.now >= self.plan.warmup && !packet.has(flags::SYN) {
+            traffic.received_packets += 1;
+            traffic.received_bytes += u64::from(packet.len);
+        }
+        if completed
+            && let Some(connections) = &mut traffic.connections
+            && let Some(connection) = &self.ends[packet.flow as usize].connection
+            && connection.opened >= self.plan.warmup
+        {
+            connections.done.push(Completion {
+                at_ns: self.now.ns(),
+                bytes: connection.delivered_bytes(),
+                took_ns: self.now.since(connection.opened).ns(),
+            });
+        }
+    }
+
+    /// A source opens a connection, unless it has too many.
+    fn open(&mut self, index: usize, bytes: u64) {
+        let slot = self.take_slot(index);
+        let plan = self.plan.traffic[index].connections.as_ref();
+        let connections = self.traffic[index].connections.as_mut();
+        let (Some(plan), Some(connections)) = (plan, connections) else {
+            return;
+        };
+        let measured = u64::from(self.now >= self.plan.warmup);
+        let Some(slot) = slot else {
+            connections.refused += measured;
+            return;
+        };
+        connections.started += measured;
+        let mut control = (connections.build)(&connections.options);
+        control.randomise(connections.seeds.fork());
+        let mut fresh = Connection {
+            client: End::Receiver,
+            opened: self.now,
+            ..unopened(
+                slot,
+                &plan.tcp,
+                control,
+                plan.ecn,
+                Some(bytes),
+                self.first_segment,
+            )
+        };
+        let connection = match connections.spare.pop() {
+            Some(mut spare) => {
+                fresh.sender.stats = std::mem::take(&mut spare.sender.stats);
+                *spare = fresh;
+                spare
+            }
+            None => Box::new(fresh),
+        };
+        self.ends[slot as usize].connection = Some(connection);
+        self.connect_receiver(slot as usize);
+    }
+
+    /// Takes the slot that is free for longest and has nothing in the network:
+    /// what is inside is what entered less what came out and what queues dropped.
+    fn take_slot(&mut self, index: usize) -> Option<u32> {
+        let free = &mut self.traffic[index].connections.as_mut()?.free;
+        let nothing_inside = |slot: &u32| {
+            let ends = &self.ends[*slot as usize];
+            let gone = self.links.iter().map(|l| l.sink.gone(*slot));
+            ends.entered == ends.ended + gone.sum::<u64>()
+        };
+        let position = free.iter().position(nothing_inside)?;
+        free.remove(position)
+    }
+
+    /// A connection is over when its sender knows that everything has arrived:
+    /// its slot is free again.
+    pub(super) fn close_if_done(&mut self, index: usize, number: usize) {
+        let over = |connection: &mut Box<Connection>| connection.sender.is_done();
+        if let Some(connection) = self.ends[number].connection.take_if(over)
+            && let Some(connections) = &mut self.traffic[index].connections
+        {
+            connections.spare.push(connection);
+            connections.free.push_back(number as u32);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! `[bottleneck]` and `[links.NAME]`: links, what they carry and when.
+
+use std::sync::Arc;
+
+use super::Algorithm;
+use crate::keys::Takes::{AtLeast, AtMost, Only};
+use crate::keys::{ANY_TIME, BOOL, KeyKind, Registry, entry, float, int, key};
+use crate::units::{Rate, Time};
+use crate::{keys, words};
+
+/// A rate over time.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RatePlan {
+    /// The same all the time.
+    Constant(Rate),
+    /// From each time on, ascending, the first at 0. A rate of 0 stops the link.
+    Steps(Vec<(Time, Rate)>),
+    /// Delivery opportunities of 1504 bytes each (Mahimahi), ascending, repeated
+    /// from the last one on. Millions of them: shared, not copied with the plan.
+    Trace(Arc<[Time]>),
+}
+
+impl RatePlan {
+    /// The rate an algorithm is told at the start: that of the first step, or
+    /// the mean of the trace.
+    pub fn nominal(&self) -> Rate {
+        match self {
+            RatePlan::Constant(rate) => *rate,
+            RatePlan::Steps(steps) => steps.first().map_or(Rate(0), |s| s.1),
+            RatePlan::Trace(times) => {
+                let span = times.last().map_or(1, |t| t.0.max(1));
+                let bits = times.len() as u128 * 1504 * 8 * 1_000_000_000;
+                Rate((bits / u128::from(span)) as u64)
+            }
+        }
+    }
+}
+
+impl Default for RatePlan {
+    fn default() -> RatePlan {
+        RatePlan::Constant(Rate(1_000_000))
+    }
+}
+
+words! {
+    /// When a packet leaves.
+    pub enum LinkMode {
+        /// At the start of its slot, the next after len/rate (htb, Cake).
+        #[default]
+        Shaper = "shaper",
+        /// At the end of its slot.
+        Wire = "wire",
+    }
+}
+
+keys! {
+    /// Signals given to certain packets, whatever the queue does.
+    ///
+    /// TCP segments with payload are numbered from 1 as they arrive at the link,
+    /// over all flows, retransmissions included; ACKs and unresponsive traffic are
+    /// not counted. Both lists ascend and have no number in common.
+    pub struct Schedule as "a schedule" {
+        /// These are CE-marked, or dropped if they are not ECN-capable.
+        marks: Vec<u64>;
+        /// These are dropped.
+        drops: Vec<u64>;
+    }
+}
+
+keys! {
+    /// A link and the queue before it.
+    pub struct LinkPlan as "a link" {
+        /// Name in results.
+        name: String;
+        /// Rate in frame bytes (IP + 14 B Ethernet): a constant, { steps = [[time, rate], ...] }
+        /// or { trace = "file" } (Mahimahi).
+        rate: RatePlan => key(KeyKind::Rate).required();
+        /// The queue discipline: its name, or { aqm = name, options }. With the kernel engine
+        /// also module = name, a module of the kit in its place, and { aqm = name, kernel = true,
+        /// args = "tc words" } for one that only the kernel has.
+        queue: Algorithm => entry(Registry::Aqm).default("fifo");
+        /// A module of the kernel engine's kit that stands in for the queue discipline.
+        module: Option<String>;
+        /// "shaper": a packet leaves at the start of its slot, the next after len/rate (htb,
+        /// Cake); "wire": at the end.
+        mode: LinkMode = LinkMode::KEY.named("link").default("shaper");
+        /// Puts an independent instance of the link on the way back, reported as NAME.back.
+        key both_directions = BOOL.default("false");
+        /// One-way delay behind the link.
+        delay: Time = ANY_TIME.default("0s");
+        /// Order-preserving addition to the delay, uniform from 0 to this.
+        jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem has 32 bits for it");
+        /// Probability that a packet is lost behind the queue.
+        loss: f64 = float(0.0, 1.0).default("0");
+        /// Bytes added to each frame when the rate is applied.
+        overhead: i32 = int(-256, 256).default("0")
+            .kernel(AtLeast("0"), "the kernel's shaper adds from 0 to 65535 bytes");
+        /// Whether the packet in transmission counts as backlog.
+        count_in_service: bool = BOOL.default("false").kernel(
+            Only(&["false"]),
+            "what the kernel has handed to the link is not in its backlog",
+        );
+        /// { marks = [100, 200], drops = [300] }: the packets with these numbers are CE-marked
+        /// (dropped if they are not ECN-capable) or dropped before the queue sees them; TCP
+        /// segments with payload count, from 1, as they arrive at the link, over all flows,
+        /// retransmissions included.
+        schedule: Option<Schedule> => key(KeyKind::Schedule).since("0.2");
+    }
+}

@@ -1,0 +1,44 @@
+//! `[record]`: what is recorded.
+
+use crate::keys::{ANY_TIME, BOOL, KeyKind, POSITIVE_TIME, key};
+use crate::units::Time;
+use crate::{keys, words};
+
+words! {
+    /// How series are taken.
+    pub enum SeriesMode {
+        /// Every record interval.
+        #[default]
+        Interval = "interval",
+        /// The congestion window at every change too.
+        Changes = "changes",
+        /// The state of a sender after every ACK and every timer of its own; only
+        /// the rest every record interval.
+        Acks = "acks",
+        /// None at all.
+        Off = "off",
+    }
+}
+
+keys! {
+    /// What is recorded.
+    pub struct RecordPlan as "[record]" {
+        /// Distance of samples.
+        interval: Time = POSITIVE_TIME.default("100ms");
+        /// "interval" (or true): a sample every interval; "changes": the congestion window at
+        /// every change too; "acks": window, ssthresh, packets in flight, congestion state and
+        /// acknowledged bytes after every ACK; "off" (or false).
+        series: SeriesMode => key(KeyKind::Switch(SeriesMode::WORDS)).default("interval");
+        /// Whether every drop and mark becomes a row.
+        events: bool = BOOL.default("false");
+        /// Whether every packet is recorded, for a capture file.
+        packets: bool = BOOL.default("false");
+        /// Whether the kernel engine captures packets at all, from which it takes the delay of
+        /// each packet, and drops and marks by flow; without effect in the simulator.
+        captures: bool = BOOL.default("true").since("0.2");
+        /// Distance of the samples, from the warm-up on, that statistics of classes are taken of
+        /// (rate, window, utilisation, marks and drops), and of the utilisation of each link;
+        /// from 1ms to the measured time, "0s": none.
+        statistics: Time = ANY_TIME.default("0s").since("0.2");
+    }
+}

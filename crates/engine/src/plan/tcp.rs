@@ -1,0 +1,150 @@
+//! `[tcp]`: options of the TCP stack.
+
+use crate::keys::Takes::{AtMost, Only};
+use crate::keys::{BOOL, BYTES, int, time};
+use crate::units::{Bytes, Time};
+use crate::{keys, words};
+
+words! {
+    /// What window growth counts.
+    pub enum Growth {
+        /// Acknowledged segments (Linux since about 3.15).
+        #[default]
+        Segments = "segments",
+        /// ACKs, and slow start up to and including ssthresh (Linux 3.2).
+        Acks = "acks",
+    }
+}
+
+words! {
+    /// Whether packets are spaced.
+    pub enum Pacing {
+        /// Only if the congestion control asks for it.
+        #[default]
+        Auto = "auto",
+        /// Never.
+        Off = "off",
+        /// As `fq` does: at Linux's pacing rate.
+        Fq = "fq",
+    }
+}
+
+words! {
+    /// How a receiver tells of SCE marks, with the ESCE bit of its ACKs.
+    pub enum SceReceiver {
+        /// As `Split` if the sender's congestion control is one of SCE, else not at all.
+        #[default]
+        Auto = "auto",
+        /// Not at all: ECT(1) is ECT(0).
+        Off = "off",
+        /// When marks begin or end, what was delayed is acknowledged first, and
+        /// what brought the change at once.
+        Split = "split",
+        /// The same, but what brought the change is delayed as ever.
+        SplitDelayed = "split-delayed",
+        /// ACKs come as ever, and as many segments are acknowledged with ESCE as
+        /// were marked.
+        Dither = "dither",
+    }
+}
+
+words! {
+    /// How the two ends of a flow with ECN tell one another of CE.
+    pub enum EcnFeedback {
+        /// As the congestion control asks: Accurate ECN for those that need it,
+        /// an echo of each packet for DCTCP, else RFC 3168.
+        #[default]
+        Auto = "auto",
+        /// Accurate ECN (RFC 9768), whatever the congestion control.
+        AccEcn = "accecn",
+        /// The receiver knows RFC 3168 only.
+        Rfc3168 = "rfc3168",
+        /// The receiver knows nothing of ECN.
+        None = "none",
+    }
+}
+
+words! {
+    /// When a receiver with Accurate ECN sends its option (Linux `tcp_ecn_option`).
+    pub enum AccEcnOption {
+        /// Never.
+        Off = "off",
+        /// After CE and changes of the ECN field, and three times in a round trip.
+        Minimum = "minimum",
+        /// On every ACK, as there is room.
+        #[default]
+        Full = "full",
+    }
+}
+
+words! {
+    /// The receiver's buffer.
+    pub enum ReceiveBuffer {
+        /// As large as the receive window asks for from the start.
+        #[default]
+        Fixed = "fixed",
+        /// Tuned by Linux, from 128 KiB on, to what the application reads in a
+        /// round-trip time.
+        Auto = "auto",
+    }
+}
+
+keys! {
+    /// The TCP stack.
+    pub struct TcpPlan as "[tcp]" {
+        /// Payload of a full segment, bytes.
+        mss: u16 = int(64, 65_000).default("1448");
+        /// Bytes of a frame besides payload: Ethernet 14, IP 20, TCP 32 with timestamps.
+        header: u16 = int(0, 512).default("66");
+        /// Initial window, segments (RFC 6928).
+        initial_cwnd: u32 = int(1, 100_000).default("10");
+        /// Floor of the retransmission timeout.
+        min_rto: Time = time(Time::from_ms(1)).default("200ms");
+        /// Whether ACKs are delayed (two segments or a timer).
+        delack: bool = BOOL.default("true");
+        /// Whether the timestamp option is in use.
+        // By it RTT samples are taken of retransmitted data, and spurious retransmissions are
+        // told apart. What it costs on the wire stands in `header`.
+        timestamps: bool = BOOL.default("true");
+        /// Receive window.
+        rwnd: Bytes = BYTES.default("32mb").kernel(AtMost("1gb"), "longer than a TCP window");
+        /// "auto": if the congestion control asks for it; "fq": as the fq qdisc paces.
+        pacing: Pacing = Pacing::KEY.default("auto");
+        /// What window growth counts: acknowledged segments, or ACKs as Linux 3.2 did.
+        growth: Growth = Growth::KEY.default("segments")
+            .kernel(Only(&["segments"]), "Linux counts acknowledged segments");
+        /// Whether the receiver acknowledges every segment at the start.
+        quickack: bool = BOOL.default("true");
+        /// Segments at which the first slow start ends, as Linux before 5.6 remembered it of the
+        /// last connection to the same host; 0: at the first congestion.
+        initial_ssthresh: u32 = int(0, 1_000_000).default("0").since("0.2")
+            .kernel(Only(&["0"]), "Linux no longer begins with an ssthresh that it remembers");
+        /// The receiver's buffer: as large as rwnd asks for from the start ("fixed"), or tuned by
+        /// Linux to what is read in a round-trip time ("auto"). While its window grows the
+        /// receiver acknowledges every segment; the window itself stays rwnd.
+        rcvbuf: ReceiveBuffer = ReceiveBuffer::KEY.default("fixed").since("0.2")
+            .kernel(Only(&["fixed"]), "the guest's receive buffers have a size that is set");
+        /// How the receiver tells the sender of SCE marks (ECT(1) where ECT(0) was sent): by an
+        /// ACK of its own for what came before a change and one at once for what brought it
+        /// ("split"; "split-delayed": the latter is delayed, as in some versions of the SCE
+        /// kernels), by setting ESCE on as many segments' ACKs as were marked ("dither"), or not
+        /// at all; "auto": "split" if the congestion control is one of SCE, else "off".
+        sce_receiver: SceReceiver = SceReceiver::KEY.default("auto").since("0.2")
+            .kernel(Only(&["auto", "off"]), "Linux does not know of SCE");
+        /// How the receiver tells the sender of CE: by Accurate ECN ("accecn", RFC 9768), as RFC
+        /// 3168 has it, or not at all, being without ECN ("none"); "auto": what the congestion
+        /// control asks for, Accurate ECN for prague, an echo of each packet for DCTCP, else RFC
+        /// 3168. What needs Accurate ECN and does not find it does without ECN.
+        ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto").since("0.2");
+        /// When the receiver sends the option of Accurate ECN, 4 to 12 bytes: never, after CE and
+        /// three times in a round trip, or on every ACK: Linux tcp_ecn_option 0, 1 and 2.
+        accecn_option: AccEcnOption = AccEcnOption::KEY.default("full").since("0.2");
+        /// Pacing rate in slow start (below half of ssthresh), percent of cwnd/srtt: Linux
+        /// tcp_pacing_ss_ratio.
+        pacing_ss_ratio: u32 = int(1, 1_000).default("200").since("0.2")
+            .kernel(Only(&["200"]), "the guest's hosts keep Linux's pacing ratios");
+        /// The same afterwards: Linux tcp_pacing_ca_ratio.
+        pacing_ca_ratio: u32 = int(1, 1_000).default("120").since("0.2")
+            .kernel(Only(&["120"]), "the guest's hosts keep Linux's pacing ratios");
+    }
+}

@@ -1,0 +1,113 @@
+//! `[[flows]]` and `[[traffic]]`: what sends.
+
+use super::{Algorithm, TcpPlan};
+use crate::keys;
+use crate::keys::{
+    ANY_TIME, BOOL, BYTES, COUNT, KeyKind, POSITIVE_TIME, Registry, entry, int, key,
+};
+use crate::registry::Options;
+use crate::units::{Bytes, Time};
+
+keys! {
+    /// A TCP flow, or several of a kind.
+    pub struct FlowPlan as "[[flows]]" {
+        /// Name in results; default: the congestion control's name, made unique (cubic, cubic-2).
+        name: String => key(KeyKind::Name);
+        /// The congestion control: its name, or { name = ..., options }. With the kernel engine
+        /// also module = name, a module of the kit in its place, and { name = ..., kernel = true }
+        /// for one that only the kernel has.
+        cc: Algorithm => entry(Registry::Cc).required();
+        /// A module of the kernel engine's kit that stands in for the congestion control.
+        module: Option<String>;
+        /// Whether ECN is negotiated; default: true where the congestion control requires it.
+        ecn: bool => BOOL;
+        /// How many; several are named NAME/1, NAME/2, ...
+        key count = COUNT.default("1");
+        /// Connect time, before the start offset.
+        start: Time = ANY_TIME.default("0s");
+        /// No new data from then on.
+        stop: Option<Time> = ANY_TIME;
+        /// Payload to send; default: without end.
+        bytes: Option<Bytes> = BYTES;
+        /// Base round-trip time; default: path.rtt.
+        rtt: Time = POSITIVE_TIME;
+        /// Links the data passes; default: the only link.
+        route: Vec<u32> => key(KeyKind::Route);
+        /// Links the ACKs pass; default: the NAME.back of the route's links, in reverse order.
+        back: Vec<u32> => key(KeyKind::Route);
+        /// Data takes the way back, ACKs the way there.
+        key reverse = BOOL.default("false");
+        /// Names of the sender's and the receiver's host of the data: flows with a name in common
+        /// share that host, for queues that keep hosts apart; default: flows with the same
+        /// round-trip time, way and stack are on the same two hosts.
+        hosts: Option<[String; 2]> => key(KeyKind::Hosts).since("0.2");
+        /// Differentiated services codepoint of all its packets, ACKs included.
+        dscp: u8 = int(0, 63).default("0").since("0.2");
+        /// A class of flows, by a name of one's own: its members are also counted together, at
+        /// the first link of their route, which is the same for all; default: none.
+        class: Option<String> => key(KeyKind::Class).since("0.2");
+        /// Single keys of [tcp] for this flow.
+        tcp: TcpPlan => key(KeyKind::Table(&TcpPlan::TABLE));
+    }
+}
+
+keys! {
+    /// Traffic besides flows: unresponsive UDP, or short TCP connections; the options of its kind
+    /// stand beside these keys.
+    pub struct TrafficPlan as "[[traffic]]" {
+        /// What kind of traffic.
+        kind: &'static str => key(KeyKind::Word(Registry::Traffic)).required();
+        /// The options of its kind, complete.
+        options: Options;
+        /// Name in results; default: the kind, made unique.
+        name: String => key(KeyKind::Name);
+        /// How many; several are named NAME/1, NAME/2, ...
+        key count = COUNT.default("1");
+        /// First packet or request not before.
+        start: Time = ANY_TIME.default("0s");
+        /// No packet and no request from then on.
+        stop: Option<Time> = ANY_TIME;
+        /// Base round-trip time, half of it before the first link; default: path.rtt.
+        rtt: Time = POSITIVE_TIME;
+        /// Links its packets pass; default: the only link.
+        route: Vec<u32> => key(KeyKind::Route);
+        /// Its packets take the way back of the route.
+        key reverse = BOOL.default("false");
+        /// Names of the sender's and the receiver's host of its packets: flows and sources with a
+        /// name in common share that host, for queues that keep hosts apart; default: sources
+        /// with the same round-trip time, way and packet size are on the same two hosts.
+        hosts: Option<[String; 2]> => key(KeyKind::Hosts).since("0.2");
+        /// Differentiated services codepoint of its packets.
+        dscp: u8 = int(0, 63).default("0").since("0.2");
+        /// A class of flows and sources, as of [[flows]]; default: none.
+        class: Option<String> => key(KeyKind::Class).since("0.2");
+        /// What its connections are like, if it is TCP; `None`: datagrams.
+        connections: Option<Box<ConnectionsPlan>>;
+        /// Where it opens connections: the congestion control of their servers, as of a flow;
+        /// default: cubic.
+        key cc = entry(Registry::Cc).of_connections().since("0.2");
+        /// Where it opens connections: single keys of [tcp] for them.
+        key tcp = key(KeyKind::Table(&TcpPlan::TABLE)).of_connections().since("0.2");
+        /// Where it opens connections: links that requests and ACKs pass; default: the NAME.back
+        /// of the route's links, in reverse order.
+        key back = key(KeyKind::Route).of_connections().since("0.2");
+    }
+}
+
+keys! {
+    /// The TCP connections of a source.
+    pub struct ConnectionsPlan as "connections" {
+        /// Congestion control of the servers.
+        cc: Algorithm;
+        /// A module of the kernel engine's kit that stands in for it.
+        module: Option<String>;
+        /// Whether ECN is negotiated.
+        ecn: bool;
+        /// Links that requests and ACKs pass.
+        back: Vec<u32>;
+        /// The stack.
+        tcp: TcpPlan;
+        /// Connections at a time.
+        limit: u32;
+    }
+}

@@ -1,0 +1,132 @@
+//! What a link's rate over time means: how much it carries, and when.
+
+use crate::plan::RatePlan;
+use crate::units::{Rate, Time};
+
+/// Bytes of a delivery opportunity of a trace (Mahimahi).
+pub(crate) const OPPORTUNITY: u32 = 1504;
+
+impl RatePlan {
+    /// What a link of this rate can carry between two times, bytes.
+    pub fn capacity_bytes(&self, from: Time, to: Time) -> f64 {
+        let bits = |rate: Rate, time: Time| rate.0 as f64 * time.as_secs_f64() / 8.0;
+        match self {
+            RatePlan::Constant(rate) => bits(*rate, to.since(from)),
+            RatePlan::Steps(steps) => steps
+                .iter()
+                .enumerate()
+                .map(|(i, (start, rate))| {
+                    let end = steps.get(i + 1).map_or(to, |next| next.0.min(to));
+                    bits(*rate, end.since((*start).max(from)))
+                })
+                .sum(),
+            RatePlan::Trace(times) => {
+                let n = opportunities_until(times, to);
+                n.saturating_sub(opportunities_until(times, from)) as f64 * f64::from(OPPORTUNITY)
+            }
+        }
+    }
+}
+
+/// After how long a trace repeats, ns.
+fn period(times: &[Time]) -> u64 {
+    times.last().map_or(1, |t| t.0.max(1))
+}
+
+/// Opportunities of a trace that repeats up to a time, that included.
+pub(crate) fn opportunities_until(times: &[Time], until: Time) -> u64 {
+    let period = period(times);
+    let whole = until.0 / period * times.len() as u64;
+    whole + times.partition_point(|t| t.0 <= until.0 % period) as u64
+}
+
+/// Time of the n-th opportunity of a trace that repeats.
+pub(crate) fn opportunity_time(times: &[Time], n: u64) -> Time {
+    let period = period(times);
+    let len = times.len().max(1) as u64;
+    Time(n / len * period) + times.get((n % len) as usize).copied().unwrap_or(Time(1))
+}
+
+/// When a frame that begins now is sent, over steps of the rate.
+pub(crate) fn steps_end(steps: &[(Time, Rate)], now: Time, len: u32) -> Time {
+    // In units of bit x ns: exact.
+    let mut left = u128::from(len) * 8 * 1_000_000_000;
+    let mut at = now;
+    let mut index = steps.partition_point(|s| s.0 <= now).saturating_sub(1);
+    loop {
+        let rate = u128::from(steps[index].1.0);
+        let end = steps.get(index + 1).map(|s| s.0);
+        match end {
+            Some(end) if rate * u128::from((end - at).0) < left => {
+                left -= rate * u128::from((end - at).0);
+                at = end;
+                index += 1;
+            }
+            _ if rate == 0 => return Time::NEVER,
+            _ => return at + Time(left.div_ceil(rate) as u64),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_spans_steps_of_the_rate() {
+        let steps = [
+            (Time(0), Rate(8_000)),
+            (Time::from_secs(1), Rate(0)),
+            (Time::from_secs(2), Rate(4_000)),
+        ];
+        // 1000 bytes at 8 kbit/s take the whole first second.
+        assert_eq!(steps_end(&steps, Time(0), 1000), Time::from_secs(1));
+        // Half in the first second, a second of nothing, then half at 4 kbit/s.
+        assert_eq!(
+            steps_end(&steps, Time::from_ms(500), 1000),
+            Time::from_secs(3)
+        );
+        assert_eq!(
+            steps_end(&steps[..2], Time::from_ms(500), 1000),
+            Time::NEVER
+        );
+    }
+
+    #[test]
+    fn a_link_carries_what_its_steps_allow() {
+        let steps = vec![
+            (Time(0), Rate(8_000_000)),
+            (Time(500), Rate(16_000_000)),
+            (Time(2_000), Rate(0)),
+        ];
+        let rate = RatePlan::Steps(steps);
+        // 400 ns at 1 B/us and 500 ns at 2 B/us.
+        let carried = |from, to| rate.capacity_bytes(Time(from), Time(to));
+        assert!((carried(100, 1_000) - 1.4).abs() < 1e-9);
+        assert!((carried(600, 700) - 0.2).abs() < 1e-9);
+        assert!((carried(1_900, 9_000) - 0.2).abs() < 1e-9);
+        assert_eq!(carried(2_000, 9_000), 0.0);
+    }
+
+    #[test]
+    fn a_trace_repeats_after_its_last_opportunity() {
+        let times = [Time::from_ms(1), Time::from_ms(1), Time::from_ms(5)];
+        let at: Vec<u64> = (0..7)
+            .map(|n| opportunity_time(&times, n).0 / 1_000_000)
+            .collect();
+        assert_eq!(at, [1, 1, 5, 6, 6, 10, 11]);
+    }
+
+    #[test]
+    fn opportunities_are_counted_without_walking_them() {
+        let traces: [&[u64]; 5] = [&[1, 1, 5], &[0, 0, 3], &[4], &[0], &[0, 1, 1, 2, 7, 7]];
+        for trace in traces {
+            let times: Vec<Time> = trace.iter().map(|ns| Time(*ns)).collect();
+            for until in (0..40).map(Time) {
+                let walked = (0..).take_while(|n| opportunity_time(&times, *n) <= until);
+                let counted = opportunities_until(&times, until);
+                assert_eq!(walked.count() as u64, counted, "{trace:?} until {until}");
+            }
+        }
+    }
+}

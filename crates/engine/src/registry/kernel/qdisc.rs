@@ -1,0 +1,395 @@
+//! Queue disciplines: options in tc's words, as it takes them and as it prints them.
+
+use super::{Gauge, Refused, quoted};
+use crate::registry::options::{Opt, Options, Value};
+use crate::units::{Rate, Time};
+
+/// A queue discipline of Linux.
+pub struct Qdisc {
+    /// What tc calls it: the usual one first. None: no Linux has it.
+    pub kinds: &'static [&'static str],
+    /// The first Linux that has it.
+    pub since: Option<&'static str>,
+    /// Whether every kernel with queue disciplines has it, without a module.
+    pub built_in: bool,
+    /// Kinds whose modules its own one needs.
+    pub needs: &'static [&'static str],
+    /// How each option is spelled, in the order in which tc is told.
+    pub words: &'static [(&'static str, Spell)],
+    /// The order in which tc prints them, where it is another.
+    pub shown: &'static [&'static str],
+    /// The order of packets.
+    pub order: Order,
+    /// Whether it drops as packets are about to leave, and not as they arrive.
+    pub drops_at_dequeue: bool,
+    /// Whether it drops for no other reason than a full buffer.
+    pub tail_drop: bool,
+    /// If it keeps the link's rate itself.
+    pub shaper: Option<&'static Shaper>,
+    /// What it says of itself, `struct tc_KIND_xstats`.
+    pub xstats: Xstats,
+}
+
+/// In which order packets leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// That of their arrival, whatever their flow: one queue.
+    Arrival,
+    /// The same, if an option has this word and no packet a class of its own.
+    ArrivalIf(&'static str, &'static str),
+    /// Each flow or class has its own.
+    Own,
+}
+
+/// A queue that keeps the link's rate.
+pub struct Shaper {
+    /// Words of the rate.
+    pub rate: fn(Rate) -> String,
+    /// Words of what the link adds to each packet of IP, bytes, with its header.
+    pub overhead: fn(i32) -> String,
+    /// What is wrong with its words below a link that adds so many bytes, and where
+    /// packets have to stay whole if that is true; keys of the link.
+    pub check: fn(&str, i32, bool) -> Vec<Refused>,
+}
+
+/// What a kind says of itself.
+pub struct Xstats {
+    /// What it must begin with.
+    pub tag: &'static [u8],
+    /// Where the counters of packets marked CE are, 32 bits each; `None`: it does
+    /// not count them, or where is not known.
+    pub marks: Option<&'static [usize]>,
+    /// State worth a time series.
+    pub gauges: &'static [Gauge],
+}
+
+impl Qdisc {
+    /// One that no Linux has.
+    pub const SIMULATED: Qdisc = Qdisc {
+        kinds: &[],
+        since: None,
+        built_in: false,
+        needs: &[],
+        words: &[],
+        shown: &[],
+        order: Order::Own,
+        drops_at_dequeue: false,
+        tail_drop: false,
+        shaper: None,
+        xstats: Xstats {
+            tag: &[],
+            marks: None,
+            gauges: &[],
+        },
+    };
+
+    /// Options as tc takes them, below a link of this rate.
+    pub fn spell(&self, options: &Options, rate: Rate) -> Spelled {
+        let mut words = Words::new(self.kinds.first().copied().unwrap_or(""), options, false);
+        words.rate = rate;
+        for (name, spell) in self.words {
+            spell(&mut words, name);
+            if words.decided {
+                break;
+            }
+        }
+        Spelled {
+            kind: words.kind,
+            words: words.text,
+            refused: words.refused,
+        }
+    }
+}
+
+/// A queue discipline for tc.
+pub struct Spelled {
+    /// Kind.
+    pub kind: &'static str,
+    /// What follows it; worth nothing if something is refused.
+    pub words: String,
+    /// What tc or Linux cannot do.
+    pub refused: Vec<Refused>,
+}
+
+/// A queue as `tc qdisc show` prints it; what the simulator has and tc has not
+/// stands behind it in brackets. Options may be missing.
+pub fn show(name: &str, face: &Qdisc, known: &[Opt], options: &Options) -> String {
+    let Some(kind) = face.kinds.first() else {
+        let all = known
+            .iter()
+            .filter_map(|opt| Some((opt, options.get(opt.name)?)));
+        let all = all.filter(|(_, value)| **value != Value::Bool(false));
+        let all = all.map(|(opt, value)| match value {
+            Value::Bool(_) => opt.name.to_owned(),
+            _ => format!("{} {}", opt.name, shown(value)),
+        });
+        let words: Vec<String> = all.collect();
+        return format!("qdisc {name} {}", words.join(" "))
+            .trim_end()
+            .to_owned();
+    };
+    let mut words = Words::new(kind, options, true);
+    let mut rows: Vec<_> = face.words.iter().collect();
+    rows.sort_by_key(|(name, _)| {
+        face.shown
+            .iter()
+            .position(|shown| shown == name)
+            .unwrap_or(usize::MAX)
+    });
+    for (name, spell) in rows.into_iter().filter(|row| options.get(row.0).is_some()) {
+        spell(&mut words, name);
+    }
+    let mut line = format!("qdisc {} {}", words.kind, words.text)
+        .trim_end()
+        .to_owned();
+    if !words.simulated.is_empty() {
+        line.push_str(&format!(" [{}]", words.simulated.join(", ")));
+    }
+    line
+}
+
+/// A value as tc prints it.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
+        Value::Float(f) => significant(*f),
+        Value::Time(time) => shown_time(*time),
+        Value::Packets(n) => format!("{n}p"),
+        Value::Bytes(b) => format!("{}b", b.0),
+        Value::Rate(rate) => format!("{}bit", rate.0),
+        Value::Int(i) => i.to_string(),
+        Value::Word(word) => (*word).to_owned(),
+        Value::Table(options) => {
+            let inner = options.iter().map(|(n, v)| format!("{n} {}", shown(v)));
+            format!("{{ {} }}", inner.collect::<Vec<_>>().join(" "))
+        }
+    }
+}
+
+/// As tc prints times: 15ms, 500us, 1s; below a microsecond in nanoseconds.
+fn shown_time(time: Time) -> String {
+    let ns = time.ns();
+    for (unit, size) in [("s", 1e9), ("ms", 1e6), ("us", 1e3)] {
+        if ns as f64 >= size {
+            return format!("{}{unit}", significant(ns as f64 / size));
+        }
+    }
+    format!("{ns}ns")
+}
+
+/// Six significant digits at most, as C's `%g`.
+fn significant(value: f64) -> String {
+    let scientific = format!("{value:.5e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let trimmed = |text: String| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    };
+    if (-4..6).contains(&exponent) {
+        trimmed(format!("{value:.*}", (5 - exponent) as usize))
+    } else {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        format!("{}e{sign}{:02}", trimmed(digits.to_owned()), exponent.abs())
+    }
+}
+
+/// Spells one option.
+pub type Spell = fn(&mut Words<'_>, &'static str);
+
+/// Words of one queue discipline as they come together.
+pub struct Words<'a> {
+    /// The kind, which an option may decide.
+    pub kind: &'static str,
+    /// The options.
+    pub options: &'a Options,
+    /// The link's rate.
+    pub rate: Rate,
+    /// Whether they are spelled as tc prints them, and not as it takes them.
+    pub showing: bool,
+    text: String,
+    /// What only the simulator has.
+    simulated: Vec<String>,
+    refused: Vec<Refused>,
+    /// Nothing more is to be said.
+    decided: bool,
+}
+
+impl<'a> Words<'a> {
+    fn new(kind: &'static str, options: &'a Options, showing: bool) -> Words<'a> {
+        Words {
+            kind,
+            options,
+            rate: Rate::default(),
+            showing,
+            text: String::new(),
+            simulated: Vec::new(),
+            refused: Vec::new(),
+            decided: false,
+        }
+    }
+
+    /// Adds a word.
+    pub fn push(&mut self, word: &str) {
+        if !self.text.is_empty() {
+            self.text.push(' ');
+        }
+        self.text.push_str(word);
+    }
+
+    /// Adds an option and its value.
+    pub fn pair(&mut self, name: &str, value: &str) {
+        self.push(name);
+        self.push(value);
+    }
+
+    /// Says that tc or Linux cannot do what an option says.
+    pub fn refuse(
+        &mut self,
+        option: &'static str,
+        message: impl Into<String>,
+        expected: impl Into<String>,
+    ) {
+        self.refused.push(Refused::new(option, message, expected));
+    }
+
+    /// Adds an option and its value as tc prints it.
+    pub fn value(&mut self, name: &str) {
+        if let Some(value) = self.options.get(name) {
+            self.pair(name, &shown(value));
+        }
+    }
+
+    /// A size in bytes, if the option is one.
+    pub fn bytes(&self, name: &str) -> Option<u64> {
+        match self.options.get(name) {
+            Some(Value::Bytes(bytes)) => Some(bytes.0),
+            _ => None,
+        }
+    }
+}
+
+/// A number of packets, of bytes, or of another kind.
+pub fn number(words: &mut Words<'_>, name: &'static str) {
+    let value = match words.options.get(name) {
+        Some(value @ (Value::Packets(_) | Value::Bytes(_))) if words.showing => shown(value),
+        Some(Value::Packets(n)) => n.to_string(),
+        Some(Value::Bytes(b)) => b.0.to_string(),
+        Some(Value::Int(i)) => i.to_string(),
+        _ => return,
+    };
+    words.pair(name, &value);
+}
+
+/// The same for which tc has 32 bits.
+pub fn number32(words: &mut Words<'_>, name: &'static str) {
+    let most = u64::from(u32::MAX);
+    match words.options.get(name) {
+        Some(Value::Packets(n)) if *n > most => {
+            words.refuse(name, "tc has 32 bits for it", format!("at most {most}p"));
+        }
+        Some(Value::Bytes(b)) if b.0 > most => {
+            words.refuse(name, "tc has 32 bits for it", "less than 4gb");
+        }
+        _ => {}
+    }
+    number(words, name);
+}
+
+/// A time that tc counts in microseconds.
+pub fn micros(words: &mut Words<'_>, name: &'static str) {
+    let Some(Value::Time(time)) = words.options.get(name) else {
+        return;
+    };
+    if words.showing {
+        return words.pair(name, &shown_time(*time));
+    }
+    let micros = time.ns() / 1_000;
+    if !time.ns().is_multiple_of(1_000) {
+        let message = "tc counts this time in microseconds";
+        words.refuse(name, message, "whole microseconds");
+    }
+    if micros > u64::from(u32::MAX) {
+        words.refuse(name, "tc has 32 bits for this time", "at most 4294 s");
+    }
+    words.pair(name, &format!("{micros}us"));
+}
+
+/// A flag with one word for each state, of which tc prints that of true.
+pub fn flag(words: &mut Words<'_>, name: &str, on: &str, off: &str) {
+    let off = if words.showing { "" } else { off };
+    either(words, name, on, off);
+}
+
+/// A flag with one word for each state, of which tc prints either.
+pub fn either(words: &mut Words<'_>, name: &str, on: &str, off: &str) {
+    match words.options.get(name) {
+        Some(Value::Bool(true)) => words.push(on),
+        Some(Value::Bool(false)) if !off.is_empty() => words.push(off),
+        _ => {}
+    }
+}
+
+/// The option's word without its name.
+pub fn word(words: &mut Words<'_>, name: &'static str) {
+    if let Some(Value::Word(word)) = words.options.get(name) {
+        words.push(word);
+    }
+}
+
+/// The option's word in tc's spelling; its name does not appear.
+pub fn words(words: &mut Words<'_>, name: &str, spelled: &[(&str, &str)]) {
+    if let Some(Value::Word(word)) = words.options.get(name)
+        && let Some((_, tc)) = spelled.iter().find(|(ours, _)| ours == word)
+    {
+        words.push(tc);
+    }
+}
+
+/// An option of the simulator's that Linux has in one way only.
+pub fn only(words: &mut Words<'_>, name: &'static str, way: Value, message: impl Into<String>) {
+    let Some(value) = words.options.get(name) else {
+        return;
+    };
+    if words.showing {
+        words.simulated.push(format!("{name} {}", shown(value)));
+    } else if *value != way {
+        words.refuse(name, message, format!("{name} = {}", quoted(&way)));
+    }
+}
+
+/// An option of the simulator's that Linux has not at all.
+pub fn impossible(
+    words: &mut Words<'_>,
+    name: &'static str,
+    message: impl Into<String>,
+    expected: &str,
+) {
+    let Some(value) = words.options.get(name) else {
+        return;
+    };
+    if words.showing {
+        words.simulated.push(format!("{name} {}", shown(value)));
+    } else {
+        words.refuse(name, message, expected);
+    }
+}
+
+/// An option from which others were derived: these are spelled.
+pub fn derives(_: &mut Words<'_>, _: &'static str) {}
+
+/// An option of the simulator's that means something only beside one that is refused.
+pub fn simulated(words: &mut Words<'_>, name: &'static str) {
+    if words.showing
+        && let Some(value) = words.options.get(name)
+    {
+        words.simulated.push(format!("{name} {}", shown(value)));
+    }
+}
+
+/// The version, of which the kernel has one; another one decides the rest.
+pub fn version(words: &mut Words<'_>, name: &'static str, linux: &'static str) {
+    let message = format!("the kernel's {} is its own", words.kind);
+    only(words, name, Value::Word(linux), message);
+    words.decided = !words.refused.is_empty();
+}

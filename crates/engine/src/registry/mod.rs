@@ -1,0 +1,92 @@
+//! What there is to choose from, and its options: one [`Entry`] for each
+//! congestion control, queue and traffic source. The schema, `tailback list`,
+//! the reference pages and the conformance tests come from here.
+
+pub mod kernel;
+mod options;
+pub mod rules;
+
+pub use options::{
+    Kind, Opt, Options, Value, check_range, defaults, parse_word, read_texts, text, texts,
+    word_or_int,
+};
+
+use kernel::Kernel;
+use rules::Rules;
+
+/// A registered algorithm; `B` is how it is built.
+pub struct Entry<B: 'static> {
+    /// Name in scenario files.
+    pub name: &'static str,
+    /// One sentence: what it is.
+    pub doc: &'static str,
+    /// The RFC or kernel version it follows.
+    pub follows: &'static str,
+    /// What may be set, in the order of documentation.
+    pub options: &'static [Opt],
+    /// What the kernel calls it.
+    pub kernel: Kernel,
+    /// What else holds for a flow that uses it, and for a sweep.
+    pub rules: Rules,
+    /// Fills in options whose defaults depend on others and reports
+    /// combinations that make no sense. Runs after every option has been read
+    /// and the plain defaults are in; [`no_finish`] where there is nothing to do.
+    pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
+    /// The constructor.
+    pub build: B,
+}
+
+/// [`Entry::finish`] of an entry without derived defaults.
+pub fn no_finish(_: &mut Options) -> Result<(), Vec<OptionError>> {
+    Ok(())
+}
+
+/// A combination of options that makes no sense.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OptionError {
+    /// The option to point at.
+    pub option: &'static str,
+    /// What is wrong and what was expected.
+    pub message: String,
+}
+
+/// Finds an entry by name.
+pub fn find<'a, B>(entries: &'a [&'static Entry<B>], name: &str) -> Option<&'a &'static Entry<B>> {
+    entries.iter().find(|e| e.name == name)
+}
+
+/// The complete options of an entry with nothing set.
+///
+/// # Panics
+/// When the entry cannot be built with nothing set.
+pub fn complete_defaults<B>(entry: &Entry<B>) -> Options {
+    let mut options = defaults(entry.options);
+    (entry.finish)(&mut options).unwrap_or_else(|e| panic!("defaults of {}: {e:?}", entry.name));
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Time;
+
+    /// What a guest is told of a source's options is what the plan has.
+    #[test]
+    fn options_survive_as_texts() {
+        for entry in crate::traffic::ENTRIES {
+            let options = complete_defaults(entry);
+            assert_eq!(read_texts(entry.options, &texts(&options)), Ok(options));
+        }
+        let web = crate::traffic::web::ENTRY.options;
+        let told = [("arrival", "1ms"), ("sizes.lognormal.p5", "64kb")];
+        let told = told.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let read = read_texts(web, &told).expect("options of web");
+        let p5 = read.table("sizes").table("lognormal").bytes("p5");
+        assert_eq!((read.time("arrival"), p5), (Time::from_ms(1), 65_536));
+        assert_eq!(texts(&read).len(), 2);
+        for unknown in ["size", "arrival.p5", "sizes.normal", "sizes.lognormal.p50"] {
+            let told = [(unknown.to_owned(), "64kb".to_owned())];
+            assert!(read_texts(web, &told).is_err(), "{unknown}");
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Options of an entry: their types, ranges and defaults, and values in base units.
+
+use crate::units::{Bytes, Rate, Time};
+
+/// One option.
+#[derive(Debug)]
+pub struct Opt {
+    /// tc's word with underscores.
+    pub name: &'static str,
+    /// Meaning and unit, one sentence.
+    pub doc: &'static str,
+    /// Type and range.
+    pub kind: Kind,
+    /// Default, written as in a scenario file; `None`: see `doc` (derived by
+    /// [`super::Entry::finish`], or absent).
+    pub default: Option<&'static str>,
+    /// How tc spells it, where that differs from the name or matters.
+    pub tc: Option<&'static str>,
+}
+
+/// The type of an option and the range of its values, inclusive.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// true or false.
+    Bool,
+    /// A whole number.
+    Int {
+        /// Smallest value.
+        min: i64,
+        /// Largest value.
+        max: i64,
+    },
+    /// A number.
+    Float {
+        /// Smallest value.
+        min: f64,
+        /// Largest value.
+        max: f64,
+    },
+    /// A time, at least this.
+    Time {
+        /// Smallest value.
+        min: Time,
+    },
+    /// A rate, greater than 0.
+    Rate,
+    /// A size, greater than 0.
+    Size {
+        /// Accepts packets ("1000p").
+        packets: bool,
+        /// Accepts bytes ("64kb", "0.5bdp").
+        bytes: bool,
+    },
+    /// A length of the queue as a time ("1ms") or as a size ("64kb", "10p").
+    TimeOrSize,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// One of these words, or a whole number.
+    WordOrInt {
+        /// The words.
+        words: &'static [&'static str],
+        /// Smallest number.
+        min: i64,
+        /// Largest number.
+        max: i64,
+    },
+    /// A table of options.
+    Table(&'static [Opt]),
+}
+
+/// A value in base units.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// true or false.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A number.
+    Float(f64),
+    /// ns.
+    Time(Time),
+    /// bit/s.
+    Rate(Rate),
+    /// Bytes.
+    Bytes(Bytes),
+    /// Packets.
+    Packets(u64),
+    /// One of the words of the option.
+    Word(&'static str),
+    /// A table of options.
+    Table(Options),
+}
+
+impl Value {
+    /// As a number in base units, where it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Value::Int(i) => Some(*i as f64),
+            Value::Float(f) => Some(*f),
+            Value::Time(t) => Some(t.0 as f64),
+            Value::Rate(r) => Some(r.0 as f64),
+            Value::Bytes(b) => Some(b.0 as f64),
+            Value::Packets(n) => Some(*n as f64),
+            Value::Bool(_) | Value::Word(_) | Value::Table(_) => None,
+        }
+    }
+}
+
+/// The options of an entry: complete, validated, in base units, sorted by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options(Vec<(&'static str, Value)>);
+
+impl Options {
+    /// Sets an option.
+    pub fn set(&mut self, name: &'static str, value: Value) {
+        match self.0.binary_search_by(|(n, _)| (*n).cmp(name)) {
+            Ok(i) => self.0[i].1 = value,
+            Err(i) => self.0.insert(i, (name, value)),
+        }
+    }
+
+    /// Takes an option out.
+    pub fn remove(&mut self, name: &str) {
+        self.0.retain(|(n, _)| *n != name);
+    }
+
+    /// An option, if it is set.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        // A dozen at most, nearly all of another length: faster than by order, which
+        // counts where a connection is built for each request.
+        let found = self.0.iter().find(|(n, _)| *n == name);
+        found.map(|(_, value)| value)
+    }
+
+    /// All that is set, sorted by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.0.iter().map(|(n, v)| (*n, v))
+    }
+
+    /// A bool that has a default.
+    ///
+    /// # Panics
+    /// This and the other typed getters panic when the option is not set or of
+    /// another type: the options given to a constructor are complete and typed
+    /// by its own registry entry, so that is a bug of the entry.
+    pub fn bool(&self, name: &str) -> bool {
+        match self.get(name) {
+            Some(Value::Bool(b)) => *b,
+            other => wrong(name, other),
+        }
+    }
+
+    /// A whole number that has a default.
+    pub fn int(&self, name: &str) -> i64 {
+        match self.get(name) {
+            Some(Value::Int(i)) => *i,
+            other => wrong(name, other),
+        }
+    }
+
+    /// A number that has a default.
+    pub fn float(&self, name: &str) -> f64 {
+        match self.get(name) {
+            Some(Value::Float(f)) => *f,
+            other => wrong(name, other),
+        }
+    }
+
+    /// A time that has a default.
+    pub fn time(&self, name: &str) -> Time {
+        match self.get(name) {
+            Some(Value::Time(t)) => *t,
+            other => wrong(name, other),
+        }
+    }
+
+    /// A size in bytes that has a default.
+    pub fn bytes(&self, name: &str) -> u64 {
+        match self.get(name) {
+            Some(Value::Bytes(b)) => b.0,
+            other => wrong(name, other),
+        }
+    }
+
+    /// A word that has a default.
+    pub fn word(&self, name: &str) -> &'static str {
+        match self.get(name) {
+            Some(Value::Word(w)) => w,
+            other => wrong(name, other),
+        }
+    }
+
+    /// A nested table.
+    pub fn table(&self, name: &str) -> &Options {
+        match self.get(name) {
+            Some(Value::Table(t)) => t,
+            other => wrong(name, other),
+        }
+    }
+}
+
+fn wrong(name: &str, found: Option<&Value>) -> ! {
+    panic!("option {name} of this entry has no default or another type: {found:?}")
+}
+
+/// The plain defaults of a list of options, [`super::Entry::finish`] not yet applied.
+///
+/// # Panics
+/// When a default does not parse as its kind; the conformance tests build
+/// every entry, so that cannot reach a user.
+pub fn defaults(options: &'static [Opt]) -> Options {
+    let mut filled = Options::default();
+    for opt in options {
+        if let Kind::Table(inner) = opt.kind {
+            filled.set(opt.name, Value::Table(defaults(inner)));
+        } else if let Some(text) = opt.default {
+            let value = parse_word(opt.kind, text)
+                .unwrap_or_else(|e| panic!("default {text:?} of {}: expected {e}", opt.name));
+            filled.set(opt.name, value);
+        }
+    }
+    filled
+}
+
+/// Reads the text of an option. Numbers and booleans are read too, so that
+/// defaults and tc's words have one grammar. `bdp` sizes are not resolved
+/// here (the caller knows the path): they are an error.
+pub fn parse_word(kind: Kind, text: &str) -> Result<Value, String> {
+    use crate::units::{Size, parse_rate, parse_size, parse_time};
+    let number = || text.parse::<f64>().ok().filter(|f| f.is_finite());
+    let size = |packets: bool, bytes: bool| match parse_size(text)? {
+        Size::Packets(n) if packets => Ok(Value::Packets(n)),
+        Size::Bytes(n) if bytes => Ok(Value::Bytes(Bytes(n))),
+        Size::Packets(_) => Err("a size in bytes such as \"64kb\"".to_owned()),
+        Size::Bytes(_) => Err("a number of packets such as \"1000p\"".to_owned()),
+        Size::Bdp(_) => Err("a size without \"bdp\" here".to_owned()),
+    };
+    let value = match kind {
+        Kind::Bool => Value::Bool(match text {
+            "true" => true,
+            "false" => false,
+            _ => return Err("true or false".to_owned()),
+        }),
+        Kind::Int { .. } => Value::Int(text.parse().map_err(|_| "a whole number".to_owned())?),
+        Kind::Float { .. } => Value::Float(number().ok_or("a number")?),
+        Kind::Time { .. } => Value::Time(parse_time(text)?),
+        Kind::Rate => Value::Rate(parse_rate(text)?),
+        Kind::Size { packets, bytes } => size(packets, bytes)?,
+        Kind::TimeOrSize => match parse_time(text) {
+            Ok(time) => Value::Time(time),
+            Err(_) => size(true, true).map_err(|_| {
+                "a time such as \"1ms\" or a size such as \"64kb\" or \"10p\"".to_owned()
+            })?,
+        },
+        Kind::Word(words) => Value::Word(
+            words
+                .iter()
+                .find(|w| **w == text)
+                .ok_or_else(|| format!("one of {}", words.join(", ")))?,
+        ),
+        Kind::WordOrInt { words, min, max } => match words.iter().find(|w| **w == text) {
+            Some(word) => Value::Word(word),
+            None => Value::Int(text.parse().map_err(|_| word_or_int(words, min, max))?),
+        },
+        Kind::Table(_) => return Err("a table".to_owned()),
+    };
+    check_range(kind, &value)?;
+    Ok(value)
+}
+
+/// What is expected of a word or a number.
+pub fn word_or_int(words: &[&str], min: i64, max: i64) -> String {
+    format!(
+        "one of {}, or a whole number from {min} to {max}",
+        words.join(", ")
+    )
+}
+
+/// All that is set as texts that [`read_texts`] reads, by name; those of tables are named as in
+/// "sizes.lognormal.p5".
+pub fn texts(options: &Options) -> Vec<(String, String)> {
+    let texts = options.iter().flat_map(|(name, value)| match value {
+        Value::Table(inner) => {
+            let inner = texts(inner).into_iter();
+            inner
+                .map(|(n, text)| (format!("{name}.{n}"), text))
+                .collect()
+        }
+        value => vec![(name.to_owned(), text(value))],
+    });
+    texts.collect()
+}
+
+/// The options whose [`texts`] these are.
+pub fn read_texts(known: &'static [Opt], texts: &[(String, String)]) -> Result<Options, String> {
+    let mut options = Options::default();
+    let mut read = 0;
+    for opt in known {
+        if let Kind::Table(inner) = opt.kind {
+            let own = texts.iter().filter_map(|(name, text)| {
+                let name = name.strip_prefix(opt.name)?.strip_prefix('.')?;
+                Some((name.to_owned(), text.clone()))
+            });
+            let own: Vec<(String, String)> = own.collect();
+            read += own.len();
+            options.set(opt.name, Value::Table(read_texts(inner, &own)?));
+        } else if let Some((name, text)) = texts.iter().find(|(name, _)| name == opt.name) {
+            let value = parse_word(opt.kind, text);
+            let value = value.map_err(|e| format!("{name} = {text}: expected {e}"))?;
+            options.set(opt.name, value);
+            read += 1;
+        }
+    }
+    if read < texts.len() {
+        let names: Vec<&str> = texts.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(format!(
+            "not all of these are options: {}",
+            names.join(", ")
+        ));
+    }
+    Ok(options)
+}
+
+/// A value as [`parse_word`] reads it; empty for a table, see [`texts`].
+pub fn text(value: &Value) -> String {
+    match value {
+        Value::Bool(b) => b.to_string(),
+        Value::Int(i) => i.to_string(),
+        Value::Float(f) => f.to_string(),
+        Value::Time(t) => format!("{}ns", t.ns()),
+        Value::Rate(r) => format!("{}bit", r.0),
+        Value::Bytes(b) => format!("{}b", b.0),
+        Value::Packets(n) => format!("{n}p"),
+        Value::Word(w) => (*w).to_owned(),
+        Value::Table(_) => String::new(),
+    }
+}
+
+/// Whether a value of the right type is in the range of its option; the error
+/// says what was expected.
+pub fn check_range(kind: Kind, value: &Value) -> Result<(), String> {
+    match (kind, value) {
+        (Kind::Int { min, max }, Value::Int(i)) if !(min..=max).contains(i) => {
+            Err(format!("a whole number from {min} to {max}"))
+        }
+        (Kind::WordOrInt { words, min, max }, Value::Int(i)) if !(min..=max).contains(i) => {
+            Err(word_or_int(words, min, max))
+        }
+        (Kind::Float { min, max }, Value::Float(f)) if !(min..=max).contains(f) => {
+            Err(format!("a number from {min} to {max}"))
+        }
+        (Kind::Time { min }, Value::Time(t)) if *t < min => {
+            Err(format!("a time of at least {min}"))
+        }
+        (Kind::Rate, Value::Rate(Rate(0))) => Err("a rate greater than 0".to_owned()),
+        (_, Value::Bytes(Bytes(0)) | Value::Packets(0)) => Err("a size greater than 0".to_owned()),
+        (Kind::TimeOrSize, Value::Time(Time(0))) => Err("a time greater than 0".to_owned()),
+        _ => Ok(()),
+    }
+}

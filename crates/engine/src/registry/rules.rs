@@ -1,0 +1,63 @@
+//! Rules of an entry beyond its own options: for the flow that uses it, and for a
+//! sweep around it.
+
+use super::options::Options;
+
+/// Rules of an entry, functions of its options.
+pub struct Rules {
+    /// What is wrong, or unusual, in a flow that uses it.
+    pub checks: fn(&Chosen<'_>) -> Vec<Finding>,
+    /// The standard response, over which gains are measured; `None`: it has no other.
+    pub standard: Option<Standard>,
+}
+
+/// How the standard response is come back to.
+#[derive(Clone, Copy)]
+pub struct Standard {
+    /// Whether these options respond otherwise.
+    pub departs: fn(&Options) -> bool,
+    /// Takes out what makes them, or could.
+    pub restore: fn(&mut Options),
+}
+
+impl Rules {
+    /// Goes with every flow, and has the standard response only.
+    pub const NONE: Rules = Rules {
+        checks: |_| Vec::new(),
+        standard: None,
+    };
+}
+
+/// An entry in a flow.
+pub struct Chosen<'a> {
+    /// Name of the entry.
+    pub name: &'static str,
+    /// Its options, complete.
+    pub options: &'a Options,
+    /// Whether the flow negotiates ECN.
+    pub ecn: bool,
+}
+
+/// Something to say of a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What it points at.
+    pub at: At,
+    /// Whether the scenario may run nevertheless.
+    pub warning: bool,
+    /// What was found.
+    pub message: String,
+    /// What was expected.
+    pub expected: &'static str,
+}
+
+/// A key of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// `ecn`.
+    Ecn,
+    /// `cc`.
+    Control,
+    /// An option of the congestion control.
+    Option(&'static str),
+}

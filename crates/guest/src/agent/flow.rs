@@ -1,0 +1,303 @@
+//! A flow under way: both ends, what they have done and say of themselves.
+
+use std::fs::File;
+use std::io::ErrorKind;
+
+use tailback_engine::cc;
+use tailback_engine::registry::kernel::Gauge;
+use tailback_guest::job::{Flow, Job};
+use tailback_record::{FlowOutcome, FlowSampler, FlowState, SenderSamples, Series};
+
+use super::clock::Clock;
+use super::io;
+use super::setup::Namespaces;
+use super::sys::{EDGE, Poll, READABLE, Socket, WRITABLE};
+use super::tcp::{self, Info};
+use super::token::{LISTENER, RECEIVER, SENDER, token};
+
+/// An infinite slow-start threshold as Linux has it.
+const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
+/// The connection of a flow.
+pub struct Connection<'a> {
+    flow: &'a Flow,
+    index: usize,
+    listener: Option<Socket>,
+    sender: Option<Socket>,
+    receiver: Option<Socket>,
+    written: u64,
+    read: u64,
+    finished_writing: bool,
+    /// At the end of the warm-up: of the sender and the receiver.
+    base: [Info; 2],
+    /// As it was when the flow was stopped.
+    at_stop: Option<[Info; 2]>,
+    completed_ns: Option<u64>,
+    stopped: bool,
+    samples: SenderSamples,
+    rwnd_limited_us: u64,
+    /// As it was when it was last recorded after an ACK.
+    recorded: Info,
+    sampler: Option<FlowSampler>,
+    /// What its congestion control tells of itself.
+    gauges: &'static [Gauge],
+    error: Option<String>,
+}
+
+impl<'a> Connection<'a> {
+    /// Listens at the receiver and declares what is sampled.
+    pub fn open(
+        (index, flow): (usize, &'a Flow),
+        (job, namespaces, poll): (&Job, &Namespaces, &Poll),
+        series: &mut Series,
+    ) -> Result<Connection<'a>, String> {
+        namespaces.enter(flow.receiver)?;
+        let listener = tcp::listener(flow).map_err(io(&flow.name))?;
+        poll.add(listener.fd(), READABLE, token(LISTENER, index))
+            .map_err(io("epoll"))?;
+        let gauges = cc::face(&flow.kernel_cc).map_or(&[][..], |face| face.gauges);
+        let names: Vec<&str> = gauges.iter().map(|gauge| gauge.series).collect();
+        let sampler = || FlowSampler::new(series, &flow.name, &names, job.record.acks);
+        Ok(Connection {
+            flow,
+            index,
+            listener: Some(listener),
+            sender: None,
+            receiver: None,
+            written: 0,
+            read: 0,
+            finished_writing: false,
+            base: [Info::default(); 2],
+            at_stop: None,
+            completed_ns: None,
+            stopped: false,
+            samples: SenderSamples::default(),
+            rwnd_limited_us: 0,
+            recorded: Info::default(),
+            sampler: job.record.series.then(sampler),
+            gauges,
+            error: None,
+        })
+    }
+
+    /// Whether its sender is in a namespace.
+    pub fn sends_from(&self, namespace: usize) -> bool {
+        self.flow.sender == namespace
+    }
+
+    /// The sender connects.
+    pub fn start(&mut self, namespaces: &Namespaces, poll: &Poll) -> Result<(), String> {
+        let flow = self.flow;
+        namespaces.enter(flow.sender)?;
+        let what = format!("flow {} ({})", flow.name, flow.kernel_cc);
+        let socket = tcp::sender(flow).map_err(io(&what))?;
+        socket
+            .connect(flow.receiver_address, flow.port)
+            .map_err(io(&what))?;
+        poll.add(socket.fd(), WRITABLE | EDGE, token(SENDER, self.index))
+            .map_err(io(&what))?;
+        self.sender = Some(socket);
+        Ok(())
+    }
+
+    /// The sender has connected.
+    pub fn accept(&mut self, clock: Clock, poll: &Poll) -> Result<(), String> {
+        let Some(listener) = self.listener.take() else {
+            return Ok(());
+        };
+        let name = &self.flow.name;
+        let socket = match listener.accept() {
+            Ok(socket) => socket,
+            Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                self.listener = Some(listener);
+                return Ok(());
+            }
+            Err(e) => return Err(format!("flow {name}: accept: {e}")),
+        };
+        tcp::accepted(self.flow, &socket).map_err(io(name))?;
+        poll.add(socket.fd(), READABLE, token(RECEIVER, self.index))
+            .map_err(io(name))?;
+        self.receiver = Some(socket);
+        self.read(clock, poll);
+        Ok(())
+    }
+
+    /// The sender can write.
+    pub fn write(&mut self, zeros: &File) {
+        let (Some(socket), false) = (&self.sender, self.stopped) else {
+            return;
+        };
+        match tcp::write(self.flow, socket, zeros, self.written) {
+            Ok(written) => self.written = written,
+            Err(e) => {
+                if e.raw_os_error() != Some(libc::ENOTCONN) {
+                    self.error.get_or_insert(format!("write: {e}"));
+                }
+                return;
+            }
+        }
+        if self.flow.bytes == Some(self.written) && !self.finished_writing {
+            self.finished_writing = true;
+            // Without it the receiver would not know; a failure shows as no completion.
+            let _ = socket.finish();
+        }
+    }
+
+    /// Something has reached the receiver.
+    pub fn read(&mut self, clock: Clock, poll: &Poll) {
+        let now = clock.now();
+        let Some(socket) = &self.receiver else {
+            return;
+        };
+        match tcp::read(self.flow, socket, self.read) {
+            Ok(read) => self.read = read,
+            Err(e) => {
+                self.error.get_or_insert(format!("read: {e}"));
+            }
+        }
+        if self.completed_ns.is_none() && self.flow.bytes.is_some_and(|b| self.read >= b) {
+            self.completed_ns = Some(now);
+        }
+        let ended = self.error.is_some() || self.completed_ns.is_some();
+        if ended {
+            // A socket at its end can be read for ever.
+            let _ = poll.remove(socket.fd());
+        }
+    }
+
+    /// Ends a flow as the simulator does: nothing new is sent. What TCP holds
+    /// cannot be taken back, so the connection ends.
+    pub fn stop(&mut self, poll: &Poll) {
+        self.at_stop = Some(self.infos());
+        self.stopped = true;
+        if let Some(socket) = self.receiver.take() {
+            let _ = poll.remove(socket.fd());
+        }
+        if let Some(socket) = self.sender.take() {
+            let _ = poll.remove(socket.fd());
+            let _ = socket.abort();
+        }
+    }
+
+    /// Counters start from here; how many data segments were sent before.
+    pub fn end_warmup(&mut self) -> u64 {
+        self.base = self.infos();
+        self.rwnd_limited_us = self.base[0].rwnd_limited_us;
+        u64::from(self.base[0].data_segments)
+    }
+
+    /// What both ends say: the sender and the receiver.
+    pub fn infos(&self) -> [Info; 2] {
+        if let Some(infos) = self.at_stop {
+            return infos;
+        }
+        let of = |socket: &Option<Socket>| {
+            let info = socket.as_ref().and_then(|s| tcp::info(s).ok());
+            info.unwrap_or_default()
+        };
+        [of(&self.sender), of(&self.receiver)]
+    }
+
+    /// A record interval is over.
+    pub fn sample(&mut self, now: u64, measured: bool, interval_ns: u64, series: &mut Series) {
+        let Some(socket) = &self.sender else {
+            return;
+        };
+        let Some(info) = tcp::info(socket).ok().filter(|i| i.srtt_us > 0) else {
+            return;
+        };
+        if measured && self.completed_ns.is_none() {
+            let limited_us = info.rwnd_limited_us.saturating_sub(self.rwnd_limited_us);
+            let srtt_ns = u64::from(info.srtt_us) * 1000;
+            self.samples.add(srtt_ns, limited_us * 2000 > interval_ns);
+            self.rwnd_limited_us = info.rwnd_limited_us;
+        }
+        let Some(sampler) = &self.sampler else {
+            return;
+        };
+        let mut state = self.state(&info);
+        if !sampler.acks()
+            && let Some(receiver) = self.receiver.as_ref().and_then(|s| tcp::info(s).ok())
+        {
+            state.delivered_bytes = Some(self.delivered(&receiver) as f64);
+        }
+        sampler.interval(now, &state, tcp::gauges(socket, self.gauges), series);
+    }
+
+    /// The sender may have heard something, or had a timer.
+    pub fn record_change(&mut self, now: u64, series: &mut Series) {
+        let (Some(socket), Some(sampler)) = (&self.sender, &mut self.sampler) else {
+            return;
+        };
+        let Ok(info) = tcp::info(socket) else {
+            return;
+        };
+        if !sampler.acks() {
+            if info.srtt_us > 0 {
+                sampler.window(now, f64::from(info.cwnd), series);
+            }
+            return;
+        }
+        let shown = |i: &Info| (i.acked_bytes, i.cwnd, i.ssthresh, i.in_flight, i.ca_state);
+        if shown(&info) == shown(&self.recorded) {
+            return;
+        }
+        self.recorded = info;
+        if let (Some(sampler), true) = (&self.sampler, info.srtt_us > 0) {
+            let gauges = tcp::gauges(socket, self.gauges);
+            sampler.ack(now, &self.state(&info), gauges, series);
+        }
+    }
+
+    /// What is sampled of the sender.
+    fn state(&self, info: &Info) -> FlowState {
+        let known = info.ssthresh < INFINITE_SSTHRESH;
+        // The SYN counts as a byte.
+        let acked = info.acked_bytes.saturating_sub(1);
+        let acked = self.flow.bytes.map_or(acked, |bytes| acked.min(bytes));
+        FlowState {
+            cwnd: Some(f64::from(info.cwnd)),
+            ssthresh: known.then_some(f64::from(info.ssthresh)),
+            srtt_ns: Some(f64::from(info.srtt_us) * 1000.0),
+            in_flight: Some(f64::from(info.in_flight)),
+            delivered_bytes: None,
+            ca_state: Some(f64::from(info.ca_state)),
+            acked_bytes: Some(acked as f64),
+        }
+    }
+
+    /// Payload delivered in order; the kernel counts the end of the stream as a byte.
+    fn delivered(&self, receiver: &Info) -> u64 {
+        self.flow
+            .bytes
+            .map_or(receiver.received_bytes, |b| b.min(receiver.received_bytes))
+    }
+
+    /// What was measured, from what both ends said at the end of the run.
+    pub fn outcome(&self, [sender, receiver]: [Info; 2], job: &Job) -> FlowOutcome {
+        let flow = self.flow;
+        let ends = [flow.stop_ns, self.completed_ns];
+        let base = &self.base;
+        FlowOutcome {
+            name: flow.name.clone(),
+            cc: flow.cc.clone(),
+            from_ns: flow.start_ns.max(job.warmup_ns),
+            to_ns: ends.into_iter().flatten().fold(job.duration_ns, u64::min),
+            delivered_bytes: self
+                .delivered(&receiver)
+                .saturating_sub(self.delivered(&base[1])),
+            samples: self.samples,
+            packets: u64::from(sender.data_segments.wrapping_sub(base[0].data_segments)),
+            retransmits: u64::from(sender.retransmits.wrapping_sub(base[0].retransmits)),
+            timeouts: u64::from(sender.timeouts.wrapping_sub(base[0].timeouts)),
+            completion_ns: self.completed_ns.map(|at| at.saturating_sub(flow.start_ns)),
+            ..FlowOutcome::default()
+        }
+    }
+
+    /// What went wrong, if anything.
+    pub fn warning(&self) -> Option<String> {
+        let error = self.error.as_ref()?;
+        Some(format!("flow {}: {error}", self.flow.name))
+    }
+}

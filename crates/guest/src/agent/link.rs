@@ -1,0 +1,78 @@
+//! A link as its queue discipline tells of it.
+
+use tailback_engine::aqm;
+use tailback_guest::job::{Job, Link};
+use tailback_record::{LinkSampler, LinkState, Outcome, Series, Totals};
+
+use super::io;
+use super::qdisc::{Probe, Statistics};
+use super::setup::Namespaces;
+
+/// What the queue of a link says of itself.
+pub struct LinkProbe {
+    probe: Probe,
+    /// At the end of the warm-up.
+    base: Statistics,
+    sampler: Option<LinkSampler>,
+}
+
+impl LinkProbe {
+    /// Opens it and declares what is sampled.
+    pub fn open(
+        link: &Link,
+        job: &Job,
+        namespaces: &Namespaces,
+        series: &mut Series,
+    ) -> Result<LinkProbe, String> {
+        namespaces.enter(link.namespace)?;
+        let what = format!("statistics of {}", link.name);
+        let probe = Probe::new(&link.device, &link.kind).map_err(io(&what))?;
+        let gauges = aqm::face(&link.kind).map_or(&[][..], |face| face.xstats.gauges);
+        let gauges: Vec<&str> = gauges.iter().map(|gauge| gauge.series).collect();
+        let sampler = || LinkSampler::new(series, &link.name, &gauges);
+        Ok(LinkProbe {
+            probe,
+            base: Statistics::default(),
+            sampler: job.record.series.then(sampler),
+        })
+    }
+
+    /// What it says now; `None`: there is no such queue.
+    pub fn read(&mut self) -> Result<Option<Statistics>, String> {
+        self.probe.read().map_err(io("statistics"))
+    }
+
+    /// Counters start from here.
+    pub fn end_warmup(&mut self) -> Result<(), String> {
+        self.base = self.read()?.unwrap_or_default();
+        Ok(())
+    }
+
+    /// A record interval is over.
+    pub fn sample(&mut self, now: u64, series: &mut Series) -> Result<(), String> {
+        if self.sampler.is_none() {
+            return Ok(());
+        }
+        let statistics = self.read()?.unwrap_or_default();
+        if let Some(sampler) = &self.sampler {
+            let state = LinkState {
+                backlog_packets: Some(f64::from(statistics.packets)),
+                backlog_bytes: Some(f64::from(statistics.bytes)),
+            };
+            sampler.interval(now, &state, statistics.gauges, series);
+        }
+        Ok(())
+    }
+
+    /// What is known of a link whose packets were not watched.
+    pub fn totals(&self, now: &Statistics, outcome: &mut Outcome, index: usize) {
+        let counted = now.since(&self.base);
+        let link = &mut outcome.links[index];
+        link.packets = u64::from(counted.sent_packets);
+        link.bytes = counted.sent_bytes;
+        link.totals = Some(Totals {
+            drops: u64::from(counted.drops),
+            marks: counted.marks.map(u64::from),
+        });
+    }
+}

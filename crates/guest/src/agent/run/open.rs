@@ -1,0 +1,100 @@
+//! What a run needs, opened before it starts.
+
+use std::collections::BinaryHeap;
+
+use tailback_engine::registry;
+use tailback_engine::rng::Stream;
+use tailback_engine::traffic;
+use tailback_guest::job::{Job, Source};
+use tailback_record::Series;
+
+use super::{Player, Runner};
+use crate::agent::capture::Captures;
+use crate::agent::clock::Clock;
+use crate::agent::datagrams::Datagrams;
+use crate::agent::flow::Connection;
+use crate::agent::io;
+use crate::agent::link::LinkProbe;
+use crate::agent::setup::Namespaces;
+use crate::agent::sys::{self, EDGE, Poll, READABLE, Timer};
+use crate::agent::tcp;
+use crate::agent::token::{SENDER_RING, TIMER, WEB_CLIENT, WEB_LISTENER, WEB_SERVER};
+use crate::agent::token::{WEB_SOURCE_BITS, token};
+use crate::agent::web::{Tokens, Web};
+
+impl<'a> Runner<'a> {
+    /// Everything at rest.
+    pub(super) fn new(job: &'a Job, namespaces: &'a Namespaces) -> Result<Runner<'a>, String> {
+        let mut series = Series::default();
+        let poll = Poll::new().map_err(io("epoll"))?;
+        let timer = Timer::new().map_err(io("timer"))?;
+        poll.add(timer.fd(), READABLE, token(TIMER, 0))
+            .map_err(io("epoll"))?;
+        let captures = Captures::open(job, namespaces).map_err(io("captures"))?;
+        let mut probes = Vec::new();
+        for link in &job.links {
+            probes.push(LinkProbe::open(link, job, namespaces, &mut series)?);
+        }
+        let mut connections = Vec::new();
+        for flow in job.flows.iter().enumerate() {
+            let with = (job, namespaces, &poll);
+            connections.push(Connection::open(flow, with, &mut series)?);
+        }
+        let mut players = Vec::new();
+        for (index, source) in job.sources.iter().enumerate() {
+            players.push(open_player(index, source, (job, namespaces, &poll))?);
+        }
+        if job.record.changes || job.record.acks {
+            for (namespace, fd) in captures.sender_rings() {
+                poll.add(fd, READABLE | EDGE, token(SENDER_RING, namespace))
+                    .map_err(io("epoll"))?;
+            }
+        }
+        Ok(Runner {
+            job,
+            namespaces,
+            poll,
+            timer,
+            due: BinaryHeap::new(),
+            clock: Clock::default(),
+            connections,
+            players,
+            probes,
+            captures,
+            series,
+            zeros: sys::zeros(tcp::ZEROS).map_err(io("payload"))?,
+            warnings: Vec::new(),
+            data_segments_before_warmup: 0,
+        })
+    }
+}
+
+fn open_player<'a>(
+    index: usize,
+    source: &'a Source,
+    (job, namespaces, poll): (&Job, &Namespaces, &Poll),
+) -> Result<Player<'a>, String> {
+    let entry = registry::find(traffic::ENTRIES, &source.kind)
+        .ok_or_else(|| format!("source {}: no kind {}", source.name, source.kind))?;
+    let options = registry::read_texts(entry.options, &source.options)
+        .map_err(|e| format!("source {}: {e}", source.name))?;
+    let stream = Stream::new(job.seed, &source.name, "traffic");
+    let machine = (entry.build.source)(&options, stream);
+    if let Some(connections) = &source.connections {
+        let first = |kind| token(kind, index << WEB_SOURCE_BITS);
+        let tokens = Tokens {
+            listener: first(WEB_LISTENER),
+            clients: first(WEB_CLIENT),
+            servers: first(WEB_SERVER),
+        };
+        let web = Web::open(
+            source,
+            connections,
+            machine,
+            tokens,
+            (job, namespaces, poll),
+        )?;
+        return Ok(Player::Requests(web));
+    }
+    Datagrams::open(source, machine, namespaces).map(Player::Datagrams)
+}

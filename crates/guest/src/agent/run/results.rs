@@ -1,0 +1,189 @@
+//! The end of a run: what was measured, and what ran.
+
+use std::fs;
+
+use tailback_engine::plan::RatePlan;
+use tailback_engine::units::{Rate, Time};
+use tailback_guest::job::Tool;
+use tailback_guest::result::{Environment, GuestResult};
+use tailback_record::{Measured, Outcome, TrafficOutcome};
+
+use super::{Player, Runner};
+use crate::agent::flow::Connection;
+use crate::agent::io;
+use crate::agent::link::LinkProbe;
+use crate::agent::qdisc::Statistics;
+use crate::agent::setup;
+use crate::agent::tcp::Info;
+
+impl Runner<'_> {
+    /// The end of a run: what was measured.
+    pub(super) fn finish(mut self) -> Result<GuestResult, String> {
+        let job = self.job;
+        let end = job.duration_ns;
+        // Before anything else: what the kernel has now is what it had at the end.
+        let infos: Vec<[Info; 2]> = self.connections.iter().map(Connection::infos).collect();
+        let webs: Vec<Option<TrafficOutcome>> = self
+            .players
+            .iter()
+            .map(|player| match player {
+                Player::Datagrams(_) => None,
+                Player::Requests(web) => Some(web.outcome(job)),
+            })
+            .collect();
+        self.captures.drain(end);
+        self.receive_datagrams(end);
+        let statistics = self.probes.iter_mut().map(LinkProbe::read);
+        let statistics: Vec<Option<Statistics>> = statistics.collect::<Result<_, _>>()?;
+        for (index, says) in statistics.iter().enumerate() {
+            self.finish_queue(index, says.as_ref());
+        }
+        if job.offloads {
+            self.warnings.push(
+                "offloads are on: packets of up to 64 kB pass the queues, and are counted, as one"
+                    .to_owned(),
+            );
+        }
+        let packets = self.captures.finish_packets();
+        let mut outcome = Outcome {
+            duration_ns: end,
+            warmup_ns: job.warmup_ns,
+            data_packets: self.data_segments_before_warmup,
+            unwatched: !self.captures.on(),
+            packets: packets.map_err(io("packets.pcapng"))?,
+            events: self.captures.captured,
+            series: std::mem::take(&mut self.series),
+            ..Outcome::default()
+        };
+        for (index, (connection, infos)) in self.connections.iter().zip(infos).enumerate() {
+            let mut flow = connection.outcome(infos, job);
+            flow.rtt = self.captures.take_rtt(index);
+            outcome.flows.push(flow);
+            self.warnings.extend(connection.warning());
+        }
+        for (player, web) in self.players.iter().zip(webs) {
+            outcome.traffic.push(match (player, web) {
+                (Player::Datagrams(source), _) => source.outcome(job),
+                (Player::Requests(web), known) => {
+                    self.warnings.extend(web.warning());
+                    known.unwrap_or_default()
+                }
+            });
+        }
+        let links = self.captures.take_meters().zip(&job.links);
+        let links = links.map(|(meter, link)| {
+            let steps = link.rates.iter();
+            let rate = RatePlan::Steps(steps.map(|&(at, rate)| (Time(at), Rate(rate))).collect());
+            Measured {
+                name: link.name.clone(),
+                aqm: link.aqm.clone(),
+                meter,
+                capacity: move |from, to| rate.capacity_bytes(Time(from), Time(to)),
+            }
+        });
+        outcome.complete(links, job.record.series);
+        if outcome.unwatched {
+            for (index, (probe, now)) in self.probes.iter().zip(statistics).enumerate() {
+                if let Some(now) = now {
+                    probe.totals(&now, &mut outcome, index);
+                }
+            }
+        }
+        let environment = self.environment()?;
+        Ok(GuestResult {
+            outcome,
+            environment,
+        })
+    }
+
+    /// Completes what the captures show of a queue by what it says of itself.
+    fn finish_queue(&mut self, index: usize, says: Option<&Statistics>) {
+        let (queue, name) = (
+            &mut self.captures.queues[index],
+            &self.job.links[index].name,
+        );
+        queue.finish(
+            says.map(|s| u64::from(s.packets)),
+            says.map(|s| u64::from(s.drops)),
+            says.and_then(|s| s.marks).map(u64::from),
+        );
+        let (strangers, dropped) = (queue.strangers, queue.dropped);
+        if strangers > 0 {
+            self.warnings.push(format!(
+                "link {name}: {strangers} packets left the queue that were not seen entering it"
+            ));
+        }
+        if let Some(says) = says
+            && self.captures.on()
+            && u64::from(says.drops) != dropped
+        {
+            self.warnings.push(format!(
+                "link {name}: the queue counts {} drops, the captures show {dropped}",
+                says.drops
+            ));
+        }
+    }
+
+    fn environment(&mut self) -> Result<Environment, String> {
+        let mut environment = Environment {
+            kernel: trimmed("/proc/sys/kernel/osrelease"),
+            iproute2: setup::tool_output(Tool::Tc, &["-V"]),
+            captured: self.captures.captured,
+            capture_lost: self.captures.lost(),
+            ..Environment::default()
+        };
+        if environment.capture_lost > 0 {
+            self.warnings.push(format!(
+                "{} packets were not captured: delays, drops and marks are incomplete",
+                environment.capture_lost
+            ));
+        }
+        for index in 0..self.namespaces.len() {
+            self.namespaces.enter(index)?;
+            let name = self.namespaces.name(index).to_owned();
+            environment.qdiscs.push((
+                name.clone(),
+                setup::tool_output(Tool::Tc, &["-d", "qdisc", "show"]),
+            ));
+            for (path, _) in &self.job.namespaces[index].sysctls {
+                let value = trimmed(&format!("/proc/sys/{path}"));
+                environment
+                    .sysctls
+                    .push((name.clone(), path.clone(), value));
+            }
+            for veth in &self.job.veths {
+                for device in [&veth.a, &veth.b] {
+                    if device.namespace == index {
+                        let what = format!("{name}/{}", device.name);
+                        environment
+                            .offloads
+                            .push((what, setup::features(&device.name)));
+                    }
+                }
+            }
+        }
+        for link in &self.job.links {
+            self.namespaces.enter(link.namespace)?;
+            let text = setup::tool_output(Tool::Tc, &["-s", "qdisc", "show", "dev", &link.device]);
+            environment.statistics.push((link.name.clone(), text));
+        }
+        if memory_pressure() {
+            self.warnings
+                .push("TCP came under memory pressure: give the guest more memory".to_owned());
+        }
+        environment.warnings = std::mem::take(&mut self.warnings);
+        Ok(environment)
+    }
+}
+
+fn trimmed(path: &str) -> String {
+    fs::read_to_string(path).map_or_else(|e| e.to_string(), |text| text.trim().to_owned())
+}
+
+/// Whether TCP is short of memory: the column "press" of /proc/net/protocols.
+fn memory_pressure() -> bool {
+    let text = fs::read_to_string("/proc/net/protocols").unwrap_or_default();
+    text.lines()
+        .filter(|line| line.starts_with("TCP "))
+        .any(|line| line.split_whitespace().nth(4) == Some("yes"))
+}

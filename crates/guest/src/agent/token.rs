@@ -1,0 +1,35 @@
+//! What a descriptor is for, as the number that comes with its events.
+
+/// The timer of what is due next.
+pub const TIMER: u64 = 0;
+/// The listener, the sender and the receiver of a flow, by its number.
+pub const LISTENER: u64 = 1;
+pub const SENDER: u64 = 2;
+pub const RECEIVER: u64 = 3;
+/// The capture in a sender's namespace, by the namespace.
+pub const SENDER_RING: u64 = 4;
+/// Of a source's connections.
+pub const WEB_LISTENER: u64 = 5;
+pub const WEB_CLIENT: u64 = 6;
+pub const WEB_SERVER: u64 = 7;
+
+/// Where the number of a source begins in the index of a token, above that of a client.
+pub const WEB_SOURCE_BITS: u32 = 16;
+
+/// The token of one of a kind.
+pub fn token(kind: u64, index: usize) -> u64 {
+    kind << 32 | index as u64
+}
+
+/// The kind and the index of a token.
+pub fn parts(token: u64) -> (u64, usize) {
+    (token >> 32, (token & 0xffff_ffff) as usize)
+}
+
+/// Source and client of the index of a source's token.
+pub fn of_source(index: usize) -> (usize, usize) {
+    (
+        index >> WEB_SOURCE_BITS,
+        index & ((1 << WEB_SOURCE_BITS) - 1),
+    )
+}

@@ -1,0 +1,109 @@
+//! Statistics by class of flow: what the members of a class do at the link
+//! that comes first on their way, and samples of it at a fixed distance.
+//!
+//! Where samples are asked for the measured time is cut into intervals from the
+//! warm-up on, of which a last one that is not whole is left out.
+
+mod recorder;
+mod samples;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Counts, Histogram, ratio};
+
+pub(crate) use recorder::ClassRecorder;
+
+/// A class at the link of its members.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassPlan {
+    /// Name.
+    pub name: String,
+    /// Index among all classes, in the order of the scenario.
+    pub number: u32,
+    /// Its TCP flows.
+    pub flows: Vec<ClassFlow>,
+    /// Numbers of its unresponsive sources, counted on from the flows'.
+    pub sources: Vec<u32>,
+}
+
+/// A TCP flow of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassFlow {
+    /// Number of the flow.
+    pub flow: u32,
+    /// Its round-trip time without queues, delays of links included, ns.
+    pub base_rtt_ns: u64,
+}
+
+/// What the members of a class did at their link.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ClassOutcome {
+    /// The class.
+    pub class: ClassPlan,
+    /// Index of the link in [`crate::Outcome::links`].
+    pub link: u32,
+    /// Enqueue to dequeue of every forwarded packet, as of a link, ns.
+    pub delay: Histogram,
+    /// Packets forwarded.
+    pub packets: u64,
+    /// Frame bytes forwarded.
+    pub bytes: u64,
+    /// Drops and marks by cause.
+    pub counts: Counts,
+    /// By interval; empty without samples.
+    pub intervals: Vec<Interval>,
+    /// Frame bytes forwarded, of each flow in each interval; empty without samples.
+    pub flow_bytes: Vec<Vec<u64>>,
+}
+
+/// What a class did in one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Packets forwarded.
+    pub packets: u64,
+    /// Frame bytes forwarded.
+    pub bytes: u64,
+    /// Packets that the queue dropped; those lost behind it were forwarded.
+    pub drops: u64,
+    /// CE marks.
+    pub marks: u64,
+    /// Sum of the queue delays of forwarded packets, ns.
+    pub delay_ns: u64,
+}
+
+impl Interval {
+    /// Mean queue delay, ns.
+    pub fn mean_delay_ns(&self) -> Option<f64> {
+        ratio(self.delay_ns as f64, self.packets as f64)
+    }
+
+    /// Marks over packets forwarded.
+    pub fn mark_share(&self) -> Option<f64> {
+        ratio(self.marks as f64, self.packets as f64)
+    }
+
+    /// Drops over packets forwarded and dropped.
+    pub fn drop_share(&self) -> Option<f64> {
+        ratio(self.drops as f64, (self.packets + self.drops) as f64)
+    }
+}
+
+/// Samples of a whole link.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkSamples {
+    /// Length of an interval, ns; the first begins with the warm-up's end.
+    pub interval_ns: u64,
+    /// Frame bytes forwarded in each interval.
+    pub bytes: Vec<u64>,
+    /// What the link could have carried in each, bytes.
+    pub capacity_bytes: Vec<f64>,
+}
+
+impl LinkSamples {
+    /// Part of what the link could carry in an interval; `None` if that was nothing.
+    pub fn utilisation(&self, interval: usize, bytes: u64) -> Option<f64> {
+        ratio(bytes as f64, *self.capacity_bytes.get(interval)?)
+    }
+}

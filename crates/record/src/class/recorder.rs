@@ -1,0 +1,194 @@
+//! Counting by class while a run lasts: of each packet that leaves a queue and of
+//! each drop and mark, with their times, in any order. All room is made before the run.
+
+use super::{ClassOutcome, ClassPlan, Interval, LinkSamples};
+use crate::Cause;
+
+/// Of no class, or without samples.
+const NONE: u32 = u32::MAX;
+
+/// Where a flow or source counts.
+#[derive(Clone, Copy)]
+struct Member {
+    /// Index into [`ClassRecorder::classes`].
+    class: u32,
+    /// Which of the flows with samples it is.
+    flow: u32,
+}
+
+/// What a link counts by class, while the run lasts.
+pub(crate) struct ClassRecorder {
+    /// By number of the flow or source.
+    members: Vec<Member>,
+    classes: Vec<ClassOutcome>,
+    cuts: Cuts,
+    /// Frame bytes of the link by interval.
+    bytes: Vec<u64>,
+    /// The same of each flow of a class, one after the other.
+    flow_bytes: Vec<u64>,
+}
+
+/// How the measured time is cut.
+struct Cuts {
+    warmup_ns: u64,
+    interval_ns: u64,
+    /// Whole intervals.
+    count: usize,
+    /// The interval of the last event, and when it begins.
+    last: usize,
+    last_ns: u64,
+}
+
+impl Cuts {
+    /// The interval that a time after the warm-up lies in.
+    #[inline]
+    fn find(&mut self, at_ns: u64) -> Option<usize> {
+        if self.count == 0 {
+            return None;
+        }
+        if at_ns < self.last_ns || at_ns - self.last_ns >= self.interval_ns {
+            self.last = ((at_ns - self.warmup_ns) / self.interval_ns) as usize;
+            self.last_ns = self.warmup_ns + self.last as u64 * self.interval_ns;
+        }
+        (self.last < self.count).then_some(self.last)
+    }
+}
+
+impl ClassRecorder {
+    /// A recorder for a link with its classes, of so many flows and sources; with
+    /// samples every `interval_ns` (0: none) between the two times. `None` if
+    /// there is nothing to record.
+    pub fn new(
+        classes: Vec<ClassPlan>,
+        owners: usize,
+        warmup_ns: u64,
+        end_ns: u64,
+        interval_ns: u64,
+    ) -> Option<ClassRecorder> {
+        if classes.is_empty() && interval_ns == 0 {
+            return None;
+        }
+        let measured = end_ns.saturating_sub(warmup_ns);
+        let count = measured.checked_div(interval_ns).unwrap_or(0) as usize;
+        let of_none = Member {
+            class: NONE,
+            flow: NONE,
+        };
+        let mut members = vec![of_none; owners];
+        let mut flows = 0;
+        for (class, plan) in (0..).zip(&classes) {
+            for member in &plan.flows {
+                members[member.flow as usize] = Member { class, flow: flows };
+                flows += 1;
+            }
+            for source in &plan.sources {
+                members[*source as usize].class = class;
+            }
+        }
+        let classes = classes.into_iter().map(|class| ClassOutcome {
+            class,
+            intervals: vec![Interval::default(); count],
+            ..ClassOutcome::default()
+        });
+        Some(ClassRecorder {
+            members,
+            classes: classes.collect(),
+            cuts: Cuts {
+                warmup_ns,
+                interval_ns,
+                count,
+                last: 0,
+                last_ns: warmup_ns,
+            },
+            bytes: vec![0; count],
+            flow_bytes: vec![0; count * flows as usize],
+        })
+    }
+
+    /// A packet of a flow or source left the queue after it had waited so long.
+    #[inline]
+    pub fn forward(&mut self, owner: usize, len: u32, delay_ns: u64, at_ns: u64) {
+        if at_ns < self.cuts.warmup_ns {
+            return;
+        }
+        let len = u64::from(len);
+        let interval = self.cuts.find(at_ns);
+        if let Some(interval) = interval {
+            self.bytes[interval] += len;
+        }
+        let member = self.members[owner];
+        let Some(class) = self.classes.get_mut(member.class as usize) else {
+            return;
+        };
+        class.packets += 1;
+        class.bytes += len;
+        class.delay.record(delay_ns);
+        let Some(interval) = interval else { return };
+        let now = &mut class.intervals[interval];
+        now.packets += 1;
+        now.bytes += len;
+        now.delay_ns += delay_ns;
+        if member.flow != NONE {
+            self.flow_bytes[member.flow as usize * self.cuts.count + interval] += len;
+        }
+    }
+
+    /// A packet of a flow or source was dropped or marked.
+    pub fn count(&mut self, owner: usize, cause: Cause, at_ns: u64) {
+        if at_ns < self.cuts.warmup_ns {
+            return;
+        }
+        let class = self.members[owner].class as usize;
+        let Some(class) = self.classes.get_mut(class) else {
+            return;
+        };
+        class.counts.add(cause);
+        let Some(interval) = self.cuts.find(at_ns) else {
+            return;
+        };
+        let now = &mut class.intervals[interval];
+        if cause.is_drop() {
+            now.drops += u64::from(cause != Cause::Loss);
+        } else {
+            now.marks += u64::from(cause != Cause::SceMark);
+        }
+    }
+
+    /// What was counted: the classes of this link, and its samples if there
+    /// are any, of the intervals that were over at `end_ns`. `capacity` says how
+    /// many bytes the link could carry between two times, ns.
+    pub fn finish(
+        self,
+        link: u32,
+        end_ns: u64,
+        capacity: impl Fn(u64, u64) -> f64,
+    ) -> (Vec<ClassOutcome>, Option<LinkSamples>) {
+        let Cuts {
+            warmup_ns,
+            interval_ns,
+            count,
+            ..
+        } = self.cuts;
+        let over = end_ns.saturating_sub(warmup_ns).checked_div(interval_ns);
+        let over = (over.unwrap_or(0) as usize).min(count);
+        let flows = self.flow_bytes.chunks(count.max(1));
+        let mut flows = flows.map(|bytes| bytes[..over].to_vec());
+        let (mut classes, mut bytes) = (self.classes, self.bytes);
+        bytes.truncate(over);
+        for class in &mut classes {
+            class.link = link;
+            class.intervals.truncate(over);
+            let members = class.class.flows.len();
+            class.flow_bytes = flows.by_ref().take(members).collect();
+        }
+        let samples = (count > 0).then(|| LinkSamples {
+            interval_ns,
+            bytes,
+            capacity_bytes: (0..over as u64)
+                .map(|i| warmup_ns + i * interval_ns)
+                .map(|from| capacity(from, from + interval_ns))
+                .collect(),
+        });
+        (classes, samples)
+    }
+}

@@ -1,0 +1,110 @@
+//! What follows from the samples of classes: rates and windows of flows, and
+//! rows of the series.
+
+use super::{ClassOutcome, LinkSamples};
+use crate::Outcome;
+
+impl Outcome {
+    /// The samples of a class, if any were taken and packets were watched.
+    pub fn samples_of(&self, class: &ClassOutcome) -> Option<ClassSamples<'_>> {
+        let link = self.links.get(class.link as usize)?;
+        let samples = link.samples.as_ref().filter(|_| !self.unwatched)?;
+        Some(ClassSamples {
+            outcome: self,
+            link: samples,
+        })
+    }
+
+    /// Appends the samples of classes and their flows to the series, each at
+    /// the end of its interval.
+    pub(crate) fn record_samples(&mut self) {
+        let mut series = std::mem::take(&mut self.series);
+        for class in &self.classes {
+            let Some(samples) = self.samples_of(class) else {
+                continue;
+            };
+            let link = Some(self.links[class.link as usize].name.as_str());
+            let mut declare = |quantity: &str| {
+                series.id(
+                    None,
+                    link,
+                    &format!("class.{}.{quantity}", class.class.name),
+                )
+            };
+            let ids = ["utilisation", "delay_ms", "mark_share", "drop_share"].map(&mut declare);
+            for (i, interval) in class.intervals.iter().enumerate() {
+                let values = [
+                    samples.link.utilisation(i, interval.bytes),
+                    interval.mean_delay_ns().map(|ns| ns / 1e6),
+                    interval.mark_share(),
+                    interval.drop_share(),
+                ];
+                for (id, value) in ids.into_iter().zip(values) {
+                    if let Some(value) = value {
+                        series.push(id, samples.end_ns(i), value);
+                    }
+                }
+            }
+            for (member, flow) in class.class.flows.iter().enumerate() {
+                let flow = flow.flow as usize;
+                let Some(name) = self.flows.get(flow).map(|f| f.name.as_str()) else {
+                    continue;
+                };
+                let id = series.id(Some(name), None, "rate_mbit");
+                for (i, rate) in samples.rates(class, member) {
+                    series.push(id, samples.end_ns(i), rate * 8.0 / 1e6);
+                }
+            }
+        }
+        self.series = series;
+    }
+}
+
+/// The samples of a class.
+#[derive(Clone, Copy)]
+pub struct ClassSamples<'a> {
+    outcome: &'a Outcome,
+    /// Those of its link.
+    pub link: &'a LinkSamples,
+}
+
+impl ClassSamples<'_> {
+    /// When an interval ends, ns.
+    fn end_ns(&self, interval: usize) -> u64 {
+        self.outcome.warmup_ns + (interval as u64 + 1) * self.link.interval_ns
+    }
+
+    /// Intervals and rates, byte/s, of a class's flow by its index: those
+    /// intervals that lie in the flow's measured time.
+    fn rates(&self, class: &ClassOutcome, member: usize) -> impl Iterator<Item = (usize, f64)> {
+        let flow = class.class.flows[member].flow as usize;
+        let (from, to) = self
+            .outcome
+            .flows
+            .get(flow)
+            .map_or((0, 0), |flow| (flow.from_ns, flow.to_ns));
+        let (interval_ns, warmup_ns) = (self.link.interval_ns, self.outcome.warmup_ns);
+        let bytes = class.flow_bytes.get(member).into_iter().flatten();
+        let rates = bytes.enumerate().filter_map(move |(i, &bytes)| {
+            let begin = warmup_ns + i as u64 * interval_ns;
+            let inside = begin >= from && begin + interval_ns <= to;
+            inside.then(|| (i, bytes as f64 * 1e9 / interval_ns as f64))
+        });
+        rates.collect::<Vec<_>>().into_iter()
+    }
+
+    /// Rate of each flow in each interval of its measured time, byte/s, and
+    /// the window that follows: rate x (mean queue delay of the class in that
+    /// interval + the flow's base RTT), bytes.
+    pub fn rates_and_windows(&self, class: &ClassOutcome) -> Vec<(f64, f64)> {
+        let mut all = Vec::new();
+        for (member, flow) in class.class.flows.iter().enumerate() {
+            all.extend(self.rates(class, member).map(|(i, rate)| {
+                // Nothing was forwarded: the rate is 0, and so is the window.
+                let queue_ns = class.intervals[i].mean_delay_ns().unwrap_or(0.0);
+                (rate, rate * (queue_ns + flow.base_rtt_ns as f64) / 1e9)
+            }));
+        }
+        all
+    }
+}

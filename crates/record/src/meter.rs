@@ -1,0 +1,367 @@
+//! What is counted at a link, by one definition for every engine.
+//!
+//! A [`Meter`] is told of packets as plain numbers: the number of a flow, a
+//! frame length, a time. The simulator tells it as things happen; the kernel
+//! engine tells it what follows from captures, where a drop is known later than
+//! it happened. So nothing here depends on the order of the calls: the integral
+//! of the backlog is the sum over packets of length x time in the queue.
+//!
+//! A packet's number says which flow, or which connection of a source, it belongs
+//! to; what is counted is counted for the owner of that number, a flow or a
+//! source.
+
+use std::sync::Arc;
+
+use crate::class::ClassRecorder;
+use crate::series::SeriesKey;
+use crate::{Cause, ClassPlan, Counts, Histogram, LinkOutcome, Outcome, Series};
+
+/// The counters of one link, from the warm-up on.
+pub struct Meter {
+    /// Packets forwarded.
+    pub packets: u64,
+    /// Frame bytes forwarded.
+    pub bytes: u64,
+    /// From arrival to departure of each packet forwarded, ns.
+    pub delay: Histogram,
+    /// Drops and marks of all packets.
+    pub counts: Counts,
+    warmup_ns: u64,
+    backlog: u64,
+    backlog_max: u64,
+    /// Sum of length x time of departure less that of length x time of arrival,
+    /// byte x ns: once the queue is empty, the integral of its backlog.
+    held: i128,
+    /// Flow or source by number in packets.
+    owners: Arc<[u32]>,
+    by_owner: ByOwner,
+    /// Series numbered by owner and cause until they get their names.
+    events: Option<Series>,
+    classes: Option<Box<ClassRecorder>>,
+}
+
+/// Counters by flow or source. Most have neither drop nor mark at most links, so
+/// each gets its row with the first.
+struct ByOwner {
+    /// Place in `rows`; [`NO_ROW`] without.
+    row: Vec<u32>,
+    rows: Vec<Counts>,
+}
+
+const NO_ROW: u32 = u32::MAX;
+
+impl ByOwner {
+    #[inline]
+    fn of(&mut self, owner: u32) -> &mut Counts {
+        let row = &mut self.row[owner as usize];
+        if *row == NO_ROW {
+            *row = self.rows.len() as u32;
+            self.rows.push(Counts::default());
+        }
+        &mut self.rows[*row as usize]
+    }
+
+    fn get(&self, owner: usize) -> Option<&Counts> {
+        self.rows.get(*self.row.get(owner)? as usize)
+    }
+}
+
+impl Meter {
+    /// A meter that counts from `warmup_ns` on; `owners` has the flow or source of
+    /// each number in packets, sources being numbered on from the flows.
+    pub fn new(owners: Arc<[u32]>, warmup_ns: u64) -> Meter {
+        let known = owners.iter().max().map_or(0, |last| *last as usize + 1);
+        Meter {
+            packets: 0,
+            bytes: 0,
+            delay: Histogram::new(),
+            counts: Counts::default(),
+            warmup_ns,
+            backlog: 0,
+            backlog_max: 0,
+            held: 0,
+            owners,
+            by_owner: ByOwner {
+                row: vec![NO_ROW; known],
+                rows: Vec::new(),
+            },
+            events: None,
+            classes: None,
+        }
+    }
+
+    /// Keeps every drop and mark as a row of the series `drop.<cause>` or
+    /// `mark.<cause>`, the warm-up included; its value is the backlog, bytes.
+    pub fn record_events(&mut self) {
+        self.events = Some(Series::default());
+    }
+
+    /// Counts by class as well, and takes samples every `interval_ns` (0: none)
+    /// up to `end_ns`.
+    pub fn record_classes(&mut self, classes: Vec<ClassPlan>, end_ns: u64, interval_ns: u64) {
+        let owners = self.by_owner.row.len();
+        let recorder = ClassRecorder::new(classes, owners, self.warmup_ns, end_ns, interval_ns);
+        self.classes = recorder.map(Box::new);
+    }
+
+    /// A packet came to the queue.
+    #[inline]
+    pub fn arrive(&mut self, len: u32, at_ns: u64) {
+        self.backlog += u64::from(len);
+        self.held -= self.byte_ns(len, at_ns);
+    }
+
+    /// A packet left the queue for the link.
+    #[inline]
+    pub fn forward(&mut self, number: u32, len: u32, arrived_ns: u64, at_ns: u64) {
+        self.leave(len, at_ns);
+        let delay_ns = at_ns.saturating_sub(arrived_ns);
+        if let Some(classes) = &mut self.classes {
+            let owner = self.owners[number as usize];
+            classes.forward(owner as usize, len, delay_ns, at_ns);
+        }
+        if at_ns >= self.warmup_ns {
+            self.packets += 1;
+            self.bytes += u64::from(len);
+            self.delay.record(delay_ns);
+        }
+    }
+
+    /// A packet that had arrived was dropped.
+    #[inline]
+    pub fn drop(&mut self, number: u32, len: u32, cause: Cause, at_ns: u64) {
+        self.leave(len, at_ns);
+        self.count(number, cause, at_ns);
+    }
+
+    /// Counts a mark, or a drop that does not concern the backlog (a loss behind the queue).
+    pub fn count(&mut self, number: u32, cause: Cause, at_ns: u64) {
+        let owner = self.owners[number as usize];
+        if at_ns >= self.warmup_ns {
+            self.counts.add(cause);
+            self.by_owner.of(owner).add(cause);
+        }
+        if let Some(events) = &mut self.events {
+            let id = Series::numbered(owner * Cause::COUNT as u32 + cause as u32);
+            events.push(id, at_ns, self.backlog as f64);
+        }
+        if let Some(classes) = &mut self.classes {
+            classes.count(owner as usize, cause, at_ns);
+        }
+    }
+
+    #[inline]
+    fn leave(&mut self, len: u32, at_ns: u64) {
+        self.backlog -= u64::from(len);
+        self.held += self.byte_ns(len, at_ns);
+    }
+
+    #[inline]
+    fn byte_ns(&self, len: u32, at_ns: u64) -> i128 {
+        i128::from(len) * i128::from(at_ns.max(self.warmup_ns))
+    }
+
+    /// Adds a packet that is not part of the backlog to its integral: one in transmission.
+    pub fn hold(&mut self, len: u32, from_ns: u64, to_ns: u64) {
+        self.held += self.byte_ns(len, to_ns) - self.byte_ns(len, from_ns);
+    }
+
+    /// So many bytes were queued for some time after the warm-up.
+    #[inline]
+    pub fn note_backlog(&mut self, bytes: u64) {
+        self.backlog_max = self.backlog_max.max(bytes);
+    }
+
+    /// What is queued now, bytes.
+    #[inline]
+    pub fn backlog(&self) -> u64 {
+        self.backlog
+    }
+
+    /// Drops and marks of a flow or source.
+    pub fn counts_of(&self, owner: usize) -> Counts {
+        self.by_owner.get(owner).copied().unwrap_or_default()
+    }
+}
+
+/// A link at the end of a run.
+pub struct Measured<F> {
+    /// Its name.
+    pub name: String,
+    /// Its queue discipline.
+    pub aqm: String,
+    /// What was counted.
+    pub meter: Meter,
+    /// How many bytes it could carry between two times, ns.
+    pub capacity: F,
+}
+
+impl Outcome {
+    /// Completes what an engine has put together of flows, sources and samples
+    /// by what was counted at the links, in file order. `series`: whether samples and
+    /// requests become rows.
+    pub fn complete<F: Fn(u64, u64) -> f64>(
+        &mut self,
+        links: impl IntoIterator<Item = Measured<F>>,
+        series: bool,
+    ) {
+        self.data_packets += self.flows.iter().map(|flow| flow.packets).sum::<u64>();
+        for source in &self.traffic {
+            if let Some(completions) = &source.completions {
+                self.data_packets += source.sent_packets;
+                if series {
+                    completions.rows(&source.name, &mut self.series);
+                }
+            }
+        }
+        for link in links {
+            self.add_link(link);
+        }
+        // In the order of the scenario.
+        self.classes.sort_by_key(|class| class.class.number);
+        if series {
+            self.record_samples();
+        }
+    }
+
+    fn add_link<F: Fn(u64, u64) -> f64>(&mut self, link: Measured<F>) {
+        let (index, end_ns, meter) = (self.links.len() as u32, self.duration_ns, link.meter);
+        let sources = self.traffic.iter_mut().map(|source| &mut source.counts);
+        let parts = self.flows.iter_mut().map(|flow| &mut flow.counts);
+        for (owner, counts) in parts.chain(sources).enumerate() {
+            if let Some(here) = meter.by_owner.get(owner) {
+                counts.merge(here);
+            }
+        }
+        if let Some(mut events) = meter.events {
+            events.name(|number| SeriesKey {
+                flow: self.name_of(number as usize / Cause::COUNT),
+                link: Some(link.name.clone()),
+                quantity: Cause::ALL[number as usize % Cause::COUNT].event(),
+            });
+            self.series.append(events);
+        }
+        let mut samples = None;
+        if let Some(classes) = meter.classes {
+            let (here, taken) = classes.finish(index, end_ns, &link.capacity);
+            self.classes.extend(here);
+            samples = taken;
+        }
+        // What waits has waited until now.
+        let waited = i128::from(meter.backlog) * i128::from(end_ns.max(meter.warmup_ns));
+        self.links.push(LinkOutcome {
+            name: link.name,
+            aqm: link.aqm,
+            delay: meter.delay,
+            packets: meter.packets,
+            bytes: meter.bytes,
+            capacity_bytes: (link.capacity)(meter.warmup_ns, end_ns),
+            counts: meter.counts,
+            backlog_byte_ns: (meter.held + waited).max(0) as u128,
+            backlog_max_bytes: meter.backlog_max,
+            totals: None,
+            samples,
+        });
+    }
+
+    /// Of a flow or source by its number.
+    fn name_of(&self, owner: usize) -> Option<String> {
+        let flow = self.flows.get(owner).map(|flow| &flow.name);
+        let source = || self.traffic.get(owner.checked_sub(self.flows.len())?);
+        flow.or_else(|| Some(&source()?.name)).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FlowOutcome, TrafficOutcome};
+
+    /// A flow, a source, and a connection of the source; measured from 100 to 1000 ns.
+    fn meter() -> Meter {
+        Meter::new(Arc::new([0, 1, 1]), 100)
+    }
+
+    fn outcome(meter: Meter) -> Outcome {
+        let mut outcome = Outcome {
+            duration_ns: 1000,
+            warmup_ns: 100,
+            flows: vec![FlowOutcome {
+                name: "flow".to_owned(),
+                ..FlowOutcome::default()
+            }],
+            traffic: vec![TrafficOutcome {
+                name: "source".to_owned(),
+                ..TrafficOutcome::default()
+            }],
+            ..Outcome::default()
+        };
+        let link = Measured {
+            name: "link".to_owned(),
+            aqm: "fifo".to_owned(),
+            meter,
+            capacity: |from, to| (to - from) as f64,
+        };
+        outcome.complete([link], true);
+        outcome
+    }
+
+    #[test]
+    fn the_backlog_is_integrated_whatever_the_order_of_the_calls() {
+        // Of three packets one leaves, one is dropped at the head and one stays.
+        let mut in_time = meter();
+        in_time.arrive(1000, 50);
+        in_time.arrive(500, 150);
+        in_time.forward(0, 1000, 50, 200);
+        in_time.arrive(200, 300);
+        in_time.drop(0, 500, Cause::Aqm, 400);
+        let mut late = meter();
+        late.arrive(1000, 50);
+        late.arrive(500, 150);
+        late.arrive(200, 300);
+        late.drop(0, 500, Cause::Aqm, 400);
+        late.forward(0, 1000, 50, 200);
+        for meter in [in_time, late] {
+            assert_eq!(meter.backlog(), 200);
+            let link = &outcome(meter).links[0];
+            let expected = 1000 * (200 - 100) + 500 * (400 - 150) + 200 * (1000 - 300);
+            assert_eq!(link.backlog_byte_ns, expected);
+            assert_eq!((link.packets, link.bytes, link.delay.sum()), (1, 1000, 150));
+            assert_eq!(link.capacity_bytes, 900.0);
+        }
+    }
+
+    #[test]
+    fn a_connection_counts_for_its_source_and_the_warm_up_for_nobody() {
+        let mut meter = meter();
+        meter.record_events();
+        meter.count(2, Cause::Mark, 99);
+        for (number, cause) in [(2, Cause::Mark), (1, Cause::Loss), (0, Cause::SceMark)] {
+            meter.count(number, cause, 100);
+        }
+        meter.count(2, Cause::Mark, 101);
+        assert_eq!(meter.counts_of(1).marks(), 2);
+        let outcome = outcome(meter);
+        assert_eq!(outcome.flows[0].counts.sce_marks(), 1);
+        let source = &outcome.traffic[0].counts;
+        assert_eq!((source.marks(), source.drops()), (2, 1));
+        assert_eq!(outcome.links[0].counts.marks(), 2);
+        // Events are of the whole run, in the order of flow and cause.
+        let series = &outcome.series;
+        let names = |key: &SeriesKey| format!("{} {}", key.flow.as_deref().unwrap(), key.quantity);
+        let keys: Vec<_> = series.keys.iter().map(names).collect();
+        let expected = ["flow mark.sce_mark", "source drop.loss", "source mark.mark"];
+        assert_eq!(keys, expected);
+        assert_eq!(series.key, [2, 2, 1, 0, 2]);
+        assert_eq!(series.time_ns, [99, 100, 100, 100, 101]);
+    }
+
+    #[test]
+    fn a_flow_without_drop_or_mark_costs_no_row() {
+        let mut meter = Meter::new((0..1000).collect(), 0);
+        meter.count(700, Cause::Aqm, 0);
+        assert_eq!(meter.by_owner.rows.len(), 1);
+        assert_eq!(meter.counts_of(700).drops(), 1);
+        assert_eq!(meter.counts_of(701), Counts::default());
+    }
+}

@@ -1,0 +1,283 @@
+//! What is sampled over time: the quantities of flows and links, each declared
+//! once, and when their samples become rows of the series.
+//!
+//! To add a quantity, add its line here; an engine that knows its value fills in the
+//! field of that name. Gauges, which an algorithm declares itself, come with them.
+
+use crate::{Series, SeriesId};
+
+/// A quantity of the series.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantity {
+    /// Name, with the unit as suffix where that is not a count.
+    pub name: &'static str,
+    /// Unit.
+    pub unit: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+    /// When it is recorded.
+    pub when: When,
+}
+
+/// When a quantity is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Every record interval, or after every ACK where that is recorded.
+    State,
+    /// Every record interval.
+    Interval,
+    /// Every record interval, unless every ACK is recorded.
+    NoAcks,
+    /// After every ACK, where that is recorded.
+    Ack,
+}
+
+macro_rules! quantities {
+    ($(#[$about:meta])* $state:ident { $($name:ident, $unit:literal, $when:ident, $doc:literal;)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, Default)]
+        pub struct $state {
+            $(#[doc = $doc] pub $name: Option<f64>,)*
+        }
+
+        impl $state {
+            /// What they are, in the order of the series.
+            pub const QUANTITIES: &[Quantity] = &[
+                $(Quantity { name: stringify!($name), unit: $unit, doc: $doc, when: When::$when },)*
+            ];
+
+            /// The values, in the same order.
+            fn values(&self) -> impl Iterator<Item = Option<f64>> {
+                [$(self.$name),*].into_iter()
+            }
+        }
+    };
+}
+
+quantities! {
+    /// A flow at one moment; `None`: not known, or there is none.
+    FlowState {
+        cwnd, "segments", State, "Congestion window.";
+        ssthresh, "segments", State, "Slow-start threshold, once there is one.";
+        srtt_ns, "ns", Interval, "The sender's smoothed round-trip time.";
+        in_flight, "segments", State, "Sent, neither acknowledged, sacked nor lost, plus retransmitted.";
+        delivered_bytes, "bytes", NoAcks, "Payload delivered in order.";
+        ca_state, "", Ack, "Congestion state: 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss.";
+        acked_bytes, "bytes", Ack, "Payload acknowledged.";
+    }
+}
+
+quantities! {
+    /// A link's queue at one moment.
+    LinkState {
+        backlog_packets, "packets", State, "Packets in the queue.";
+        backlog_bytes, "bytes", State, "Frame bytes in the queue.";
+    }
+}
+
+/// The series of a flow.
+pub struct FlowSampler {
+    /// As [`FlowState::QUANTITIES`]; `None`: never recorded here.
+    ids: Vec<Option<SeriesId>>,
+    gauges: Vec<SeriesId>,
+    acks: bool,
+    /// The window at its last change.
+    cwnd: f64,
+}
+
+impl FlowSampler {
+    /// Declares the series of a flow. `acks`: its state is recorded after every ACK.
+    pub fn new(series: &mut Series, flow: &str, gauges: &[&str], acks: bool) -> FlowSampler {
+        let mut declare = |name: &str| series.id(Some(flow), None, name);
+        let all = FlowState::QUANTITIES.iter();
+        let mut ids: Vec<_> = (all.clone())
+            .map(|q| (q.when != When::Ack).then(|| declare(q.name)))
+            .collect();
+        let gauges = gauges.iter().map(|gauge| declare(gauge)).collect();
+        for (id, quantity) in ids.iter_mut().zip(all) {
+            if acks && quantity.when == When::Ack {
+                *id = Some(declare(quantity.name));
+            }
+        }
+        FlowSampler {
+            ids,
+            gauges,
+            acks,
+            cwnd: 0.0,
+        }
+    }
+
+    /// Whether the state is recorded after every ACK.
+    pub fn acks(&self) -> bool {
+        self.acks
+    }
+
+    /// A record interval is over; `gauges` as they were declared.
+    pub fn interval<G: Into<Option<f64>>>(
+        &self,
+        at_ns: u64,
+        state: &FlowState,
+        gauges: impl IntoIterator<Item = G>,
+        series: &mut Series,
+    ) {
+        if self.acks {
+            self.push(&[When::Interval], at_ns, state, series);
+        } else {
+            let when = [When::State, When::Interval, When::NoAcks];
+            self.push(&when, at_ns, state, series);
+            push_gauges(&self.gauges, at_ns, gauges, series);
+        }
+    }
+
+    /// The sender has had an ACK, or a timer of its own.
+    pub fn ack<G: Into<Option<f64>>>(
+        &self,
+        at_ns: u64,
+        state: &FlowState,
+        gauges: impl IntoIterator<Item = G>,
+        series: &mut Series,
+    ) {
+        self.push(&[When::State, When::Ack], at_ns, state, series);
+        push_gauges(&self.gauges, at_ns, gauges, series);
+    }
+
+    /// The window may have changed.
+    pub fn window(&mut self, at_ns: u64, cwnd: f64, series: &mut Series) {
+        if cwnd != self.cwnd {
+            self.cwnd = cwnd;
+            let state = FlowState {
+                cwnd: Some(cwnd),
+                ..FlowState::default()
+            };
+            self.push(&[When::State], at_ns, &state, series);
+        }
+    }
+
+    fn push(&self, when: &[When], at_ns: u64, state: &FlowState, series: &mut Series) {
+        let known = FlowState::QUANTITIES.iter().zip(&self.ids);
+        for ((quantity, id), value) in known.zip(state.values()) {
+            if let (Some(id), Some(value)) = (id, value)
+                && when.contains(&quantity.when)
+            {
+                series.push(*id, at_ns, value);
+            }
+        }
+    }
+}
+
+/// Gauges in the order in which they were declared; one may be unknown now.
+fn push_gauges<G: Into<Option<f64>>>(
+    ids: &[SeriesId],
+    at_ns: u64,
+    gauges: impl IntoIterator<Item = G>,
+    series: &mut Series,
+) {
+    for (id, gauge) in ids.iter().zip(gauges) {
+        if let Some(value) = gauge.into() {
+            series.push(*id, at_ns, value);
+        }
+    }
+}
+
+/// The series of a link.
+pub struct LinkSampler {
+    /// As [`LinkState::QUANTITIES`].
+    ids: Vec<SeriesId>,
+    gauges: Vec<SeriesId>,
+}
+
+impl LinkSampler {
+    /// Declares the series of a link.
+    pub fn new(series: &mut Series, link: &str, gauges: &[&str]) -> LinkSampler {
+        let mut declare = |name: &str| series.id(None, Some(link), name);
+        LinkSampler {
+            ids: (LinkState::QUANTITIES.iter())
+                .map(|quantity| declare(quantity.name))
+                .collect(),
+            gauges: gauges.iter().map(|gauge| declare(gauge)).collect(),
+        }
+    }
+
+    /// A record interval is over; `gauges` as they were declared.
+    pub fn interval<G: Into<Option<f64>>>(
+        &self,
+        at_ns: u64,
+        state: &LinkState,
+        gauges: impl IntoIterator<Item = G>,
+        series: &mut Series,
+    ) {
+        push_gauges(&self.ids, at_ns, state.values(), series);
+        push_gauges(&self.gauges, at_ns, gauges, series);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(acks: bool) -> (Vec<String>, Vec<(String, u64)>) {
+        let mut series = Series::default();
+        let mut sampler = FlowSampler::new(&mut series, "a", &["alpha"], acks);
+        let state = FlowState {
+            cwnd: Some(10.0),
+            ssthresh: None,
+            srtt_ns: Some(1.0),
+            in_flight: Some(2.0),
+            delivered_bytes: Some(3.0),
+            ca_state: Some(0.0),
+            acked_bytes: Some(4.0),
+        };
+        sampler.interval(1, &state, [0.5], &mut series);
+        if acks {
+            sampler.ack(2, &state, [0.5], &mut series);
+        } else {
+            sampler.window(2, 10.0, &mut series);
+            sampler.window(3, 10.0, &mut series);
+        }
+        let keys: Vec<String> = series.keys.iter().map(|k| k.quantity.clone()).collect();
+        let rows = series.key.iter().zip(&series.time_ns);
+        let rows = rows.map(|(key, at)| (keys[*key as usize].clone(), *at));
+        let rows = rows.collect();
+        (keys, rows)
+    }
+
+    #[test]
+    fn each_mode_has_its_quantities() {
+        let (keys, rows) = recorded(false);
+        let expected = [
+            "cwnd",
+            "ssthresh",
+            "srtt_ns",
+            "in_flight",
+            "delivered_bytes",
+            "alpha",
+        ];
+        assert_eq!(keys, expected);
+        let at = |name: &str, at| (name.to_owned(), at);
+        assert_eq!(
+            rows,
+            [
+                at("cwnd", 1),
+                at("srtt_ns", 1),
+                at("in_flight", 1),
+                at("delivered_bytes", 1),
+                at("alpha", 1),
+                at("cwnd", 2),
+            ]
+        );
+        let (keys, rows) = recorded(true);
+        assert_eq!(keys[..6], expected);
+        assert_eq!(keys[6..], ["ca_state", "acked_bytes"]);
+        assert_eq!(
+            rows,
+            [
+                at("srtt_ns", 1),
+                at("cwnd", 2),
+                at("in_flight", 2),
+                at("ca_state", 2),
+                at("acked_bytes", 2),
+                at("alpha", 2),
+            ]
+        );
+    }
+}

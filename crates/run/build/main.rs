@@ -1,0 +1,50 @@
+//! The engine's version: its release and a hash of whatever can change a result, so that a
+//! stored run never outlives the code it came from.
+
+mod sources;
+
+use sources::{Hash, files, hash_rust};
+
+/// The roots of what decides a result: the simulator, what is measured, and what writes captures
+/// and run folders. Scenario files are not among them: what a file means is in the canonical point.
+const ROOTS: [&str; 3] = ["../engine/src/lib.rs", "../record/src/lib.rs", "src/lib.rs"];
+
+/// What the workspace builds with, wherever it is built from: a checkout and maturin's source
+/// distribution both have it.
+const LOCK: &str = "../../Cargo.lock";
+
+/// Other releases of these may give other bytes: elementary functions, the random generator,
+/// and the writers of tables and numbers.
+const LIBRARIES: [&str; 4] = ["libm", "parquet", "rand_pcg", "serde_json"];
+
+fn main() {
+    let mut hash = Hash::default();
+    for root in ROOTS {
+        for file in files(root.as_ref()) {
+            println!("cargo:rerun-if-changed={}", file.display());
+            let text = std::fs::read_to_string(&file).expect("a module that was just found");
+            hash_rust(&text, &mut hash);
+        }
+    }
+    println!("cargo:rerun-if-changed={LOCK}");
+    let lock = std::fs::read_to_string(LOCK)
+        .unwrap_or_else(|e| panic!("{LOCK} is part of the engine's version: {e}"));
+    for name in LIBRARIES {
+        let lines = locked(&lock, name);
+        assert!(!lines.is_empty(), "{LOCK} has no package {name}");
+        lines.iter().for_each(|line| hash.update(line));
+    }
+    let release = std::env::var("CARGO_PKG_VERSION").expect("set by cargo");
+    let hash = hash.value();
+    println!("cargo:rustc-env=TAILBACK_ENGINE_VERSION={release}+{hash:016x}");
+}
+
+/// What a lock file says of a package: name, version, origin and checksum.
+fn locked<'l>(lock: &'l str, name: &str) -> Vec<&'l str> {
+    let head = format!("name = \"{name}\"");
+    lock.split("[[package]]")
+        .map(|entry| entry.trim().lines())
+        .filter(|lines| lines.clone().next() == Some(&head))
+        .flat_map(|lines| lines.take_while(|line| !line.starts_with("dependencies")))
+        .collect()
+}

@@ -1,0 +1,134 @@
+//! Rust sources as what they mean: modules that are compiled into a release, as tokens. Comments,
+//! layout and tests are not part of it.
+
+use std::path::{Path, PathBuf};
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+/// FNV-1a, 64 bits: an accidental collision between two states of the sources is out of reach,
+/// and nothing here is adversarial.
+pub struct Hash(u64);
+
+impl Default for Hash {
+    fn default() -> Hash {
+        Hash(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hash {
+    /// Adds a word; where it ends counts.
+    pub fn update(&mut self, word: &str) {
+        for byte in word.bytes().chain([0]) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+
+    /// The hash of all words so far.
+    pub fn value(&self) -> u64 {
+        self.0
+    }
+}
+
+/// The files of a crate or module: this one, then those of its modules in the order in which they
+/// are declared, but for modules of tests.
+pub fn files(root: &Path) -> Vec<PathBuf> {
+    let mut found = vec![root.to_owned()];
+    let text = std::fs::read_to_string(root)
+        .unwrap_or_else(|e| panic!("{} is part of the engine's version: {e}", root.display()));
+    let folder = match root.file_name().and_then(|name| name.to_str()) {
+        Some("lib.rs" | "mod.rs") => root.with_file_name(""),
+        _ => root.with_extension(""),
+    };
+    for module in modules(&parse(&text)) {
+        let beside = folder.join(format!("{module}.rs"));
+        let inside = folder.join(&module).join("mod.rs");
+        found.extend(files(if beside.exists() { &beside } else { &inside }));
+    }
+    found
+}
+
+/// Adds the tokens of a file that are compiled into a release.
+pub fn hash_rust(text: &str, hash: &mut Hash) {
+    add(parse(text), hash);
+}
+
+fn parse(text: &str) -> TokenStream {
+    text.parse()
+        .unwrap_or_else(|e| panic!("a source that compiles: {e}"))
+}
+
+/// The modules that a file declares and leaves to files of their own.
+fn modules(tokens: &TokenStream) -> Vec<String> {
+    let kept: Vec<TokenTree> = compiled(tokens.clone());
+    let three = kept.windows(3).filter_map(|at| match at {
+        [
+            TokenTree::Ident(word),
+            TokenTree::Ident(name),
+            TokenTree::Punct(end),
+        ] if word == "mod" && end.as_char() == ';' => Some(name.to_string()),
+        _ => None,
+    });
+    three.collect()
+}
+
+fn add(tokens: TokenStream, hash: &mut Hash) {
+    for token in compiled(tokens) {
+        match token {
+            TokenTree::Group(group) => {
+                hash.update(match group.delimiter() {
+                    Delimiter::Parenthesis => "(",
+                    Delimiter::Brace => "{",
+                    Delimiter::Bracket => "[",
+                    Delimiter::None => "",
+                });
+                add(group.stream(), hash);
+                hash.update("end");
+            }
+            other => hash.update(&other.to_string()),
+        }
+    }
+}
+
+/// The tokens without doc comments (which are attributes to the compiler) and without what is
+/// compiled for tests only.
+fn compiled(tokens: TokenStream) -> Vec<TokenTree> {
+    let mut kept = Vec::new();
+    let mut rest = tokens.into_iter().peekable();
+    while let Some(token) = rest.next() {
+        if !matches!(&token, TokenTree::Punct(hash) if hash.as_char() == '#') {
+            kept.push(token);
+            continue;
+        }
+        let mut head = vec![token];
+        if let Some(TokenTree::Punct(bang)) = rest.peek()
+            && bang.as_char() == '!'
+        {
+            head.extend(rest.next());
+        }
+        let attribute = match rest.peek() {
+            Some(TokenTree::Group(group)) => group.stream().to_string().replace(' ', ""),
+            _ => String::new(),
+        };
+        if attribute.starts_with("doc=") {
+            rest.next();
+        } else if attribute == "cfg(test)" && head.len() == 1 {
+            rest.next();
+            // The item it belongs to ends with its body, or with a semicolon; only the latter
+            // ends an import.
+            let mut import = false;
+            for token in rest.by_ref() {
+                match token {
+                    TokenTree::Ident(word) if word == "use" => import = true,
+                    TokenTree::Punct(end) if end.as_char() == ';' => break,
+                    TokenTree::Group(body) if body.delimiter() == Delimiter::Brace && !import => {
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+        } else {
+            kept.extend(head);
+        }
+    }
+    kept
+}

@@ -1,0 +1,252 @@
+//! Headers for simulated packets.
+//!
+//! A simulated packet has a length and what TCP needs, but no bytes: addresses and headers are put
+//! in front of it here. A flow goes from 10.1.G.1 to 10.2.G.1, where G counts the distinct RTTs
+//! from 0, with port 5001 + its number at both ends; other traffic is numbered behind the flows,
+//! and behind it the connections it may have at a time. What the simulator has no value for is
+//! stated where it is filled in.
+
+use tailback_engine::packet::{Packet, flags};
+use tailback_engine::plan::{FlowPlan, Plan, TcpPlan, TrafficPlan};
+use tailback_engine::tcp::accecn::Counters;
+use tailback_engine::tcp::receiver::Receiver;
+use tailback_engine::units::{Bytes, Time};
+use tailback_record::frame::{self, Envelope, Host, Options, Segment};
+
+/// First port; flows and other traffic have one each from here on.
+const FIRST_PORT: u32 = 5001;
+/// Ports of one address.
+const PORTS: u32 = 60_000;
+
+/// A connection or stream of datagrams, as its packets show it.
+pub struct Conversation {
+    sender: Host,
+    receiver: Host,
+    tcp: Option<Tcp>,
+}
+
+/// What a flow's TCP headers are made from.
+struct Tcp {
+    mss: u16,
+    /// Payload of the flow, if it ends. Connections of a source bring now this and
+    /// now that: their last segment is taken for a full one in acknowledgements.
+    bytes: Option<u64>,
+    /// The receiver connects: see [`Receiver::connect`].
+    accepts: bool,
+    ecn: bool,
+    timestamps: bool,
+    /// The window field of a SYN and of all others, and its scale.
+    syn_window: u16,
+    window: u16,
+    scale: u8,
+}
+
+/// The conversation of each number in packets.
+pub fn conversations(plan: &Plan) -> Vec<Conversation> {
+    let flow = |f: &FlowPlan| (f.rtt, Some(Tcp::of(&f.tcp, f.bytes, f.ecn)));
+    let source = |t: &TrafficPlan| {
+        let tcp = t.connections.as_ref();
+        let tcp = tcp.map(|c| Tcp::of(&c.tcp, None, c.ecn));
+        let tcp = tcp.map(|tcp| Tcp {
+            accepts: true,
+            ..tcp
+        });
+        (t.rtt, tcp)
+    };
+    let owners = plan.owners();
+    let mut rtts: Vec<Time> = Vec::new();
+    owners
+        .iter()
+        .map(|owner| *owner as usize)
+        .map(|owner| match plan.flows.get(owner) {
+            Some(of) => flow(of),
+            None => source(&plan.traffic[owner - plan.flows.len()]),
+        })
+        .zip(0..)
+        .map(|((rtt, tcp), number)| {
+            let known = rtts.iter().position(|r| *r == rtt);
+            let group = known.unwrap_or_else(|| {
+                rtts.push(rtt);
+                rtts.len() - 1
+            });
+            Conversation {
+                sender: host(1, group as u32, number),
+                receiver: host(2, group as u32, number),
+                tcp,
+            }
+        })
+        .collect()
+}
+
+/// An end; further addresses where groups or ports do not fit into one.
+fn host(side: u8, group: u32, number: u32) -> Host {
+    let (net, subnet) = ((group >> 8) as u8, group as u8);
+    let last = (number / PORTS) as u8 + 1;
+    let ip = [10, side.wrapping_add(net.wrapping_mul(2)), subnet, last];
+    Host {
+        mac: [2, 0, ip[0], ip[1], ip[2], ip[3]],
+        ip,
+        port: (FIRST_PORT + number % PORTS) as u16,
+    }
+}
+
+impl Conversation {
+    /// Writes the headers of a packet; returns how many bytes of payload follow.
+    pub fn headers(&self, packet: &Packet, out: &mut Vec<u8>) -> u16 {
+        let back = packet.has(flags::ACK);
+        let (from, to) = if back {
+            (self.receiver, self.sender)
+        } else {
+            (self.sender, self.receiver)
+        };
+        let mut envelope = Envelope {
+            from,
+            to,
+            ecn: packet.ecn as u8,
+            payload: packet.payload,
+        };
+        match &self.tcp {
+            Some(tcp) => tcp.headers(packet, &envelope, out),
+            None => {
+                let headers = frame::ETHERNET + frame::IPV4 + frame::UDP;
+                envelope.payload = packet.len.saturating_sub(headers as u16);
+                frame::udp(&envelope, out);
+            }
+        }
+        envelope.payload
+    }
+}
+
+impl Tcp {
+    fn of(plan: &TcpPlan, bytes: Option<Bytes>, ecn: bool) -> Tcp {
+        let rwnd = plan.rwnd.0;
+        let scale = (0..14).find(|s| rwnd >> s <= 0xFFFF).unwrap_or(14);
+        let field = |window: u64| u16::try_from(window).unwrap_or(u16::MAX);
+        Tcp {
+            mss: plan.mss,
+            bytes: bytes.map(|b| b.0),
+            accepts: false,
+            ecn,
+            timestamps: plan.timestamps,
+            syn_window: field(rwnd),
+            window: field(rwnd >> scale),
+            scale,
+        }
+    }
+
+    fn headers(&self, packet: &Packet, envelope: &Envelope, out: &mut Vec<u8>) {
+        // What the scenario's frames have room for; where that is more than the
+        // headers need, the rest counts as trailer of the Ethernet frame.
+        let fixed = frame::ETHERNET + frame::IPV4 + frame::TCP;
+        let room = usize::from(packet.len - packet.payload).saturating_sub(fixed);
+        let mut options = Options::new(room);
+        let (syn, back) = (packet.has(flags::SYN), packet.has(flags::ACK));
+        // Where the receiver connects, the sender's SYN is the answer to its own.
+        let reply = match (syn, self.accepts) {
+            (true, false) => Some(back),
+            (true, true) if !back => Some(true),
+            (true, true) if Receiver::is_connect(packet) => Some(false),
+            _ => None,
+        };
+        let segment = match reply {
+            Some(reply) => self.syn(packet, reply, &mut options),
+            None => self.segment(packet, &mut options),
+        };
+        let options = options.bytes();
+        frame::tcp(envelope, &Segment { options, ..segment }, out);
+    }
+
+    fn syn(&self, packet: &Packet, reply: bool, options: &mut Options) -> Segment<'static> {
+        options.mss(self.announced_mss());
+        if !(self.timestamps && self.put_timestamps(packet, true, options)) {
+            options.sack_permitted();
+        }
+        options.window_scale(self.scale);
+        // RFC 3168 section 6.1.1; what asks for Accurate ECN has its flags.
+        let ecn = match (self.ecn, reply) {
+            (true, _) if packet.flags & flags::ACE != 0 => ace(packet),
+            (false, _) => 0,
+            (true, false) => frame::flags::ECE | frame::flags::CWR,
+            (true, true) => frame::flags::ECE,
+        };
+        Segment {
+            seq: 0,
+            ack: u32::from(reply),
+            flags: frame::flags::SYN | ecn | if reply { frame::flags::ACK } else { 0 },
+            window: self.syn_window,
+            options: &[],
+        }
+    }
+
+    fn segment(&self, packet: &Packet, options: &mut Options) -> Segment<'static> {
+        if self.timestamps {
+            self.put_timestamps(packet, false, options);
+        }
+        let back = packet.has(flags::ACK);
+        if back {
+            self.put_sack(packet, options);
+            if let Some(counters) = Counters::of(packet) {
+                options.accecn(&counters.on_the_wire());
+            }
+        }
+        let bits = frame::flags::ACK | ace(packet);
+        let at = self.at(packet.seq);
+        Segment {
+            // The SYN has number 0, so what the receiver sends has 1.
+            seq: if back { 1 } else { at },
+            ack: if back { at } else { 1 },
+            flags: bits,
+            window: self.window,
+            options: &[],
+        }
+    }
+
+    /// Sequence number of the first byte of a segment.
+    fn at(&self, segment: u64) -> u32 {
+        let bytes = segment.wrapping_mul(u64::from(self.mss));
+        let bytes = self.bytes.map_or(bytes, |all| bytes.min(all));
+        bytes.wrapping_add(1) as u32
+    }
+
+    /// As Linux counts by default, in ms. Data packets have no TSecr and ACKs
+    /// no TSval of their own in the simulator: the former is 0, the latter the
+    /// value that they echo.
+    fn put_timestamps(&self, packet: &Packet, syn: bool, options: &mut Options) -> bool {
+        let value = (packet.sent.ns() / 1_000_000) as u32;
+        let echo = if packet.has(flags::ACK) { value } else { 0 };
+        options.timestamps(value, echo, syn)
+    }
+
+    fn put_sack(&self, packet: &Packet, options: &mut Options) {
+        let mut blocks = [(0, 0); 3];
+        let mut n = 0;
+        let most = if packet.has(flags::ACCECN) { 2 } else { 3 };
+        for sack in packet.sack[..most].iter().filter(|s| s.len > 0) {
+            // A D-SACK may lie below the acknowledgement.
+            let start = packet
+                .seq
+                .wrapping_add_signed(i64::from(sack.offset as i32));
+            let end = start.wrapping_add(u64::from(sack.len));
+            blocks[n] = (self.at(start), self.at(end));
+            n += 1;
+        }
+        options.sack(&blocks[..n]);
+    }
+
+    /// The MSS option does not count the other options (RFC 6691).
+    fn announced_mss(&self) -> u16 {
+        self.mss + if self.timestamps { 12 } else { 0 }
+    }
+}
+
+/// The three flags of ECN, or the ACE field.
+fn ace(packet: &Packet) -> u16 {
+    [
+        (flags::ECE, frame::flags::ECE),
+        (flags::CWR, frame::flags::CWR),
+        (flags::AE, frame::flags::AE),
+    ]
+    .into_iter()
+    .filter(|(ours, _)| packet.has(*ours))
+    .fold(0, |bits, (_, theirs)| bits | theirs)
+}

@@ -1,0 +1,46 @@
+//! What a run tells others while it is under way, and what they tell it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Progress of a run, and the wish that it stop; shared between threads.
+#[derive(Debug, Default)]
+pub struct Control {
+    cancelled: AtomicBool,
+    /// Bits of a float from 0 to 1.
+    fraction: AtomicU64,
+    panics: bool,
+}
+
+impl Control {
+    /// The control of a run that panics halfway: for tests of what a panic costs.
+    pub fn of_a_panic() -> Control {
+        Control {
+            panics: true,
+            ..Control::default()
+        }
+    }
+
+    /// Asks the run to stop.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Says how far the run is, from 0 to 1.
+    pub fn progress(&self, fraction: f64) {
+        self.fraction.store(fraction.to_bits(), Ordering::Relaxed);
+    }
+
+    /// How far the run is, from 0 to 1.
+    pub fn fraction(&self) -> f64 {
+        f64::from_bits(self.fraction.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn panics(&self) -> bool {
+        self.panics
+    }
+}

@@ -1,0 +1,82 @@
+//! A point on the kernel engine, once its guest has run: the guest's result as a run folder.
+//! Booting and watching the guest is not done here.
+
+use std::io;
+use std::path::Path;
+
+use tailback_guest::result::{FILE, GuestResult};
+use tailback_record::folder::{Store, Timing};
+use tailback_scenario::{EngineKind, Point};
+
+use crate::{Failure, capture, machine, manifest, panics};
+
+/// More than a result with every row of its series has, bytes.
+const MAX_RESULT: u64 = 2 << 30;
+
+/// What ran, beyond what the guest says of itself.
+pub struct Ran<'a> {
+    /// Version of the engine.
+    pub engine_version: &'a str,
+    /// What is known of the kernel kit, as JSON.
+    pub environment: &'a str,
+    /// Wall time of the guest, s.
+    pub wall_s: f64,
+    /// Its CPU time, s.
+    pub cpu_s: f64,
+    /// The most memory it held, bytes.
+    pub memory_bytes: u64,
+}
+
+/// Stores what the guest left in its result folder; gives its warnings.
+///
+/// # Errors
+/// Why there is no folder: what cannot be read or written, or contradicts itself.
+pub fn store(
+    point: &Point,
+    store: &Store,
+    results: &Path,
+    ran: &Ran<'_>,
+) -> Result<Vec<String>, Failure> {
+    let GuestResult {
+        outcome,
+        environment,
+    } = read(&results.join(FILE))?;
+    let mut whole: serde_json::Value =
+        serde_json::from_str(ran.environment).map_err(io::Error::from)?;
+    whole["guest"] = serde_json::to_value(&environment).map_err(io::Error::from)?;
+    let packets = results.join(capture::FILE);
+    if packets.exists() {
+        let target = store.scratch_file(&point.run_id, capture::FILE)?;
+        move_file(&packets, &target)?;
+    }
+    let timing = Timing {
+        wall_s: ran.wall_s,
+        cpu_s: ran.cpu_s,
+        host: machine::name(),
+        data_packets: outcome.data_packets,
+        events: outcome.events,
+        memory_bytes: Some(ran.memory_bytes),
+    };
+    let manifest = manifest::of(point, EngineKind::Kernel, ran.engine_version, Some(whole))?;
+    // What a guest says may contradict itself: that is this run's loss, not the sweep's.
+    let written = panics::caught(|| store.write(&manifest, &outcome, &timing));
+    written.map_err(|_| {
+        store.discard(&point.run_id);
+        io::Error::other("the guest's result contradicts itself")
+    })??;
+    Ok(environment.warnings)
+}
+
+fn read(path: &Path) -> io::Result<GuestResult> {
+    let named = |message: String| io::Error::other(format!("{}: {message}", path.display()));
+    let size = std::fs::metadata(path)?.len();
+    if size > MAX_RESULT {
+        return Err(named(format!("{} MiB", size >> 20)));
+    }
+    postcard::from_bytes(&std::fs::read(path)?).map_err(|e| named(e.to_string()))
+}
+
+/// Both are on one file system as a rule.
+fn move_file(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::rename(from, to).or_else(|_| std::fs::copy(from, to).map(drop))
+}

@@ -1,0 +1,62 @@
+//! What runs the points of a scenario, whoever asks for it: slices of the simulator, the wish to
+//! stop, panics, packet captures, and the run folder with its manifest.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`load()`] | a scenario file with what lies beside it, checked for an engine and this memory |
+//! | [`simulate()`] | a plan through the simulator, without files or clocks |
+//! | [`run()`] | a point on the simulator, to its run folder |
+//! | [`guest`] | what a guest of the kernel engine left, to its run folder |
+//! | [`capture`] | packets of the simulator as pcapng |
+//! | [`panics`] | what a panic costs |
+
+use std::fmt;
+use std::io;
+
+pub mod capture;
+mod control;
+pub mod guest;
+mod load;
+mod machine;
+mod manifest;
+pub mod panics;
+mod sim;
+mod simulate;
+
+pub use control::Control;
+pub use load::{Source, load};
+pub use sim::run;
+pub use simulate::{Recorder, simulate};
+
+/// Release, and a hash of whatever can change a result of the simulator: results of two versions
+/// are never mixed.
+pub const VERSION: &str = env!("TAILBACK_ENGINE_VERSION");
+
+/// Why a run left no folder.
+#[derive(Debug)]
+pub enum Failure {
+    /// It was asked to stop.
+    Cancelled,
+    /// The engine panicked, with this message.
+    Panic(String),
+    /// Something could not be read or written.
+    Io(io::Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Cancelled => f.write_str("cancelled"),
+            Failure::Panic(message) => f.write_str(message),
+            Failure::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Io(error)
+    }
+}

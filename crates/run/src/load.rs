@@ -1,0 +1,63 @@
+//! A scenario file with what lies beside it.
+
+use std::path::Path;
+
+use tailback_engine::plan::Plan;
+use tailback_guest::map::{Kit, judge};
+use tailback_record::foreign::read_text;
+use tailback_scenario::{
+    Diagnostic, EngineKind, Judge, Override, Request, Scenario, check_memory, load_request,
+};
+
+use crate::VERSION;
+
+/// Larger traces are not read, bytes: ten million lines have 90 MB.
+const MAX_TRACE: u64 = 128 << 20;
+
+/// What to load, and for whom.
+pub struct Source<'a> {
+    /// The file's content.
+    pub text: &'a [u8],
+    /// Its name, for messages.
+    pub file: &'a str,
+    /// Where the files lie that it names (traces).
+    pub folder: &'a Path,
+    /// `--set`, in order.
+    pub overrides: &'a [Override],
+    /// Replaces `sweep.seeds`.
+    pub seeds: Option<u64>,
+    /// Memory that a run may use, bytes; `None`: not looked at.
+    pub memory: Option<u64>,
+    /// The engine that is to play it.
+    pub engine: EngineKind,
+    /// Version of that engine; `None`: [`VERSION`], or "kernel" for a kernel that is not known.
+    pub engine_version: Option<&'a str>,
+    /// What the kernel has, if it is known.
+    pub kit: Option<&'a Kit>,
+}
+
+/// Reads and checks a scenario and expands its sweep.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn load(source: &Source<'_>) -> Result<Scenario, Vec<Diagnostic>> {
+    let refusals = |plan: &Plan| source.kit.map_or_else(Vec::new, |kit| judge(plan, kit));
+    let version = source.engine_version.unwrap_or(match source.engine {
+        EngineKind::Sim => VERSION,
+        EngineKind::Kernel => EngineKind::Kernel.name(),
+    });
+    let beside = |name: &str| read_text(&source.folder.join(name), MAX_TRACE);
+    let scenario = load_request(&Request {
+        overrides: source.overrides,
+        seeds: source.seeds,
+        memory: source.memory,
+        engine: source.engine,
+        engine_version: version,
+        judge: source.kit.map(|_| &refusals as &Judge<'_>),
+        ..Request::new(source.text, source.file, &beside)
+    })?;
+    if let Some(available) = source.memory {
+        check_memory(&scenario, available).map_err(|diagnostic| vec![diagnostic])?;
+    }
+    Ok(scenario)
+}

@@ -1,0 +1,48 @@
+//! What a run folder says of where its numbers come from.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use serde_json::Value;
+use tailback_engine::plan::Plan;
+use tailback_engine::registry::{Entry, find};
+use tailback_engine::{aqm, cc, traffic};
+use tailback_record::folder::Manifest;
+use tailback_scenario::{EngineKind, Point};
+
+/// The manifest of a point; `environment` is what is known of a kernel.
+pub(crate) fn of<'a>(
+    point: &'a Point,
+    engine: EngineKind,
+    version: &'a str,
+    environment: Option<Value>,
+) -> io::Result<Manifest<'a>> {
+    Ok(Manifest {
+        run_id: &point.run_id,
+        engine: engine.name(),
+        engine_version: version,
+        seed: point.seed,
+        canonical: serde_json::from_str(&point.canonical)?,
+        follows: follows(&point.shape),
+        environment,
+    })
+}
+
+/// What each algorithm of a plan follows (an RFC, a kernel version), each once.
+fn follows(plan: &Plan) -> Vec<(String, String)> {
+    fn one<B>(kind: &str, entries: &[&'static Entry<B>], name: &str) -> Option<(String, String)> {
+        let entry = find(entries, name)?;
+        Some((format!("{kind}.{name}"), entry.follows.to_owned()))
+    }
+    let queues = plan.links.iter().map(|link| link.queue.name());
+    let queues = queues.map(|name| one("aqm", aqm::ENTRIES, name));
+    let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());
+    let controls = plan.flows.iter().map(|flow| &flow.cc);
+    let controls = controls
+        .chain(connections.map(|c| &c.cc))
+        .map(|cc| one("cc", cc::ENTRIES, cc.name()));
+    let traffic = plan.traffic.iter().map(|t| t.kind);
+    let traffic = traffic.map(|kind| one("traffic", traffic::ENTRIES, kind));
+    let all: BTreeMap<_, _> = queues.chain(controls).chain(traffic).flatten().collect();
+    all.into_iter().collect()
+}

@@ -1,0 +1,54 @@
+//! Panics of a run cost that run: their message becomes its error instead of lines between a
+//! progress bar and the results.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+thread_local! {
+    static IN_RUN: Cell<bool> = const { Cell::new(false) };
+    static OF_RUN: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+static KEEP: AtomicBool = AtomicBool::new(false);
+static KEPT: Mutex<Option<String>> = Mutex::new(None);
+
+/// Has messages of panics kept for whom they concern. To be called once, before the first run;
+/// until then they are printed as ever.
+pub fn keep_those_of_runs() {
+    let default = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if IN_RUN.get() {
+            OF_RUN.set(Some(info.to_string()));
+        } else if KEEP.load(Ordering::Relaxed) {
+            if let Ok(mut kept) = KEPT.lock() {
+                *kept = Some(info.to_string());
+            }
+        } else {
+            default(info);
+        }
+    }));
+}
+
+/// From now on the message of a panic outside of runs is kept instead of printed, too: for a
+/// program that has its own way to say it.
+pub fn keep_all() {
+    KEEP.store(true, Ordering::Relaxed);
+}
+
+/// The message of the last panic outside of runs that was kept, with its place in the code.
+pub fn kept() -> Option<String> {
+    KEPT.lock().ok()?.clone()
+}
+
+/// What `work` gives, or the message of its panic.
+///
+/// # Errors
+/// The message, where [`keep_those_of_runs`] was called.
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    IN_RUN.set(true);
+    let result = catch_unwind(AssertUnwindSafe(work));
+    IN_RUN.set(false);
+    result.map_err(|_| OF_RUN.take().unwrap_or_else(|| "no message".to_owned()))
+}

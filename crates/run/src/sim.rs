@@ -1,0 +1,55 @@
+//! A point on the simulator: from the plan to its run folder.
+
+use std::time::Instant;
+
+use tailback_record::folder::{Store, Timing};
+use tailback_scenario::{EngineKind, Point};
+
+use crate::capture::{self, Capture};
+use crate::simulate::simulate;
+use crate::{Control, Failure, VERSION, machine, manifest, panics};
+
+/// Runs a point and stores its folder; nothing is left of one that does not come to its end.
+///
+/// # Errors
+/// Why there is no folder.
+pub fn run(point: &Point, store: &Store, control: &Control) -> Result<(), Failure> {
+    let result = run_and_write(point, store, control);
+    if result.is_err() {
+        store.discard(&point.run_id);
+    }
+    result
+}
+
+fn run_and_write(point: &Point, store: &Store, control: &Control) -> Result<(), Failure> {
+    let (wall, cpu) = (Instant::now(), machine::thread_cpu_s());
+    let plan = point.plan();
+    let mut capture = match plan.record.packets {
+        true => {
+            let path = store.scratch_file(&point.run_id, capture::FILE)?;
+            Some(Capture::create(path, &plan)?)
+        }
+        false => None,
+    };
+    let simulated = panics::caught(|| {
+        simulate(&plan, control, &mut |packets| match &mut capture {
+            Some(capture) => capture.write(packets),
+            None => Ok(()),
+        })
+    });
+    let mut outcome = simulated
+        .map_err(Failure::Panic)??
+        .ok_or(Failure::Cancelled)?;
+    outcome.packets = capture.map(Capture::finish).transpose()?;
+    let timing = Timing {
+        wall_s: wall.elapsed().as_secs_f64(),
+        cpu_s: machine::thread_cpu_s() - cpu,
+        host: machine::name(),
+        data_packets: outcome.data_packets,
+        events: outcome.events,
+        memory_bytes: None,
+    };
+    let manifest = manifest::of(point, EngineKind::Sim, VERSION, None)?;
+    store.write(&manifest, &outcome, &timing)?;
+    Ok(())
+}

@@ -1,0 +1,421 @@
+//! An entry of a registry and its options: a queue discipline, a congestion control, a kind of
+//! traffic; also one that only the kernel has.
+
+use serde_json::{Map, Value as Json, json};
+use tailback_engine::keys::{EngineKind, Registry};
+use tailback_engine::plan::Algorithm;
+use tailback_engine::registry::{Entry, Kind, Opt, Options, Value, complete_defaults, defaults};
+
+use super::reader::{Bdp, Reader};
+use super::registries::{View, entries};
+use super::value;
+use crate::read::{Item, Node, Problem, Span, Table, Toml, shorten};
+
+/// The longest name of a congestion control or queue discipline in Linux, bytes.
+const MAX_KERNEL_NAME: usize = 15;
+
+/// The longest name of a module, bytes.
+const MAX_MODULE_NAME: usize = 63;
+
+/// The most words for tc, bytes.
+const MAX_ARGS: usize = 1000;
+
+/// What can stand on a command line as it is.
+fn printable(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~')
+}
+
+/// A queue discipline or congestion control that has been read.
+#[derive(Clone)]
+pub(crate) struct Choice {
+    pub algorithm: Algorithm,
+    /// Stands in for it.
+    pub module: Option<String>,
+    /// Whether its options are valid; if not, the algorithm has its defaults.
+    pub valid: bool,
+}
+
+impl Choice {
+    /// What stands where nothing is named.
+    pub fn default_of<B>(entry: &Entry<B>) -> Choice {
+        Choice {
+            algorithm: Algorithm::Known {
+                name: entry.name,
+                options: complete_defaults(entry),
+            },
+            module: None,
+            valid: true,
+        }
+    }
+}
+
+/// What names an entry, or is a table with its name and options.
+pub(super) fn expectation(registry: Registry) -> String {
+    format!(
+        "a {} in quotes, or {{ {} = \"...\", options }}",
+        registry.noun(),
+        registry.name_key()
+    )
+}
+
+/// What names an entry.
+pub(super) fn name_expectation(registry: Registry) -> String {
+    format!("a {} in quotes", registry.noun())
+}
+
+impl Reader<'_> {
+    /// Finds an entry of a registry by name.
+    pub fn entry(&mut self, registry: Registry, name: &str, span: Span) -> Option<View> {
+        let entries = entries(registry);
+        let found = entries.iter().find(|entry| entry.name == name).copied();
+        if found.is_none() {
+            let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
+            let problem = Problem::new(
+                span,
+                format!("unknown {} \"{}\"", registry.noun(), shorten(name)),
+            )
+            .expected(format!("one of {}", names.join(", ")))
+            .nearest(name, names.iter().copied());
+            self.problem(problem);
+        }
+        if let Some(entry) = found
+            && self.engine == EngineKind::Kernel
+            && !entry.in_kernel
+        {
+            let known = entries.iter().filter(|entry| entry.in_kernel);
+            let names: Vec<&str> = known.map(|entry| entry.name).collect();
+            let problem = Problem::new(span, format!("the kernel has nothing like {name}"));
+            self.problem(problem.expected(format!("--engine sim, or one of {}", names.join(", "))));
+        }
+        found
+    }
+
+    /// Reads `"codel"`, `{ aqm = "codel", target = "5ms" }` or
+    /// `{ aqm = "mysch", kernel = true }`.
+    pub fn choice(
+        &mut self,
+        registry: Registry,
+        key: &str,
+        node: &Node,
+        bdp: Bdp,
+    ) -> Option<Choice> {
+        let name_key = registry.name_key();
+        match &node.value {
+            Toml::String(name) => {
+                let entry = self.entry(registry, name, node.span)?;
+                let none = Table::default();
+                Some(self.known(registry, entry, &none, &[], node.span, bdp))
+            }
+            Toml::Table(table) => {
+                let Some(item) = table.item(name_key) else {
+                    let problem =
+                        Problem::new(node.span, format!("\"{name_key}\" is missing in \"{key}\""));
+                    self.problem(problem.expected(format!("a {} in quotes", registry.noun())));
+                    return None;
+                };
+                let name = self.string(item, name_expectation(registry))?;
+                let module = self.module(table);
+                if self.flag(table, "kernel") {
+                    return Some(self.of_kernel(registry, name, table, module));
+                }
+                let entry = self.entry(registry, name, item.node.span)?;
+                let keys = [name_key, "kernel", "module"];
+                let choice = self.known(registry, entry, table, &keys, node.span, bdp);
+                Some(Choice { module, ..choice })
+            }
+            _ => {
+                self.wrong(key, node, expectation(registry));
+                None
+            }
+        }
+    }
+
+    /// An entry of a registry with what a table gives of its options.
+    pub fn known(
+        &mut self,
+        registry: Registry,
+        entry: View,
+        table: &Table,
+        skip: &[&str],
+        span: Span,
+        bdp: Bdp,
+    ) -> Choice {
+        let options = self.options(registry, entry, table, skip, span, bdp);
+        let valid = options.is_some();
+        let options = options.unwrap_or_else(|| {
+            // Complete, for what looks at the rest of the plan.
+            let mut options = defaults(entry.options);
+            _ = (entry.finish)(&mut options);
+            options
+        });
+        Choice {
+            algorithm: Algorithm::Known {
+                name: entry.name,
+                options,
+            },
+            module: None,
+            valid,
+        }
+    }
+
+    /// Reads `{ aqm = "mysch", kernel = true, args = "limit 10" }`.
+    fn of_kernel(
+        &mut self,
+        registry: Registry,
+        name: &str,
+        table: &Table,
+        module: Option<String>,
+    ) -> Choice {
+        let name_key = registry.name_key();
+        // Only tc takes words; a congestion control has none.
+        let keys: &'static [&'static str] = match registry {
+            Registry::Aqm => &["aqm", "kernel", "args", "module"],
+            _ => &["name", "kernel", "module"],
+        };
+        let label = format!("a {} of the kernel", registry.noun());
+        let mut args = String::new();
+        for item in &table.0 {
+            match item.key.as_str() {
+                key if key == name_key => {
+                    self.kernel_name(name, item.node.span, MAX_KERNEL_NAME);
+                }
+                "kernel" if self.engine == EngineKind::Sim => {
+                    let message = format!("{} is of the kernel only", shorten(name));
+                    let problem = Problem::new(item.key_span, message);
+                    self.problem(problem.expected("--engine kernel"));
+                }
+                "args" if keys.contains(&"args") => match item.node.string() {
+                    Some(text) if text.len() <= MAX_ARGS && text.bytes().all(printable) => {
+                        args = text.to_owned();
+                    }
+                    _ => self.wrong(
+                        "args",
+                        &item.node,
+                        format!(
+                            "tc words in quotes: at most {MAX_ARGS} printable ASCII characters"
+                        ),
+                    ),
+                },
+                key if keys.contains(&key) => {}
+                _ => self.unknown(item, &label, keys.iter().copied()),
+            }
+        }
+        Choice {
+            algorithm: Algorithm::Kernel {
+                name: name.to_owned(),
+                args,
+            },
+            module,
+            valid: true,
+        }
+    }
+
+    /// Reads the module that stands in for an algorithm.
+    fn module(&mut self, table: &Table) -> Option<String> {
+        let item = table.item("module")?;
+        let Some(name) = item.node.string() else {
+            self.wrong("module", &item.node, "the name of a module in quotes");
+            return None;
+        };
+        if self.engine == EngineKind::Sim {
+            let problem = Problem::new(item.key_span, "a module is of the kernel only");
+            self.problem(problem.expected("--engine kernel"));
+        }
+        self.kernel_name(name, item.node.span, MAX_MODULE_NAME);
+        Some(name.to_owned())
+    }
+
+    /// Checks a name that is handed to the kernel.
+    fn kernel_name(&mut self, name: &str, span: Span, most: usize) {
+        let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+        if name.is_empty() || name.len() > most || !name.bytes().all(fits) {
+            let message = format!("\"{}\" cannot be a name in the kernel", shorten(name));
+            let expected = format!("1 to {most} of a-z, A-Z, 0-9, \"_\" and \"-\"");
+            self.problem(Problem::new(span, message).expected(expected));
+        }
+    }
+
+    /// A key that is true or false, by default false.
+    fn flag(&mut self, table: &Table, key: &str) -> bool {
+        let Some(item) = table.item(key) else {
+            return false;
+        };
+        match item.node.value {
+            Toml::Bool(value) => value,
+            _ => {
+                self.wrong(key, &item.node, value::expectation(Kind::Bool));
+                false
+            }
+        }
+    }
+
+    /// Reads the options of an entry from a table in which `skip` are keys of
+    /// another kind. Nothing is built from options that are not all right:
+    /// they may be incomplete.
+    pub fn options(
+        &mut self,
+        registry: Registry,
+        entry: View,
+        table: &Table,
+        skip: &[&str],
+        span: Span,
+        bdp: Bdp,
+    ) -> Option<Options> {
+        let before = self.problems.len();
+        let mut options = defaults(entry.options);
+        for item in &table.0 {
+            if skip.contains(&item.key.as_str()) {
+                continue;
+            }
+            match entry.options.iter().find(|opt| opt.name == item.key) {
+                Some(opt) => {
+                    if let Some(value) = self.option(registry, entry.name, opt, item, bdp) {
+                        options.set(opt.name, value);
+                    }
+                }
+                None => self.foreign(registry, entry.name, entry.options, item, skip),
+            }
+        }
+        if self.problems.len() == before
+            && let Err(errors) = (entry.finish)(&mut options)
+        {
+            for error in errors {
+                // An error in a table of options is named "classic.min".
+                let mut at = span;
+                let mut within = Some(table);
+                for step in error.option.split('.') {
+                    let item = within.and_then(|table| table.item(step));
+                    at = item.map_or(at, |item| item.node.span);
+                    within = item.and_then(|item| item.node.table());
+                }
+                self.problem(Problem::new(
+                    at,
+                    format!("\"{}\" of {}: {}", error.option, entry.name, error.message),
+                ));
+            }
+        }
+        (self.problems.len() == before).then_some(options)
+    }
+
+    fn option(
+        &mut self,
+        registry: Registry,
+        entry: &str,
+        opt: &Opt,
+        item: &Item,
+        bdp: Bdp,
+    ) -> Option<Value> {
+        let Kind::Table(inner) = opt.kind else {
+            return self.plain(opt.name, opt.kind, &item.node, bdp);
+        };
+        let Some(table) = item.node.table() else {
+            self.wrong(opt.name, &item.node, value::expectation(opt.kind));
+            return None;
+        };
+        let label = format!("\"{}\" of {entry}", opt.name);
+        let mut options = defaults(inner);
+        for item in &table.0 {
+            match inner.iter().find(|opt| opt.name == item.key) {
+                Some(opt) => {
+                    if let Some(value) = self.option(registry, &label, opt, item, bdp) {
+                        options.set(opt.name, value);
+                    }
+                }
+                None => self.foreign(registry, &label, inner, item, &[]),
+            }
+        }
+        Some(Value::Table(options))
+    }
+
+    /// Reports an option that the entry does not have: it may be another's.
+    fn foreign(
+        &mut self,
+        registry: Registry,
+        entry: &str,
+        options: &'static [Opt],
+        item: &Item,
+        keys: &[&str],
+    ) {
+        let owners: Vec<&str> = entries(registry)
+            .iter()
+            .filter(|other| other.options.iter().any(|opt| opt.name == item.key))
+            .map(|other| other.name)
+            .collect();
+        let mut valid: Vec<&str> = options.iter().map(|opt| opt.name).collect();
+        // In [[traffic]] the options stand among the keys of the table.
+        if registry == Registry::Traffic {
+            valid.splice(0..0, keys.iter().copied());
+        }
+        let key = shorten(&item.key);
+        let message = if owners.is_empty() {
+            format!("{entry} has no option \"{key}\"")
+        } else {
+            format!(
+                "\"{key}\" is an option of {}, not of {entry}",
+                owners.join(", ")
+            )
+        };
+        let mut problem = Problem::new(item.key_span, message);
+        if !valid.is_empty() {
+            problem = problem.expected(format!("one of {}", valid.join(", ")));
+        }
+        if owners.is_empty() {
+            problem = problem.nearest(&item.key, valid.iter().copied());
+        }
+        self.problem(problem);
+    }
+}
+
+pub(super) fn names_schema(registry: Registry) -> Json {
+    let names: Vec<&str> = entries(registry).iter().map(|entry| entry.name).collect();
+    json!({ "enum": names })
+}
+
+/// The name of an entry, or a table with its name and options.
+pub(super) fn schema(registry: Registry) -> Json {
+    let mut shapes = vec![names_schema(registry)];
+    for entry in entries(registry) {
+        let mut properties = Map::new();
+        properties.insert(
+            registry.name_key().to_owned(),
+            json!({ "const": entry.name }),
+        );
+        for opt in entry.options {
+            properties.insert(opt.name.to_owned(), value::option_schema(opt));
+        }
+        properties.insert("kernel".to_owned(), json!({ "const": false }));
+        properties.insert("module".to_owned(), module_schema());
+        shapes.push(json!({
+            "type": "object",
+            "description": entry.doc,
+            "properties": properties,
+            "required": [registry.name_key()],
+            "additionalProperties": false,
+        }));
+    }
+    let mut of_kernel = json!({
+        registry.name_key(): { "type": "string", "pattern": "^[A-Za-z0-9_-]{1,15}$" },
+        "kernel": { "const": true },
+        "module": module_schema(),
+    });
+    if registry == Registry::Aqm {
+        of_kernel["args"] = json!({ "type": "string", "pattern": "^[ -~]{0,1000}$", "default": "",
+                "description": "Words handed to tc as they are." });
+    }
+    shapes.push(json!({
+        "type": "object",
+        "description": format!("A {} that only the kernel engine has.", registry.noun()),
+        "properties": of_kernel,
+        "required": [registry.name_key(), "kernel"],
+        "additionalProperties": false,
+    }));
+    json!({ "anyOf": shapes })
+}
+
+fn module_schema() -> Json {
+    json!({
+        "type": "string",
+        "pattern": "^[A-Za-z0-9_-]{1,63}$",
+        "description": "A module of the kernel engine's kit that stands in for it. Since 0.2.",
+    })
+}

@@ -1,0 +1,157 @@
+//! Typed reading of a table by its declaration.
+
+use tailback_engine::keys::{EngineKind, Key, KeyKind, TableDef};
+use tailback_engine::registry::{Value, parse_word};
+use tailback_engine::units::Time;
+
+use super::kinds::expectation;
+use super::reader::{Bdp, Reader};
+use crate::read::{Item, Node, Problem, Span, Table};
+
+/// A table that has been read.
+pub(crate) struct Fields<'n> {
+    def: &'static TableDef,
+    pub span: Span,
+    given: Vec<Option<(&'n Item, Option<Value>)>>,
+}
+
+impl<'n> Fields<'n> {
+    fn index(&self, name: &str) -> Option<usize> {
+        self.def.keys.iter().position(|key| key.name == name)
+    }
+
+    /// The key as it stands in the file, if it does.
+    pub fn item(&self, name: &str) -> Option<&'n Item> {
+        self.given[self.index(name)?]
+            .as_ref()
+            .map(|(item, _)| *item)
+    }
+
+    /// Where to point at for a key: its value, or the table.
+    pub fn span_of(&self, name: &str) -> Span {
+        self.item(name).map_or(self.span, |item| item.node.span)
+    }
+
+    /// The value of a plain key if it is in the file and right.
+    pub fn given(&self, name: &str) -> Option<&Value> {
+        self.given[self.index(name)?]
+            .as_ref()
+            .and_then(|(_, value)| value.as_ref())
+    }
+
+    /// The value of a plain key or its default.
+    pub fn value(&self, name: &str) -> Option<Value> {
+        if let Some(value) = self.given(name) {
+            return Some(value.clone());
+        }
+        let key = &self.def.keys[self.index(name)?];
+        match (key.kind, key.default) {
+            (KeyKind::Plain(kind), Some(text)) => parse_word(kind, text).ok(),
+            _ => None,
+        }
+    }
+
+    pub fn time(&self, name: &str) -> Option<Time> {
+        match self.value(name) {
+            Some(Value::Time(time)) => Some(time),
+            _ => None,
+        }
+    }
+
+    pub fn bool(&self, name: &str) -> Option<bool> {
+        match self.value(name) {
+            Some(Value::Bool(b)) => Some(b),
+            _ => None,
+        }
+    }
+
+    pub fn int(&self, name: &str) -> Option<i64> {
+        match self.value(name) {
+            Some(Value::Int(i)) => Some(i),
+            _ => None,
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// Reads a table: unknown and missing keys are reported, plain values read.
+    pub fn fields<'n>(
+        &mut self,
+        node: &'n Node,
+        def: &'static TableDef,
+        label: &str,
+        bdp: Bdp,
+    ) -> Fields<'n> {
+        let mut fields = Fields {
+            def,
+            span: node.span,
+            given: def.keys.iter().map(|_| None).collect(),
+        };
+        let Some(table) = node.table() else {
+            self.problem(
+                Problem::new(node.span, format!("{label} is not a table")).expected("a table"),
+            );
+            return fields;
+        };
+        for item in &table.0 {
+            match fields.index(&item.key) {
+                Some(index) => {
+                    let value = match def.keys[index].kind {
+                        KeyKind::Plain(kind) => self.plain(&item.key, kind, &item.node, bdp),
+                        _ => None,
+                    };
+                    if let Some(value) = &value {
+                        self.not_simulated(&def.keys[index], value, item.node.span);
+                    }
+                    fields.given[index] = Some((item, value));
+                }
+                None if def.flat().is_some() => {}
+                None => self.unknown(item, label, def.keys.iter().map(|key| key.name)),
+            }
+        }
+        self.missing(def, table, node.span, label);
+        fields
+    }
+
+    /// Reports a value that the simulator does not play. What the kernel engine does not is seen
+    /// in the plan, where the keys of a flow stand in for those of `[tcp]`.
+    fn not_simulated(&mut self, key: &Key, value: &Value, span: Span) {
+        if self.engine == EngineKind::Sim
+            && let Some(refusal) = key.refuses(EngineKind::Sim, "", value)
+        {
+            let expected = refusal.expected.unwrap_or_default();
+            let problem = Problem::new(span, refusal.message);
+            self.problem(problem.expected(format!("--engine kernel, or {expected}")));
+        }
+    }
+
+    /// Reads a table of the root, which may be absent.
+    pub fn table<'n>(
+        &mut self,
+        top: &Fields<'n>,
+        name: &str,
+        def: &'static TableDef,
+    ) -> Fields<'n> {
+        match top.item(name) {
+            Some(item) => self.fields(&item.node, def, def.label, Bdp::Nowhere),
+            None => self.absent(def, top.span),
+        }
+    }
+
+    /// A table that is not in the file.
+    fn absent(&self, def: &'static TableDef, span: Span) -> Fields<'static> {
+        Fields {
+            def,
+            span,
+            given: def.keys.iter().map(|_| None).collect(),
+        }
+    }
+
+    fn missing(&mut self, def: &'static TableDef, table: &Table, span: Span, label: &str) {
+        let missing = |key: &&Key| key.required && table.get(key.name).is_none();
+        for key in def.keys.iter().filter(missing) {
+            let problem = Problem::new(span, format!("\"{}\" is missing in {label}", key.name));
+            self.problem(problem.expected(expectation(key.kind)).global());
+        }
+    }
+}

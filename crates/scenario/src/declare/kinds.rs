@@ -1,0 +1,26 @@
+//! What a key of each kind expects, in words.
+
+use tailback_engine::keys::KeyKind;
+
+use super::metrics::Assert;
+use super::{choice, name, rate, schedule, value};
+
+/// What a key of this kind expects, in words.
+pub(crate) fn expectation(kind: KeyKind) -> String {
+    match kind {
+        KeyKind::Plain(kind) => value::expectation(kind),
+        KeyKind::Text => "a text in quotes".to_owned(),
+        KeyKind::Hosts => "the names of two hosts, [\"a\", \"b\"]".to_owned(),
+        KeyKind::Name => name::NAME.to_owned(),
+        KeyKind::Class => name::CLASS.to_owned(),
+        KeyKind::Rate => rate::EXPECTED.to_owned(),
+        KeyKind::Entry(registry) => choice::expectation(registry),
+        KeyKind::Word(registry) => choice::name_expectation(registry),
+        KeyKind::Route => "names of links such as [\"a\", \"b\"]".to_owned(),
+        KeyKind::Schedule => schedule::EXPECTED.to_owned(),
+        KeyKind::Switch(words) => format!("one of {}, or true or false", words.join(", ")),
+        KeyKind::Table(_) | KeyKind::Map(_) | KeyKind::Sweep => "a table".to_owned(),
+        KeyKind::List(def) => format!("tables, each under {}", def.label),
+        KeyKind::Asserts => format!("tables, each under {}", Assert::TABLE.label),
+    }
+}

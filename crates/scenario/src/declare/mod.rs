@@ -1,0 +1,35 @@
+//! What may stand in a scenario file, and how it is read from the tree. The
+//! tables are declared with the plan ([`tailback_engine::keys`]), options with the
+//! entries of the engine's registries. A kind of key has one file with what it
+//! expects, its schema and its reader.
+
+mod choice;
+mod fields;
+mod kinds;
+mod metrics;
+mod name;
+mod paths;
+mod rate;
+mod reader;
+mod registries;
+mod schedule;
+mod schema;
+mod trace;
+mod value;
+
+use tailback_engine::units::Time;
+
+pub(crate) use choice::Choice;
+pub(crate) use fields::Fields;
+pub(crate) use kinds::expectation;
+pub(crate) use metrics::GAIN;
+pub use metrics::{Assert, METRICS, Scope};
+pub use paths::{KeyPath, key_paths};
+pub(crate) use reader::{Bdp, Reader};
+pub(crate) use registries::entries;
+pub use schema::json_schema;
+pub(crate) use trace::Traces;
+
+/// The longest time a scenario may hold: a run of twelve days. Sums of a few
+/// of them stay far from the end of 64 bits of nanoseconds.
+pub(crate) const MAX_TIME: Time = Time::from_secs(1_000_000);

@@ -1,0 +1,142 @@
+//! Every key by its path, as `[sweep]`, `--set` and `--variant` have it: what a shell completes.
+
+use serde_json::{Value as Json, json};
+use tailback_engine::keys::{Key, KeyKind, TableDef};
+use tailback_engine::plan::Plan;
+use tailback_engine::registry::{Kind, Opt};
+
+use super::metrics::Assert;
+use super::registries::entries;
+
+/// A key of a scenario file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyPath {
+    /// `flows.NAME.tcp.mss`; NAME stands for a name of one's own.
+    pub path: String,
+    /// The entry of a registry that has it, where not every one of its kind does.
+    pub entry: Option<&'static str>,
+    /// What its values are: time, rate, size, count, number, choice, bool, text, list or table.
+    pub kind: &'static str,
+    /// The words of a choice.
+    pub words: Vec<&'static str>,
+    /// As it is written; `None`: see `doc`.
+    pub default: Option<&'static str>,
+    /// Meaning and unit.
+    pub doc: &'static str,
+}
+
+impl KeyPath {
+    /// As JSON.
+    pub fn json(&self) -> Json {
+        let KeyPath {
+            path,
+            entry,
+            kind,
+            words,
+            default,
+            doc,
+        } = self;
+        json!({
+            "path": path,
+            "entry": entry,
+            "kind": kind,
+            "words": words,
+            "default": default,
+            "doc": doc,
+        })
+    }
+}
+
+/// Every key, in the order of documentation.
+pub fn key_paths() -> Vec<KeyPath> {
+    let mut found = Vec::new();
+    table(&Plan::TABLE, "", &mut found);
+    found
+}
+
+fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
+    for key in def.keys {
+        let path = format!("{prefix}{}", key.name);
+        match key.kind {
+            KeyKind::Table(inner) => table(inner, &format!("{path}."), found),
+            KeyKind::Map(inner) | KeyKind::List(inner) => {
+                table(inner, &format!("{path}.NAME."), found);
+            }
+            // Without names: by their index.
+            KeyKind::Asserts => table(&Assert::TABLE, &format!("{path}[0]."), found),
+            // Its keys are paths.
+            KeyKind::Sweep => {}
+            KeyKind::Entry(registry) => {
+                let all = entries(registry);
+                let words = all.iter().map(|entry| entry.name).collect();
+                found.push(one(key, path.clone(), "choice", words));
+                for entry in all {
+                    options(entry.options, entry.name, &format!("{path}."), found);
+                }
+            }
+            KeyKind::Word(registry) => {
+                let all = entries(registry);
+                let words = all.iter().map(|entry| entry.name).collect();
+                found.push(one(key, path, "choice", words));
+                for entry in all {
+                    options(entry.options, entry.name, prefix, found);
+                }
+            }
+            KeyKind::Plain(kind) => {
+                let (kind, words) = plain(kind);
+                found.push(one(key, path, kind, words.to_vec()));
+            }
+            KeyKind::Switch(words) => found.push(one(key, path, "choice", words.to_vec())),
+            KeyKind::Rate => found.push(one(key, path, "rate", Vec::new())),
+            KeyKind::Text | KeyKind::Name | KeyKind::Class => {
+                found.push(one(key, path, "text", Vec::new()));
+            }
+            KeyKind::Route | KeyKind::Hosts => found.push(one(key, path, "list", Vec::new())),
+            KeyKind::Schedule => found.push(one(key, path, "table", Vec::new())),
+        }
+    }
+}
+
+fn one(key: &Key, path: String, kind: &'static str, words: Vec<&'static str>) -> KeyPath {
+    KeyPath {
+        path,
+        entry: None,
+        kind,
+        words,
+        default: key.default,
+        doc: key.doc,
+    }
+}
+
+fn options(all: &'static [Opt], entry: &'static str, prefix: &str, found: &mut Vec<KeyPath>) {
+    for opt in all {
+        let path = format!("{prefix}{}", opt.name);
+        if let Kind::Table(inner) = opt.kind {
+            options(inner, entry, &format!("{path}."), found);
+            continue;
+        }
+        let (kind, words) = plain(opt.kind);
+        found.push(KeyPath {
+            path,
+            entry: Some(entry),
+            kind,
+            words: words.to_vec(),
+            default: opt.default,
+            doc: opt.doc,
+        });
+    }
+}
+
+/// What values of a kind are, and the words among them.
+fn plain(kind: Kind) -> (&'static str, &'static [&'static str]) {
+    match kind {
+        Kind::Bool => ("bool", &["true", "false"]),
+        Kind::Int { .. } => ("count", &[]),
+        Kind::Float { .. } => ("number", &[]),
+        Kind::Time { .. } => ("time", &[]),
+        Kind::Rate => ("rate", &[]),
+        Kind::Size { .. } | Kind::TimeOrSize => ("size", &[]),
+        Kind::Word(words) | Kind::WordOrInt { words, .. } => ("choice", words),
+        Kind::Table(_) => ("table", &[]),
+    }
+}

@@ -1,0 +1,104 @@
+//! The reader of one scenario: collects what is wrong, while reading goes on
+//! with the default, so that one pass finds all errors.
+
+use std::collections::{HashMap, HashSet};
+
+use tailback_engine::keys::EngineKind;
+use tailback_engine::registry::Value;
+
+use super::trace::Traces;
+use crate::read::{Item, Node, Problem, Span, shorten};
+use crate::request::Loader;
+
+/// What one `bdp` is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bdp {
+    /// Bytes.
+    Known(f64),
+    /// The rate or the round-trip time is wrong, which is reported already.
+    Unknown,
+    /// There is no link to speak of here.
+    Nowhere,
+}
+
+/// Reads values and collects what is wrong.
+pub(crate) struct Reader<'a> {
+    pub problems: Vec<Problem>,
+    /// What is allowed but unusual.
+    pub warnings: Vec<Problem>,
+    /// Values of a sweep: the places whose numbers label the points.
+    pub watched: HashSet<Span>,
+    /// The watched ones that were read as numbers, base units.
+    pub resolved: HashMap<Span, f64>,
+    /// Bytes the runs may use, if the caller knows.
+    pub memory: Option<u64>,
+    /// What the runs are for.
+    pub engine: EngineKind,
+    pub(super) load: &'a Loader<'a>,
+    /// The files that rates name.
+    pub traces: Traces,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(load: &'a Loader<'a>, memory: Option<u64>, engine: EngineKind) -> Reader<'a> {
+        Reader {
+            problems: Vec::new(),
+            warnings: Vec::new(),
+            watched: HashSet::new(),
+            resolved: HashMap::new(),
+            memory,
+            engine,
+            load,
+            traces: Traces::default(),
+        }
+    }
+}
+
+impl Reader<'_> {
+    pub fn problem(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    /// Reports a value that is not what its key expects.
+    pub fn wrong(&mut self, name: &str, node: &Node, expected: impl Into<String>) {
+        let problem = Problem::new(
+            node.span,
+            format!("wrong value {} for \"{name}\"", node.inline(60)),
+        );
+        self.problem(problem.expected(expected));
+    }
+
+    pub fn unknown(
+        &mut self,
+        item: &Item,
+        label: &str,
+        valid: impl Iterator<Item = &'static str> + Clone,
+    ) {
+        let expected: Vec<&str> = valid.clone().collect();
+        let problem = Problem::new(
+            item.key_span,
+            format!("unknown key \"{}\" in {label}", shorten(&item.key)),
+        )
+        .expected(format!("one of {}", expected.join(", ")))
+        .nearest(&item.key, valid);
+        self.problem(problem);
+    }
+
+    /// Reads any text.
+    pub fn string<'n>(&mut self, item: &'n Item, expected: impl Into<String>) -> Option<&'n str> {
+        let text = item.node.string();
+        if text.is_none() {
+            self.wrong(&item.key, &item.node, expected);
+        }
+        text
+    }
+
+    /// Keeps the number of a value that a sweep has put there.
+    pub(super) fn note(&mut self, span: Span, value: &Value) {
+        if self.watched.contains(&span)
+            && let Some(number) = value.number()
+        {
+            self.resolved.insert(span, number);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The entries of the engine's registries, as the reader and the schema see them.
+
+use tailback_engine::keys::Registry;
+use tailback_engine::registry::{Entry, Opt, OptionError, Options};
+use tailback_engine::{aqm, cc, traffic};
+
+/// An entry of a registry without its constructor.
+#[derive(Clone, Copy)]
+pub(crate) struct View {
+    pub name: &'static str,
+    pub doc: &'static str,
+    pub options: &'static [Opt],
+    /// Whether Linux has it or can play it.
+    pub in_kernel: bool,
+    pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
+}
+
+fn views<B>(entries: &[&'static Entry<B>]) -> Vec<View> {
+    entries
+        .iter()
+        .map(|entry| View {
+            name: entry.name,
+            doc: entry.doc,
+            options: entry.options,
+            in_kernel: entry.kernel.has(),
+            finish: entry.finish,
+        })
+        .collect()
+}
+
+/// What a registry has.
+pub(crate) fn entries(registry: Registry) -> Vec<View> {
+    match registry {
+        Registry::Aqm => views(aqm::ENTRIES),
+        Registry::Cc => views(cc::ENTRIES),
+        Registry::Traffic => views(traffic::ENTRIES),
+    }
+}

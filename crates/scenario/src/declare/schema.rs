@@ -1,0 +1,154 @@
+//! JSON Schema of scenario files, for editors (draft 2020-12): what the keys
+//! and the registries know. What needs the whole file to judge (names, sums,
+//! paths of a sweep) only [`crate::load()`] checks.
+
+use serde_json::{Map, Value as Json, json};
+use tailback_engine::keys::{Key, KeyKind, TableDef};
+use tailback_engine::plan::Plan;
+use tailback_engine::registry::Opt;
+use tailback_engine::traffic;
+
+use super::metrics::{Assert, METRICS};
+use super::registries::entries;
+use super::{choice, rate, schedule, value};
+
+/// The JSON Schema of scenario files.
+pub fn json_schema() -> Json {
+    let mut schema = table(&Plan::TABLE, &[]);
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("tailback scenario");
+    schema
+}
+
+/// A table, with options of an entry among its keys.
+fn table(def: &'static TableDef, options: &[Opt]) -> Json {
+    let mut properties = Map::new();
+    for key in def.keys {
+        properties.insert(key.name.to_owned(), key_schema(key));
+    }
+    for opt in options {
+        properties.insert(opt.name.to_owned(), value::option_schema(opt));
+    }
+    let required: Vec<&str> = def
+        .keys
+        .iter()
+        .filter(|key| key.required)
+        .map(|key| key.name)
+        .collect();
+    let mut schema = json!({
+        "type": "object",
+        "description": def.doc,
+        "properties": properties,
+        "additionalProperties": false,
+    });
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema
+}
+
+fn key_schema(key: &Key) -> Json {
+    let mut schema = match key.kind {
+        KeyKind::Plain(kind) => value::schema(kind),
+        KeyKind::Text if key.name == "metric" => {
+            let names: Vec<&str> = METRICS.iter().map(|(name, _)| *name).collect();
+            json!({ "enum": names })
+        }
+        KeyKind::Text => json!({ "type": "string" }),
+        KeyKind::Hosts => json!({
+            "type": "array",
+            "items": { "type": "string", "pattern": "^[\\w+-]{1,64}$" },
+            "minItems": 2,
+            "maxItems": 2,
+            "uniqueItems": true,
+        }),
+        KeyKind::Name => json!({ "type": "string", "minLength": 1, "maxLength": 64 }),
+        KeyKind::Class => json!({ "type": "string", "minLength": 1, "maxLength": 32 }),
+        KeyKind::Rate => rate::schema(),
+        KeyKind::Entry(registry) => choice::schema(registry),
+        KeyKind::Word(registry) => choice::names_schema(registry),
+        KeyKind::Route => json!({ "type": "array", "items": { "type": "string" } }),
+        KeyKind::Schedule => schedule::schema(),
+        KeyKind::Switch(words) => {
+            let words = words.iter().map(|word| json!(word));
+            json!({ "enum": words.chain([json!(true), json!(false)]).collect::<Vec<_>>() })
+        }
+        KeyKind::Table(def) => table(def, &[]),
+        KeyKind::Map(def) => json!({
+            "type": "object",
+            "additionalProperties": table(def, &[]),
+            "minProperties": 1,
+        }),
+        KeyKind::List(def) => json!({ "type": "array", "minItems": 1, "items": list_item(def) }),
+        KeyKind::Sweep => sweep(),
+        KeyKind::Asserts => {
+            json!({ "type": "array", "minItems": 1, "items": table(&Assert::TABLE, &[]) })
+        }
+    };
+    schema["description"] = json!(description(key));
+    if let Some(text) = key.default {
+        schema["default"] = default(key.kind, text);
+    }
+    schema
+}
+
+fn description(key: &Key) -> String {
+    match key.since {
+        "0.1" => key.doc.to_owned(),
+        since => format!("{} Since {since}.", key.doc),
+    }
+}
+
+/// A default as the file would have it.
+fn default(kind: KeyKind, text: &str) -> Json {
+    match kind {
+        KeyKind::Plain(kind) => value::default_json(kind, text),
+        _ => json!(text),
+    }
+}
+
+/// One of an array of tables: for traffic, one shape for each kind.
+fn list_item(def: &'static TableDef) -> Json {
+    let Some(registry) = def.flat() else {
+        return table(def, &[]);
+    };
+    let shapes: Vec<Json> = entries(registry)
+        .iter()
+        .map(|entry| {
+            let mut shape = table(def, entry.options);
+            shape["description"] = json!(entry.doc);
+            if let Some(Json::Object(properties)) = shape.get_mut("properties") {
+                if !traffic::connects(entry.name) {
+                    for key in def.keys.iter().filter(|key| key.of_connections) {
+                        properties.remove(key.name);
+                    }
+                }
+                properties.insert(
+                    registry.name_key().to_owned(),
+                    json!({ "const": entry.name }),
+                );
+            }
+            shape
+        })
+        .collect();
+    json!({ "anyOf": shapes })
+}
+
+/// Keys are paths, so only the shape of the values is known.
+fn sweep() -> Json {
+    let values = json!({
+        "type": ["array", "object"],
+        "description": "A list of values; the key is a path such as \"bottleneck.rate\".",
+    });
+    json!({
+        "type": "object",
+        "properties": {
+            "seeds": { "type": "integer", "minimum": 1, "default": 1,
+                "description": "How many seeds each point runs with: seed, seed + 1, ..." },
+            "zip": { "type": "array", "minItems": 1,
+                "description": "Tables of lists of equal length; those of one table advance together and are one more axis.",
+                "items": { "type": "object", "additionalProperties": values.clone(), "minProperties": 1 } },
+        },
+        "additionalProperties": values,
+    })
+}

@@ -1,0 +1,235 @@
+//! Plain values: times, rates, sizes, numbers, words and switches, of keys and of options.
+
+use serde_json::{Map, Value as Json, json};
+use tailback_engine::registry::{Kind, Opt, Value, check_range, parse_word, word_or_int};
+use tailback_engine::units::{Bytes, Size, Time, parse_rate, parse_size, parse_time};
+
+use super::MAX_TIME;
+use super::reader::{Bdp, Reader};
+use crate::read::{Node, Problem, Toml};
+
+pub(super) fn expectation(kind: Kind) -> String {
+    match kind {
+        Kind::Bool => "true or false".to_owned(),
+        Kind::Int { min, max: i64::MAX } => format!("a whole number of at least {min}"),
+        Kind::Int { min, max } => format!("a whole number from {min} to {max}"),
+        Kind::Float {
+            min: f64::MIN,
+            max: f64::MAX,
+        } => "a number".to_owned(),
+        Kind::Float { min, max } => format!("a number from {min} to {max}"),
+        Kind::Time { .. } => parse_time("").err().unwrap_or_default().to_owned(),
+        Kind::Rate => parse_rate("").err().unwrap_or_default().to_owned(),
+        Kind::Size {
+            packets: true,
+            bytes: false,
+        } => "a number of packets such as \"1000p\"".to_owned(),
+        Kind::Size {
+            packets: false,
+            bytes: true,
+        } => "a size such as \"64kb\" (units b, kb, mb, gb) or \"0.125bdp\"".to_owned(),
+        Kind::Size { .. } => parse_size("").err().unwrap_or_default().to_owned(),
+        Kind::TimeOrSize => {
+            "a time such as \"1ms\" or a size such as \"64kb\" or \"10p\"".to_owned()
+        }
+        Kind::Word(words) => format!("one of {}", words.join(", ")),
+        Kind::WordOrInt { words, min, max } => word_or_int(words, min, max),
+        Kind::Table(_) => "a table of options".to_owned(),
+    }
+}
+
+/// What is expected of a value that is right but for its sign.
+fn positive(kind: Kind) -> Option<String> {
+    match kind {
+        Kind::Time { min } if min > Time::ZERO => Some(format!("a time of at least {min}")),
+        Kind::Time { .. } => Some("a time of 0s or more".to_owned()),
+        Kind::Rate => Some("a rate greater than 0".to_owned()),
+        Kind::Size { .. } => Some("a size greater than 0".to_owned()),
+        Kind::TimeOrSize => Some("a time or size greater than 0".to_owned()),
+        _ => None,
+    }
+}
+
+impl Reader<'_> {
+    /// Reads a value of a plain kind.
+    pub fn plain(&mut self, name: &str, kind: Kind, node: &Node, bdp: Bdp) -> Option<Value> {
+        let value = match (kind, &node.value) {
+            (Kind::Bool, Toml::Bool(b)) => Value::Bool(*b),
+            (Kind::Int { .. } | Kind::WordOrInt { .. }, Toml::Integer(i)) => Value::Int(*i),
+            (Kind::Float { .. }, Toml::Integer(i)) => Value::Float(*i as f64),
+            // Minus zero is zero, or two spellings of one run would differ.
+            (Kind::Float { .. }, Toml::Float(f)) if f.is_finite() => Value::Float(*f + 0.0),
+            (
+                Kind::Size {
+                    packets: true,
+                    bytes: false,
+                },
+                Toml::Integer(n),
+            ) if *n >= 0 => Value::Packets(*n as u64),
+            (
+                Kind::Size {
+                    packets: false,
+                    bytes: true,
+                },
+                Toml::Integer(n),
+            ) if *n >= 0 => Value::Bytes(Bytes(*n as u64)),
+            (
+                Kind::Time { .. }
+                | Kind::Rate
+                | Kind::Size { .. }
+                | Kind::TimeOrSize
+                | Kind::Word(_)
+                | Kind::WordOrInt { .. },
+                Toml::String(text),
+            ) => self.text(name, kind, text, node, bdp)?,
+            _ => {
+                self.wrong(name, node, expectation(kind));
+                return None;
+            }
+        };
+        if let Err(expected) = check_range(kind, &value) {
+            // The end of a range that is only the type's is not worth saying.
+            let open = matches!(kind, Kind::Int { max: i64::MAX, .. });
+            let expected = if open { expectation(kind) } else { expected };
+            self.wrong(name, node, expected);
+            return None;
+        }
+        if let Value::Time(time) = value
+            && time > MAX_TIME
+        {
+            self.wrong(name, node, format!("a time of at most {MAX_TIME}"));
+            return None;
+        }
+        self.note(node.span, &value);
+        Some(value)
+    }
+
+    fn text(&mut self, name: &str, kind: Kind, text: &str, node: &Node, bdp: Bdp) -> Option<Value> {
+        let in_bytes = matches!(kind, Kind::Size { bytes: true, .. } | Kind::TimeOrSize);
+        if in_bytes && let Ok(Size::Bdp(factor)) = parse_size(text) {
+            return match bdp {
+                Bdp::Known(bytes) => {
+                    let bytes = libm::round(factor * bytes);
+                    if bytes >= 1.0 && bytes < (1u64 << 62) as f64 {
+                        return Some(Value::Bytes(Bytes(bytes as u64)));
+                    }
+                    self.wrong(name, node, "a multiple of the bdp that is at least 1 byte");
+                    None
+                }
+                Bdp::Unknown => None,
+                Bdp::Nowhere => {
+                    self.wrong(name, node, "a size in bytes (no link has a bdp here)");
+                    None
+                }
+            };
+        }
+        match parse_word(kind, text) {
+            Ok(value) => Some(value),
+            Err(expected) => {
+                let signless = text.trim_start().strip_prefix('-');
+                let expected = match signless {
+                    Some(rest) if parse_word(kind, rest).is_ok() => {
+                        positive(kind).unwrap_or(expected)
+                    }
+                    // Longer than a number of nanoseconds: longer than allowed too.
+                    _ if expected == "a time below 146 years" => {
+                        format!("a time of at most {MAX_TIME}")
+                    }
+                    _ => expected,
+                };
+                let problem = Problem::new(
+                    node.span,
+                    format!("wrong value {} for \"{name}\"", node.inline(60)),
+                )
+                .expected(expected);
+                let problem = match kind {
+                    Kind::Word(words) | Kind::WordOrInt { words, .. } => {
+                        problem.nearest(text, words.iter().copied())
+                    }
+                    _ => problem,
+                };
+                self.problem(problem);
+                None
+            }
+        }
+    }
+}
+
+pub(super) fn option_schema(opt: &Opt) -> Json {
+    let mut schema = schema(opt.kind);
+    schema["description"] = json!(opt.doc);
+    if let Some(text) = opt.default {
+        schema["default"] = default_json(opt.kind, text);
+    }
+    schema
+}
+
+pub(super) fn default_json(kind: Kind, text: &str) -> Json {
+    match kind {
+        Kind::Bool | Kind::Int { .. } | Kind::Float { .. } => {
+            serde_json::from_str(text).unwrap_or_else(|_| json!(text))
+        }
+        _ => json!(text),
+    }
+}
+
+pub(super) fn schema(kind: Kind) -> Json {
+    match kind {
+        Kind::Bool => json!({ "type": "boolean" }),
+        Kind::Int { min, max } => {
+            let mut schema = json!({ "type": "integer", "minimum": min });
+            if max < i64::MAX {
+                schema["maximum"] = json!(max);
+            }
+            schema
+        }
+        Kind::Float { min, max } => {
+            let mut schema = json!({ "type": "number" });
+            if min > f64::MIN {
+                schema["minimum"] = json!(min);
+            }
+            if max < f64::MAX {
+                schema["maximum"] = json!(max);
+            }
+            schema
+        }
+        Kind::Time { .. } => pattern(TIME),
+        Kind::Rate => pattern(RATE),
+        Kind::Size {
+            packets: true,
+            bytes: false,
+        } => json!({ "anyOf": [pattern(PACKETS), { "type": "integer", "minimum": 1 }] }),
+        Kind::Size {
+            packets: false,
+            bytes: _,
+        } => json!({ "anyOf": [pattern(BYTES), { "type": "integer", "minimum": 1 }] }),
+        Kind::Size { .. } => pattern(&format!("{BYTES}|{PACKETS}")),
+        Kind::TimeOrSize => pattern(&format!("{TIME}|{BYTES}|{PACKETS}")),
+        Kind::Word(words) => json!({ "enum": words }),
+        Kind::WordOrInt { words, min, max } => json!({ "anyOf": [
+            { "enum": words },
+            { "type": "integer", "minimum": min, "maximum": max },
+        ] }),
+        Kind::Table(options) => {
+            let properties: Map<String, Json> = options
+                .iter()
+                .map(|opt| (opt.name.to_owned(), option_schema(opt)))
+                .collect();
+            json!({ "type": "object", "properties": properties, "additionalProperties": false })
+        }
+    }
+}
+
+fn pattern(units: &str) -> Json {
+    json!({ "type": "string", "pattern": format!(r"^\s*({NUMBER})\s*({units})\s*$") })
+}
+
+const NUMBER: &str = r"\d+\.?\d*|\.\d+";
+
+const TIME: &str = "ns|nsecs?|us|usecs?|ms|msecs?|s|secs?";
+
+const RATE: &str = "([kKmMgGtT]|[kKmMgG][iI])?([bB][iI][tT]|[bB][pP][sS])(/s)?";
+
+const BYTES: &str = "|[bB]|[kKmMgG][bB]?|[kKmMgG][bB][iI][tT]|[bB][dD][pP]";
+
+const PACKETS: &str = "[pP]|[pP][aA][cC][kK][eE][tT][sS]";

@@ -1,0 +1,176 @@
+//! `[[assert]]`: the metrics exist, and what they are measured on does at every
+//! point. Whether an assertion holds is seen after the run (`tailback.assertions`).
+
+use tailback_engine::keys::KeyKind;
+
+use super::baselines;
+use super::grid::Run;
+use crate::declare::{Assert, Bdp, Fields, GAIN, METRICS, Reader, Scope, expectation};
+use crate::read::{Node, Problem, listed, shorten};
+
+/// The most assertions.
+const MAX_ASSERTS: usize = 1000;
+
+/// Reads `[[assert]]` and checks it against every point.
+pub(crate) fn read(
+    root: &Node,
+    runs: &[Run],
+    baselines: &[Option<usize>],
+    reader: &mut Reader<'_>,
+) -> Vec<Assert> {
+    let list = root.table().and_then(|table| table.item("assert"));
+    let Some(item) = list else { return Vec::new() };
+    let Some(nodes) = item.node.array() else {
+        reader.wrong("assert", &item.node, "tables, each under [[assert]]");
+        return Vec::new();
+    };
+    if nodes.len() > MAX_ASSERTS {
+        reader.problem(
+            Problem::new(item.key_span, format!("{} assertions", nodes.len()))
+                .expected(format!("at most {MAX_ASSERTS}")),
+        );
+        return Vec::new();
+    }
+    let mut asserts = Vec::new();
+    for node in nodes {
+        // An empty table asserts nothing.
+        if node.table().is_some_and(|table| table.0.is_empty()) {
+            continue;
+        }
+        let fields = reader.fields(node, &Assert::TABLE, Assert::TABLE.label, Bdp::Nowhere);
+        let text = |reader: &mut Reader<'_>, name: &str| {
+            let item = fields.item(name)?;
+            reader
+                .string(item, expectation(KeyKind::Text))
+                .map(str::to_owned)
+        };
+        let metric = text(reader, "metric");
+        let flow = text(reader, "flow");
+        let link = text(reader, "link");
+        let mut assert = Assert::default();
+        assert.set(|key| fields.value(key));
+        if fields.item("min").is_none() && fields.item("max").is_none() && node.table().is_some() {
+            let problem = Problem::new(node.span, "an assertion without a bound");
+            reader.problem(problem.expected("\"min\", \"max\" or both").global());
+        }
+        if let (Some(min), Some(max)) = (assert.min, assert.max)
+            && min > max
+            && let Some(item) = fields.item("max")
+        {
+            reader.wrong(
+                "max",
+                &item.node,
+                format!("a number of at least min, {min}"),
+            );
+        }
+        let Some(metric) = metric else { continue };
+        check_scope(reader, &fields, &metric, flow.as_deref(), link.as_deref());
+        check_subject(reader, &fields, flow.as_deref(), link.as_deref(), runs);
+        if metric == GAIN && baselines.iter().any(Option::is_none) {
+            let problem = Problem::new(
+                fields.span_of("metric"),
+                format!("there is no baseline for \"{GAIN}\""),
+            );
+            reader.problem(problem.expected(baselines::BASELINE).global());
+        }
+        asserts.push(Assert {
+            metric,
+            flow,
+            link,
+            ..assert
+        });
+    }
+    asserts
+}
+
+/// A metric exists, and is measured on what the assertion names.
+fn check_scope(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    metric: &str,
+    flow: Option<&str>,
+    link: Option<&str>,
+) {
+    let names = || METRICS.iter().map(|(name, _)| *name);
+    let Some((_, scope)) = METRICS.iter().find(|(name, _)| *name == metric) else {
+        let problem = Problem::new(
+            fields.span_of("metric"),
+            format!("unknown metric \"{}\"", shorten(metric)),
+        );
+        let expected: Vec<&str> = names().collect();
+        reader.problem(
+            problem
+                .expected(format!("one of {}", expected.join(", ")))
+                .nearest(metric, names()),
+        );
+        return;
+    };
+    let (not_flow, not_link) = match scope {
+        Scope::Flow => (false, link.is_some()),
+        Scope::Link => (flow.is_some(), false),
+        Scope::Run => (flow.is_some(), link.is_some()),
+        Scope::FlowOrLink => {
+            if flow.is_some() && link.is_some() {
+                let problem = Problem::new(
+                    fields.span_of("link"),
+                    format!("\"{metric}\" of both a flow and a link"),
+                );
+                reader.problem(problem.expected("\"flow\" or \"link\""));
+            }
+            (false, false)
+        }
+    };
+    for (name, wrong) in [("flow", not_flow), ("link", not_link)] {
+        if wrong {
+            reader.problem(Problem::new(
+                fields.span_of(name),
+                format!("\"{metric}\" is not measured on a {name}"),
+            ));
+        }
+    }
+}
+
+/// The flow or link exists at every point.
+fn check_subject(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    flow: Option<&str>,
+    link: Option<&str>,
+    runs: &[Run],
+) {
+    for run in runs {
+        if let Some(name) = flow {
+            let names = || run.plan.flows.iter().map(|flow| flow.name.as_str());
+            if !names().any(|other| is_named(other, name)) {
+                let mut problem = Problem::new(
+                    fields.span_of("flow"),
+                    format!("there is no flow named \"{}\"", shorten(name)),
+                );
+                problem = problem.nearest(name, names().take(1000)).global();
+                if !run.params.is_empty() {
+                    problem = problem.expected("the name of a flow of every point");
+                }
+                reader.problem(problem);
+                break;
+            }
+        }
+        if let Some(name) = link {
+            let names = || run.plan.links.iter().map(|link| link.name.as_str());
+            if !names().any(|other| other == name) {
+                let problem = Problem::new(
+                    fields.span_of("link"),
+                    format!("there is no link named \"{}\"", shorten(name)),
+                )
+                .expected(format!("one of {}", listed(names())));
+                reader.problem(problem.nearest(name, names()).global());
+                break;
+            }
+        }
+    }
+}
+
+/// Whether a flow has this name, alone or with its number behind a slash.
+fn is_named(flow: &str, name: &str) -> bool {
+    flow.strip_prefix(name)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}

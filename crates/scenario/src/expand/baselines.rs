@@ -1,0 +1,68 @@
+//! The point of a sweep over which a run's gains are: all else equal, but no
+//! congestion control departs from the standard response (as ABE does, RFC 8511).
+
+use std::collections::HashMap;
+
+use tailback_engine::cc;
+use tailback_engine::plan::{Algorithm, Plan};
+use tailback_engine::registry::rules::Standard;
+use tailback_engine::registry::{Options, find};
+
+use super::grid::Run;
+use crate::canonical::canonical;
+use crate::declare::Traces;
+
+/// What is expected where a gain has no baseline.
+pub(crate) const BASELINE: &str = "for every point another that differs in beta_ecn only and has the standard backoff: a sweep over beta_ecn with a value equal to beta";
+
+/// The standard response of a congestion control that has others.
+fn standard_of(control: &Algorithm) -> Option<(Standard, &Options)> {
+    let (name, options) = control.known()?;
+    Some((find(cc::ENTRIES, name)?.rules.standard?, options))
+}
+
+/// Whether a congestion control of the plan departs from the standard response.
+fn departs(plan: &Plan) -> bool {
+    let sources = plan.traffic.iter();
+    let sources = sources.filter_map(|source| Some(&source.connections.as_ref()?.cc));
+    let controls = plan.flows.iter().map(|flow| &flow.cc).chain(sources);
+    controls
+        .filter_map(standard_of)
+        .any(|(standard, options)| (standard.departs)(options))
+}
+
+/// The plan with the standard response everywhere.
+fn standard(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    let sources = plan.traffic.iter_mut();
+    let sources = sources.filter_map(|source| Some(&mut source.connections.as_mut()?.cc));
+    let flows = plan.flows.iter_mut().map(|flow| &mut flow.cc);
+    for control in flows.chain(sources) {
+        let standard = standard_of(control).map(|found| found.0);
+        if let (Algorithm::Known { options, .. }, Some(standard)) = (control, standard) {
+            (standard.restore)(options);
+        }
+    }
+    plan
+}
+
+/// For each run the one with the standard response and everything else the same.
+pub(crate) fn baselines(runs: &[Run], traces: &Traces) -> Vec<Option<usize>> {
+    let departs: Vec<bool> = runs.iter().map(|run| departs(&run.plan)).collect();
+    if !departs.contains(&true) {
+        return vec![None; runs.len()];
+    }
+    let keys: Vec<String> = runs
+        .iter()
+        .map(|run| canonical(&standard(&run.plan), traces))
+        .collect();
+    let mut found = HashMap::new();
+    for (i, (departs, key)) in departs.iter().zip(&keys).enumerate() {
+        if !departs {
+            found.entry(key.as_str()).or_insert(i);
+        }
+    }
+    keys.iter()
+        .map(|key| found.get(key.as_str()).copied())
+        .collect()
+}

@@ -1,0 +1,307 @@
+//! How a value is put into the tree at a path, by a sweep and by `--set`.
+
+use tailback_engine::keys::{KeyKind, Registry, TableDef};
+use tailback_engine::plan::Plan;
+use tailback_engine::registry::{Kind, Opt};
+
+use crate::declare::entries;
+use crate::plan::names;
+use crate::read::{Node, Path, Problem, Span, Step, Table, Toml, listed, shorten};
+
+/// The path with names of flows and sources replaced by their indices, and
+/// `sweep.a.b` by `sweep."a.b"` where the file has that.
+pub(super) fn resolve(root: &Node, path: &Path) -> Path {
+    let mut path = path.clone();
+    let Some((Step::Key(first), _)) = path.0.first().cloned() else {
+        return path;
+    };
+    let Some((Step::Key(name), span)) = path.0.get(1).cloned() else {
+        return path;
+    };
+    if first == "sweep" {
+        let swept = written(&path.0[1..]);
+        let table = root.table().and_then(|table| table.get("sweep"));
+        let table = table.and_then(Node::table);
+        if table.is_some_and(|table| table.get(&swept).is_some()) {
+            path.0.truncate(1);
+            path.0.push((Step::Key(swept), span));
+        }
+        return path;
+    }
+    if let Some(index) = index_of(root, &first, &name) {
+        path.0[1] = (Step::Index(index), span);
+    }
+    path
+}
+
+/// The names in an array of tables of the root.
+fn names_in(root: &Node, list: &str) -> Vec<String> {
+    let table = root.table();
+    let nodes = |name| {
+        table
+            .and_then(|table| table.get(name))
+            .and_then(Node::array)
+            .unwrap_or_default()
+    };
+    let (flows, traffic) = names(nodes("flows"), nodes("traffic"));
+    match list {
+        "flows" => flows,
+        "traffic" => traffic,
+        _ => Vec::new(),
+    }
+}
+
+fn index_of(root: &Node, list: &str, name: &str) -> Option<usize> {
+    names_in(root, list).iter().position(|n| n == name)
+}
+
+/// The value of a key after it, and what is set inside it, were put into the tree.
+pub(super) fn grafted<'n>(
+    root: &Node,
+    path: &Path,
+    value: &Node,
+    inside: impl Iterator<Item = (&'n Path, &'n Node)>,
+) -> Result<Node, Problem> {
+    let mut tree = root.clone();
+    graft(&mut tree, path, value.clone())?;
+    for (path, value) in inside {
+        graft(&mut tree, path, value.clone())?;
+    }
+    let mut node = &tree;
+    for (step, _) in &path.0 {
+        let inner = match (step, &node.value) {
+            (Step::Key(key), Toml::Table(table)) => table.get(key),
+            (Step::Index(index), Toml::Array(list)) => list.get(*index),
+            _ => None,
+        };
+        match inner {
+            Some(inner) => node = inner,
+            None => return Ok(value.clone()),
+        }
+    }
+    Ok(node.clone())
+}
+
+/// Puts a value where a resolved path leads. What the keys of the scenario
+/// know and the file leaves out is created on the way: `path.rtt` needs no
+/// `[path]`, and `queue.target` works for `queue = "codel"`.
+pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Problem> {
+    // A name that was not resolved is unknown; the known ones, for the
+    // message, need the whole tree.
+    let names = match path.0.as_slice() {
+        [(Step::Key(list), _), (Step::Key(_), _), ..] => names_in(root, list),
+        _ => Vec::new(),
+    };
+    let Some(last) = path.0.len().checked_sub(1) else {
+        return Ok(());
+    };
+    let mut node = root;
+    let mut reached = Reached::Table(&Plan::TABLE);
+    for (i, (step, span)) in path.0.iter().enumerate() {
+        if matches!(step, Step::Key(_))
+            && let Toml::String(name) = &node.value
+            && let Reached::Choice(registry) = reached
+        {
+            let name = Node {
+                span: node.span,
+                value: Toml::String(name.clone()),
+            };
+            let mut table = Table::default();
+            table.set(registry.name_key(), node.span, name);
+            node.value = Toml::Table(table);
+        }
+        let next = reached.below(step, node);
+        let shown = || shorten(&written(&path.0[..i]));
+        node = match (step, &mut node.value) {
+            (Step::Index(index), Toml::Array(list)) => {
+                let len = list.len();
+                let Some(inner) = list.get_mut(*index) else {
+                    return Err(
+                        Problem::new(*span, format!("there is no {}[{index}]", shown()))
+                            .expected(format!("an index below {len}"))
+                            .global(),
+                    );
+                };
+                inner
+            }
+            (Step::Key(key), Toml::Array(_)) => {
+                let problem = Problem::new(
+                    *span,
+                    format!("there is no \"{}\" in {}", shorten(key), shown()),
+                )
+                .global();
+                return Err(match names.as_slice() {
+                    [] => problem.expected("an index such as [0]"),
+                    names => problem
+                        .expected(format!(
+                            "one of {}",
+                            listed(names.iter().map(String::as_str))
+                        ))
+                        .nearest(key, names.iter().map(String::as_str)),
+                });
+            }
+            (Step::Key(key), Toml::Table(table)) => {
+                if i == last {
+                    table.set(key, *span, value);
+                    return Ok(());
+                }
+                if table.get(key).is_none() {
+                    if !reached.may_create(key, table) {
+                        let mut valid: Vec<String> = table.keys().map(str::to_owned).collect();
+                        valid.extend(reached.creatable().map(str::to_owned));
+                        valid.sort();
+                        valid.dedup();
+                        let whole = if i == 0 {
+                            "the scenario".to_owned()
+                        } else {
+                            shown()
+                        };
+                        let problem = Problem::new(
+                            *span,
+                            format!("there is no \"{}\" in {whole}", shorten(key)),
+                        )
+                        .nearest(key, valid.iter().map(String::as_str))
+                        .global();
+                        return Err(if valid.is_empty() {
+                            problem
+                        } else {
+                            problem.expected(format!("one of {}", valid.join(", ")))
+                        });
+                    }
+                    let mut inner = Table::default();
+                    // An option of the default algorithm.
+                    if let (Reached::Table(def), Reached::Choice(registry)) = (reached, next)
+                        && let Some(name) = def.key(key).and_then(|key| key.default)
+                    {
+                        let name = Node {
+                            span: *span,
+                            value: Toml::String(name.to_owned()),
+                        };
+                        inner.set(registry.name_key(), *span, name);
+                    }
+                    let inner = Node {
+                        span: *span,
+                        value: Toml::Table(inner),
+                    };
+                    table.set(key, *span, inner);
+                }
+                match table.get_mut(key) {
+                    Some(inner) => inner,
+                    None => return Ok(()),
+                }
+            }
+            _ => {
+                return Err(Problem::new(*span, format!("{} has no keys", shown()))
+                    .expected("the path of a key")
+                    .global());
+            }
+        };
+        if i == last {
+            *node = value;
+            return Ok(());
+        }
+        reached = next;
+    }
+    Ok(())
+}
+
+fn written(steps: &[(Step, Span)]) -> String {
+    let mut text = String::new();
+    for (step, _) in steps {
+        match step {
+            Step::Key(key) => {
+                if !text.is_empty() {
+                    text.push('.');
+                }
+                text.push_str(key);
+            }
+            Step::Index(index) => text.push_str(&format!("[{index}]")),
+        }
+    }
+    text
+}
+
+/// Where a path has led, as far as the keys of the scenario know.
+#[derive(Clone, Copy)]
+enum Reached {
+    Table(&'static TableDef),
+    Map(&'static TableDef),
+    List(&'static TableDef),
+    /// An entry of a registry, perhaps by its name alone.
+    Choice(Registry),
+    /// A table of options, such as `classic` of `wred`.
+    Options(&'static [Opt]),
+    /// Keys of one's own.
+    Open,
+    Other,
+}
+
+impl Reached {
+    /// Where a step leads from a node.
+    fn below(self, step: &Step, node: &Node) -> Reached {
+        if let (Step::Key(key), Some(table)) = (step, node.table())
+            && let Some(inner) = self.options(key, table)
+        {
+            return Reached::Options(inner);
+        }
+        match (self, step) {
+            (Reached::Table(def), Step::Key(key)) => match def.key(key).map(|key| key.kind) {
+                Some(KeyKind::Table(def)) => Reached::Table(def),
+                Some(KeyKind::Map(def)) => Reached::Map(def),
+                Some(KeyKind::List(def)) => Reached::List(def),
+                Some(KeyKind::Entry(registry)) => Reached::Choice(registry),
+                Some(KeyKind::Sweep) => Reached::Open,
+                _ => Reached::Other,
+            },
+            (Reached::Map(def) | Reached::List(def), _) => Reached::Table(def),
+            (Reached::Open, _) => Reached::Open,
+            _ => Reached::Other,
+        }
+    }
+
+    /// The options in the table of options that is a key of `table`.
+    fn options(self, key: &str, table: &Table) -> Option<&'static [Opt]> {
+        let of_entry = |registry: Registry| {
+            let name = table.get(registry.name_key()).and_then(Node::string)?;
+            let all = entries(registry);
+            Some(all.iter().find(|entry| entry.name == name)?.options)
+        };
+        let known = match self {
+            Reached::Table(def) => of_entry(def.flat()?)?,
+            Reached::Choice(registry) => of_entry(registry)?,
+            Reached::Options(known) => known,
+            _ => return None,
+        };
+        let opt = known.iter().find(|opt| opt.name == key)?;
+        match opt.kind {
+            Kind::Table(inner) => Some(inner),
+            _ => None,
+        }
+    }
+
+    /// Keys that are made on the way if the file does not have them.
+    fn creatable(self) -> Box<dyn Iterator<Item = &'static str>> {
+        match self {
+            Reached::Table(def) => Box::new(
+                def.keys
+                    .iter()
+                    .filter(|key| match key.kind {
+                        KeyKind::Table(_) | KeyKind::Sweep => true,
+                        KeyKind::Entry(_) => key.default.is_some(),
+                        _ => false,
+                    })
+                    .map(|key| key.name),
+            ),
+            _ => Box::new(std::iter::empty()),
+        }
+    }
+
+    fn may_create(self, key: &str, table: &Table) -> bool {
+        match self {
+            Reached::Open => true,
+            // One of the two forms excludes the other.
+            Reached::Table(_) if key == "bottleneck" && table.get("links").is_some() => false,
+            _ => self.options(key, table).is_some() || self.creatable().any(|name| name == key),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Every point of the grid, before seeds.
+
+use tailback_engine::plan::{Plan, Refusal};
+
+use super::axes::params;
+use super::graft::graft;
+use super::sweep::{Sweep, SweptKey, labels};
+use crate::declare::Reader;
+use crate::plan::{Origins, plan};
+use crate::read::{Node, Problem, Span};
+use crate::request::Judge;
+use crate::scenario::Param;
+
+/// The most flows and sources of all points together.
+const MAX_TOTAL_FLOWS: u64 = 2_000_000;
+
+/// The most values of all points together: each point is a copy of the file that
+/// is read anew, some 0.5 us and 50 bytes for a value.
+const MAX_TOTAL_VALUES: u64 = 20_000_000;
+
+/// So many errors are enough to look at.
+const MAX_PROBLEMS: usize = 1000;
+
+/// A point of the grid, before seeds.
+pub(super) struct Run {
+    pub params: Vec<(String, Param)>,
+    pub labels: Vec<String>,
+    /// Position on each axis.
+    pub at: Vec<usize>,
+    pub plan: Plan,
+}
+
+/// Every point of the grid. First each value by itself, with the first values
+/// of the other axes: what is wrong with it is found in as many points as
+/// there are values. Only if all are right (and the sweep `sound`), the grid.
+pub(super) fn runs(
+    root: &Node,
+    sweep: &Sweep,
+    reader: &mut Reader<'_>,
+    judge: Option<&Judge<'_>>,
+    sound: bool,
+) -> Vec<Run> {
+    let labels: Vec<Vec<Vec<String>>> = sweep
+        .dimensions
+        .iter()
+        .map(|d| d.keys.iter().map(|k| labels(&k.values)).collect())
+        .collect();
+    let origin = vec![0; sweep.dimensions.len()];
+    let mut runs = vec![run(root, sweep, &origin, &labels, reader, judge)];
+    let size = |run: &Run| (run.plan.flows.len() + run.plan.traffic.len()) as u64;
+    let key = sweep.dimensions.first().and_then(|d| d.keys.first());
+    let too_many = Problem::new(
+        key.map_or(sweep.seeds_span, SweptKey::span),
+        "the points have too many flows together",
+    )
+    .expected(format!("at most {MAX_TOTAL_FLOWS} in one sweep; split it"));
+    let grid = sweep.points();
+    // A sweep over `count` may have fewer elsewhere, but hardly that many fewer.
+    if sound && grid > 1 && size(&runs[0]).saturating_mul(grid) > 4 * MAX_TOTAL_FLOWS {
+        reader.problem(too_many);
+        return runs;
+    }
+    // What is refused anyway is not worth minutes of looking for more.
+    if sound && grid > 1 && values(root, sweep).saturating_mul(grid) > MAX_TOTAL_VALUES {
+        reader.problem(Problem {
+            message: "the points have too many values together".to_owned(),
+            expected: Some(format!("at most {MAX_TOTAL_VALUES} in one sweep; split it")),
+            ..too_many
+        });
+        return runs;
+    }
+    let patience = MAX_TOTAL_FLOWS / size(&runs[0]).max(1);
+    let patience = if sound {
+        patience
+    } else {
+        patience.min(10_000)
+    };
+    let mut tried = 0;
+    for (axis, dimension) in sweep.dimensions.iter().enumerate() {
+        for value in 1..dimension.len {
+            tried += 1;
+            if reader.problems.len() > MAX_PROBLEMS || tried > patience {
+                break;
+            }
+            let mut at = origin.clone();
+            at[axis] = value;
+            run(root, sweep, &at, &labels, reader, judge);
+            reader.problems.sort();
+            reader.problems.dedup();
+        }
+    }
+    if !sound || !reader.problems.is_empty() {
+        return runs;
+    }
+    let mut flows: u64 = 0;
+    let mut at = origin;
+    loop {
+        if let Some(last) = runs.last() {
+            flows = flows.saturating_add(size(last).saturating_mul(sweep.seeds));
+        }
+        if flows > MAX_TOTAL_FLOWS && grid > 1 {
+            reader.problem(too_many);
+            return runs;
+        }
+        // The last key is the fastest.
+        let Some(digit) = (0..at.len())
+            .rev()
+            .find(|i| at[*i] + 1 < sweep.dimensions[*i].len)
+        else {
+            return runs;
+        };
+        at[digit] += 1;
+        at[digit + 1..].fill(0);
+        let run = run(root, sweep, &at, &labels, reader, judge);
+        runs.push(run);
+        // Values that are wrong only together.
+        if !reader.problems.is_empty() {
+            return runs;
+        }
+    }
+}
+
+/// About how many values the file has at a point.
+fn values(root: &Node, sweep: &Sweep) -> u64 {
+    let keys = sweep.dimensions.iter().flat_map(|d| &d.keys);
+    // The path is copied into each point too.
+    let swept = keys.map(|key| {
+        let largest = key.values.iter().map(Node::size).max();
+        largest.unwrap_or(0) + key.text.len() / 32
+    });
+    (root.size() + swept.sum::<usize>()) as u64
+}
+
+/// One point of the grid.
+fn run(
+    root: &Node,
+    sweep: &Sweep,
+    at: &[usize],
+    labels: &[Vec<Vec<String>>],
+    reader: &mut Reader<'_>,
+    judge: Option<&Judge<'_>>,
+) -> Run {
+    let before = reader.problems.len();
+    let mut tree = root.clone();
+    for (dimension, index) in sweep.dimensions.iter().zip(at) {
+        for key in &dimension.keys {
+            let value = key.values[*index].clone();
+            if let Err(problem) = graft(&mut tree, &key.path, value) {
+                reader.problem(problem);
+            }
+        }
+    }
+    reader.resolved.clear();
+    let (plan, origins) = plan(&tree, reader);
+    if let Some(judge) = judge {
+        let refused = refused(judge(&plan), &origins, &tree, &reader.problems[before..]);
+        reader.problems.extend(refused);
+    }
+    let last_seed = plan.seed.checked_add(sweep.seeds - 1);
+    if last_seed.is_none_or(|seed| seed > i64::MAX as u64) {
+        let seed = tree.table().and_then(|table| table.get("seed"));
+        reader.problem(
+            Problem::new(
+                seed.map_or(sweep.seeds_span, |node| node.span),
+                "the seeds count past the largest",
+            )
+            .expected(format!(
+                "a smaller seed: {} are counted from it",
+                sweep.seeds
+            )),
+        );
+    }
+    let (params, labels) = params(sweep, at, labels, reader);
+    Run {
+        params,
+        labels,
+        at: at.to_vec(),
+        plan,
+    }
+}
+
+/// What an engine refuses, at its places; nothing where something is wrong
+/// already, for there the plan is not what the file says.
+fn refused(
+    refusals: Vec<Refusal>,
+    origins: &Origins,
+    tree: &Node,
+    wrong: &[Problem],
+) -> Vec<Problem> {
+    let wrong: std::collections::HashSet<Span> = wrong.iter().map(|problem| problem.span).collect();
+    let mut problems: Vec<Problem> = refusals
+        .into_iter()
+        .map(|refusal| Problem {
+            expected: refusal.expected,
+            ..Problem::new(origins.span(tree, &refusal.path), refusal.message).global()
+        })
+        .filter(|problem| !wrong.contains(&problem.span))
+        .collect();
+    // One for each of `count` flows.
+    problems.sort();
+    problems.dedup();
+    problems
+}

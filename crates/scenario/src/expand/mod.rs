@@ -1,0 +1,179 @@
+//! A sweep as points, each with its plan; what is wrong at any of them is said once.
+
+mod asserts;
+mod axes;
+mod baselines;
+mod graft;
+mod grid;
+mod sweep;
+
+use std::sync::Arc;
+
+use crate::declare::Reader;
+use crate::plan::name_flows;
+use crate::read::{Node, Path, Problem, Sources, Span, Toml, parse_value, render, shorten};
+use crate::request::{Override, Request};
+use crate::scenario::{Point, Scenario};
+use crate::{canonical, hash};
+use axes::axes;
+use graft::{graft, grafted, resolve};
+use grid::runs;
+use sweep::Sweep;
+
+/// A `--set`, parsed.
+struct Set {
+    path: Path,
+    value: Node,
+}
+
+pub(crate) fn expand(
+    request: &Request<'_>,
+    mut root: Node,
+    sources: &mut Sources,
+) -> Result<Scenario, Vec<Problem>> {
+    let mut problems = Vec::new();
+    if root.table().is_some_and(|table| table.0.is_empty()) && request.overrides.is_empty() {
+        let problem = Problem::new(Span::default(), "the scenario is empty");
+        return Err(vec![problem.expected(
+            "at least \"duration\", a [bottleneck] with its \"rate\", and [[flows]] with their \"cc\"",
+        )]);
+    }
+    name_flows(&mut root);
+    // Paths name flows as the file does, whatever is set.
+    let named = root.clone();
+    let sets = overrides(request, &mut root, &named, sources, &mut problems);
+    let mut sweep = sweep::read(&root, &mut problems);
+    // The tree is copied for each point: the lists need not come along.
+    if let Toml::Table(table) = &mut root.value {
+        table.0.retain(|item| item.key != "sweep");
+    }
+    if let Some(seeds) = request.seeds {
+        let text = seeds.to_string();
+        let source = sources.add("--seeds", &text);
+        sweep.seeds = seeds;
+        sweep.seeds_span = Span::new(source, 0..text.len());
+        if seeds == 0 {
+            sweep.seeds = 1;
+            problems.push(Problem::new(sweep.seeds_span, "0 seeds").expected("at least 1"));
+        }
+    }
+    for dimension in &mut sweep.dimensions {
+        dimension.keys.retain_mut(|key| {
+            key.path = resolve(&named, &key.path);
+            // A key that is set has that one value.
+            if sets.iter().any(|set| key.path.same(&set.path)) {
+                return false;
+            }
+            let inside: Vec<&Set> = sets
+                .iter()
+                .filter(|set| key.path.is_prefix_of(&set.path))
+                .collect();
+            // That the path leads somewhere is seen with one value; what is
+            // set inside a swept table holds in each of its values.
+            let affected = if inside.is_empty() { 1 } else { usize::MAX };
+            for value in key.values.iter_mut().take(affected) {
+                let inside = inside.iter().map(|set| (&set.path, &set.value));
+                match grafted(&root, &key.path, value, inside) {
+                    Ok(whole) => *value = whole,
+                    Err(problem) => {
+                        problems.push(problem);
+                        return false;
+                    }
+                }
+            }
+            true
+        });
+    }
+    sweep
+        .dimensions
+        .retain(|dimension| !dimension.keys.is_empty());
+    check_size(&sweep, &mut problems);
+    let mut reader = Reader::new(request.loader, request.memory, request.engine);
+    for dimension in &sweep.dimensions {
+        for key in &dimension.keys {
+            reader.watched.extend(key.values.iter().map(|v| v.span));
+        }
+    }
+    let sound = problems.is_empty();
+    let runs = runs(&root, &sweep, &mut reader, request.judge, sound);
+    let baselines = baselines::baselines(&runs, &reader.traces);
+    let asserts = asserts::read(&root, &runs, &baselines, &mut reader);
+    problems.append(&mut reader.problems);
+    if !sound || !problems.is_empty() {
+        return Err(problems);
+    }
+    let axes = axes(&sweep, &runs);
+    let mut points = Vec::with_capacity(runs.len() * sweep.seeds as usize);
+    for (run, baseline) in runs.into_iter().zip(baselines) {
+        let canonical: Arc<str> = canonical::canonical(&run.plan, &reader.traces).into();
+        let (params, labels): (Arc<[_]>, Arc<[_]>) = (run.params.into(), run.labels.into());
+        let shape = Arc::new(run.plan);
+        for k in 0..sweep.seeds {
+            let seed = shape.seed + k;
+            points.push(Point {
+                params: Arc::clone(&params),
+                labels: Arc::clone(&labels),
+                seed,
+                run_id: hash::run_id(&canonical, seed, request.engine_version),
+                canonical: Arc::clone(&canonical),
+                baseline: baseline.map(|run| run * sweep.seeds as usize + k as usize),
+                shape: Arc::clone(&shape),
+            });
+        }
+    }
+    let title = root.table().and_then(|table| table.get("title"));
+    Ok(Scenario {
+        file: request.file.to_owned(),
+        title: title.and_then(Node::string).unwrap_or_default().to_owned(),
+        engine: request.engine,
+        engine_version: request.engine_version.to_owned(),
+        id: hash::sweep_id(points.iter().map(|point| point.run_id.as_str())),
+        axes,
+        points,
+        asserts,
+        warnings: render(std::mem::take(&mut reader.warnings), sources),
+    })
+}
+
+/// Puts the values of `--set` into the tree.
+fn overrides(
+    request: &Request<'_>,
+    root: &mut Node,
+    named: &Node,
+    sources: &mut Sources,
+    problems: &mut Vec<Problem>,
+) -> Vec<Set> {
+    let mut sets = Vec::new();
+    for Override { key, value } in request.overrides {
+        let text = format!("{key}={value}");
+        let source = sources.add(&format!("--set {}", shorten(&text)), &text);
+        let span = Span::new(source, 0..key.len());
+        let path = match Path::parse(key, span) {
+            Ok(path) => resolve(named, &path),
+            Err(problem) => {
+                problems.push(problem);
+                continue;
+            }
+        };
+        let value = parse_value(value, source, key.len() + 1, problems);
+        let Some(value) = value else { continue };
+        match graft(root, &path, value.clone()) {
+            Ok(()) => sets.push(Set { path, value }),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    sets
+}
+
+/// Refuses a sweep of too many points before it is expanded.
+fn check_size(sweep: &Sweep, problems: &mut Vec<Problem>) {
+    let points = sweep.points();
+    if points > sweep::MAX_POINTS {
+        let last = sweep.dimensions.last().and_then(|d| d.keys.first());
+        let span = last.map_or(sweep.seeds_span, sweep::SweptKey::span);
+        problems.push(
+            Problem::new(span, format!("a sweep of {points} points"))
+                .expected(format!("at most {}", sweep::MAX_POINTS)),
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! Bytes in, a scenario or everything that is wrong with them out.
+
+use std::collections::BTreeSet;
+
+use crate::expand::expand;
+use crate::memory::mib;
+use crate::read::{Diagnostic, Sources, parse, render};
+use crate::request::{Loader, Override, Request};
+use crate::scenario::Scenario;
+
+/// Larger files are refused unread, bytes: a scenario is written by hand or by
+/// a script that should have used a sweep, and its errors take up to 300 times
+/// its size.
+pub const MAX_FILE: usize = 1 << 20;
+
+/// Loads a scenario that names no other files.
+pub fn load(
+    text: &[u8],
+    file: &str,
+    overrides: &[Override],
+    seeds: Option<u64>,
+) -> Result<Scenario, Vec<Diagnostic>> {
+    load_with(text, file, overrides, seeds, &|_| {
+        Err("there are no other files here".to_owned())
+    })
+}
+
+/// Loads a scenario.
+pub fn load_with(
+    text: &[u8],
+    file: &str,
+    overrides: &[Override],
+    seeds: Option<u64>,
+    loader: &Loader<'_>,
+) -> Result<Scenario, Vec<Diagnostic>> {
+    load_request(&Request {
+        overrides,
+        seeds,
+        ..Request::new(text, file, loader)
+    })
+}
+
+/// Loads a scenario.
+pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> {
+    let text = decode(request.text, request.file).map_err(|diagnostic| vec![diagnostic])?;
+    let mut sources = Sources::default();
+    sources.add(request.file, text);
+    let mut problems = Vec::new();
+    let root = parse(text, 0, &mut problems);
+    if problems.is_empty() {
+        return expand(request, root, &mut sources).map_err(|problems| render(problems, &sources));
+    }
+    // With syntax errors, part of the file is missing from the tree: what else
+    // is wrong can be told only where the parser did not lose its way.
+    let syntax = problems.clone();
+    let lost = syntax
+        .iter()
+        .filter(|problem| !problem.local)
+        .map(|problem| problem.span)
+        .min();
+    let lines: Vec<usize> = syntax.iter().map(|p| sources.line(p.span)).collect();
+    // One error on a line is enough: the parser stumbles on from the first.
+    let mut reported = BTreeSet::new();
+    problems.sort();
+    problems.retain(|problem| reported.insert(sources.line(problem.span)));
+    if let Err(found) = expand(request, root, &mut sources) {
+        problems.extend(found.into_iter().filter(|problem| {
+            problem.local
+                && problem.span.end > 0
+                && lost.is_none_or(|lost| problem.span < lost)
+                && !lines.contains(&sources.line(problem.span))
+        }));
+    }
+    Err(render(problems, &sources))
+}
+
+/// Text from bytes.
+fn decode<'t>(bytes: &'t [u8], file: &str) -> Result<&'t str, Diagnostic> {
+    let at_start = |message: String, expected: String| Diagnostic {
+        file: file.to_owned(),
+        line: 1,
+        column: 1,
+        message,
+        expected: Some(expected),
+        nearest: None,
+    };
+    if bytes.len() > MAX_FILE {
+        let size = mib(bytes.len() as u64);
+        return Err(at_start(
+            format!("the file is too large for a scenario, {size} MiB"),
+            format!("at most {} MiB", mib(MAX_FILE as u64)),
+        ));
+    }
+    std::str::from_utf8(bytes).map_err(|error| {
+        let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        let line = good.matches('\n').count() + 1;
+        let column = good.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
+        let byte = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
+        Diagnostic {
+            line,
+            column,
+            ..at_start(
+                format!("byte 0x{byte:02x} is not UTF-8"),
+                "a text file in UTF-8".to_owned(),
+            )
+        }
+    })
+}

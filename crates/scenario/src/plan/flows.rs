@@ -1,0 +1,293 @@
+//! Flows and sources of traffic.
+
+use std::collections::HashMap;
+
+use tailback_engine::keys::{KeyKind, Registry};
+use tailback_engine::plan::{ConnectionsPlan, FlowPlan, TcpPlan, TrafficPlan};
+use tailback_engine::registry::{Options, Value};
+use tailback_engine::units::Time;
+use tailback_engine::{cc, traffic};
+
+use super::links::Links;
+use super::names::numbered;
+use super::routes::{route, routes};
+use super::stack::{ecn_of, stack_of};
+use crate::declare::{Bdp, Choice, Fields, Reader, expectation};
+use crate::memory;
+use crate::read::{Node, Problem, Table};
+
+/// The most flows and sources of one run.
+const MAX_FLOWS: u64 = 1_000_000;
+
+/// What flows and sources need of the rest.
+pub(super) struct Context<'a> {
+    pub links: &'a Links,
+    /// path.rtt.
+    pub rtt: Time,
+    pub duration: Option<Time>,
+    pub tcp: &'a TcpPlan,
+    pub budget: Budget,
+    /// The classes so far, with the link of their members.
+    pub classes: HashMap<String, u32>,
+}
+
+/// How many flows and sources there are so far.
+#[derive(Default)]
+pub(super) struct Budget {
+    total: u64,
+    exceeded: bool,
+}
+
+impl Budget {
+    /// Takes `count` from what may be used; 1 if that is too much.
+    fn take(&mut self, reader: &mut Reader<'_>, fields: &Fields<'_>) -> u64 {
+        let count = fields.int("count").unwrap_or(1).unsigned_abs();
+        self.total = self.total.saturating_add(count);
+        if self.exceeded {
+            return 1;
+        }
+        let span = fields.span_of("count");
+        if self.total > MAX_FLOWS {
+            self.exceeded = true;
+            reader.problem(
+                Problem::new(span, format!("{} flows are too many", self.total))
+                    .expected(format!("at most {MAX_FLOWS} flows and sources together")),
+            );
+        } else if let Some(available) = reader.memory
+            && let Some(problem) = memory::refuse_flows(self.total, available, span)
+        {
+            self.exceeded = true;
+            reader.problem(problem);
+        }
+        if self.exceeded { 1 } else { count }
+    }
+}
+
+pub(super) fn flows(
+    reader: &mut Reader<'_>,
+    nodes: &[Node],
+    names: &[String],
+    context: &mut Context<'_>,
+    origin: &mut Vec<u32>,
+) -> Vec<FlowPlan> {
+    let mut flows = Vec::new();
+    for (index, (node, name)) in nodes.iter().zip(names).enumerate() {
+        // The route first: sizes may be in multiples of its bdp.
+        let given_route = node.table().and_then(|table| table.item("route"));
+        let route = given_route.and_then(|item| route(reader, item, context.links));
+        let bdp = context.links.bdp_of(route.as_deref().unwrap_or_default());
+        let fields = reader.fields(node, &FlowPlan::TABLE, FlowPlan::TABLE.label, bdp);
+        let cc = fields
+            .item("cc")
+            .and_then(|item| reader.choice(Registry::Cc, "cc", &item.node, bdp));
+        let count = context.budget.take(reader, &fields);
+        times(reader, &fields, context.duration);
+        let (route, back) = routes(reader, &fields, route, context.links);
+        let tcp = stack_of(reader, &fields, context.tcp, bdp);
+        let Some(choice) = cc else { continue };
+        let ecn = fields
+            .item("ecn")
+            .map(|item| (fields.bool("ecn"), item.node.span));
+        let ecn = ecn_of(reader, &choice, &tcp, ecn, &fields);
+        let hosts = hosts(reader, &fields);
+        let class = class(reader, &fields, &route, context);
+        let mut flow = FlowPlan {
+            cc: choice.algorithm,
+            module: choice.module,
+            ecn,
+            rtt: context.rtt,
+            route,
+            back,
+            tcp,
+            hosts,
+            class,
+            ..FlowPlan::default()
+        };
+        flow.set(|key| fields.value(key));
+        origin.extend((0..count).map(|_| index as u32));
+        flows.extend(numbered(name, count).map(|name| FlowPlan {
+            name,
+            ..flow.clone()
+        }));
+    }
+    flows
+}
+
+/// The connections of a source that has some; `options` are those of its kind.
+fn connections(
+    reader: &mut Reader<'_>,
+    (fields, table): (&Fields<'_>, &Table),
+    options: &Options,
+    back: Vec<u32>,
+    base: &TcpPlan,
+    bdp: Bdp,
+) -> ConnectionsPlan {
+    let choice = fields
+        .item("cc")
+        .and_then(|item| reader.choice(Registry::Cc, "cc", &item.node, bdp));
+    let choice = choice.unwrap_or_else(|| Choice::default_of(&cc::cubic::ENTRY));
+    let tcp = stack_of(reader, fields, base, bdp);
+    let given = match options.get("ecn") {
+        Some(Value::Bool(ecn)) => Some(*ecn),
+        _ => None,
+    };
+    let ecn = table.item("ecn").map(|item| (given, item.node.span));
+    ConnectionsPlan {
+        ecn: ecn_of(reader, &choice, &tcp, ecn, fields),
+        cc: choice.algorithm,
+        module: choice.module,
+        back,
+        tcp,
+        limit: options.int("limit") as u32,
+    }
+}
+
+pub(super) fn traffic(
+    reader: &mut Reader<'_>,
+    nodes: &[Node],
+    names: &[String],
+    context: &mut Context<'_>,
+    origin: &mut Vec<u32>,
+) -> Vec<TrafficPlan> {
+    let def = &TrafficPlan::TABLE;
+    let own: Vec<&str> = def.keys.iter().map(|key| key.name).collect();
+    let mut sources = Vec::new();
+    for (index, (node, name)) in nodes.iter().zip(names).enumerate() {
+        let given_route = node.table().and_then(|table| table.item("route"));
+        let route = given_route.and_then(|item| route(reader, item, context.links));
+        let bdp = context.links.bdp_of(route.as_deref().unwrap_or_default());
+        let fields = reader.fields(node, def, def.label, bdp);
+        let count = context.budget.take(reader, &fields);
+        times(reader, &fields, context.duration);
+        let (route, back) = routes(reader, &fields, route, context.links);
+        let chosen = fields.item("kind").and_then(|item| {
+            let kind = reader.string(item, expectation(KeyKind::Word(Registry::Traffic)))?;
+            reader.entry(Registry::Traffic, kind, item.node.span)
+        });
+        let (Some(entry), Some(table)) = (chosen, node.table()) else {
+            continue;
+        };
+        let choice = reader.known(Registry::Traffic, entry, table, &own, node.span, bdp);
+        let options = choice.algorithm.known().map(|known| known.1.clone());
+        let options = options.unwrap_or_default();
+        let connections = traffic::connects(entry.name).then(|| {
+            let back = back.clone();
+            Box::new(connections(
+                reader,
+                (&fields, table),
+                &options,
+                back,
+                context.tcp,
+                bdp,
+            ))
+        });
+        if connections.is_none() {
+            let of_others = def.keys.iter().filter(|key| key.of_connections);
+            for item in of_others.filter_map(|key| fields.item(key.name)) {
+                let kinds = traffic::ENTRIES.iter().map(|entry| entry.name);
+                let kinds: Vec<&str> = kinds.filter(|kind| traffic::connects(kind)).collect();
+                let (key, kinds) = (&item.key, kinds.join(" and "));
+                let message = format!("\"{key}\" is a key of {kinds}, not of {}", entry.name);
+                reader.problem(Problem::new(item.key_span, message));
+            }
+        }
+        let hosts = hosts(reader, &fields);
+        let class = class(reader, &fields, &route, context);
+        let mut source = TrafficPlan {
+            kind: entry.name,
+            options,
+            rtt: context.rtt,
+            route,
+            connections,
+            hosts,
+            class,
+            ..TrafficPlan::default()
+        };
+        source.set(|key| fields.value(key));
+        origin.extend((0..count).map(|_| index as u32));
+        sources.extend(numbered(name, count).map(|name| TrafficPlan {
+            name,
+            ..source.clone()
+        }));
+    }
+    sources
+}
+
+/// The class of a flow or source that takes this way.
+fn class(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    route: &[u32],
+    context: &mut Context<'_>,
+) -> Option<String> {
+    let item = fields.item("class")?;
+    let name = reader.string(item, expectation(KeyKind::Class))?.to_owned();
+    if !reader.check_class(&name, item.node.span) {
+        return None;
+    }
+    // Without a link the route is wrong, which is said already.
+    let link = *route.first()?;
+    let first = *context.classes.entry(name.clone()).or_insert(link);
+    if first != link {
+        let of = |link: u32| {
+            context
+                .links
+                .plans
+                .get(link as usize)
+                .map_or("", |l| &l.name)
+        };
+        let problem = format!(
+            "class \"{name}\" has members that begin at link \"{}\", and this one at \"{}\"",
+            of(first),
+            of(link)
+        );
+        reader.problem(
+            Problem::new(item.node.span, problem)
+                .expected("one first link for all members of a class, or another class"),
+        );
+    }
+    Some(name)
+}
+
+/// The hosts of a flow or source.
+fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<[String; 2]> {
+    let item = fields.item("hosts")?;
+    let names = item.node.array().unwrap_or_default();
+    let texts: Vec<&str> = names.iter().filter_map(Node::string).collect();
+    let &[sender, receiver] = texts.as_slice() else {
+        reader.wrong("hosts", &item.node, expectation(KeyKind::Hosts));
+        return None;
+    };
+    let good = names
+        .iter()
+        .zip(&texts)
+        .all(|(node, name)| reader.check_name(name, node.span));
+    if good && sender == receiver {
+        reader.wrong("hosts", &item.node, "two hosts");
+    }
+    Some([sender.to_owned(), receiver.to_owned()])
+}
+
+/// A flow or source starts within the run, and before it stops.
+fn times(reader: &mut Reader<'_>, fields: &Fields<'_>, duration: Option<Time>) {
+    let start = fields.time("start").unwrap_or_default();
+    let stop = fields.time("stop");
+    if let (Some(duration), Some(item)) = (duration, fields.item("start"))
+        && start >= duration
+    {
+        reader.wrong(
+            "start",
+            &item.node,
+            format!("a time before the end of the run, {duration}"),
+        );
+    }
+    if let (Some(stop), Some(item)) = (stop, fields.item("stop"))
+        && stop <= start
+    {
+        reader.wrong(
+            "stop",
+            &item.node,
+            format!("a time after the start, {start}"),
+        );
+    }
+}

@@ -1,0 +1,139 @@
+//! The links, and their twins on the way back.
+
+use std::collections::HashMap;
+
+use tailback_engine::aqm;
+use tailback_engine::keys::Registry;
+use tailback_engine::plan::LinkPlan;
+use tailback_engine::units::Time;
+
+use crate::declare::{Bdp, Choice, Fields, Reader};
+use crate::read::{Node, Problem};
+
+/// The links of a plan under construction.
+#[derive(Default)]
+pub(super) struct Links {
+    pub plans: Vec<LinkPlan>,
+    /// The link on the way back of each link on the way there, and the reverse.
+    pub twin: HashMap<u32, u32>,
+    /// Whether a link was left out because it is wrong.
+    pub broken: bool,
+    /// How many are on the way there: these come first.
+    pub forward: usize,
+    /// What one bdp is for each.
+    pub bdp: Vec<Bdp>,
+    /// The name in `[links]` of each; `None`: `[bottleneck]`.
+    pub origin: Vec<Option<String>>,
+}
+
+impl Links {
+    pub fn find(&self, name: &str) -> Option<u32> {
+        self.plans
+            .iter()
+            .position(|link| link.name == name)
+            .map(|index| index as u32)
+    }
+
+    pub fn twins(&self, route: &[u32]) -> Vec<u32> {
+        let twins = route.iter().rev().filter_map(|link| self.twin.get(link));
+        twins.copied().collect()
+    }
+
+    pub fn bdp_of(&self, route: &[u32]) -> Bdp {
+        let first = route.first().map_or(0, |link| *link as usize);
+        match self.bdp.get(first) {
+            Some(bdp) => *bdp,
+            None if self.broken => Bdp::Unknown,
+            None => Bdp::Nowhere,
+        }
+    }
+}
+
+/// Reads the links; `rtt` is that of the path, if it is known.
+pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links {
+    let mut links = Links::default();
+    let mut broken = false;
+    let mut twins = Vec::new();
+    let mut named: Vec<(&str, &Node, String, bool)> = Vec::new();
+    match (top.item("bottleneck"), top.item("links")) {
+        (Some(bottleneck), Some(links)) => {
+            let later = bottleneck.key_span.max(links.key_span);
+            broken = true;
+            reader.problem(
+                Problem::new(later, "there are both [bottleneck] and [links]").expected(
+                    "[bottleneck] for a single link, or [links.NAME] for each of several",
+                ),
+            );
+        }
+        (None, None) => reader.problem(
+            Problem::new(top.span, "there is no link")
+                .expected("[bottleneck] or [links.NAME]")
+                .global(),
+        ),
+        _ => {}
+    }
+    if let Some(item) = top.item("bottleneck") {
+        named.push(("bottleneck", &item.node, "[bottleneck]".to_owned(), false));
+    }
+    if let Some(item) = top.item("links") {
+        match item.node.table() {
+            Some(table) if !table.0.is_empty() => {
+                for item in &table.0 {
+                    if reader.check_name(&item.key, item.key_span) {
+                        let label = format!("[links.{}]", item.key);
+                        named.push((&item.key, &item.node, label, true));
+                    } else {
+                        links.broken = true;
+                    }
+                }
+            }
+            _ => reader.wrong("links", &item.node, "a table [links.NAME] for each link"),
+        }
+    }
+    for (name, node, label, from_links) in named {
+        // The rate first: the options' sizes may be in multiples of the bdp.
+        let rate = node.table().and_then(|table| table.item("rate"));
+        let rate = rate.and_then(|item| reader.rate(item));
+        let bdp = match (&rate, rtt) {
+            (Some(rate), Some(rtt)) => Bdp::Known(rate.nominal().0 as f64 * rtt.0 as f64 / 8e9),
+            _ => Bdp::Unknown,
+        };
+        let fields = reader.fields(node, &LinkPlan::TABLE, &label, bdp);
+        let queue = match fields.item("queue") {
+            Some(item) => reader.choice(Registry::Aqm, "queue", &item.node, bdp),
+            None => None,
+        };
+        // So has one that is wrong: it keeps its name, so that routes find it.
+        let queue = queue.unwrap_or_else(|| Choice::default_of(&aqm::fifo::ENTRY));
+        let schedule = fields.item("schedule");
+        let schedule = schedule.and_then(|item| reader.schedule(item));
+        if fields.bool("both_directions") == Some(true) {
+            twins.push(links.plans.len());
+        }
+        links.bdp.push(bdp);
+        links.origin.push(from_links.then(|| name.to_owned()));
+        let mut plan = LinkPlan {
+            name: name.to_owned(),
+            rate: rate.unwrap_or_default(),
+            queue: queue.algorithm,
+            module: queue.module,
+            schedule,
+            ..LinkPlan::default()
+        };
+        plan.set(|key| fields.value(key));
+        links.plans.push(plan);
+    }
+    links.broken |= broken;
+    links.forward = links.plans.len();
+    for forward in twins {
+        let back = links.plans.len() as u32;
+        let mut plan = links.plans[forward].clone();
+        plan.name.push_str(".back");
+        links.plans.push(plan);
+        links.bdp.push(links.bdp[forward]);
+        links.origin.push(links.origin[forward].clone());
+        links.twin.insert(forward as u32, back);
+        links.twin.insert(back, forward as u32);
+    }
+    links
+}

@@ -1,0 +1,159 @@
+//! From a tree to a [`Plan`]: reads every table, resolves names, fills in
+//! defaults and checks what no single key can know.
+
+mod flows;
+mod links;
+mod names;
+mod origins;
+mod record;
+mod routes;
+mod stack;
+
+use std::collections::HashMap;
+
+use tailback_engine::keys::KeyKind;
+use tailback_engine::plan::{FlowPlan, PathKeys, Plan, RatePlan, TcpPlan};
+
+pub(crate) use names::{name_flows, names};
+pub(crate) use origins::Origins;
+
+use crate::declare::{Bdp, Fields, Reader, expectation};
+use crate::read::{Node, Problem};
+use flows::{Budget, Context};
+use links::Links;
+
+/// Reads a plan, and where its parts come from. Problems are in the reader;
+/// what is wrong or missing has its default, or is left out of the plan.
+pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Origins) {
+    let top = reader.fields(root, &Plan::TABLE, Plan::TABLE.label, Bdp::Nowhere);
+    if let Some(item) = top.item("title") {
+        reader.string(item, expectation(KeyKind::Text));
+    }
+    let duration = top.time("duration");
+    let warmup = top.time("warmup").unwrap_or_default();
+    if let Some(duration) = duration
+        && warmup >= duration
+        && let Some(item) = top.item("warmup")
+    {
+        reader.wrong(
+            "warmup",
+            &item.node,
+            format!("a time shorter than the duration, {duration}"),
+        );
+    }
+
+    let fields = reader.table(&top, "path", &PathKeys::TABLE);
+    let mut path = PathKeys::default();
+    path.set(|key| fields.value(key));
+    let rtt_wrong = fields.item("rtt").is_some() && fields.given("rtt").is_none();
+
+    let links = links::read(reader, &top, (!rtt_wrong).then_some(path.rtt));
+    let tcp = top.item("tcp").map_or_else(TcpPlan::default, |item| {
+        let (label, bdp) = (TcpPlan::TABLE.label, links.bdp_of(&[]));
+        stack::read(reader, &item.node, label, &TcpPlan::default(), bdp)
+    });
+
+    let (flow_nodes, traffic_nodes) = (list(reader, &top, "flows"), list(reader, &top, "traffic"));
+    if top.item("flows").is_none() && top.item("traffic").is_none() {
+        reader.problem(
+            Problem::new(root.span, "there is no traffic")
+                .expected("at least one [[flows]] or [[traffic]]")
+                .global(),
+        );
+    }
+    let names = names(flow_nodes, traffic_nodes);
+    names::check(reader, flow_nodes, traffic_nodes, &names);
+    let mut context = Context {
+        links: &links,
+        rtt: path.rtt,
+        duration,
+        tcp: &tcp,
+        budget: Budget::default(),
+        classes: HashMap::new(),
+    };
+    let mut origins = Origins {
+        links: links.origin.clone(),
+        ..Origins::default()
+    };
+    let flows = flows::flows(
+        reader,
+        flow_nodes,
+        &names.0,
+        &mut context,
+        &mut origins.flows,
+    );
+    let traffic = flows::traffic(
+        reader,
+        traffic_nodes,
+        &names.1,
+        &mut context,
+        &mut origins.traffic,
+    );
+
+    let mut plan = Plan {
+        start_jitter: path.rtt,
+        offloads: path.offloads,
+        record: record::read(reader, &top, duration.map(|end| end.since(warmup))),
+        ..Plan::default()
+    };
+    plan.set(|key| top.value(key));
+    check_host_jitter(reader, &top, &plan, &links, &tcp, &flows);
+    plan.links = links.plans;
+    plan.flows = flows;
+    plan.traffic = traffic;
+    (plan, origins)
+}
+
+/// An array of tables of the root.
+fn list<'n>(reader: &mut Reader<'_>, top: &Fields<'n>, name: &str) -> &'n [Node] {
+    let Some(item) = top.item(name) else {
+        return &[];
+    };
+    match item.node.array() {
+        Some(list) if !list.is_empty() => list,
+        _ => {
+            reader.wrong(name, &item.node, format!("tables, each under [[{name}]]"));
+            &[]
+        }
+    }
+}
+
+/// The jitter of hosts must not reorder what a link has spaced.
+fn check_host_jitter(
+    reader: &mut Reader<'_>,
+    top: &Fields<'_>,
+    plan: &Plan,
+    links: &Links,
+    tcp: &TcpPlan,
+    flows: &[FlowPlan],
+) {
+    let slowest = |plan: &RatePlan| match plan {
+        RatePlan::Steps(steps) => steps
+            .iter()
+            .map(|(_, rate)| *rate)
+            .filter(|rate| rate.0 > 0)
+            .min()
+            .unwrap_or_default(),
+        other => other.nominal(),
+    };
+    let rate = links.plans.iter().map(|link| slowest(&link.rate)).min();
+    let Some(rate) = rate.filter(|rate| rate.0 > 0) else {
+        return;
+    };
+    let frame = |tcp: &TcpPlan| u64::from(tcp.mss) + u64::from(tcp.header);
+    let frame = flows
+        .iter()
+        .map(|flow| frame(&flow.tcp))
+        .min()
+        .unwrap_or(frame(tcp));
+    let packet = rate.time_for(frame);
+    if let Some(item) = top.item("host_jitter")
+        && plan.host_jitter >= packet
+    {
+        reader.wrong(
+            "host_jitter",
+            &item.node,
+            format!("a time below one packet time at the slowest link, {packet}"),
+        );
+    }
+}

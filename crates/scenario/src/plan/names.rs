@@ -1,0 +1,137 @@
+//! Names of flows and sources, unique among both, and the same at every point.
+
+use std::collections::{HashMap, HashSet};
+
+use tailback_engine::keys::KeyKind;
+
+use crate::declare::{Reader, expectation};
+use crate::read::{Node, Problem, Span, Table, Toml};
+
+/// The name of a flow or source that is given, and the one it has by default.
+fn own_names<'n>(node: &'n Node, key: &str, name_key: &str) -> (Option<&'n str>, &'n str) {
+    let table = node.table();
+    let explicit = table.and_then(|t| t.get("name")).and_then(Node::string);
+    let chosen = table.and_then(|t| t.get(key));
+    let default = chosen.and_then(|node| match &node.value {
+        Toml::Table(table) => table.get(name_key).and_then(Node::string),
+        _ => node.string(),
+    });
+    (explicit, default.unwrap_or("flow"))
+}
+
+/// The names of all flows and sources, which are unique among both: a random
+/// stream belongs to a name.
+pub(crate) fn names(flows: &[Node], traffic: &[Node]) -> (Vec<String>, Vec<String>) {
+    let flow_names = flows.iter().map(|node| own_names(node, "cc", "name"));
+    let traffic_names = traffic.iter().map(|node| own_names(node, "kind", "kind"));
+    let mut names = unique_names(flow_names.chain(traffic_names));
+    let traffic_names = names.split_off(flows.len());
+    (names, traffic_names)
+}
+
+/// Gives every flow and source the name it has in the file, so that neither
+/// `--set` nor a sweep over `cc` renames it: paths, assertions and results
+/// speak of the same flow at every point.
+pub(crate) fn name_flows(root: &mut Node) {
+    let Toml::Table(table) = &mut root.value else {
+        return;
+    };
+    let list = |table: &Table, name| {
+        let list = table.get(name).and_then(Node::array);
+        list.map(<[Node]>::to_vec).unwrap_or_default()
+    };
+    let (flows, traffic) = (list(table, "flows"), list(table, "traffic"));
+    let (flow_names, traffic_names) = names(&flows, &traffic);
+    for (list, names) in [("flows", flow_names), ("traffic", traffic_names)] {
+        let Some(Toml::Array(nodes)) = table.get_mut(list).map(|node| &mut node.value) else {
+            continue;
+        };
+        for (node, name) in nodes.iter_mut().zip(names) {
+            if let Toml::Table(table) = &mut node.value
+                && table.get("name").is_none()
+            {
+                let name = Node {
+                    span: DEFAULT_NAME,
+                    value: Toml::String(name),
+                };
+                table.set("name", DEFAULT_NAME, name);
+            }
+        }
+    }
+}
+
+/// Where a name stands that is not in the file.
+const DEFAULT_NAME: Span = Span {
+    source: u32::MAX,
+    start: 0,
+    end: 0,
+};
+
+/// Names are what a name may be, and unique.
+pub(super) fn check(
+    reader: &mut Reader<'_>,
+    flows: &[Node],
+    traffic: &[Node],
+    names: &(Vec<String>, Vec<String>),
+) {
+    let mut seen: HashMap<&str, Span> = HashMap::new();
+    let nodes = flows.iter().chain(traffic);
+    for (node, name) in nodes.zip(names.0.iter().chain(&names.1)) {
+        let item = node.table().and_then(|table| table.item("name"));
+        let Some(item) = item.filter(|item| item.node.span != DEFAULT_NAME) else {
+            continue;
+        };
+        if item.node.string().is_none() {
+            reader.wrong("name", &item.node, expectation(KeyKind::Name));
+        } else if reader.check_name(name, item.node.span) {
+            if seen.contains_key(name.as_str()) {
+                let problem = Problem::new(
+                    item.node.span,
+                    format!("there are two flows or sources named \"{name}\""),
+                );
+                reader.problem(problem.expected("a name of its own for each"));
+            }
+            seen.insert(name, item.node.span);
+        }
+    }
+}
+
+/// Makes names unique: explicit ones stay, the others get `-2`, `-3`, ...
+fn unique_names<'a>(names: impl Iterator<Item = (Option<&'a str>, &'a str)>) -> Vec<String> {
+    let names: Vec<_> = names.collect();
+    let mut taken: HashSet<String> = names
+        .iter()
+        .filter_map(|(explicit, _)| explicit.map(str::to_owned))
+        .collect();
+    let mut next: std::collections::HashMap<&str, u64> = std::collections::HashMap::new();
+    names
+        .into_iter()
+        .map(|(explicit, default)| {
+            if let Some(name) = explicit {
+                return name.to_owned();
+            }
+            let n = next.entry(default).or_insert(1);
+            loop {
+                let name = match *n {
+                    1 => default.to_owned(),
+                    n => format!("{default}-{n}"),
+                };
+                *n += 1;
+                if taken.insert(name.clone()) {
+                    return name;
+                }
+            }
+        })
+        .collect()
+}
+
+/// A name for each of `count` flows.
+pub(super) fn numbered(name: &str, count: u64) -> impl Iterator<Item = String> + '_ {
+    (1..=count).map(move |n| {
+        if count == 1 {
+            name.to_owned()
+        } else {
+            format!("{name}/{n}")
+        }
+    })
+}

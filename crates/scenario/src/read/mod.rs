@@ -1,0 +1,13 @@
+//! From text to a tree: every node knows where it stands, and what is wrong
+//! with it is said there.
+
+mod path;
+mod problem;
+mod span;
+mod tree;
+
+pub(crate) use path::{Path, Step};
+pub use problem::Diagnostic;
+pub(crate) use problem::{Problem, listed, render, shorten};
+pub(crate) use span::{Sources, Span};
+pub(crate) use tree::{Item, Node, Table, Toml, parse, parse_value};

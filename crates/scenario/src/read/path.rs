@@ -1,0 +1,92 @@
+//! Paths of keys, as `[sweep]` and `--set` have them: `flows[0].tcp.mss`.
+
+use super::problem::{Problem, shorten};
+use super::span::Span;
+
+/// One step of a path such as `flows[0].rtt`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// Longer than any path of a scenario; a tree as deep as a text can ask for
+/// would overflow the stack.
+const MAX_STEPS: usize = 16;
+
+/// A path to a key, each step with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Path(pub Vec<(Step, Span)>);
+
+impl Path {
+    /// Reads `bottleneck.rate`, `flows[0].rtt`, `flows."a b".rtt`. `span` is
+    /// where the text stands.
+    pub fn parse(text: &str, span: Span) -> Result<Path, Problem> {
+        let wrong = |at: usize| {
+            Problem::new(
+                part(span, at, text.len()),
+                format!("\"{}\" is not a path", shorten(text)),
+            )
+            .expected(
+                "keys with dots between them, such as \"bottleneck.rate\" or \"flows[0].rtt\"",
+            )
+        };
+        let bytes = text.as_bytes();
+        let mut steps = Vec::new();
+        let mut at = 0;
+        loop {
+            let begin = at;
+            if bytes.get(at) == Some(&b'"') {
+                let end = text[at + 1..].find('"').ok_or_else(|| wrong(at))? + at + 1;
+                steps.push((
+                    Step::Key(text[at + 1..end].to_owned()),
+                    part(span, begin, end + 1),
+                ));
+                at = end + 1;
+            } else {
+                let end = text[at..]
+                    .find(['.', '[', ']', '"'])
+                    .map_or(text.len(), |n| at + n);
+                if end == begin {
+                    return Err(wrong(begin));
+                }
+                steps.push((
+                    Step::Key(text[begin..end].to_owned()),
+                    part(span, begin, end),
+                ));
+                at = end;
+            }
+            while bytes.get(at) == Some(&b'[') {
+                let end = text[at..].find(']').ok_or_else(|| wrong(at))? + at;
+                let index = text[at + 1..end].parse().map_err(|_| wrong(at))?;
+                steps.push((Step::Index(index), part(span, at, end + 1)));
+                at = end + 1;
+            }
+            if steps.len() > MAX_STEPS {
+                return Err(wrong(at));
+            }
+            match bytes.get(at) {
+                None => return Ok(Path(steps)),
+                Some(b'.') => at += 1,
+                Some(_) => return Err(wrong(at)),
+            }
+        }
+    }
+
+    /// Whether the other path leads to the same key.
+    pub fn same(&self, other: &Path) -> bool {
+        self.0.len() == other.0.len() && self.is_prefix_of(other)
+    }
+
+    /// Whether the other path is the same or leads through this one.
+    pub fn is_prefix_of(&self, other: &Path) -> bool {
+        self.0.len() <= other.0.len() && self.0.iter().zip(&other.0).all(|(a, b)| a.0 == b.0)
+    }
+}
+
+/// The span of a part of a text, where the text itself stands at `span` (with
+/// quotes around it or without).
+fn part(span: Span, start: usize, end: usize) -> Span {
+    let at = span.start as usize;
+    Span::new(span.source, at + start..at + end)
+}

@@ -1,0 +1,163 @@
+//! What is wrong with a scenario, where, what was expected, and the nearest
+//! valid name.
+
+use std::fmt;
+
+use tailback_record::foreign::shown;
+
+use super::span::{Sources, Span};
+
+/// One thing that is wrong, for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The file as it was named, or the option it came from (`--set a=b`).
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What was expected.
+    pub expected: Option<String>,
+    /// The nearest valid name.
+    pub nearest: Option<String>,
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Names and values come from files; a terminal would obey what they hold.
+        let (file, message) = (shown(&self.file), shown(&self.message));
+        write!(f, "{file}:{}:{}: {message}", self.line, self.column)?;
+        if let Some(expected) = &self.expected {
+            write!(f, "; expected {}", shown(expected))?;
+        }
+        if let Some(nearest) = &self.nearest {
+            write!(f, "; did you mean \"{}\"?", shown(nearest))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+/// At most this many are reported: a file of another kind altogether would
+/// give one for each line.
+const MAX_REPORTED: usize = 100;
+
+/// A diagnostic before its place is turned into line and column.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Problem {
+    pub span: Span,
+    pub message: String,
+    pub expected: Option<String>,
+    pub nearest: Option<String>,
+    /// Whether the problem can be judged from the place itself. The others
+    /// (something is missing, a name refers to nothing) mean little while the
+    /// file has syntax errors.
+    pub local: bool,
+}
+
+impl Problem {
+    pub fn new(span: Span, message: impl Into<String>) -> Problem {
+        Problem {
+            span,
+            message: message.into(),
+            expected: None,
+            nearest: None,
+            local: true,
+        }
+    }
+
+    pub fn expected(mut self, expected: impl Into<String>) -> Problem {
+        self.expected = Some(expected.into());
+        self
+    }
+
+    pub fn nearest<'a>(mut self, name: &str, valid: impl IntoIterator<Item = &'a str>) -> Problem {
+        self.nearest = nearest(name, valid);
+        self
+    }
+
+    pub fn global(mut self) -> Problem {
+        self.local = false;
+        self
+    }
+}
+
+/// Names with commas between them, the first of them if there are many.
+pub(crate) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 20;
+    let more = names.len().saturating_sub(SHOWN);
+    let shown: Vec<&str> = names.take(SHOWN).collect();
+    let shown = shown.join(", ");
+    match more {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// The valid name nearest to `name`, if one is near enough to be meant.
+pub(crate) fn nearest<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    // Longer words are no typing errors, and the distance takes quadratic time.
+    if name.is_empty() || name.len() > 64 {
+        return None;
+    }
+    let name = name.to_lowercase();
+    let allowed = (name.chars().count() / 3).max(1);
+    let mut best: Option<(usize, &str)> = None;
+    for candidate in valid {
+        let lower = candidate.to_lowercase();
+        let mut distance = strsim::damerau_levenshtein(&name, &lower);
+        // "thresh" for "threshold": a beginning that long was meant.
+        if distance > allowed && name.len() >= 3 && lower.starts_with(&name) {
+            distance = allowed;
+        }
+        if distance <= allowed && best.is_none_or(|(d, _)| distance < d) {
+            best = Some((distance, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate.to_owned())
+}
+
+/// Orders by place, removes repetitions and finds line and column.
+pub(crate) fn render(mut problems: Vec<Problem>, sources: &Sources) -> Vec<Diagnostic> {
+    problems.sort();
+    problems.dedup();
+    let more = problems.len().saturating_sub(MAX_REPORTED);
+    problems.truncate(MAX_REPORTED);
+    let mut rendered: Vec<Diagnostic> = problems
+        .into_iter()
+        .map(|problem| {
+            let (file, line, column) = sources.position(problem.span);
+            Diagnostic {
+                file: file.to_owned(),
+                line,
+                column,
+                message: problem.message,
+                expected: problem.expected,
+                nearest: problem.nearest,
+            }
+        })
+        .collect();
+    if more > 0
+        && let Some(last) = rendered.last().cloned()
+    {
+        rendered.push(Diagnostic {
+            message: format!("and {more} more errors"),
+            expected: None,
+            nearest: None,
+            ..last
+        });
+    }
+    rendered
+}
+
+/// A text short enough for a message.
+pub(crate) fn shorten(text: &str) -> String {
+    if text.chars().count() <= 60 {
+        text.to_owned()
+    } else {
+        text.chars().take(60).chain("...".chars()).collect()
+    }
+}

@@ -1,0 +1,64 @@
+//! What is to be loaded, and for whom.
+
+use tailback_engine::keys::EngineKind;
+use tailback_engine::plan::{Plan, Refusal};
+
+/// Gives the text of a file that a scenario names, relative to the scenario,
+/// or what is wrong.
+pub type Loader<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
+
+/// `--set key=value`: the value is TOML, a bare word is a string.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// A path as in `[sweep]`: `bottleneck.rate`, `flows[0].rtt`, `flows.cubic.cc`.
+    pub key: String,
+    /// TOML, or a bare word.
+    pub value: String,
+}
+
+/// Says what an engine cannot play of a plan. It is asked about every point
+/// and must cope with plans that have errors: what is wrong in the file has
+/// its default there, and what makes no sense (a flow without a known
+/// congestion control, a missing route) is left out.
+pub type Judge<'a> = dyn Fn(&Plan) -> Vec<Refusal> + 'a;
+
+/// What to load.
+pub struct Request<'a> {
+    /// The file's content.
+    pub text: &'a [u8],
+    /// Its name, for messages.
+    pub file: &'a str,
+    /// Applied in order. They win over the file and over its sweep: a key
+    /// that is set is no longer swept.
+    pub overrides: &'a [Override],
+    /// Replaces `sweep.seeds`.
+    pub seeds: Option<u64>,
+    /// Reads the files that the scenario names.
+    pub loader: &'a Loader<'a>,
+    /// Memory that a run may use, bytes. A scenario whose flows do not fit is
+    /// refused before they are put into memory.
+    pub memory: Option<u64>,
+    /// The engine that is to play it.
+    pub engine: EngineKind,
+    /// Version of that engine, part of the names of runs.
+    pub engine_version: &'a str,
+    /// What the engine refuses beyond what the keys and registries tell.
+    pub judge: Option<&'a Judge<'a>>,
+}
+
+impl<'a> Request<'a> {
+    /// A file for a simulator of no particular version, nothing else set.
+    pub fn new(text: &'a [u8], file: &'a str, loader: &'a Loader<'a>) -> Request<'a> {
+        Request {
+            text,
+            file,
+            overrides: &[],
+            seeds: None,
+            loader,
+            memory: None,
+            engine: EngineKind::Sim,
+            engine_version: EngineKind::Sim.name(),
+            judge: None,
+        }
+    }
+}

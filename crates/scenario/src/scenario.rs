@@ -1,0 +1,82 @@
+//! A scenario with its sweep expanded.
+
+use std::sync::Arc;
+
+use tailback_engine::keys::EngineKind;
+use tailback_engine::plan::Plan;
+
+use crate::declare::Assert;
+use crate::read::Diagnostic;
+
+/// A scenario, valid at every point.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The file's name, for messages.
+    pub file: String,
+    /// Its title.
+    pub title: String,
+    /// The engine it was loaded for.
+    pub engine: EngineKind,
+    /// Version of that engine, as it is part of the names of runs.
+    pub engine_version: String,
+    /// Names the sweep: a hash of the runs it consists of.
+    pub id: String,
+    /// What is swept, slowest first; seeds are not an axis.
+    pub axes: Vec<Axis>,
+    /// The runs: last axis fastest, then seeds.
+    pub points: Vec<Point>,
+    /// What must hold.
+    pub asserts: Vec<Assert>,
+    /// What is allowed but unusual.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// An axis of a sweep: one key, or several that advance together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// The paths, as they are written.
+    pub keys: Vec<String>,
+    /// The values: one for each key, position by position. A number that
+    /// depends on the point (a multiple of the bdp) is shown as it is written.
+    pub values: Vec<Vec<Param>>,
+}
+
+/// A value of a swept key.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Param {
+    /// Base units: ns, bytes, bit/s.
+    Number(f64),
+    /// A name, or a table as TOML.
+    Name(String),
+}
+
+/// One run. What the seeds of a point have in common they share.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// The swept keys and their values here.
+    pub params: Arc<[(String, Param)]>,
+    /// The same values as they are written, for people: "10Mbit", "0.5bdp".
+    pub labels: Arc<[String]>,
+    /// The seed.
+    pub seed: u64,
+    /// Names the run: a hash of `canonical`, the seed and the engine's version.
+    pub run_id: String,
+    /// JSON: everything but the seed, with defaults filled in, base units and sorted keys.
+    pub canonical: Arc<str>,
+    /// The point with the same seed in which every flow has its standard
+    /// backoff, by its place in the sweep: what gains are over. `None` if no
+    /// flow has a backoff of its own for ECN-Echo, or there is no such point.
+    pub baseline: Option<usize>,
+    /// The plan without this run's seed.
+    pub shape: Arc<Plan>,
+}
+
+impl Point {
+    /// What the engine is given.
+    pub fn plan(&self) -> Plan {
+        Plan {
+            seed: self.seed,
+            ..Plan::clone(&self.shape)
+        }
+    }
+}

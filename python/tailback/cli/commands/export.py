@@ -1,0 +1,66 @@
+"""`tailback export`: a run in another tool's format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tailback import terminal
+from tailback.cli.boundary import OK
+from tailback.errors import InputError
+
+
+@click.command()
+@click.argument("run")
+@click.option("--format", "name", required=True, metavar="FORMAT", help="flent, pcapng or csv.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File to write [default: the run's id with the format's ending].",
+)
+@click.option(
+    "--results",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where results are kept [default: results].",
+)
+@click.option(
+    "--interface",
+    "interfaces",
+    multiple=True,
+    metavar="NAME",
+    help="Of a capture only the packets seen here, e.g. bottleneck.in. Can be repeated.",
+)
+def export(
+    run: str, name: str, out: Path | None, results: Path | None, interfaces: tuple[str, ...]
+) -> int:
+    """Write a run in another tool's format.
+
+    RUN is the folder of a run, results/runs/ID, or its id.
+
+    csv: the series in FILE, the summary in a second file beside it.
+
+    flent: a data file that Flent opens and plots, of a run with record.series =
+    "interval" (the default): throughput, smoothed RTT and window of each flow;
+    where queues keep no flows apart, what a ping would take.
+
+    pcapng: for Wireshark, the headers of every packet of a run with
+    record.packets = true, at three interfaces for each link: NAME.in before
+    its queue, NAME.out behind it, NAME.drop with the cause as comment.
+    Wireshark takes a packet that is seen at two interfaces for one sent twice:
+    for its analysis of TCP choose a place, e.g. with --interface bottleneck.in.
+    """
+    from tailback import interop, store
+    from tailback.verify import KINDS
+
+    chosen = interop.get(name)
+    folder = store.find_run(run, results if results is not None else store.DEFAULT)
+    target = out if out is not None else Path(f"{folder.resolve().name}{chosen.suffix}")
+    stored = folder.resolve().parent.parent
+    if any(stored / kind in target.resolve().parents for kind in KINDS):
+        raise InputError(f"--out {target}: nothing is added to what is stored")
+    for path in chosen.export(folder, target, interfaces):
+        terminal.out(path)
+    return OK

@@ -1,0 +1,189 @@
+"""`tailback kernel`: the kit that the kernel engine runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tailback import terminal
+from tailback.cli.options import json_option, set_option, unconfined_option
+
+if TYPE_CHECKING:
+    from tailback.kernel.kit import Kit
+
+
+@click.group()
+def kernel() -> None:
+    """Build the Linux that `--engine kernel` runs, or show it."""
+
+
+@kernel.command()
+@click.option(
+    "--source",
+    "origin",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="TREE|TARBALL",
+    help="Kernel source [default: Debian's newest linux-source package].",
+)
+@click.option(
+    "--config",
+    "fragments",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FRAGMENT",
+    help="Options of the kernel on top of the kit's own. Can be repeated.",
+)
+@click.option(
+    "--module",
+    "extra",
+    multiple=True,
+    metavar="[NAME=]DIR",
+    help="Build a qdisc or congestion control from its sources for the kit. Can be repeated.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at once [default: all cores]"
+)
+@json_option
+def build(
+    origin: Path | None,
+    fragments: tuple[Path, ...],
+    extra: tuple[str, ...],
+    jobs: int | None,
+    as_json: bool,
+) -> int:
+    """Build the kernel kit, or what of it is missing.
+
+    Needs gcc and make, and no root: packages are unpacked, never installed.
+    With --module alone, the modules are built for the kit in use. An
+    interrupted build goes on where it was.
+    """
+    from tailback.kernel import build as kit_build
+
+    _show(
+        kit_build.build(origin=origin, fragments=fragments, extra=extra, jobs=jobs), as_json=as_json
+    )
+    return 0
+
+
+@kernel.command()
+@json_option
+def info(as_json: bool) -> int:
+    """Show the kernel kit in use."""
+    from tailback.kernel import kit
+
+    _show(kit.current(), as_json=as_json)
+    return 0
+
+
+@kernel.command()
+@click.option("--quick", is_flag=True, help="Three cells of 4 s: a first look.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Runs of each cell.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Runs at once in real time: they disturb one another.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Keep the runs here; what is there already is not run again [default: nowhere].",
+)
+@click.option(
+    "--page",
+    "target",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the page here [default: print it].",
+)
+@unconfined_option
+@json_option
+def clock(
+    quick: bool, seeds: int, jobs: int, out: Path | None, target: Path | None, as_json: bool
+) -> int:
+    """Run cells in virtual and in real time, and show what differs.
+
+    Runs in real time last as long as they say: 15 runs of 20 s for each seed,
+    over the number of jobs. Leave the machine alone meanwhile.
+    """
+    import tempfile
+
+    from tailback.kernel import clock as clocks
+
+    with tempfile.TemporaryDirectory(prefix="tailback-") as folder:
+        made = clocks.compare(
+            out if out is not None else Path(folder),
+            duration_s=4.0 if quick else 20.0,
+            seeds=seeds,
+            jobs=jobs,
+            quick=quick,
+        )
+    text = clocks.page(made)
+    if target is not None:
+        target.write_text(text, encoding="utf-8")
+    if as_json:
+        terminal.out_json(made.to_dict())
+    elif target is None:
+        terminal.out(text)
+    else:
+        terminal.out(target)
+    return 0
+
+
+@kernel.command()
+@click.argument("file")
+@set_option
+def show(file: str, overrides: tuple[str, ...]) -> int:
+    """Show what the guest is told for FILE, the first point of a sweep; nothing runs.
+
+    Modules, sysctls, devices, the lines of ip and tc in each network namespace,
+    and the flows.
+    """
+    from tailback import running
+    from tailback.engines.kernel import Kernel
+    from tailback.kernel import kit
+
+    engine = Kernel(kit.current())
+    scenario = running.load(Path(file), running.overrides(overrides), None, engine)
+    terminal.out(scenario.guest_script(0, engine.has), end="")
+    return 0
+
+
+def _show(kit: Kit, *, as_json: bool) -> None:
+    if as_json:
+        terminal.out_json(_facts(kit))
+        return
+    manifest = kit.manifest
+    package = manifest["package"]
+    came = f"{package['name']} {package['version']}" if package else manifest["source"]
+    rows = [
+        ("kernel", f"{kit.version} ({came})"),
+        ("config", manifest["config_hash"][:16]),
+        ("iproute2", manifest["iproute2"]),
+        ("cc", ", ".join(kit.ccs)),
+        ("qdiscs", ", ".join(kit.qdiscs)),
+    ]
+    for extra in kit.extras():
+        brings = ", ".join([*extra["qdisc"], *extra["cc"]]) or ", ".join(extra["modules"])
+        older = "" if extra["current"] else ", an earlier version"
+        name = extra["name"] if extra["current"] else Path(extra["path"]).name
+        rows.append(("module", f"{name} ({brings}{older})"))
+    rows.append(("path", str(kit.path)))
+    for label, value in rows:
+        terminal.out(f"{label:9} {value}")
+
+
+def _facts(kit: Kit) -> dict[str, Any]:
+    return {"path": str(kit.path), **kit.manifest, "extra_modules": kit.extras()}

@@ -1,0 +1,65 @@
+"""`tailback run`: a scenario or a sweep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tailback import terminal
+from tailback.cli.boundary import FAILED, OK
+from tailback.cli.options import (
+    engine_option,
+    jobs_option,
+    json_option,
+    out_option,
+    read_only_option,
+    seeds_option,
+    set_option,
+    unconfined_option,
+)
+from tailback.errors import RunsFailed
+
+
+@click.command()
+@click.argument("file")
+@engine_option
+@set_option
+@seeds_option
+@jobs_option
+@out_option
+@read_only_option
+@unconfined_option
+@json_option
+def run(
+    file: str,
+    engine: str,
+    overrides: tuple[str, ...],
+    seeds: int | None,
+    jobs: int | None,
+    out: Path | None,
+    read_only: bool,
+    as_json: bool,
+) -> int:
+    """Run a scenario or a sweep; what is stored already is not run again."""
+    from tailback import engines, running
+
+    runner = engines.get(engine)
+    job = running.load(Path(file), running.overrides(overrides), seeds, runner)
+    failures: list[str] = []
+    try:
+        results = running.run_loaded([job], [runner], jobs=jobs, out=out, read_only=read_only)[0]
+    except RunsFailed as failed:
+        results, failures = failed.results[0], failed.failures
+    if as_json:
+        terminal.out_json(results.to_dict())
+    elif results.points:
+        from tailback.cli.tables import results as table
+
+        table.show(results)
+    broken = results.failed_assertions()
+    for message in failures:
+        terminal.complain(message)
+    for message in broken:
+        terminal.complain(f"assertion does not hold: {message}")
+    return FAILED if failures or broken else OK

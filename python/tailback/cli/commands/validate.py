@@ -1,0 +1,73 @@
+"""`tailback validate`: the simulator against the Linux kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tailback import names, terminal
+from tailback.cli.boundary import FAILED, OK
+from tailback.cli.options import (
+    jobs_option,
+    json_option,
+    out_option,
+    seeds_option,
+    unconfined_option,
+)
+from tailback.errors import InputError
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Fewer cells, seeds and seconds: a first look.")
+@click.option("--queue", "queues", multiple=True, metavar="NAME", help="Only cells of this queue.")
+@click.option(
+    "--write",
+    is_flag=True,
+    help="Write docs/validation.md (with --queue docs/validation-NAME.md) and its figures too.",
+)
+@seeds_option
+@jobs_option
+@out_option
+@unconfined_option
+@json_option
+def validate(
+    quick: bool,
+    queues: tuple[str, ...],
+    write: bool,
+    seeds: int | None,
+    jobs: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Compare the simulator with the Linux kernel over a grid of cells.
+
+    Congestion controls alone and in pairs, in every queue that both engines have, at two rates and
+    three round-trip times, 5 seeds each; what is stored already is not run again. Exit status 1 if
+    a goal does not hold or a run failed.
+    """
+    from tailback import validation
+    from tailback.validation import grid
+
+    known = [queue.name for queue in grid.QUEUES]
+    for queue in queues:
+        if queue not in known:
+            raise InputError(names.unknown("queue", queue, known))
+    docs = Path("docs")
+    if write and not docs.is_dir():
+        raise InputError("--write: no folder docs here; run it where the sources are")
+    made = validation.validate(quick=quick, seeds=seeds, jobs=jobs, out=out, only=queues)
+    if as_json:
+        terminal.out_json(made.to_dict())
+    from tailback.validation import page
+
+    pages = [page.save(made)]
+    if write:
+        pages.append(page.save_page(made, docs))
+    if not as_json:
+        from tailback.cli.tables import validation as shown
+
+        shown.show(made, pages)
+    for message in made.ran.failures:
+        terminal.complain(message)
+    return OK if made.holds and not made.ran.failures else FAILED

@@ -1,0 +1,1 @@
+"""What commands print for people, as tables as wide as the terminal."""

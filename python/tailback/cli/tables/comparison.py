@@ -1,0 +1,191 @@
+"""The table at the end of `compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.table import Table
+from rich.text import Text
+
+from tailback.cli.tables.layout import MAX_ROWS, new_console, print_table, short_names, width_of
+from tailback.comparison.model import Cell, Comparison
+from tailback.comparison.text import difference_text, percent, quantity_text, with_spread_of
+from tailback.foreign import line
+
+FLAG = "*"
+
+
+class Layout(NamedTuple):
+    """How wide the tables become."""
+
+    points: bool
+    """The parameters of a point have columns, instead of standing over a table of its own."""
+    full_paths: bool
+    """`bottleneck.rate` instead of `rate`."""
+    one_line: bool
+    """An interval stands behind its number instead of below."""
+    side_by_side: bool
+    """Variants have columns, instead of rows."""
+
+
+LAYOUTS = (
+    Layout(True, True, True, True),
+    Layout(True, False, True, True),
+    Layout(False, True, True, True),
+    Layout(False, True, False, True),
+    Layout(False, True, True, False),
+)
+
+
+def show(made: Comparison, page: Path | None) -> None:
+    """One row for each point, flow or link and quantity, as wide as the terminal allows."""
+    console = new_console()
+    console.print(line(made.title), soft_wrap=True)
+    cells, hidden = _chosen(made)
+    tables: list[Table] = []
+    for layout in LAYOUTS:
+        tables = _tables(made, cells, layout)
+        if all(width_of(table) <= console.width for table in tables):
+            break
+    for i, table in enumerate(tables):
+        if i:
+            console.print()
+        print_table(table)
+    if len(made.points()) > 1 or hidden:
+        console.print()
+        print_table(_summary(made))
+    for note in _notes(made, hidden, page):
+        console.print(note, soft_wrap=True)
+
+
+def _chosen(made: Comparison) -> tuple[list[Cell], int]:
+    """The cells that are shown, and how many are not: the clearest differences, in their order."""
+    cells = [cell for cell in made.cells if not cell.nothing]
+    if len(cells) <= MAX_ROWS:
+        return cells, 0
+
+    def clearness(cell: Cell) -> float:
+        return min((d.q for d in cell.differences.values() if d.q is not None), default=2.0)
+
+    kept = {id(cell) for cell in sorted(cells, key=clearness)[:MAX_ROWS]}
+    return [cell for cell in cells if id(cell) in kept], len(cells) - MAX_ROWS
+
+
+def _tables(made: Comparison, cells: Sequence[Cell], layout: Layout) -> list[Table]:
+    paths = list(dict.fromkeys(path for cell in cells for path in cell.labels))
+    if layout.points:
+        titles = paths if layout.full_paths else short_names(paths, {"of", "quantity"})
+        return [_table(made, cells, layout, titles, paths, "")]
+    points: dict[str, list[Cell]] = {}
+    for cell in cells:
+        at = line(", ".join(f"{path} = {label}" for path, label in cell.labels.items()))
+        points.setdefault(at, []).append(cell)
+    return [_table(made, found, layout, [], [], at) for at, found in points.items()]
+
+
+def _table(
+    made: Comparison,
+    cells: Sequence[Cell],
+    layout: Layout,
+    titles: Sequence[str],
+    paths: Sequence[str],
+    at: str,
+) -> Table:
+    table = Table(
+        title=at or None,
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+        collapse_padding=not layout.side_by_side,
+    )
+    for title in (*titles, "of", "quantity"):
+        table.add_column(title, no_wrap=True)
+    if layout.side_by_side:
+        for variant in made.variants:
+            table.add_column(line(variant.name), justify="right", no_wrap=True)
+        for variant in made.others:
+            name = f"{line(variant.name)} − {line(made.baseline.name)}"
+            if not layout.one_line:
+                name = f"{line(variant.name)} −\n{line(made.baseline.name)}"
+            table.add_column(name, justify="right", no_wrap=True)
+    else:
+        table.add_column("variant", no_wrap=True)
+        table.add_column("mean", justify="right", no_wrap=True)
+        table.add_column(f"− {made.baseline.name}", justify="right", no_wrap=True)
+
+    point: dict[str, str] | None = None
+    last: str | None = None
+    for cell in cells:
+        of = cell.name or cell.kind
+        new = cell.labels != point
+        # A point and a flow stand in the first of their rows only.
+        start = [line(cell.labels.get(path, "")) if new else "" for path in paths]
+        start += [of if new or of != last else "", cell.metric.name]
+        point, last = cell.labels, of
+        means = [
+            _lines(with_spread_of(cell.values.get(variant.name)), layout)
+            for variant in made.variants
+        ]
+        gaps = [_difference(cell, variant.name, layout) for variant in made.others]
+        if layout.side_by_side:
+            table.add_row(*start, *means, *gaps)
+            continue
+        for i, variant in enumerate(made.variants):
+            first = start if i == 0 else [""] * len(start)
+            gap = gaps[i - 1] if i else Text("")
+            table.add_row(*first, line(variant.name), means[i], gap)
+    return table
+
+
+def _difference(cell: Cell, variant: str, layout: Layout) -> Text:
+    found = cell.differences.get(variant)
+    text = _lines(difference_text(found), layout)
+    return Text(f"{FLAG} {text}", "bold") if found and found.flagged else Text(text)
+
+
+def _lines(text: str, layout: Layout) -> str:
+    return text if layout.one_line else text.replace(" ±", "\n±")
+
+
+def _summary(made: Comparison) -> Table:
+    table = Table(title="Over all points", title_justify="left", box=None, pad_edge=False)
+    several = len(made.others) > 1
+    table.add_column("quantity", no_wrap=True)
+    if several:
+        table.add_column("variant", no_wrap=True)
+    for title in ("cells", "flagged", "median", "90 % within"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in made.summary():
+        quantity = quantity_text(row["quantity"])
+        start = [quantity, row["variant"]] if several else [quantity]
+        middle, most = row["median_rel_difference"], row["p90_rel_difference"]
+        table.add_row(
+            *start,
+            str(row["cells"]),
+            str(row["flagged"]),
+            percent(middle),
+            percent(most).replace("+", "±"),
+        )
+    return table
+
+
+def _notes(made: Comparison, hidden: int, page: Path | None) -> list[str]:
+    notes = []
+    if made.most_runs > 1:
+        judged = sum(d.q is not None for cell in made.cells for d in cell.differences.values())
+        notes.append(
+            f"mean over {made.most_runs} seeds ± half the 95 % interval (Student's t); "
+            f"{FLAG} differs by more than noise: {len(made.flagged())} of {judged} differences, "
+            "false discovery rate below 5 %"
+        )
+    notes += made.notes()
+    nothing = sum(cell.nothing for cell in made.cells)
+    if hidden:
+        notes.append(f"{hidden} more rows, less clear ones; --json and the report have them")
+    if nothing:
+        notes.append(f"{nothing} rows that are 0 in every variant are left out")
+    if page is not None:
+        notes.append(f"report: {page}")
+    return notes

@@ -1,0 +1,52 @@
+"""How wide tables become: nothing of them is ever cut."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from rich.measure import Measurement
+from rich.table import Table
+
+from tailback.console import PlainConsole
+
+MAX_ROWS = 60
+
+
+UNLIMITED = 10_000
+"""Columns, where there is no terminal that limits them."""
+
+
+def width_of(table: Table) -> int:
+    """Columns that a table takes if nothing of it is cut."""
+    wide = PlainConsole(width=UNLIMITED)
+    return Measurement.get(wide, wide.options, table).maximum
+
+
+def print_table(table: Table) -> None:
+    """Prints a table whole, with longer lines than the terminal's if need be."""
+    console = new_console()
+    new_console(max(console.width, width_of(table))).print(table, crop=False)
+
+
+def new_console(width: int | None = None) -> PlainConsole:
+    """The terminal, or what takes its place, of this width if it is given."""
+    # Into a pipe or a file a table must not be cut to 80 columns.
+    if width is None and not sys.stdout.isatty():
+        width = UNLIMITED
+    # Without a height rich takes 80 columns for a terminal that is dumb.
+    return PlainConsole(width=width, height=None if width is None else 25)
+
+
+def short_names(paths: Sequence[str], taken: set[str]) -> list[str]:
+    """The ends of the paths, as long as they must be to be told apart."""
+    split = [path.split(".") for path in paths]
+    names = list(paths)
+    for i, parts in enumerate(split):
+        for count in range(1, len(parts)):
+            end = parts[-count:]
+            others = (other for j, other in enumerate(split) if j != i)
+            if ".".join(end) not in taken and all(other[-count:] != end for other in others):
+                names[i] = ".".join(end)
+                break
+    return names

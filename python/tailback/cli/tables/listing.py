@@ -1,0 +1,108 @@
+"""What `tailback list` prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from typing import Any
+
+KERNEL_HAS = {"cc": "ccs", "aqm": "qdiscs"}
+"""Where a kit has what a registry lists."""
+
+PARTS = ("cake_mq", "clsact", "ingress", "mq", "noqueue")
+"""Qdiscs that are no queue of their own."""
+
+
+def lines(kind: str, *, options: bool) -> Iterator[str]:
+    """The entries of a registry, a line each (and one for each option)."""
+    if kind == "metrics":
+        from tailback import metrics
+
+        yield from _aligned((m.name, m.on, m.unit or "–", m.path, m.doc) for m in metrics.METRICS)
+    elif kind == "experiments":
+        from tailback import experiments
+
+        entries = [experiments.get(name) for name in experiments.NAMES]
+        yield from _aligned((e.name, e.title) for e in entries)
+    else:
+        from tailback._native import registry_json
+
+        entries = json.loads(registry_json())[kind]
+        has = _kernel_has(kind)
+        key = "name" if kind == "cc" else kind
+        entries += [
+            {"name": name, "doc": f'as {{ {key} = "{name}", kernel = true }}', "options": []}
+            for name in _only_kernel(entries, has)
+        ]
+        heads = _aligned((e["name"], _engines(e, has), e["doc"]) for e in entries)
+        for entry, head in zip(entries, heads, strict=True):
+            yield head
+            if options:
+                yield from (f"    {text}" for text in option_lines(entry["options"]))
+
+
+def option_lines(options: list[dict[str, Any]], prefix: str = "") -> Iterator[str]:
+    """`name = default  (type)  doc`, nested ones under their table's name."""
+    for option in options:
+        name = f"{prefix}{option['name']}"
+        default = f" = {option['default']}" if option["default"] is not None else ""
+        yield f"{name}{default}  ({type_of(option)})  {option['doc']}"
+        yield from option_lines(option.get("options", []), f"{name}.")
+
+
+def type_of(option: dict[str, Any]) -> str:
+    """Type and range of an option."""
+    match option:
+        case {"type": "word", "words": words}:
+            return " | ".join(words)
+        case {"type": "word or int", "words": words, "min": low, "max": high}:
+            return f"{' | '.join(words)} | {low} to {high}"
+        case {"type": "int" | "float" as kind, "min": low, "max": high}:
+            return f"{kind}, {low:g} to {high:g}"
+        case {"type": "time", "min": low} if not low.startswith("0"):
+            return f"time, at least {low}"
+        case {"type": "size", "packets": packets, "bytes": size}:
+            units = [u for u, has in (("packets", packets), ("bytes", size)) if has]
+            return f"size in {' or '.join(units)}"
+        case {"type": str(kind)}:
+            return kind
+    return "?"
+
+
+def _engines(entry: dict[str, Any], has: Collection[str] | None) -> str:
+    """The engines that have an entry, and what the kernel calls it if not the same."""
+    if "kernel" not in entry:
+        return "kernel"
+    name = entry["kernel"]
+    if name is None or (entry["kernel_kind"] != "agent" and has is not None and name not in has):
+        return "sim"
+    return "sim, kernel" if name == entry["name"] else f"sim, kernel ({name})"
+
+
+def _kernel_has(kind: str) -> Collection[str] | None:
+    """What the kernel of the kit has of a kind; None if there is no kit."""
+    from tailback.errors import InputError
+    from tailback.kernel import kit
+
+    if kind not in KERNEL_HAS:
+        return None
+    try:
+        found: dict[str, str | None] = getattr(kit.current(), KERNEL_HAS[kind])
+    except InputError:
+        return None
+    return found
+
+
+def _only_kernel(entries: list[dict[str, Any]], has: Collection[str] | None) -> list[str]:
+    """What the kit has beyond the registry."""
+    known = {name for e in entries for name in (e["name"], e["kernel"])}
+    return sorted(name for name in has or () if name not in known and name not in PARTS)
+
+
+def _aligned(rows: Any) -> list[str]:
+    rows = [[str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,274 @@
+"""The tables at the end of `run`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.table import Table
+
+from tailback.cli.tables.layout import MAX_ROWS, new_console, print_table, short_names, width_of
+from tailback.foreign import line
+from tailback.metrics import estimate
+from tailback.numbers import with_spread
+
+if TYPE_CHECKING:
+    from tailback.results import Results, Run
+
+
+Value = Callable[[Mapping[str, Any]], float | None]
+
+# A source of traffic has some of a flow's quantities only.
+FLOW: tuple[tuple[str, Value], ...] = (
+    ("Mbit/s", lambda f: f["throughput_mbit"]),
+    ("RTT ms", lambda f: f["rtt_ms"]["mean"] if "rtt_ms" in f else None),
+    ("p99", lambda f: f["rtt_ms"]["p99"] if "rtt_ms" in f else None),
+    ("retrans", lambda f: f.get("retransmits")),
+    ("drops", lambda f: f["drops"]),
+    ("marks", lambda f: f["marks"]),
+)
+SCE: tuple[str, Value] = ("SCE", lambda of: of.get("sce_marks"))
+DONE: tuple[str, Value] = ("done s", lambda f: f.get("completion_s"))
+QUEUE: tuple[tuple[str, Value], ...] = (
+    ("queue ms", lambda q: q["delay_ms"]["mean"]),
+    ("p99", lambda q: q["delay_ms"]["p99"]),
+    ("util.", lambda q: q["utilisation"]),
+)
+LINK: tuple[tuple[str, Value], ...] = (
+    *QUEUE,
+    ("drops", lambda q: q["drops"]),
+    ("marks", lambda q: q["marks"]),
+)
+
+CLASS: tuple[tuple[str, Value], ...] = (
+    ("flow Mbit/s", lambda c: c["samples"]["rate_mbit"]["mean"] if c["samples"] else None),
+    ("queue ms", lambda c: c["delay_ms"]["mean"]),
+    ("p99", lambda c: c["delay_ms"]["p99"]),
+    ("drops %", lambda c: _share(c["drops"], c["packets"], c["drops"])),
+    ("marks %", lambda c: _share(c["marks"], c["packets"])),
+)
+
+
+def _share(part: int | None, *whole: int | None) -> float | None:
+    """Percent of all that is counted."""
+    total = sum(n for n in whole if n is not None)
+    return 100 * part / total if part is not None and total else None
+
+
+class Layout(NamedTuple):
+    """How wide the tables become."""
+
+    together: bool
+    """The only link stands beside the first flow instead of in a table of its own."""
+    full_paths: bool
+    """`bottleneck.rate` instead of `rate`."""
+    one_line: bool
+    """An interval stands behind its mean instead of below."""
+
+
+LAYOUTS = (
+    Layout(True, True, True),
+    Layout(False, True, True),
+    Layout(False, False, True),
+    Layout(False, False, False),
+)
+
+
+def show(results: Results) -> None:
+    """One row for each point and flow, seeds together, as wide as the terminal allows.
+
+    No number is ever cut: if nothing fits, lines are longer than the terminal.
+    """
+    groups = results.groups()
+    one_link = all(len(run.summary["queues"]) == 1 for run in results.points)
+    console = new_console()
+    tables: list[Table] = []
+    hidden = 0
+    for layout in LAYOUTS:
+        if layout.together and not one_link:
+            continue
+        tables, hidden = _tables(results, groups, layout)
+        if all(width_of(table) <= console.width for table in tables):
+            break
+    for table in tables:
+        print_table(table)
+    seeds = max((len(group) for group in groups), default=0)
+    if seeds > 1:
+        console.print(f"mean over {seeds} seeds ± half the 95 % interval (Student's t)")
+    if hidden:
+        console.print(f"{hidden} more rows; --json has them all")
+    for warning in _warnings(results):
+        console.print(warning, soft_wrap=True)
+
+
+def _warnings(results: Results) -> list[str]:
+    """What the kernels of guests warned of, with how many runs, in the order of the runs."""
+    counts: dict[str, int] = {}
+    for run in results.points if results.engine == "kernel" else ():
+        for text in (run.manifest.get("environment") or {}).get("warnings", ()):
+            counts[text] = counts.get(text, 0) + 1
+    return [f"warning: {n} run{'s' if n > 1 else ''}: {text}" for text, n in counts.items()]
+
+
+def _tables(
+    results: Results, groups: Sequence[Sequence[Run]], layout: Layout
+) -> tuple[list[Table], int]:
+    """The table of flows, that of links unless they are together, that of classes if there are any,
+    and how many rows are not in."""
+    paths = list(dict.fromkeys(path for run in results.points for path in run.params))
+    completes = any(
+        f["completion_s"] is not None for r in results.points for f in r.summary["flows"]
+    )
+    # Of few scenarios, so that a column is there where somebody marks them.
+    queues = (q for r in results.points for q in r.summary["queues"].values())
+    sce = (SCE,) if any(q["sce_marks"] for q in queues) else ()
+    quantities = (*FLOW, *sce, *((DONE,) if completes else ()))
+    of_link = (*LINK, *sce)
+    with_jain = any(len(run.summary["flows"]) > 1 for run in results.points)
+
+    titles = paths if layout.full_paths else short_names(paths, {"flow", "link", "cc", "aqm"})
+    requests, more = _requests(groups, paths, titles, layout)
+    flows = _table([*titles, "flow", "cc"], quantities, layout)
+    flows.title = line(results.title) or None
+    links = _table([*titles, "link", "aqm"], of_link, layout)
+    if layout.together:
+        for name, _ in QUEUE:
+            flows.add_column(name, justify="right", no_wrap=True)
+    if with_jain:
+        last = flows if layout.together else links
+        last.add_column("Jain", justify="right", no_wrap=True)
+
+    rows: dict[str, list[list[str]]] = {"flows": [], "links": [], "classes": []}
+    for group in groups:
+        labels = [line(group[0].labels.get(path, "")) for path in paths]
+        jain = _over_seeds(group, lambda s: s["jain"], lambda s: s)
+        for i, part in enumerate(_senders(group[0].summary)):
+            values = [_over_seeds(group, v, partial(_sender, index=i)) for _, v in quantities]
+            cells = [
+                *_first(i, labels),
+                part["name"],
+                part.get("cc", part.get("kind", "")),
+                *values,
+            ]
+            if i == 0 and layout.together:
+                cells += [_over_seeds(group, value, lambda s: s["queue"]) for _, value in QUEUE]
+            elif layout.together:
+                cells += [""] * len(QUEUE)
+            if i == 0 and with_jain and layout.together:
+                cells.append(jain)
+            rows["flows"].append(cells)
+        for i, (name, queue) in enumerate(group[0].summary["queues"].items()):
+            values = [_over_seeds(group, v, partial(_link, name=name)) for _, v in of_link]
+            cells = [*_first(i, labels), name, queue["aqm"], *values]
+            if i == 0 and with_jain:
+                cells.append(jain)
+            rows["links"].append(cells)
+        for i, part in enumerate(group[0].summary.get("classes", ())):
+            values = [_over_seeds(group, v, partial(_class, name=part["name"])) for _, v in CLASS]
+            rows["classes"].append([*_first(i, labels), part["name"], part["link"], *values])
+
+    tables = [(flows, rows["flows"])]
+    if not layout.together:
+        tables.append((links, rows["links"]))
+    if rows["classes"]:
+        tables.append((_table([*titles, "class", "link"], CLASS, layout), rows["classes"]))
+    hidden = sum(_fill(table, filled, layout) for table, filled in tables)
+    return [*(table for table, _ in tables), *requests], hidden + more
+
+
+def _requests(
+    groups: Sequence[Sequence[Run]], paths: Sequence[str], titles: Sequence[str], layout: Layout
+) -> tuple[list[Table], int]:
+    """A table of the sources that have requests: how long they took, by size."""
+    sources = [
+        (group, i, part)
+        for group in groups
+        for i, part in enumerate(group[0].summary["traffic"])
+        if "completions" in part
+    ]
+    bounds = sorted(
+        {bin_["upto_bytes"] for _, _, part in sources for bin_ in part["completions"]["bins"]}
+    )
+    if not bounds:
+        return [], 0
+    quantities: list[tuple[str, Value]] = [
+        ("requests", lambda part: part["completions"]["started"]),
+        ("done", lambda part: part["completions"]["completed"]),
+        *((f"{_size(upto)} ms", partial(_mean_ms, upto=upto)) for upto in bounds),
+    ]
+    table = _table([*titles, "source"], quantities, layout)
+    table.title = "mean completion time of requests by size, up to"
+    rows = []
+    for group, i, part in sources:
+        values = [_over_seeds(group, value, partial(_source, index=i)) for _, value in quantities]
+        labels = [line(group[0].labels.get(path, "")) for path in paths]
+        rows.append([*_first(i, labels), part["name"], *values])
+    return [table], _fill(table, rows, layout)
+
+
+def _source(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = summary["traffic"][index]
+    return found
+
+
+def _mean_ms(part: Mapping[str, Any], upto: int) -> float | None:
+    for bin_ in part["completions"]["bins"]:
+        if bin_["upto_bytes"] == upto:
+            mean = bin_["completion_s"]["mean"]
+            return None if mean is None else 1e3 * mean
+    return None
+
+
+def _size(in_bytes: int) -> str:
+    return f"{in_bytes // 1_000_000} MB" if in_bytes >= 1_000_000 else f"{in_bytes // 1_000} kB"
+
+
+def _table(names: Iterable[str], quantities: Iterable[tuple[str, Value]], layout: Layout) -> Table:
+    table = Table(
+        title_justify="left", box=None, pad_edge=False, collapse_padding=not layout.one_line
+    )
+    for name in names:
+        table.add_column(name, no_wrap=True)
+    for name, _ in quantities:
+        table.add_column(_lines(name, layout), justify="right", no_wrap=True)
+    return table
+
+
+def _fill(table: Table, rows: Sequence[Sequence[str]], layout: Layout) -> int:
+    """Adds the first rows; returns how many are left."""
+    for cells in rows[:MAX_ROWS]:
+        table.add_row(*(_lines(cell, layout) if "±" in cell else cell for cell in cells))
+    return max(0, len(rows) - MAX_ROWS)
+
+
+def _lines(text: str, layout: Layout) -> str:
+    return text if layout.one_line else text.replace(" ", "\n")
+
+
+def _senders(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [*summary["flows"], *summary["traffic"]]
+
+
+def _sender(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
+    return _senders(summary)[index]
+
+
+def _link(summary: Mapping[str, Any], name: str) -> Any:
+    return summary["queues"][name]
+
+
+def _class(summary: Mapping[str, Any], name: str) -> Any:
+    return next((part for part in summary["classes"] if part["name"] == name), None)
+
+
+def _first(index: int, labels: list[str]) -> list[str]:
+    """A point's labels stand in its first row only."""
+    return labels if index == 0 else [""] * len(labels)
+
+
+def _over_seeds(
+    group: Sequence[Run], value: Value, part: Callable[[Mapping[str, Any]], Any]
+) -> str:
+    parts = [part(run.summary) for run in group]
+    return with_spread(estimate(value(p) if p is not None else None for p in parts))

@@ -1,0 +1,321 @@
+"""What a comparison consists of: variants with their results, cells, differences."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tailback import metrics
+from tailback.comparison.points import Params, runs_by_point
+from tailback.metrics import Estimate, Metric
+from tailback.metrics.differences import FALSE_DISCOVERY, Difference
+from tailback.metrics.naming import identifier
+from tailback.metrics.statistics import median, nearest_rank
+from tailback.results import Results, Run
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+FLENT = "flent"
+"""The engine of a column of data files of Flent."""
+
+
+Kind = Literal["flow", "traffic", "link", "class", "run"]
+
+
+@dataclass(frozen=True)
+class VariantResults:
+    """A variant and what it gave."""
+
+    name: str
+    engine: str
+    engine_version: str
+    sets: dict[str, object]
+    results: Results
+    seeds: dict[Params, list[int]]
+    """Every point and its seeds, those whose run failed included."""
+    kernel: str | None = None
+
+    def paired_with(self, other: VariantResults) -> bool:
+        """Whether the runs of both belong together seed by seed.
+
+        The same seed draws the same random streams in the same engine only.
+        """
+        return self.engine == other.engine != FLENT and self.seeds == other.seeds
+
+    def to_dict(self) -> dict[str, Any]:
+        """The variant in `--json`."""
+        kernel = {"kernel": self.kernel} if self.kernel is not None else {}
+        return {
+            "name": self.name,
+            "engine": self.engine,
+            **kernel,
+            "engine_version": self.engine_version,
+            "sets": self.sets,
+        }
+
+
+@dataclass(frozen=True)
+class Judged(Difference):
+    """A difference in its place among all of a comparison."""
+
+    q: float | None = None
+    """The false discovery rate at which it would just be flagged; `None` where there is no p."""
+
+    @property
+    def flagged(self) -> bool:
+        """Whether it is more than noise."""
+        return self.q is not None and self.q < FALSE_DISCOVERY
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One quantity of one flow, source of traffic, link, class or run at one point."""
+
+    params: dict[str, float | str]
+    labels: dict[str, str]
+    """The parameters as the scenario file has them."""
+    kind: Kind
+    name: str
+    """Of the flow, link or class, as the baseline calls it; empty for a run."""
+    metric: Metric
+    values: dict[str, Estimate]
+    """By variant, over seeds."""
+    differences: dict[str, Judged]
+    """By variant, but for the baseline; without those that cannot be told."""
+
+    @property
+    def quantity(self) -> str:
+        """What the JSON calls the metric; people read `metric.name`."""
+        return self.metric.path
+
+    @property
+    def nothing(self) -> bool:
+        """Whether it is 0 in every run: drops where none happen."""
+        return all(found.mean in (None, 0) for found in self.values.values())
+
+    def where(self) -> str:
+        """Point and flow or link, in words."""
+        at = ", ".join(f"{path} = {label}" for path, label in self.labels.items())
+        return " ".join(filter(None, [self.kind, self.name, f"({at})" if at else ""]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The cell in `--json`."""
+        return {
+            "params": self.params,
+            "kind": self.kind,
+            "name": self.name,
+            "quantity": self.quantity,
+            "unit": self.metric.unit,
+            "values": {
+                variant: {"mean": found.mean, "n": found.n, "ci95": found.half_width}
+                for variant, found in self.values.items()
+            },
+            "differences": {
+                variant: {
+                    "absolute": d.absolute,
+                    "relative": d.relative,
+                    "ci95": d.ci95,
+                    "relative_ci95": d.relative_ci95,
+                    "effect_size": d.effect_size,
+                    "n": d.n,
+                    "paired": d.paired,
+                    "p": d.p,
+                    "q": d.q,
+                    "flagged": d.flagged,
+                }
+                for variant, d in self.differences.items()
+            },
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Variants side by side; the first is the baseline."""
+
+    title: str
+    variants: list[VariantResults]
+    cells: list[Cell]
+    root: Path
+    """Folder of results."""
+    failures: list[str] = field(default_factory=list)
+    """Runs that failed; the others are compared."""
+
+    def failed_assertions(self) -> list[str]:
+        """What the `[[assert]]` tables found wanting, by variant; empty when all hold."""
+        return [
+            f"{variant.name}: {message}"
+            for variant in self.variants
+            for message in variant.results.failed_assertions()
+        ]
+
+    @property
+    def baseline(self) -> VariantResults:
+        """What the others are compared with."""
+        return self.variants[0]
+
+    @property
+    def others(self) -> list[VariantResults]:
+        """The variants but the baseline."""
+        return self.variants[1:]
+
+    @cached_property
+    def id(self) -> str:
+        """Names what was compared: variants, points, seeds, engines, quantities."""
+        identity = [
+            [[v.name, v.engine, v.engine_version, v.kernel, v.results.id] for v in self.variants],
+            sorted({f"{cell.metric.on}.{cell.quantity}" for cell in self.cells}),
+        ]
+        return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:20]
+
+    @property
+    def folder(self) -> Path:
+        """Where its report is written."""
+        return self.root / "comparisons" / self.id
+
+    def points(self) -> list[tuple[Params, list[list[Run]]]]:
+        """Every point, and its runs by variant."""
+        runs = [runs_by_point(column.results) for column in self.variants]
+        return [(params, [found.get(params, []) for found in runs]) for params in self._order]
+
+    @property
+    def _order(self) -> list[Params]:
+        return list(self.baseline.seeds)
+
+    @property
+    def most_runs(self) -> int:
+        """The largest number of runs behind a difference."""
+        return max((d.n for cell in self.cells for d in cell.differences.values()), default=0)
+
+    def flagged(self) -> list[tuple[Cell, str, Judged]]:
+        """The differences that are more than noise, with their cell and variant."""
+        return [
+            (cell, variant, difference)
+            for cell in self.cells
+            for variant, difference in cell.differences.items()
+            if difference.flagged
+        ]
+
+    def summary(self) -> list[dict[str, Any]]:
+        """By quantity and variant: cells, how many are flagged, how large the differences are.
+
+        `median_rel_difference` has a sign, `p90_rel_difference` is of magnitudes, by nearest rank.
+        """
+        found: dict[tuple[str, str], list[Judged]] = {}
+        for cell in self.cells:
+            for variant, difference in cell.differences.items():
+                found.setdefault((qualified(cell), variant), []).append(difference)
+        rows = []
+        for (quantity, variant), differences in found.items():
+            relative = [d.relative for d in differences if d.relative is not None]
+            rows.append(
+                {
+                    "quantity": quantity,
+                    "variant": variant,
+                    "cells": len(differences),
+                    "median_rel_difference": median(relative),
+                    "p90_rel_difference": nearest_rank([abs(r) for r in relative], 0.9),
+                    "flagged": sum(d.flagged for d in differences),
+                }
+            )
+        return rows
+
+    def notes(self) -> list[str]:
+        """What has to be known to read the numbers."""
+        notes = []
+        for column in self.others:
+            if column.paired_with(self.baseline):
+                continue
+            if FLENT in (column.engine, self.baseline.engine):
+                reason = "measured data has no seed"
+            elif column.engine != self.baseline.engine:
+                reason = "a seed means the same start offsets there, not the same random numbers"
+            else:
+                reason = "they have other seeds"
+            pair = f"{column.name} and {self.baseline.name}"
+            notes.append(f"{pair}: compared unpaired (Welch), since {reason}")
+        warmups = {run.summary["warmup_s"] for column in self.variants for run in column.results}
+        if any(column.engine == FLENT for column in self.variants) and any(warmups):
+            first = ", ".join(f"{warmup:g} s" for warmup in sorted(warmups) if warmup)
+            notes.append(f"the first {first} are left out, of Flent's data too")
+        if self.most_runs < 2:
+            notes.append("one run of each point says nothing about noise: nothing can be flagged")
+        return notes
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return {
+            "variants": [variant.to_dict() for variant in self.variants],
+            "cells": [cell.to_dict() for cell in self.cells],
+            "summary": self.summary(),
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat row for each cell and variant."""
+        rows = []
+        for cell in self.cells:
+            for variant, found in cell.values.items():
+                d = cell.differences.get(variant)
+                rows.append(
+                    {
+                        **cell.params,
+                        "kind": cell.kind,
+                        "name": cell.name,
+                        "quantity": cell.quantity,
+                        "unit": cell.metric.unit,
+                        "variant": variant,
+                        "mean": found.mean,
+                        "n": found.n,
+                        "ci95": found.half_width,
+                        "difference": d.absolute if d else None,
+                        "difference_ci95": d.ci95 if d else None,
+                        "relative": d.relative if d else None,
+                        "relative_ci95": d.relative_ci95 if d else None,
+                        "effect_size": d.effect_size if d else None,
+                        "paired": d.paired if d else None,
+                        "p": d.p if d else None,
+                        "q": d.q if d else None,
+                        "flagged": d.flagged if d else None,
+                    }
+                )
+        return rows
+
+    def frame(self) -> pl.DataFrame:
+        """The same rows as a Polars frame, quantities called as `tailback list metrics` does."""
+        import polars as pl
+
+        rows = [{**row, "quantity": identifier(row["quantity"])} for row in self.rows()]
+        return pl.DataFrame(rows, strict=False, infer_schema_length=None)
+
+    def report(self, folder: Path | str | None = None) -> Path:
+        """Writes the report (HTML, Markdown, CSV, figures); returns the path of its page."""
+        from tailback.report.comparison import of
+        from tailback.report.write import write
+
+        return write(of(self), Path(folder) if folder is not None else self.folder)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __repr__(self) -> str:
+        against = " against ".join(variant.name for variant in self.variants)
+        return f"<Comparison {against}: {len(self.cells)} cells, {len(self.flagged())} flagged>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: a row for each cell, cut after 100; flagged differences in bold."""
+        from tailback.comparison.notebook import table
+
+        return table(self)
+
+
+def qualified(cell: Cell) -> str:
+    """`flow.drops`: a quantity and what it is of, where there are several."""
+    kinds = {m.on for m in metrics.METRICS if m.path == cell.quantity}
+    # A link's delay has its plain name, with classes beside it or without.
+    several = len(kinds) > 1 if cell.metric.on == "class" else len(kinds - {"class"}) > 1
+    return f"{cell.metric.on}.{cell.quantity}" if several else cell.quantity

@@ -1,0 +1,62 @@
+"""What is compared: the metrics asked for, or those of every comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailback import metrics
+from tailback.metrics import Metric
+
+METRICS = (
+    "flow.throughput_mbit",
+    "flow.rtt_ms.mean",
+    "flow.srtt_ms_mean",
+    "flow.completion_s",
+    "flow.retransmits",
+    "flow.drops",
+    "flow.marks",
+    "link.delay_ms.mean",
+    "link.delay_ms.p99",
+    "link.utilisation",
+    "link.occupancy_bytes_mean",
+    "link.drops",
+    "link.marks",
+    "class.delay_ms.mean",
+    "class.delay_ms.p99",
+    "class.rate_mbit.mean",
+    "class.window_bytes.mean",
+    "class.utilisation.mean",
+    "class.mark_share.mean",
+    "class.drop_share.mean",
+    "run.jain",
+    "run.throughput_ratio",
+    "run.class_rate_ratio",
+    "run.class_window_ratio",
+)
+"""What is compared unless something else is asked for."""
+
+
+TEST_BED = (
+    "flow.throughput_mbit",
+    "flow.srtt_ms_mean",
+    "run.throughput_total_mbit",
+    "run.jain",
+    "run.throughput_ratio",
+)
+"""The same where data files of Flent are among what is compared: what those have too."""
+
+
+def select(chosen: Sequence[str]) -> list[Metric]:
+    """The metrics of these names or paths; `link.drops` is that of links only."""
+    found: dict[tuple[str, str], Metric] = {}
+    for name in chosen or METRICS:
+        kind, dot, rest = name.partition(".")
+        matches = [
+            metric
+            for metric in metrics.METRICS
+            if metric.is_called(name) or (dot and metric.on == kind and metric.is_called(rest))
+        ]
+        if not matches:
+            raise metrics.unknown(name)
+        found.update({(metric.on, metric.path): metric for metric in matches})
+    return list(found.values())

@@ -1,0 +1,149 @@
+"""Variants of a scenario, run in one pool with the same seeds and compared."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tailback import _native, engines, running
+from tailback.comparison.judging import judge
+from tailback.comparison.model import Comparison, VariantResults
+from tailback.comparison.points import refuse_mixed_axes, refuse_other_points, seeds_by_point
+from tailback.comparison.quantities import select
+from tailback.comparison.variants import Variant, toml_text, values_of, variant_of
+from tailback.errors import InputError, RunsFailed, ScenarioError
+from tailback.results import Results
+
+SEEDS = 10
+"""Seeds of every point where neither the file nor the caller says how many."""
+
+
+def compare(
+    scenario: running.Source,
+    variants: Mapping[str, Mapping[str, object]],
+    *,
+    seeds: int | None = None,
+    metrics: Sequence[str] = (),
+    jobs: int | None = None,
+    out: Path | str | None = None,
+    progress: bool | None = None,
+    engine: str = "sim",
+) -> Comparison:
+    """Runs a scenario and its sweep in several variants and compares them.
+
+    `variants` has for each name the values to replace, by path, `{}` for the scenario as it is; the
+    first is the baseline. The keys `engine` and `kernel` choose what runs a variant. `metrics`
+    names what is compared (`tailback list metrics`). Unless the scenario or `seeds` says how many,
+    each point has 10 seeds.
+    """
+    asked = [
+        variant_of(name, {path: toml_text(path, value) for path, value in sets.items()}, engine)
+        for name, sets in variants.items()
+    ]
+    return run_variants(
+        scenario, asked, seeds=seeds, chosen=metrics, jobs=jobs, out=out, progress=progress
+    )
+
+
+def run_variants(
+    scenario: running.Source,
+    variants: Sequence[Variant],
+    *,
+    seeds: int | None = None,
+    chosen: Sequence[str] = (),
+    jobs: int | None = None,
+    out: Path | str | None = None,
+    progress: bool | None = None,
+    read_only: bool = False,
+) -> Comparison:
+    """As `compare`, for variants with values as text; `read_only` as of `running.run_loaded`."""
+    if len(variants) < 2:
+        raise InputError(
+            f"{len(variants)} variant{'s' if len(variants) != 1 else ''}: at least two are "
+            "compared; a name alone is the file as it is (--variant base)"
+        )
+    wanted = select(chosen)
+    for variant in variants:
+        engines.get(variant.engine)
+    loaded = _load(scenario, variants, seeds)
+    refuse_mixed_axes(variants, loaded)
+    _refuse_gain_over_nothing(variants, loaded, chosen)
+    planned = [seeds_by_point(case.points) for case in loaded]
+    refuse_other_points([variant.name for variant in variants], planned)
+
+    results, failures = _run(
+        variants, loaded, jobs=jobs, out=out, progress=progress, read_only=read_only
+    )
+    columns = [
+        VariantResults(v.name, r.engine, r.version, values_of(v.sets), r, p, v.kernel)
+        for v, r, p in zip(variants, results, planned, strict=True)
+    ]
+    return judge(columns, wanted, failures)
+
+
+def _load(
+    scenario: running.Source, variants: Sequence[Variant], seeds: int | None
+) -> list[_native.Scenario]:
+    loaded = [load_one(scenario, variant, seeds) for variant in variants]
+    if seeds is None and not any(
+        _says_seeds(scenario, variant, case) for variant, case in zip(variants, loaded, strict=True)
+    ):
+        loaded = [load_one(scenario, variant, SEEDS) for variant in variants]
+    return loaded
+
+
+def load_one(scenario: running.Source, variant: Variant, seeds: int | None) -> _native.Scenario:
+    """The one place where a variant is read: what an engine wants to know of it goes in here."""
+    try:
+        runner = engines.get(variant.engine, variant.kernel)
+        return running.load(scenario, list(variant.sets.items()), seeds, runner)
+    except ScenarioError as error:
+        place = f"--variant {variant.name}:"
+        raise ScenarioError(
+            [re.sub(r"^--set ", lambda _: place, text) for text in error.diagnostics]
+        ) from None
+
+
+def _says_seeds(scenario: running.Source, variant: Variant, loaded: _native.Scenario) -> bool:
+    """Whether the file or the variant says how many seeds there are, be it one."""
+    if any(len(seeds) > 1 for seeds in seeds_by_point(loaded.points).values()):
+        return True
+    if any(path == "sweep.seeds" for path in variant.sets):
+        return True
+    sweep = tomllib.loads(running.text_of(scenario)).get("sweep", {})
+    return isinstance(sweep, dict) and "seeds" in sweep
+
+
+def _run(
+    variants: Sequence[Variant],
+    loaded: Sequence[_native.Scenario],
+    *,
+    jobs: int | None,
+    out: Path | str | None,
+    progress: bool | None,
+    read_only: bool,
+) -> tuple[list[Results], list[str]]:
+    """Runs the variants in one pool; also says what failed."""
+    runners = [engines.get(variant.engine, variant.kernel) for variant in variants]
+    try:
+        found = running.run_loaded(
+            loaded, runners, jobs=jobs, out=out, progress=progress, read_only=read_only
+        )
+        return found, []
+    except RunsFailed as failed:
+        return failed.results, failed.failures
+
+
+def _refuse_gain_over_nothing(
+    variants: Sequence[Variant], loaded: Sequence[_native.Scenario], chosen: Sequence[str]
+) -> None:
+    if not any(metric.path == "throughput_gain" for metric in select(chosen)):
+        return
+    for variant, case in zip(variants, loaded, strict=True):
+        if any(point.baseline is None for point in case.points):
+            raise InputError(
+                f"--metric throughput_gain: variant {variant.name} has no baseline; expected a "
+                "sweep over beta_ecn with a value equal to beta, the standard backoff"
+            )

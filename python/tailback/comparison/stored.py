@@ -1,0 +1,101 @@
+"""Stored sweeps, runs and data files of Flent side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tailback import store, stored
+from tailback.comparison.judging import judge
+from tailback.comparison.model import FLENT, Comparison, VariantResults
+from tailback.comparison.points import Params, refuse_other_points, seeds_by_point
+from tailback.comparison.quantities import METRICS, TEST_BED, select
+from tailback.errors import InputError
+from tailback.results import Results
+
+
+def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Comparison:
+    """Compares what is stored, the first being the baseline.
+
+    A source is a sweep (`results/sweeps/ID`), a run (`results/runs/ID`), a data file of Flent
+    (`.flent.gz`), or a folder of those: replicates of one set-up. A data file has no parameters: it
+    stands beside a single point, and leaves out as much at its start as that has for warm-up.
+    """
+    from tailback.interop import flent_results
+
+    beds = [at for at, source in enumerate(sources) if flent_results.is_source(source)]
+    wanted = select(chosen or (TEST_BED if beds else METRICS))
+    read = flent_results.read_sources([sources[at] for at in beds])
+    runs = {at: _open_stored(s) for at, s in enumerate(sources) if at not in beds}
+    if beds:
+        for at, (results, planned) in runs.items():
+            _refuse_many_points(sources[at], results, planned)
+    first = next((results for results, _ in runs.values() if results.points), None)
+    warmup = max((r.summary["warmup_s"] for found, _ in runs.values() for r in found), default=0.0)
+    columns_of = dict(runs)
+    for at, source in zip(beds, read, strict=True):
+        results = source.results(
+            first.root if first else store.DEFAULT,
+            first.points[0].params if first else {},
+            first.points[0].labels if first else {},
+            warmup,
+        )
+        columns_of[at] = (results, seeds_by_point(results.points))
+    opened, points = zip(*(columns_of[at] for at in range(len(sources))), strict=True)
+    labels = _names(opened)
+    refuse_other_points(labels, points)
+    columns = [
+        VariantResults(name, results.engine, results.version, {}, results, seeds)
+        for name, results, seeds in zip(labels, opened, points, strict=True)
+    ]
+    return judge(columns, wanted)
+
+
+def _open_stored(source: Path) -> tuple[Results, dict[Params, list[int]]]:
+    """A stored sweep or run, and the points that it has or had to have."""
+    from tailback.results import open_results, open_run
+
+    if not source.is_dir():
+        what = "folder" if not source.exists() else "folder, and no data file of Flent (.flent.gz)"
+        raise InputError(f"{source}: no such {what}; expected the folder of a sweep or run")
+    if os.path.lexists(source / stored.MANIFEST):
+        results = open_run(source)
+        results.require_whole()
+        return results, seeds_by_point(results.points)
+    results = open_results(source)
+    results.require_whole()
+    index = store.read_index(store.index_path(results.root, results.id))
+    return results, seeds_by_point(index.points)
+
+
+def _refuse_many_points(
+    source: Path, results: Results, planned: Mapping[Params, Sequence[int]]
+) -> None:
+    """Measured data stands beside one point."""
+    if len(planned) > 1:
+        hint = f", e.g. {results.points[0].path}" if results.points else ""
+        raise InputError(
+            f"{source}: {len(planned)} points, and a data file of Flent stands beside one; "
+            f"expected the folder of a run{hint} or of a sweep of one point"
+        )
+    if not results.points:
+        raise InputError(f"{source}: no run of this sweep is stored")
+
+
+def _names(opened: Sequence[Results]) -> list[str]:
+    """What tells stored sweeps apart: their titles, else their engines, else their ids.
+
+    Beside an engine, a data file of Flent has its own name.
+    """
+    for labels in (
+        [r.title for r in opened],
+        [r.engine for r in opened],
+        [r.id.rpartition("-")[0] if r.engine == FLENT else r.engine for r in opened],
+    ):
+        if len(set(labels)) == len(labels) and all(labels):
+            return labels
+    labels = [r.id for r in opened]
+    if len(set(labels)) < len(labels):
+        raise InputError("the same sweep, run or file twice; expected different ones")
+    return labels

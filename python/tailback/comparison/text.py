@@ -1,0 +1,52 @@
+"""Differences as people read them."""
+
+from __future__ import annotations
+
+from tailback.metrics import Estimate
+from tailback.metrics.differences import Difference
+from tailback.metrics.naming import identifier
+from tailback.numbers import with_spread
+
+
+def with_spread_of(found: Estimate | None) -> str:
+    """Mean and half its interval; a dash for what is missing."""
+    return with_spread(found) if found else "–"
+
+
+def quantity_text(word: str) -> str:
+    """A quantity of the summary as `tailback list metrics` calls it: `link.delay_mean_ms`."""
+    of, dot, path = word.partition(".")
+    qualified = dot and of in ("flow", "link", "class", "run")
+    return f"{of}.{identifier(path)}" if qualified else identifier(word)
+
+
+def difference_text(difference: Difference | None) -> str:
+    """A difference as people read it: in percent where the baseline is not 0."""
+    if difference is None:
+        return "–"
+    relative = difference.relative is not None
+    value = 100 * difference.relative if difference.relative is not None else difference.absolute
+    half = difference.relative_ci95 if relative else difference.ci95
+    if value == 0 and half is None:
+        return "0"
+    if half is not None and relative:
+        half *= 100
+    decimals = _decimals(half or abs(value))
+    text = f"{value:+.{decimals}f}"
+    if float(text) == 0:
+        text = text.replace("+", "").replace("-", "")
+    # What is gone altogether is gone for sure.
+    spread = f" ±{half:.{decimals}f}" if half else ""
+    return f"{text}{spread}{' %' if relative else ''}"
+
+
+def percent(share: float | None) -> str:
+    """A relative difference in percent, with its sign; a dash for what is missing."""
+    if not share:
+        return "–" if share is None else "0"
+    return f"{100 * share:+.{_decimals(100 * abs(share))}f} %"
+
+
+def _decimals(size: float) -> int:
+    """As many as a number of this size has digits that say something."""
+    return 0 if size >= 10 else 1 if size >= 1 else 2 if size >= 0.1 else 3

@@ -1,0 +1,75 @@
+"""Variants as they are asked for, on the command line and in Python."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tailback import engines, toml
+from tailback.errors import InputError
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is asked for: the scenario with values replaced, on an engine."""
+
+    name: str
+    sets: dict[str, str] = field(default_factory=dict)
+    """Paths of the scenario and their values as TOML text, in the order given."""
+    engine: str = "sim"
+    kernel: str | None = None
+    """Name of a kernel kit, for engine kernel."""
+
+
+def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
+    """The variants of a command line: `NAME` or `NAME:KEY=VALUE`, names in order of appearance."""
+    sets: dict[str, dict[str, str]] = {}
+    for text in texts:
+        name, colon, rest = text.partition(":")
+        name = name.strip()
+        if not name or "=" in name:
+            raise InputError(f"--variant {text}: expected NAME or NAME:KEY=VALUE")
+        if not colon:
+            if name in sets:
+                raise InputError(f"--variant {text}: there is a variant of this name already")
+            sets[name] = {}
+            continue
+        path, equals, value = rest.partition("=")
+        path = path.strip()
+        if not equals or not path:
+            raise InputError(f"--variant {text}: expected NAME:KEY=VALUE")
+        keys = sets.setdefault(name, {})
+        if path in keys:
+            raise InputError(f'--variant {text}: variant "{name}" has {path} already')
+        keys[path] = value
+    return [variant_of(name, keys, engine) for name, keys in sets.items()]
+
+
+def toml_text(path: str, value: object) -> str:
+    """A value of Python's as TOML; the words for engine and kernel stand as they are."""
+    return str(value) if path in ("engine", "kernel") else toml.value(value)
+
+
+def values_of(sets: Mapping[str, str]) -> dict[str, object]:
+    """What the texts mean: TOML, bare words being strings."""
+    found: dict[str, object] = {}
+    for path, text in sets.items():
+        try:
+            found[path] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[path] = text
+    return found
+
+
+def variant_of(name: str, sets: Mapping[str, str], engine: str) -> Variant:
+    rest = {path: value for path, value in sets.items() if path not in ("engine", "kernel")}
+    chosen = sets.get("engine", engine).strip().strip('"')
+    kernel = sets.get("kernel")
+    kernel = kernel.strip().strip('"') if kernel is not None else None
+    if kernel is not None and chosen not in engines.KERNELS:
+        raise InputError(
+            f'variant "{name}": kernel = {kernel} is for engine kernel, and this one runs on '
+            f"{chosen}; add --variant {name}:engine=kernel"
+        )
+    return Variant(name, rest, chosen, kernel)

@@ -1,0 +1,1 @@
+"""Sections of the report: figures of the paper, and what goes beyond it."""

@@ -1,0 +1,53 @@
+"""What there is to choose from, as the engine registers it, and what the kernel has of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from tailback import _native
+
+
+@cache
+def entries(kind: str) -> list[dict[str, Any]]:
+    """The entries of a registry: `cc`, `aqm` or `traffic`."""
+    found: list[dict[str, Any]] = json.loads(_native.registry_json())[kind]
+    return found
+
+
+def entry(kind: str, name: str) -> Mapping[str, Any]:
+    """The entry of a name, in scenario files or in the kernel; empty if only the kernel has it."""
+    named = (e for e in entries(kind) if name in (e["name"], e["kernel"], *e.get("kinds", ())))
+    return next(named, {})
+
+
+def built_in(kind: str) -> Iterator[str]:
+    """Names of what every kernel has without a module."""
+    for found in entries(kind):
+        if found.get("built_in"):
+            yield from found.get("kinds", [found["kernel"]])
+
+
+def in_order(queue: Mapping[str, Any]) -> bool:
+    """Whether a packet waits behind everything that is in a queue of a canonical point."""
+    order = entry("aqm", queue["name"]).get("in_order", False)
+    if isinstance(order, bool):
+        return order
+    options = queue.get("options", {})
+    return all(options.get(option) == word for option, word in order.items())
+
+
+def stand_ins() -> list[str]:
+    """Tailback's own modules for options that Linux has not."""
+    return [e["stand_in"]["module"] for e in entries("cc") if e.get("stand_in")]
+
+
+def stand_in(control: Mapping[str, Any]) -> str | None:
+    """The module that a congestion control of a canonical point may need, for its options."""
+    module = entry("cc", control["name"]).get("stand_in")
+    if module and module["option"] in control.get("options", {}):
+        name: str = module["module"]
+        return name
+    return None

@@ -1,0 +1,75 @@
+"""Numbers of the source in their place: tables, rows and columns as it has them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tailback.metrics.statistics import LEAST_SEEDS, estimate
+from tailback.report import Cell
+
+KINDS = {"relative": "relative", "capacity": "of the rate", "absolute": "absolute"}
+"""How errors are counted: over the published value, over the link's rate, as they are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A cell in its place; an experiment adds what the place is."""
+
+    cell: Cell
+    values: tuple[float, ...] = ()
+    """What the seeds gave."""
+
+    def error(self, kind: str) -> float | None:
+        """Measured against published, counted in one of `KINDS`."""
+        return self.cell.relative if kind == "relative" else self.cell.error
+
+    def size(self, kind: str) -> float | None:
+        """The error without its sign."""
+        error = self.error(kind)
+        return None if error is None else abs(error)
+
+    @property
+    def coordinates(self) -> dict[str, Any]:
+        """Where it stands, in the words of `reproduce --json`."""
+        return {}
+
+    def json(self) -> dict[str, Any]:
+        """As `reproduce --json` lists it."""
+        return {**self.cell.json(), **self.coordinates}
+
+    @property
+    def within(self) -> bool | None:
+        """Whether it is within its tolerance; None if there is nothing to say."""
+        if self.cell.tolerance is None or self.cell.error is None:
+            return None
+        return self.cell.status == "pass"
+
+    @property
+    def chance(self) -> bool:
+        """Whether the published value is within what one more run here would give in 95 % of
+        cases.
+
+        The source ran once: a miss within this is not told from chance.
+        """
+        n, known = len(self.values), self.cell.published
+        if n < LEAST_SEEDS or known is None:
+            return False
+        half = estimate(self.values).half_width or 0.0
+        return abs(known - math.fsum(self.values) / n) <= half * math.sqrt(n + 1)
+
+
+def sizes(entries: Iterable[Entry], kind: str) -> list[float]:
+    """The errors of all cells that have one, without their signs."""
+    return [size for entry in entries if (size := entry.size(kind)) is not None]
+
+
+def counted(entries: Sequence[Entry]) -> str:
+    """How many there are, for the head of a report."""
+    held = sum(entry.cell.published is not None for entry in entries)
+    return (
+        f"{len(entries)} measured, of which {held} are held against published ones; the others are "
+        "kept out here for a blind check"
+    )

@@ -1,0 +1,177 @@
+"""A published experiment: what it plans, runs in one pool and makes of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailback.errors import InputError
+from tailback.names import unknown
+
+if TYPE_CHECKING:
+    from tailback.report import Report
+    from tailback.results import Results
+    from tailback.running import Job
+
+
+@dataclass(frozen=True)
+class ReproduceResult:
+    """How far off the published numbers an experiment is."""
+
+    experiment: str
+    engine: str
+    report_dir: Path
+    cells: list[dict[str, Any]] = field(default_factory=list)
+    """id, quantity, unit, published, measured, n, ci95"""
+    summary: list[dict[str, Any]] = field(default_factory=list)
+    """quantity, cells, median_rel_error, p90_rel_error, median_abs_error, p90_abs_error"""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `reproduce --json` prints."""
+        return {
+            "experiment": self.experiment,
+            "engine": self.engine,
+            "cells": self.cells,
+            "summary": self.summary,
+        }
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be run."""
+
+    parts: tuple[str, ...]
+    """In the experiment's order; all of them where none was named."""
+    named: bool
+    """Whether parts were named."""
+    quick: bool
+    seeds: int | None
+    engine: str
+
+    def seeds_or(self, every: int, quick: int | None = None) -> int:
+        """Seeds of each point: as asked for, or the experiment's own numbers."""
+        if self.seeds is not None:
+            return self.seeds
+        return quick if self.quick and quick is not None else every
+
+    def named_part(self, part: str) -> bool:
+        """Whether this part was named: parts beyond the source are not run otherwise."""
+        return self.named and part in self.parts
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What came of it."""
+
+    report: Report
+    cells: list[dict[str, Any]]
+    """As `reproduce --json` lists them."""
+    summary: list[dict[str, Any]]
+
+
+Found = Mapping[str, "Sequence[Results]"]
+"""Results by group, in the order of its jobs."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What to run, in groups, and what to make of it."""
+
+    jobs: Mapping[str, Sequence[Job]]
+    findings: Callable[[Found], Findings]
+
+
+class Experiment(ABC):
+    """A published experiment, as the command line sees it."""
+
+    name: str
+    """The word on the command line."""
+    title: str
+    """Title, authors and year of the source."""
+    doc: str
+    """What it shows, in a sentence."""
+    parts: Sequence[str]
+    """Figures and tables that can be run by themselves."""
+
+    def request(
+        self, parts: Sequence[str] | None, quick: bool, seeds: int | None, engine: str
+    ) -> Request:
+        """What is asked for; an unknown part is refused."""
+        return Request(known_parts(parts, self.parts), bool(parts), quick, seeds, engine)
+
+    def folder(self, request: Request) -> str:
+        """Where the report goes: neither a part nor another engine takes the place of the whole."""
+        whole = not request.named or request.parts == tuple(self.parts)
+        engine = () if request.engine == "sim" else (request.engine,)
+        return "-".join((self.name, *(() if whole else request.parts), *engine))
+
+    @abstractmethod
+    def run(
+        self,
+        parts: Sequence[str] | None,
+        *,
+        quick: bool,
+        seeds: int | None,
+        jobs: int | None,
+        out: Path,
+        progress: bool | None,
+        engine: str = "sim",
+    ) -> ReproduceResult:
+        """Runs the parts (default: all), writes the report, compares."""
+
+
+class Reproduction(Experiment):
+    """An experiment with numbers or expectations to be held against what is measured."""
+
+    @abstractmethod
+    def study(self, request: Request) -> Study:
+        """What to run for these parts; a part that the engine cannot run is refused."""
+
+    def run(
+        self,
+        parts: Sequence[str] | None,
+        *,
+        quick: bool,
+        seeds: int | None,
+        jobs: int | None,
+        out: Path,
+        progress: bool | None,
+        engine: str = "sim",
+    ) -> ReproduceResult:
+        """Runs the study of these parts in one pool and writes its report."""
+        from tailback.report import write
+        from tailback.running import run_many
+
+        request = self.request(parts, quick, seeds, engine)
+        study = self.study(request)
+        flat = [job for group in study.jobs.values() for job in group]
+        results = iter(run_many(flat, jobs=jobs, out=out, progress=progress, engine=engine))
+        found = {name: [next(results) for _ in group] for name, group in study.jobs.items()}
+        findings = study.findings(found)
+        name = self.folder(request)
+        files = {ALL_CELLS: all_cells(findings.cells), **findings.report.files}
+        index = write(replace(findings.report, name=name, files=files), out / "reports" / name)
+        return ReproduceResult(self.name, engine, index.parent, findings.cells, findings.summary)
+
+
+ALL_CELLS = "all-cells.csv"
+"""The file with every cell that was measured; the report's own has what places them, too."""
+
+
+def all_cells(cells: Sequence[Mapping[str, Any]]) -> str:
+    """Every cell as CSV, published or not."""
+    from tailback.report.tables import csv_text
+
+    head = ("id", "quantity", "unit", "published", "measured", "n", "ci95")
+    return csv_text([head, *([cell[name] for name in head] for cell in cells)])
+
+
+def known_parts(parts: Sequence[str] | None, valid: Sequence[str]) -> tuple[str, ...]:
+    """The parts asked for, or all, in the experiment's order; an unknown one is refused."""
+    for part in parts or ():
+        if part not in valid:
+            raise InputError(unknown("part", part, valid))
+    return tuple(part for part in valid if not parts or part in parts)

@@ -1,0 +1,159 @@
+"""A reproduction from scratch: what an experiment writes itself, and what the layer gives it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailback import InputError
+from tailback.metrics.statistics import estimate
+from tailback.report import Cell, Report, Section
+from tailback.reproduction.entries import Entry, counted
+from tailback.reproduction.experiment import (
+    Findings,
+    Found,
+    Reproduction,
+    Request,
+    Study,
+    known_parts,
+)
+from tailback.reproduction.goals import (
+    CellsWithin,
+    ErrorsBelow,
+    cells_verdicts,
+    errors_verdicts,
+    summary,
+    with_tolerances,
+)
+from tailback.reproduction.shown import NO_OFFLOADS, errors_table, facts, goals_table, span
+from tailback.reproduction.sources import set_value
+from tailback.running import Job
+
+SCENARIO: dict[str, Any] = {
+    "duration": "4s",
+    "warmup": "1s",
+    "path": {"rtt": "10ms"},
+    "bottleneck": {"rate": "10Mbit", "queue": {"aqm": "fifo", "limit": "50p"}},
+    "flows": [{"cc": "reno"}],
+    "sweep": {"bottleneck.rate": ["5Mbit", "10Mbit"]},
+}
+PUBLISHED = {5.0: 4.7, 10.0: 5.0}
+"""Throughput by rate: about right, and wrong by half."""
+
+THROUGHPUT = CellsWithin[Entry]("throughput", "throughput", "relative", lambda _: True, 0.1, 0.5)
+ERRORS = ErrorsBelow[Entry]("errors", "all errors", "relative", lambda _: True, 0.1, 0.2)
+
+
+class Toy(Reproduction):
+    """One table with one row."""
+
+    name = "toy"
+    title = "Toy: Nobody, 2026"
+    doc = "What a flow gets."
+    parts = ("table-1", "table-2")
+
+    def study(self, request: Request) -> Study:
+        def findings(results: Found) -> Findings:
+            cells = []
+            for result in results["table-1"]:
+                for runs in result.groups():
+                    rate = float(runs[0].params["bottleneck.rate"]) / 1e6
+                    values = [run.summary["flows"][0]["throughput_mbit"] for run in runs]
+                    name = f"Table 1/{rate:g}Mbit"
+                    cell = Cell.of(
+                        name, "throughput_mbit", "Mbit/s", PUBLISHED[rate], estimate(values)
+                    )
+                    cells.append(Entry(cell=cell, values=tuple(values)))
+            entries = with_tolerances([THROUGHPUT], cells)
+            verdicts = list(cells_verdicts([THROUGHPUT], entries))
+            made = facts(results["table-1"], deviations=(NO_OFFLOADS,))
+            sections = [Section("result", "How far off", [goals_table(verdicts, made)])]
+            meta = [("cells", counted(entries))]
+            report = Report("", "Toy", "A toy.", meta, sections, [e.cell for e in entries])
+            return Findings(report, [e.json() for e in entries], summary(entries, verdicts))
+
+        return Study({"table-1": [Job(SCENARIO, {}, request.seeds_or(2, quick=1))]}, findings)
+
+
+def run(out: Path, *parts: str, **options: Any) -> Any:
+    asked: dict[str, Any] = {"quick": False, "seeds": None, "jobs": 1, "progress": False}
+    return Toy().run(parts, out=out, **{**asked, **options})
+
+
+def test_an_experiment_fills_in_what_is_its_own(tmp_path: Path) -> None:
+    done = run(tmp_path)
+    assert done.report_dir == tmp_path / "reports" / "toy"
+    assert [(cell["id"], cell["n"]) for cell in done.cells] == [
+        ("Table 1/5Mbit", 2),
+        ("Table 1/10Mbit", 2),
+    ]
+    quantity, goal = done.summary
+    assert (quantity["quantity"], quantity["cells"]) == ("throughput_mbit", 2)
+    assert (goal["within"], goal["cells"], goal["chance"], goal["holds"]) == (1, 2, 0, True)
+    page = (done.report_dir / "report.md").read_text()
+    assert "within" in page
+    assert "4 s simulated" in page, "a caption says what it rests on"
+    with (done.report_dir / "all-cells.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["id"] for row in rows] == [cell["id"] for cell in done.cells]
+    assert json.dumps(done.to_dict())
+
+
+def test_a_part_and_another_engine_do_not_take_the_place_of_the_whole(tmp_path: Path) -> None:
+    assert run(tmp_path, "table-1", quick=True).report_dir.name == "toy-table-1"
+    assert run(tmp_path, "table-2", "table-1", quick=True).report_dir.name == "toy"
+    whole = Request(("table-1", "table-2"), False, False, None, "kernel")
+    assert Toy().folder(whole) == "toy-kernel"
+    with pytest.raises(InputError, match='did you mean "table-1"'):
+        known_parts(["tabel-1"], Toy.parts)
+
+
+def test_listing_experiments_loads_none_of_what_draws_them() -> None:
+    code = (
+        "import sys\n"
+        "from tailback import experiments\n"
+        "for name in experiments.NAMES:\n"
+        "    assert experiments.get(name).title\n"
+        "assert not {'polars', 'altair', 'scipy', 'numpy'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def entry(published: float | None, *values: float) -> Entry:
+    cell = Cell.of("id", "quantity", "", published, estimate(values))
+    return Entry(cell=cell, values=values)
+
+
+def test_chance_needs_five_seeds_and_stands_beside_the_count() -> None:
+    runs = (0.9, 1.0, 1.1, 1.0, 1.0)
+    near, far, few = entry(1.2, *runs), entry(2.0, *runs), entry(1.2, *runs[:4])
+    assert (near.chance, far.chance, few.chance) == (True, False, False)
+    goal = CellsWithin[Entry]("id", "title", "relative", lambda _: True, 0.01)
+    (verdict,) = cells_verdicts([goal], with_tolerances([goal], [near, far, few]))
+    assert (verdict.cells, verdict.within, verdict.chance, verdict.holds) == (3, 0, 1, False)
+
+
+def test_errors_are_held_against_median_and_percentile() -> None:
+    entries = [entry(1.0, 1.0), entry(1.0, 1.1), entry(1.0, 1.15), entry(None, 7.0)]
+    (verdict,) = errors_verdicts([ERRORS], entries)
+    assert verdict.cells == 3
+    assert (verdict.median, verdict.p90) == pytest.approx((0.1, 0.15))
+    assert not verdict.holds, "0.1 is a little more in binary"
+    row = verdict.row(entries)
+    assert row["goal"] == {"error": "relative", "median": 0.1, "p90": 0.2}
+    assert row["cells"] == 3
+    assert errors_table([verdict], facts([])).rows[0][0] == "all errors"
+
+
+def test_values_are_set_by_their_path() -> None:
+    made: dict[str, Any] = {"tcp": {"delack": True}}
+    set_value(made, "tcp.delack", False)
+    set_value(made, "bottleneck.queue.target", "5ms")
+    assert made == {"tcp": {"delack": False}, "bottleneck": {"queue": {"target": "5ms"}}}
+    assert (span([], "s"), span([3, 3], "s"), span([4, 3.5], "s")) == ("", "3 s", "3.5 to 4 s")
