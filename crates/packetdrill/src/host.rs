@@ -14,7 +14,8 @@ use tailback_engine::packet::{Ecn, Packet, Sack, flags};
 use tailback_engine::plan::{EcnFeedback, Pacing, TcpPlan};
 use tailback_engine::registry::{complete_defaults, find};
 use tailback_engine::tcp::Port;
-use tailback_engine::tcp::receiver::{EcnEcho, Receiver};
+use tailback_engine::tcp::ecn_echo::EcnEcho;
+use tailback_engine::tcp::receiver::Receiver;
 use tailback_engine::tcp::sender::Sender;
 use tailback_engine::units::{Bytes, Time};
 

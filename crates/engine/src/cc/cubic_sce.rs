@@ -15,7 +15,8 @@
 
 use super::abe::Backoff;
 use super::contract::{Build, CongestionControl, CwndEvent, EcnNeed, Needs, Signal};
-use super::cubic::{Cubic, jiffies, jiffies_of, rise, ticks};
+use super::cubic::Cubic;
+use super::cubic::curve::{jiffies, jiffies_of, rise, ticks};
 use super::sce::UNIT_QUIRK;
 use super::view::{Ack, CaState, View};
 use super::window::Window;

@@ -9,7 +9,8 @@
 //! | [`handshake`], `timer`, `pacing`, `ecn`, `send_queue` | its pieces |
 //! | `recovery`, `rack`, `prr`, `undo` | those of loss recovery |
 //! | [`scoreboard`], [`rtt`], [`rate`] | sent segments, round-trip times, samples of the delivery rate |
-//! | [`receiver`] | acknowledgement, SACK, ECN echo |
+//! | [`receiver`] | acknowledgement and ECN echo |
+//! | [`ecn_echo`], `receive_window`, `sack_blocks` | its pieces |
 //! | [`accecn`], [`sce`] | Accurate ECN of both ends; the receiver's echo of SCE |
 //! | [`ranges`] | sets of segments |
 //!
@@ -37,6 +38,7 @@ pub mod accecn;
 mod ack;
 mod connect;
 mod ecn;
+pub mod ecn_echo;
 pub mod handshake;
 mod pacing;
 mod port;
@@ -44,9 +46,11 @@ mod prr;
 mod rack;
 pub mod ranges;
 pub mod rate;
+mod receive_window;
 pub mod receiver;
 mod recovery;
 pub mod rtt;
+mod sack_blocks;
 pub mod sce;
 pub mod scoreboard;
 mod send_queue;

@@ -48,7 +48,7 @@ impl Gain {
 
     /// So much of a number, rounded up.
     pub fn of_up(self, number: u32) -> u32 {
-        ((u64::from(number) * u64::from(self.0) + 255) / 256) as u32
+        (u64::from(number) * u64::from(self.0)).div_ceil(256) as u32
     }
 
     /// The number of which this is so much, rounded down.

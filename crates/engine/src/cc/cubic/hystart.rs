@@ -1,0 +1,107 @@
+//! HyStart: slow start ends on a long train of ACKs or a rise of the RTT (Ha and Rhee 2011).
+
+use super::curve::micros;
+use crate::cc::view::View;
+use crate::cc::window::Window;
+use crate::units::Time;
+
+/// HyStart looks at windows from this on, segments.
+const HYSTART_LOW_WINDOW: u32 = 16;
+/// Samples of the RTT before HyStart's delay detection decides.
+const HYSTART_MIN_SAMPLES: u8 = 8;
+/// ACKs closer than this are one train, us.
+const HYSTART_ACK_DELTA: u64 = 2_000;
+/// Bounds of the delay increase that ends slow start, us.
+const HYSTART_DELAY: (u32, u32) = (4_000, 16_000);
+/// Largest burst handed to a device, bytes (Linux `sk_gso_max_size`: 64 KiB less headers).
+const GSO_MAX_SIZE: u64 = 65_536 - 321;
+
+/// HyStart's view of the current round.
+#[derive(Debug, Default)]
+pub(super) struct Train {
+    /// Start of the round, us.
+    round_start: u64,
+    /// The round is over once a segment beyond this one is acknowledged.
+    end_seq: u64,
+    /// Last ACK of the train, us.
+    last_ack: u64,
+    /// Smallest RTT of the round, us.
+    curr_rtt: u32,
+    /// RTT samples of the round, up to [`HYSTART_MIN_SAMPLES`].
+    samples: u8,
+}
+
+impl Train {
+    pub(super) fn restart(&mut self, view: View<'_>) {
+        let now = micros(view.now);
+        *self = Train {
+            round_start: now,
+            last_ack: now,
+            end_seq: view.flight.nxt,
+            curr_rtt: u32::MAX,
+            samples: 0,
+        };
+    }
+
+    /// What bursts may add to a train of ACKs, us: four of the largest at the
+    /// rate Linux would pace at (twice the window per RTT in slow start, 1.2
+    /// times it later), at most 1 ms.
+    fn burst_delay(view: View<'_>, window: &Window) -> u64 {
+        let percent = if window.cwnd < window.ssthresh / 2 {
+            200
+        } else {
+            120
+        };
+        let rate = if window.pacing_rate != 0 {
+            window.pacing_rate
+        } else if view.srtt == Time::ZERO {
+            return 0;
+        } else {
+            let window =
+                u64::from(window.cwnd.max(view.flight.packets_out())) * u64::from(view.mss);
+            let rate = u128::from(window) * 10_000_000 * percent / u128::from(view.srtt.ns());
+            u64::try_from(rate).unwrap_or(u64::MAX).max(1)
+        };
+        (GSO_MAX_SIZE * 4 * 1_000_000 / rate).min(1_000)
+    }
+
+    /// Whether an ACK in slow start is the last of it; `delay` is its RTT, `delay_min` the smallest, us;
+    /// `ack_delay`: bursts are allowed for.
+    pub(super) fn ends_slow_start(
+        &mut self,
+        view: View<'_>,
+        window: &Window,
+        delay: u32,
+        delay_min: u32,
+        ack_delay: bool,
+    ) -> bool {
+        if view.flight.una > self.end_seq {
+            self.restart(view);
+        }
+        if window.cwnd < HYSTART_LOW_WINDOW {
+            return false;
+        }
+        let now = micros(view.now);
+        let mut found = false;
+        if now - self.last_ack <= HYSTART_ACK_DELTA {
+            self.last_ack = now;
+            let mut threshold = u64::from(delay_min);
+            if ack_delay {
+                threshold += Train::burst_delay(view, window);
+            }
+            // Pacing spreads the packets of a round over half an RTT already.
+            if window.pacing_rate == 0 {
+                threshold /= 2;
+            }
+            found = now - self.round_start > threshold;
+        }
+        self.curr_rtt = self.curr_rtt.min(delay);
+        if self.samples < HYSTART_MIN_SAMPLES {
+            self.samples += 1;
+        } else {
+            let (least, most) = HYSTART_DELAY;
+            found |= self.curr_rtt > delay_min.saturating_add((delay_min >> 3).clamp(least, most));
+        }
+        found
+    }
+}

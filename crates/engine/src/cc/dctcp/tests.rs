@@ -1,0 +1,364 @@
+//! DCTCP by hand.
+
+use super::*;
+use crate::cc::testing::{Host, Stack, options};
+use crate::units::Time;
+
+fn word(name: &'static str, word: &'static str) -> (&'static str, Value) {
+    (name, Value::Word(word))
+}
+
+fn build(set: &[(&'static str, Value)]) -> Box<dyn CongestionControl> {
+    (ENTRY.build)(&options(&ENTRY, set))
+}
+
+/// An ACK with or without ECN-Echo.
+fn acked(acked: u32, ece: bool) -> Ack {
+    Ack {
+        acked,
+        ece,
+        ..Ack::default()
+    }
+}
+
+/// alpha in units of 2^-bits.
+fn alpha(cc: &dyn CongestionControl, bits: u32) -> u64 {
+    let mut out = Vec::new();
+    Stack::new(10).with(|view, window| cc.gauges(view, window, &mut out));
+    (out[0] * f64::from(1_u32 << bits)) as u64
+}
+
+/// Windows of data of so many delivered and marked segments go by; alpha
+/// after each.
+fn windows(set: &[(&'static str, Value)], bits: u32, seen: &[(u64, u64)]) -> Vec<u64> {
+    let mut cc = build(set);
+    let mut stack = Stack::new(10);
+    stack.with(|view, window| cc.init(view, window));
+    let mut alphas = Vec::new();
+    for (delivered, marked) in seen {
+        stack.conn.delivered += delivered;
+        stack.conn.delivered_ce += marked;
+        stack.flight.una = stack.flight.nxt;
+        stack.flight.nxt += delivered;
+        let ack = acked(*delivered as u32, *marked > 0);
+        stack.with(|view, window| cc.in_ack_event(view, window, &ack));
+        alphas.push(alpha(&*cc, bits));
+    }
+    alphas
+}
+
+#[test]
+fn alpha_by_hand() {
+    // alpha - (alpha >> 4) + (marked << 6) / delivered:
+    // 1024 - 64, 960 - 60, 900 - 56 + 32, 876 - 54 + 9, 831 - 51 + 64
+    let seen = [(20, 0), (20, 0), (20, 10), (20, 3), (20, 20)];
+    assert_eq!(windows(&[], 10, &seen), [960, 900, 876, 831, 844]);
+    // More marks than segments cannot be.
+    assert_eq!(windows(&[], 10, &[(0, 20)]), [1024]);
+}
+
+#[test]
+fn alpha_moves_once_a_window() {
+    let mut cc = build(&[]);
+    let mut stack = Stack::new(10);
+    stack.flight.nxt = 10;
+    stack.with(|view, window| cc.init(view, window));
+    let mut ack = |una: u64, nxt: u64, ece: bool| {
+        stack.conn.delivered += una - stack.flight.una;
+        (stack.flight.una, stack.flight.nxt) = (una, nxt);
+        stack.with(|view, window| cc.in_ack_event(view, window, &acked(1, ece)));
+        alpha(&*cc, 10)
+    };
+    for una in 1..10 {
+        assert_eq!(ack(una, 10, false), 1024);
+    }
+    assert_eq!(ack(10, 20, false), 960);
+    assert_eq!(ack(19, 20, false), 960);
+    assert_eq!(ack(20, 30, false), 900);
+}
+
+/// The last of many windows without a mark.
+fn decayed(set: &[(&'static str, Value)]) -> u64 {
+    *windows(set, 10, &[(20, 0); 200]).last().unwrap()
+}
+
+#[test]
+fn linux_decays_to_zero_and_older_versions_do_not() {
+    assert_eq!(decayed(&[]), 0);
+    let at_16 = [("alpha_init", Value::Float(16.0 / 1024.0))];
+    assert_eq!(windows(&at_16, 10, &[(20, 0); 3]), [15, 0, 0]);
+    assert_eq!(decayed(&[word("version", "linux-3.19")]), 15);
+    // The patch starts at 0 and keeps what one mark in 21 adds: 64/21.
+    let patch = [word("version", "patch-2012")];
+    assert_eq!(
+        windows(&patch, 10, &[(21, 0), (21, 1), (21, 0), (21, 0)]),
+        [0, 3, 3, 3]
+    );
+    // From all marked, 64, down to 15: 64 - 4, 60 - 3, ...
+    let mut seen = vec![(20, 0); 100];
+    seen[0] = (20, 20);
+    let patch = windows(&patch, 10, &seen);
+    assert_eq!(patch[..4], [64, 60, 57, 54]);
+    assert_eq!(patch[99], 15);
+}
+
+#[test]
+fn cut_of_the_window() {
+    // Window after ECN-Echo: cwnd - (cwnd alpha >> 11), at least 2.
+    let alphas = [0, 15, 97, 98, 256, 512, 1024];
+    let table = [
+        (1, [2, 2, 2, 2, 2, 2, 2]),
+        (2, [2, 2, 2, 2, 2, 2, 2]),
+        (4, [4, 4, 4, 4, 4, 3, 2]),
+        (10, [10, 10, 10, 10, 9, 8, 5]),
+        // Nothing is cut from 21 below an alpha of 98/1024.
+        (21, [21, 21, 21, 20, 19, 16, 11]),
+        (100, [100, 100, 96, 96, 88, 75, 50]),
+        (137, [137, 136, 131, 131, 120, 103, 69]),
+        (10_000, [10_000, 9_927, 9_527, 9_522, 8_750, 7_500, 5_000]),
+    ];
+    for (cwnd, expected) in table {
+        for (alpha, after) in alphas.into_iter().zip(expected) {
+            let mut cc = build(&[("alpha_init", Value::Float(f64::from(alpha) / 1024.0))]);
+            let reduced = Stack::new(cwnd).with(|view, window| {
+                cc.init(view, window);
+                cc.ssthresh(view, window, Signal::Ecn)
+            });
+            assert_eq!(reduced, after, "cwnd {cwnd}, alpha {alpha}");
+        }
+    }
+}
+
+#[test]
+fn resolution_of_alpha() {
+    // One mark in 21 all the time, from above: 10 bits stop at 63/1024
+    // = 0.0615, where 63 >> 4 = 64/21; 20 bits come to 1/21 = 0.0476.
+    let coarse = windows(&[], 10, &[(21, 1); 300]);
+    assert_eq!(coarse.last(), Some(&63));
+    let fine = windows(&[("alpha_bits", Value::Int(20))], 20, &[(21, 1); 300]);
+    // (3120 << 4) + 15, as 3120 = (1 << 16) / 21.
+    assert_eq!(fine.last(), Some(&49_935));
+}
+
+#[test]
+fn alpha_on_every_ack() {
+    let set = [
+        word("update", "ack"),
+        ("alpha_bits", Value::Int(20)),
+        ("alpha_init", Value::Float(0.0)),
+    ];
+    let mut cc = build(&set);
+    let mut stack = Stack::new(10);
+    stack.with(|view, window| cc.init(view, window));
+    // 2^20 / 256; 4096 - 16 + 4096; 8176 - 31
+    for (ece, expected) in [(true, 4_096), (true, 8_176), (false, 8_145)] {
+        stack.with(|view, window| cc.in_ack_event(view, window, &acked(0, ece)));
+        assert_eq!(alpha(&*cc, 20), expected);
+    }
+
+    let mut set = set.to_vec();
+    set.push(("normalise", Value::Bool(true)));
+    let mut cc = build(&set);
+    stack.with(|view, window| cc.init(view, window));
+    // Two of 20 segments at g = 1/16: (2^20 * 2 / 20) >> 4; less
+    // (6553 * 2 / 20) >> 4; a duplicate ACK counts for one segment.
+    for (segments, ece, expected) in [
+        (2, true, 6_553),
+        (2, false, 6_513),
+        (0, true, 6_513 - 20 + 3_276),
+    ] {
+        let ack = Ack {
+            prior_in_flight: 20,
+            ..acked(segments, ece)
+        };
+        stack.with(|view, window| cc.in_ack_event(view, window, &ack));
+        assert_eq!(alpha(&*cc, 20), expected);
+    }
+}
+
+/// Windows after each of these ACKs, in a round that began at 20.
+fn reduction(set: &[(&'static str, Value)], aces: &[bool]) -> Vec<u32> {
+    let mut host = Host::new(build(set), 20, Time::from_ms(20));
+    host.window.ssthresh = 20;
+    let mut seen = Vec::new();
+    for ece in aces {
+        if *ece {
+            host.ack_ece(1);
+        } else {
+            host.ack(1);
+        }
+        seen.push(host.window.cwnd);
+    }
+    seen
+}
+
+#[test]
+fn ways_down() {
+    // alpha 1/4, 7/16, 21/64, 127/256: cuts of 2.5, 4.4, (3.3), 4.96.
+    let mut set = vec![
+        word("reduction", "progressive"),
+        word("update", "ack"),
+        ("g", Value::Float(0.25)),
+        ("alpha_bits", Value::Int(20)),
+        ("alpha_init", Value::Float(0.0)),
+    ];
+    let acks = [true, true, false, true];
+    assert_eq!(reduction(&set, &acks), [18, 16, 16, 16]);
+    set[0] = word("reduction", "immediate");
+    assert_eq!(reduction(&set, &acks), [18, 18, 18, 18]);
+    // PRR spreads the cut of 2 over the round: ceil(18 n / 20) sent by the
+    // n-th ACK while more than 18 are in flight.
+    set[0] = word("reduction", "prr");
+    let prr = reduction(&set, &[true; 20]);
+    assert_eq!(prr[..12], [20, 20, 20, 20, 20, 20, 20, 20, 20, 19, 18, 18]);
+    assert_eq!(prr[19], 18);
+}
+
+#[test]
+fn growth_during_the_reduction() {
+    // Nothing to cut: the patch starts the count again and holds, (b) goes on.
+    let mut set = vec![word("version", "patch-2012")];
+    let count = |set: &[_]| {
+        let mut host = Host::new(build(set), 20, Time::from_ms(20));
+        host.window.ssthresh = 20;
+        host.ack(7);
+        host.ack_ece(1);
+        let (cwnd, cnt) = (host.window.cwnd, host.window.cwnd_cnt);
+        host.ack(1);
+        (cwnd, cnt, host.window.cwnd_cnt)
+    };
+    assert_eq!(count(&set), (20, 0, 0));
+    set.push(("grow_in_cwr", Value::Bool(true)));
+    assert_eq!(count(&set), (20, 7, 8));
+    // With a cut the count begins again, and goes on from there.
+    set.push(("alpha_init", Value::Float(0.5)));
+    // (The first ACK takes alpha from 512 to 480: 20 * 480 >> 11 = 4.)
+    assert_eq!(count(&set), (16, 0, 1));
+}
+
+#[test]
+fn one_below_the_window_avoids_slow_start() {
+    use crate::plan::Growth;
+    let after = |ssthresh| {
+        let set = [
+            word("version", "patch-2012"),
+            word("ssthresh", ssthresh),
+            ("alpha_init", Value::Float(0.5)),
+        ];
+        let mut host = Host::new(build(&set), 20, Time::from_ms(20));
+        host.window = Window::new(20, 10, Growth::Acks);
+        // The first ACK, marked, takes alpha to 512 - 32 + 64 = 544: 20 - 5.
+        // The round of the reduction, then the first ACK after it.
+        host.marked_round(1);
+        let held = host.window.cwnd;
+        host.ack(1);
+        (held, host.window.cwnd, host.window.ssthresh)
+    };
+    assert_eq!(after("cwnd"), (15, 16, 15));
+    assert_eq!(after("cwnd-1"), (15, 15, 14));
+}
+
+#[test]
+fn responses_to_loss() {
+    // ssthresh after a loss at 20 and alpha 1/4; and after one in the
+    // round of a reduction on marks, 20 - (20 * 256 >> 11) = 18.
+    for (loss, alone, within) in [
+        ("halve", 10, 10),
+        ("reno", 10, 18),
+        ("alpha", 18, 18),
+        ("none", 20, 18),
+    ] {
+        let set = [word("loss", loss), ("alpha_init", Value::Float(0.25))];
+        let host = || {
+            let mut host = Host::new(build(&set), 20, Time::from_ms(20));
+            host.window.ssthresh = 20;
+            host
+        };
+        let mut lost = host();
+        lost.lose();
+        assert_eq!(lost.window.ssthresh, alone, "{loss}");
+        lost.undo();
+        assert_eq!(lost.window.cwnd, 20, "{loss}");
+
+        let mut marked = host();
+        marked.ack_ece(1);
+        assert_eq!(marked.window.ssthresh, 18, "{loss}");
+        marked.lose();
+        assert_eq!(marked.window.ssthresh, within, "{loss}");
+    }
+}
+
+#[test]
+fn versions() {
+    let names = [
+        "g",
+        "alpha_init",
+        "alpha_bits",
+        "decay",
+        "update",
+        "normalise",
+        "loss",
+        "reduction",
+        "ssthresh",
+        "grow_in_cwr",
+    ];
+    let mut table = String::new();
+    for version in [
+        "linux-7.3",
+        "linux-5.2",
+        "linux-3.19",
+        "patch-2012",
+        "paper-2014",
+    ] {
+        table += version;
+        let options = options(&ENTRY, &[word("version", version)]);
+        for name in names {
+            table += " ";
+            table += &match options.get(name) {
+                Some(Value::Word(word)) => (*word).to_owned(),
+                Some(Value::Float(number)) => format!("{number}"),
+                Some(Value::Int(number)) => format!("{number}"),
+                Some(Value::Bool(on)) => format!("{on}"),
+                other => format!("{other:?}"),
+            };
+        }
+        table += "\n";
+    }
+    assert_eq!(
+        table,
+        "linux-7.3 0.0625 1 10 to-zero window false halve prr cwnd false\n\
+         linux-5.2 0.0625 1 10 to-zero window false halve prr cwnd false\n\
+         linux-3.19 0.0625 1 10 shift window false alpha prr cwnd false\n\
+         patch-2012 0.0625 0 10 shift window false reno immediate cwnd false\n\
+         paper-2014 0.00390625 0 20 shift ack false reno progressive cwnd-1 true\n"
+    );
+    // What is set by hand stays.
+    let options = options(
+        &ENTRY,
+        &[word("version", "paper-2014"), word("loss", "none")],
+    );
+    assert_eq!(options.word("loss"), "none");
+}
+
+#[test]
+fn combinations_that_make_no_sense() {
+    let refused = |set: &[(&'static str, Value)]| {
+        let mut options = crate::registry::defaults(ENTRY.options);
+        for (name, value) in set {
+            options.set(name, value.clone());
+        }
+        let errors = finish(&mut options).err().unwrap_or_default();
+        errors.iter().map(|e| e.option).collect::<Vec<_>>()
+    };
+    assert_eq!(refused(&[("g", Value::Float(0.05))]), ["g"]);
+    assert_eq!(refused(&[("g", Value::Float(1.0 / 2048.0))]), ["g"]);
+    assert_eq!(refused(&[("g", Value::Float(1.0 / 1024.0))]), [""; 0]);
+    assert_eq!(
+        refused(&[
+            ("normalise", Value::Bool(true)),
+            word("ssthresh", "cwnd-1"),
+            ("grow_in_cwr", Value::Bool(true))
+        ]),
+        ["normalise", "ssthresh", "grow_in_cwr"]
+    );
+}

@@ -1,0 +1,45 @@
+//! How a receiver echoes CE.
+
+use crate::cc::{CeEcho, EcnNeed};
+use crate::packet::Ecn;
+use crate::plan::EcnFeedback;
+
+/// How the receiver echoes CE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnEcho {
+    /// ECN was not negotiated.
+    None,
+    /// ECE on every ACK until CWR comes (RFC 3168 section 6.1.3).
+    Sticky,
+    /// ECE per packet, an ACK at once when CE starts or ends (RFC 8257 section 3.2).
+    PerPacket,
+    /// The same, but a packet with ECT(1) changes nothing: where SCE marks are
+    /// looked at first, DCTCP hears neither of CE nor of its absence.
+    PerPacketButEct1,
+    /// Counters in every ACK (RFC 9768); with the ECN field of the ACKs.
+    Accurate(Ecn),
+}
+
+impl EcnEcho {
+    /// What the receiver of a connection is capable of.
+    pub fn of(ecn: bool, feedback: EcnFeedback, need: EcnNeed) -> EcnEcho {
+        match (feedback, need) {
+            _ if !ecn => EcnEcho::None,
+            (EcnFeedback::None, _) => EcnEcho::None,
+            (EcnFeedback::AccEcn | EcnFeedback::Auto, EcnNeed::Accurate) => {
+                EcnEcho::Accurate(Ecn::Ect1)
+            }
+            (EcnFeedback::AccEcn, _) => EcnEcho::Accurate(Ecn::Ect0),
+            (EcnFeedback::Rfc3168, _)
+            | (_, EcnNeed::Optional | EcnNeed::Sce | EcnNeed::Dctcp(CeEcho::Sticky)) => {
+                EcnEcho::Sticky
+            }
+            (_, EcnNeed::Dctcp(CeEcho::Precise)) => EcnEcho::PerPacket,
+            (_, EcnNeed::Dctcp(CeEcho::SceHoldsCe)) => EcnEcho::PerPacketButEct1,
+        }
+    }
+
+    pub(super) fn is_per_packet(self) -> bool {
+        matches!(self, EcnEcho::PerPacket | EcnEcho::PerPacketButEct1)
+    }
+}

@@ -1,0 +1,139 @@
+//! Growth of the receive window, of which a sender hears by ACKs: those that
+//! tell of a larger window are not delayed (Linux `tcp_grow_window`).
+
+use crate::plan::{Growth, ReceiveBuffer, TcpPlan};
+use crate::units::Time;
+
+/// Linux takes half of the receive buffer for payload until it has seen a
+/// segment, then this share of it, in 256ths: payload over `skb->truesize` of
+/// a full segment that was not merged with others.
+const PAYLOAD_SHARE: u64 = 162;
+
+/// How many segments the window grows by at the start: it begins as half of
+/// the receive buffer less a segment and rises by two segments for each that
+/// arrives until it is [`PAYLOAD_SHARE`] of it (`tcp_init_buffer_space`,
+/// `tcp_measure_rcv_mss`, `tcp_grow_window`). That it waits while payload is
+/// in the buffer is left out: it moves the last few of them.
+///
+/// None with `growth = "acks"`: the buffers of Linux 3.2 begin at 87380 bytes
+/// and follow what the application reads, so that its window stops growing
+/// after some tens of segments.
+fn growing_segments(plan: &TcpPlan) -> u64 {
+    if !plan.quickack || plan.growth == Growth::Acks || plan.rcvbuf == ReceiveBuffer::Auto {
+        return 0;
+    }
+    let mss = u64::from(plan.mss).max(1);
+    let room = u128::from(plan.rwnd.0) * u128::from(PAYLOAD_SHARE - 128) / 128;
+    (room as u64 + mss).div_ceil(2 * mss)
+}
+
+/// A receive buffer that Linux tunes (`tcp_rcv_space_adjust` with the defaults
+/// of `tcp_rmem` and `tcp_adv_win_scale` of 2019): half of it is window, and
+/// there is to be room for twice what the application reads in a round-trip
+/// time, and for more while that grows. The round-trip time is that of the
+/// handshake.
+#[derive(Clone, Copy, Debug)]
+struct Tuned {
+    /// Bytes of a segment.
+    mss: u64,
+    /// What the window may grow to, bytes.
+    clamp: u64,
+    /// The window, bytes.
+    window: u64,
+    /// Most bytes read in a round-trip time so far.
+    space: u64,
+    /// Bytes read in this one.
+    copied: u64,
+    /// When this one began.
+    since: Time,
+}
+
+/// Half of `tcp_rmem`'s default and of its maximum.
+const TUNED_WINDOW: (u64, u64) = (64 << 10, 3 << 20);
+
+impl Tuned {
+    fn new(mss: u64) -> Tuned {
+        Tuned {
+            mss,
+            clamp: TUNED_WINDOW.0,
+            window: TUNED_WINDOW.0,
+            space: 10 * mss,
+            copied: 0,
+            since: Time::ZERO,
+        }
+    }
+
+    /// A segment was read; whether the window grew.
+    fn grows(&mut self, now: Time, rtt: Time) -> bool {
+        self.copied += self.mss;
+        let grows = self.window < self.clamp;
+        if grows {
+            self.window = (self.window + 2 * self.mss).min(self.clamp);
+        }
+        if now.since(self.since) >= rtt.max(Time::from_ms(1)) {
+            if self.copied > self.space {
+                let room = 2 * self.copied + 16 * self.mss;
+                let more = 2 * room * (self.copied - self.space) / self.space;
+                self.clamp = self.clamp.max((room + more).min(TUNED_WINDOW.1));
+                self.space = self.copied;
+            }
+            self.copied = 0;
+            self.since = now;
+        }
+        grows
+    }
+}
+
+/// How the window grows.
+#[derive(Clone, Debug)]
+pub(super) struct ReceiveWindow {
+    /// Segments by which it still grows at the start.
+    growing: u64,
+    /// The receive buffer, if it is tuned.
+    tuned: Option<Tuned>,
+}
+
+impl ReceiveWindow {
+    pub fn new(plan: &TcpPlan) -> ReceiveWindow {
+        let tuned = plan.quickack && plan.rcvbuf == ReceiveBuffer::Auto;
+        ReceiveWindow {
+            growing: growing_segments(plan),
+            tuned: tuned.then(|| Tuned::new(u64::from(plan.mss))),
+        }
+    }
+
+    /// A segment has arrived; whether the window grew.
+    #[inline]
+    pub fn grows(&mut self, now: Time, rtt: Time) -> bool {
+        if self.growing > 0 {
+            self.growing -= 1;
+            return true;
+        }
+        self.tuned
+            .as_mut()
+            .is_some_and(|tuned| tuned.grows(now, rtt))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tuned buffer grows when more is read than the window has room for.
+    #[test]
+    fn a_tuned_buffer_grows_with_what_is_read() {
+        let ms = Time::from_ms;
+        let mut tuned = Tuned::new(1_448);
+        let mut grown = [0; 4];
+        for round in 0..4 {
+            for i in 0..100 {
+                let now = ms(100 * round + 100) + Time(i);
+                grown[round as usize] += u64::from(tuned.grows(now, ms(100)));
+            }
+        }
+        // The first segment of the second round ends the first: there is to be
+        // room for 2 * 101 + 16, and for the growth from 10, more than there can be.
+        assert_eq!(tuned.clamp, TUNED_WINDOW.1);
+        assert_eq!(grown, [0, 99, 100, 100]);
+    }
+}

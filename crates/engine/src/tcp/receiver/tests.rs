@@ -1,0 +1,291 @@
+//! The receiver, packet by packet.
+
+use super::*;
+use crate::cc::EcnNeed;
+use crate::plan::{EcnFeedback, ReceiveBuffer};
+
+#[derive(Default)]
+struct Wire(Vec<Packet>);
+
+impl Port for Wire {
+    fn send(&mut self, packet: Packet) {
+        self.0.push(packet);
+    }
+}
+
+fn ms(n: u64) -> Time {
+    Time::from_ms(n)
+}
+
+struct End {
+    receiver: Receiver,
+    wire: Wire,
+}
+
+impl End {
+    fn new(echo: EcnEcho) -> End {
+        let plan = TcpPlan {
+            quickack: false,
+            ..TcpPlan::default()
+        };
+        End {
+            receiver: Receiver::new(0, &plan, echo),
+            wire: Wire::default(),
+        }
+    }
+
+    /// A segment arrives; the ACKs it brings about.
+    fn data(&mut self, seq: u64, at: Time, ecn: Ecn, set: u16) -> Vec<Packet> {
+        let mut packet = Packet::new(0, 1514, ecn);
+        packet.seq = seq;
+        packet.sent = at;
+        packet.flags = set;
+        self.receiver.on_packet(&packet, at, &mut self.wire);
+        std::mem::take(&mut self.wire.0)
+    }
+}
+
+/// Segments that are acknowledged one by one at the start when `per_rtt` of
+/// them arrive in each round-trip time of 100 ms.
+fn acknowledged_singly(rcvbuf: ReceiveBuffer, per_rtt: u64) -> u64 {
+    let plan = TcpPlan {
+        rcvbuf,
+        ..TcpPlan::default()
+    };
+    let mut end = End {
+        receiver: Receiver::new(0, &plan, EcnEcho::None),
+        wire: Wire::default(),
+    };
+    end.receiver.establish(ms(100));
+    let arrives = |seq| Time(seq * 100_000_000 / per_rtt);
+    (0..)
+        .find(|&seq| end.data(seq, arrives(seq), Ecn::NotEct, 0).is_empty())
+        .unwrap_or(0)
+}
+
+/// A tuned buffer has room for what little is read, and its window does not
+/// grow; that of a fixed one grows for thousands of segments.
+#[test]
+fn a_window_that_does_not_grow_lets_acks_be_delayed() {
+    assert_eq!(acknowledged_singly(ReceiveBuffer::Auto, 5), 16);
+    assert_eq!(acknowledged_singly(ReceiveBuffer::Fixed, 5), 3_095);
+}
+
+/// Linux `tcp_ecn_accept_cwr`, whoever echoes.
+#[test]
+fn cwr_is_acknowledged_at_once() {
+    for echo in [EcnEcho::Sticky, EcnEcho::PerPacket] {
+        let mut end = End::new(echo);
+        assert!(end.data(0, ms(1), Ecn::Ect0, 0).is_empty());
+        assert_eq!(end.data(1, ms(2), Ecn::Ect0, 0).len(), 1);
+        assert_eq!(
+            end.data(2, ms(3), Ecn::Ect0, flags::CWR).len(),
+            1,
+            "{echo:?}"
+        );
+    }
+}
+
+/// RFC 8257 section 3.2: what is delayed is acknowledged with the old state,
+/// the changed state at once.
+#[test]
+fn a_change_of_ce_is_told_by_two_acks() {
+    let mut end = End::new(EcnEcho::PerPacket);
+    assert!(end.data(0, ms(1), Ecn::Ect0, 0).is_empty());
+    let acks = end.data(1, ms(2), Ecn::Ce, 0);
+    let told: Vec<_> = acks.iter().map(|a| (a.seq, a.has(flags::ECE))).collect();
+    assert_eq!(told, [(1, false), (2, true)]);
+}
+
+/// What each of these packets, 1 ms apart, brings: (acknowledged, ECE, ESCE).
+fn echoes(echo: EcnEcho, sce: SceEcho, packets: &[Ecn]) -> Vec<Vec<(u64, bool, bool)>> {
+    let mut end = End::new(echo);
+    end.receiver.echo_sce(sce);
+    let mut seq = 0;
+    packets
+        .iter()
+        .map(|&ecn| {
+            seq += 1;
+            let acks = end.data(seq - 1, ms(seq), ecn, 0);
+            acks.iter()
+                .map(|a| (a.seq, a.has(flags::ECE), a.has(flags::ESCE)))
+                .collect()
+        })
+        .collect()
+}
+
+const ECT: Ecn = Ecn::Ect0;
+const SCE: Ecn = Ecn::Ect1;
+
+/// A run of marks is acknowledged by itself, its first packet at once.
+#[test]
+fn acks_are_split_where_sce_marks_begin_and_end() {
+    let packets = [ECT, SCE, SCE, SCE, ECT, ECT, ECT, SCE, ECT, SCE];
+    let (no, yes) = (false, true);
+    assert_eq!(
+        echoes(EcnEcho::Sticky, SceEcho::Split, &packets),
+        [
+            vec![],
+            vec![(1, no, no), (2, no, yes)],
+            vec![],
+            vec![(4, no, yes)],
+            vec![],
+            vec![(6, no, no)],
+            vec![],
+            vec![(7, no, no), (8, no, yes)],
+            vec![],
+            vec![(9, no, no), (10, no, yes)],
+        ]
+    );
+    // With the delay, the ACK of what came before counts as one (the next
+    // is due two segments after it), and ends no delay.
+    assert_eq!(
+        echoes(EcnEcho::Sticky, SceEcho::SplitDelayed, &packets),
+        [
+            vec![],
+            vec![(1, no, no)],
+            vec![],
+            vec![(4, no, yes)],
+            vec![],
+            vec![(6, no, no)],
+            vec![],
+            vec![(7, no, no)],
+            vec![(8, no, yes)],
+            vec![(9, no, no)],
+        ]
+    );
+    // A change right after an ACK splits nothing.
+    let packets = [ECT, ECT, SCE, SCE, ECT, ECT];
+    let told = echoes(EcnEcho::Sticky, SceEcho::Split, &packets);
+    let acks: Vec<_> = told.into_iter().flatten().collect();
+    assert_eq!(acks, [(2, no, no), (4, no, yes), (6, no, no)]);
+}
+
+/// The last kind of packet decides: ESCE goes with the first ACK only.
+#[test]
+fn pending_esce_is_sent_once() {
+    let mut end = End::new(EcnEcho::Sticky);
+    end.receiver.echo_sce(SceEcho::Split);
+    end.data(0, ms(1), SCE, 0);
+    end.data(1, ms(2), SCE, 0);
+    // A duplicate is acknowledged at once, and says nothing of SCE.
+    let acks = end.data(0, ms(3), Ecn::NotEct, flags::RETRANSMIT);
+    assert_eq!((acks.len(), acks[0].has(flags::ESCE)), (1, false));
+}
+
+/// CE is echoed as RFC 3168 has it, ESCE or not, and does not end a run of marks.
+#[test]
+fn ce_and_sce_are_echoed_apart() {
+    let told = echoes(
+        EcnEcho::Sticky,
+        SceEcho::Split,
+        &[ECT, Ecn::Ce, SCE, SCE, Ecn::Ce, SCE],
+    );
+    let (no, yes) = (false, true);
+    assert_eq!(
+        told,
+        [
+            vec![],
+            // The first CE is acknowledged at once, and one more.
+            vec![(2, yes, no)],
+            vec![(3, yes, yes)],
+            vec![],
+            vec![(5, yes, yes)],
+            vec![],
+        ]
+    );
+    let off = echoes(EcnEcho::Sticky, SceEcho::Off, &[ECT, SCE, SCE, SCE]);
+    let acks: Vec<_> = off.into_iter().flatten().collect();
+    assert_eq!(acks, [(2, no, no), (4, no, no)]);
+}
+
+/// Three receivers for DCTCP: CE, then SCE-marked, then unmarked packets.
+#[test]
+fn dctcp_receivers_under_sce() {
+    use crate::cc::CeEcho;
+    let of = |echo| EcnEcho::of(true, EcnFeedback::Auto, EcnNeed::Dctcp(echo));
+    let packets = [ECT, Ecn::Ce, SCE, SCE, ECT, ECT, ECT];
+    let marked = |echo| -> Vec<(u64, bool)> {
+        let told = echoes(of(echo), SceEcho::Off, &packets);
+        told.into_iter().flatten().map(|a| (a.0, a.1)).collect()
+    };
+    let (no, yes) = (false, true);
+    assert_eq!(
+        marked(CeEcho::Precise),
+        [(1, no), (2, yes), (3, no), (5, no), (7, no)]
+    );
+    // The echo lasts until the first unmarked packet.
+    assert_eq!(
+        marked(CeEcho::SceHoldsCe),
+        [(1, no), (2, yes), (4, yes), (5, no), (7, no)]
+    );
+    // What is delayed is acknowledged up to the last packet that counted:
+    // of the marked one the sender hears as one without CE.
+    let told = echoes(
+        of(CeEcho::SceHoldsCe),
+        SceEcho::Off,
+        &[ECT, Ecn::Ce, SCE, ECT],
+    );
+    let acks: Vec<_> = told.into_iter().flatten().map(|a| (a.0, a.1)).collect();
+    assert_eq!(acks, [(1, no), (2, yes), (2, yes), (4, no)]);
+    assert_eq!(
+        marked(CeEcho::Sticky),
+        [(2, yes), (3, yes), (5, yes), (7, yes)]
+    );
+}
+
+/// RFC 2883 section 4: the duplicate, then the block that holds it.
+#[test]
+fn a_duplicate_out_of_order_is_reported_with_its_block() {
+    let mut end = End::new(EcnEcho::None);
+    end.data(0, ms(1), Ecn::NotEct, 0);
+    end.data(2, ms(2), Ecn::NotEct, 0);
+    end.data(3, ms(3), Ecn::NotEct, 0);
+    end.data(5, ms(4), Ecn::NotEct, 0);
+    let acks = end.data(2, ms(5), Ecn::NotEct, 0);
+    // The fourth duplicate ACK is compressed: it comes with the timer.
+    assert!(acks.is_empty());
+    let at = end.receiver.deadline();
+    end.receiver.on_timer(at, &mut end.wire);
+    let last = end.wire.0[0];
+    assert!(last.has(flags::DSACK));
+    let blocks: Vec<_> = last
+        .sack
+        .iter()
+        .map(|b| (last.seq + u64::from(b.offset), b.len))
+        .collect();
+    assert_eq!(blocks, [(2, 1), (2, 2), (5, 1)]);
+}
+
+/// Linux `tcp_event_data_recv`: after a silence longer than the timeout the
+/// sender may have restarted from a small window.
+#[test]
+fn a_long_silence_brings_quick_acks() {
+    let mut end = End::new(EcnEcho::None);
+    for i in 0..4 {
+        end.data(i, ms(i), Ecn::NotEct, 0);
+    }
+    let counts: Vec<usize> = (0..18)
+        .map(|i| end.data(4 + i, ms(300 + i), Ecn::NotEct, 0).len())
+        .collect();
+    assert_eq!(counts[..16], [1; 16]);
+    assert_eq!(counts[16..], [0, 1]);
+}
+
+/// Linux `tcp_grow_window`: 16 quick ACKs and one for each segment by which
+/// a window of 32 MiB grows, (2^25 x 34 / 128 + 1448) / 2896 rounded up.
+#[test]
+fn every_segment_is_acknowledged_while_the_window_grows() {
+    let mut end = End {
+        receiver: Receiver::new(0, &TcpPlan::default(), EcnEcho::None),
+        wire: Wire::default(),
+    };
+    let at_once = (0..)
+        .take_while(|&i| end.data(i, Time::from_us(100 * i), Ecn::NotEct, 0).len() == 1)
+        .count();
+    assert_eq!(at_once, 3_079 + 16);
+    let seq = at_once as u64 + 1;
+    let now = Time::from_us(100 * seq);
+    assert_eq!(end.data(seq, now, Ecn::NotEct, 0).len(), 1);
+    assert!(end.data(seq + 1, now, Ecn::NotEct, 0).is_empty());
+}
