@@ -1,0 +1,174 @@
+//! The declarations: [`words!`](crate::words!) and [`keys!`](crate::keys!).
+
+/// An enum whose variants are the words of a choice.
+#[macro_export]
+macro_rules! words {
+    ($(#[$meta:meta])* pub enum $name:ident {
+        $($(#[$doc:meta])+ $variant:ident = $word:literal,)+
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $name {
+            $($(#[$doc])+ $variant,)+
+        }
+
+        impl $name {
+            /// All of them, as they are written.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// A key with them.
+            pub const KEY: $crate::keys::Key =
+                $crate::keys::plain($crate::registry::Kind::Word($name::WORDS));
+
+            /// As it is written.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word,)+
+                }
+            }
+
+            /// The one that is written so.
+            pub fn named(word: &str) -> Option<$name> {
+                match word {
+                    $($word => Some($name::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl $crate::keys::Plain for $name {
+            fn of(value: $crate::registry::Value) -> Option<$name> {
+                match value {
+                    $crate::registry::Value::Word(word) => $name::named(word),
+                    _ => None,
+                }
+            }
+
+            fn value(&self) -> Option<$crate::registry::Value> {
+                Some($crate::registry::Value::Word(self.name()))
+            }
+        }
+
+        impl $crate::keys::AsPart for $name {
+            fn part(&self) -> $crate::keys::Part<'_> {
+                $crate::keys::Part::Text(self.name())
+            }
+        }
+    };
+}
+
+/// A struct of the plan and the table of its keys. A line is one of:
+///
+/// - `field: Type = key;` a key whose value the field takes as it is;
+/// - `field: Type => key;` a key that is read by hand, as its value depends on others;
+/// - `field: Type;` no key;
+/// - `key name = key;` no field.
+///
+/// The docs are those of the key, too.
+#[macro_export]
+macro_rules! keys {
+    ($(#[doc = $doc:literal])+ pub struct $name:ident as $label:literal { $($lines:tt)* }) => {
+        $crate::keys!(@ [$name $label $($doc)+] {} {} {} {} {} $($lines)*);
+    };
+    (@ $head:tt {$($field:tt)*} {$($key:tt)*} {$($plain:tt)*} {$($init:tt)*} {$($part:tt)*}
+        $(#[doc = $doc:literal])+ $name:ident : $ty:ty = $spec:expr; $($rest:tt)*) => {
+        $crate::keys!(@ $head
+            {$($field)* $(#[doc = $doc])+ pub $name: $ty,}
+            {$($key)* $spec.declared(stringify!($name), concat!($($doc),+)),}
+            {$($plain)* [$name $spec]}
+            {$($init)* $name: $spec.declared(stringify!($name), "").initial(),}
+            {$($part)* [$name $spec.declared(stringify!($name), "").name]}
+            $($rest)*);
+    };
+    (@ $head:tt {$($field:tt)*} {$($key:tt)*} {$($plain:tt)*} {$($init:tt)*} {$($part:tt)*}
+        $(#[doc = $doc:literal])+ $name:ident : $ty:ty => $spec:expr; $($rest:tt)*) => {
+        $crate::keys!(@ $head
+            {$($field)* $(#[doc = $doc])+ pub $name: $ty,}
+            {$($key)* $spec.declared(stringify!($name), concat!($($doc),+)),}
+            {$($plain)*}
+            {$($init)* $name: Default::default(),}
+            {$($part)* [$name $spec.declared(stringify!($name), "").name]}
+            $($rest)*);
+    };
+    (@ $head:tt {$($field:tt)*} {$($key:tt)*} {$($plain:tt)*} {$($init:tt)*} {$($part:tt)*}
+        $(#[doc = $doc:literal])+ $name:ident : $ty:ty; $($rest:tt)*) => {
+        $crate::keys!(@ $head
+            {$($field)* $(#[doc = $doc])+ pub $name: $ty,}
+            {$($key)*}
+            {$($plain)*}
+            {$($init)* $name: Default::default(),}
+            {$($part)* [$name stringify!($name)]}
+            $($rest)*);
+    };
+    (@ $head:tt $field:tt {$($key:tt)*} $plain:tt $init:tt $part:tt
+        $(#[doc = $doc:literal])+ key $name:ident = $spec:expr; $($rest:tt)*) => {
+        $crate::keys!(@ $head
+            $field
+            {$($key)* $spec.declared(stringify!($name), concat!($($doc),+)),}
+            $plain $init $part
+            $($rest)*);
+    };
+    (@ [$name:ident $label:literal $($doc:literal)+]
+        {$($field:tt)*} {$($key:tt)*} {$([$plain:ident $spec:expr])*} {$($init:tt)*}
+        {$([$part:ident $part_name:expr])*}) => {
+        $(#[doc = $doc])+
+        // Brackets are those of a scenario's tables.
+        #[allow(rustdoc::broken_intra_doc_links)]
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $($field)*
+        }
+
+        impl $name {
+            /// Its table in a scenario file.
+            pub const TABLE: $crate::keys::TableDef = $crate::keys::TableDef {
+                label: $label,
+                doc: concat!($($doc),+).trim_ascii_start(),
+                keys: &[$($key)*],
+            };
+
+            /// Takes over what is given of the plain keys.
+            #[allow(unused_mut, unused_variables, clippy::allow_attributes)]
+            pub fn set(
+                &mut self,
+                mut given: impl FnMut(&'static str) -> Option<$crate::registry::Value>,
+            ) {
+                $({
+                    let key = $spec.declared(stringify!($plain), "");
+                    if let Some(value) = given(key.name) {
+                        self.$plain = key.take(value);
+                    }
+                })*
+            }
+
+            /// What an engine does not play of the plain keys; `path` is that of this table.
+            #[allow(unused_variables, clippy::allow_attributes)]
+            pub fn refusals(
+                &self,
+                engine: $crate::keys::EngineKind,
+                path: &str,
+            ) -> Vec<$crate::plan::Refusal> {
+                let all: [Option<$crate::plan::Refusal>; _] = [$({
+                    let value = $crate::keys::Plain::value(&self.$plain);
+                    let key = $spec.declared(stringify!($plain), "");
+                    value.and_then(|value| key.refuses(engine, path, &value))
+                }),*];
+                all.into_iter().flatten().collect()
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> $name {
+                $name { $($init)* }
+            }
+        }
+
+        impl $crate::keys::AsPart for $name {
+            fn part(&self) -> $crate::keys::Part<'_> {
+                $crate::keys::Part::Table(vec![
+                    $(($part_name, $crate::keys::AsPart::part(&self.$part)),)*
+                ])
+            }
+        }
+    };
+}

@@ -1,0 +1,84 @@
+//! A plan as plain data by name.
+
+use crate::plan::{Algorithm, RatePlan};
+use crate::registry::{Options, Value};
+
+/// A part of a plan as plain data, for what writes plans down.
+pub enum Part<'a> {
+    /// Nothing.
+    Null,
+    /// A value in base units.
+    Value(Value),
+    /// A name.
+    Text(&'a str),
+    /// The options of the entry that stands beside them as `kind`.
+    Options(&'a Options),
+    /// An algorithm with its options.
+    Algorithm(&'a Algorithm),
+    /// A rate over time.
+    Rate(&'a RatePlan),
+    /// Parts by name, in the order of declaration.
+    Table(Vec<(&'static str, Part<'a>)>),
+    /// Parts of a kind.
+    List(Box<dyn Iterator<Item = Part<'a>> + 'a>),
+}
+
+/// What is a part of a plan.
+pub trait AsPart {
+    /// Itself as plain data.
+    fn part(&self) -> Part<'_>;
+}
+
+impl AsPart for String {
+    fn part(&self) -> Part<'_> {
+        Part::Text(self)
+    }
+}
+
+impl AsPart for Options {
+    fn part(&self) -> Part<'_> {
+        Part::Options(self)
+    }
+}
+
+impl AsPart for Algorithm {
+    fn part(&self) -> Part<'_> {
+        Part::Algorithm(self)
+    }
+}
+
+impl AsPart for RatePlan {
+    fn part(&self) -> Part<'_> {
+        Part::Rate(self)
+    }
+}
+
+impl<T: AsPart> AsPart for Option<T> {
+    fn part(&self) -> Part<'_> {
+        self.as_ref().map_or(Part::Null, T::part)
+    }
+}
+
+impl<T: AsPart> AsPart for Box<T> {
+    fn part(&self) -> Part<'_> {
+        self.as_ref().part()
+    }
+}
+
+impl<T: AsPart> AsPart for [T] {
+    fn part(&self) -> Part<'_> {
+        Part::List(Box::new(self.iter().map(T::part)))
+    }
+}
+
+impl<T: AsPart> AsPart for Vec<T> {
+    fn part(&self) -> Part<'_> {
+        self.as_slice().part()
+    }
+}
+
+impl<T: AsPart, const N: usize> AsPart for [T; N] {
+    fn part(&self) -> Part<'_> {
+        self.as_slice().part()
+    }
+}
