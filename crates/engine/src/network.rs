@@ -23,6 +23,8 @@ mod pipe;
 mod sampling;
 mod sources;
 
+use std::sync::Arc;
+
 use tailback_record::{LinkSampler, Series};
 
 use crate::aqm::{self, Queue};
@@ -59,7 +61,7 @@ const EVENTS_BETWEEN_LOOKS: u64 = 64;
 /// A network with its flows, ready to run.
 pub struct Network {
     now: Time,
-    plan: Plan,
+    plan: Arc<Plan>,
     ids: Ids,
     calendar: Calendar,
     pipes: Vec<Pipe>,
@@ -148,15 +150,16 @@ impl Network {
     }
 
     fn handle(&mut self, max_events: u64) -> bool {
+        let end = self.plan.duration;
         for handled in 0..max_events {
             match self.calendar.peek() {
-                Some((time, component)) if time < self.plan.duration => {
+                Some((time, component)) if time < end => {
                     self.now = time;
                     self.dispatch(component);
                 }
                 _ => {
                     self.events += handled;
-                    self.now = self.plan.duration;
+                    self.now = end;
                     return false;
                 }
             }

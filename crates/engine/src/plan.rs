@@ -38,7 +38,7 @@ keys! {
         /// Nothing before this time is counted.
         warmup: Time = ANY_TIME.default("0s");
         /// Seed of every random stream; a sweep's seeds count up from it.
-        seed: u64 = int(0, i64::MAX).default("1");
+        key seed = int(0, i64::MAX).default("1");
         /// Each flow's start is delayed by a uniform draw from 0 to this; default: path.rtt.
         start_jitter: Time = ANY_TIME;
         /// Order-preserving delay that each host adds to a packet, uniform from 0 to this; below
@@ -128,9 +128,9 @@ impl Plan {
         links.fold(flow.rtt, |sum, link| sum + link.delay)
     }
 
-    /// When a component starts: as planned, plus the draw of its seed.
-    pub fn start_of(&self, start: Time, name: &str) -> Time {
-        let mut stream = Stream::new(self.seed, name, "start");
+    /// When a component starts in the run of a seed: as planned, plus the seed's draw.
+    pub fn start_of(&self, seed: u64, start: Time, name: &str) -> Time {
+        let mut stream = Stream::new(seed, name, "start");
         start + Time(stream.below(self.start_jitter.ns() + 1))
     }
 }

@@ -4,7 +4,6 @@ mod common;
 
 use common::*;
 use tailback_engine::aqm::{Backlog, Dequeue, Queue, Sink, fifo::Packets};
-use tailback_engine::network::Network;
 use tailback_engine::packet::Packet;
 use tailback_engine::plan::{FlowPlan, Plan, SeriesMode};
 use tailback_engine::registry::Value;
@@ -43,7 +42,7 @@ fn named(name: &str, cc: &str) -> FlowPlan {
 }
 
 fn played(p: &Plan) -> Outcome {
-    run(Network::new(p))
+    run(network(p))
 }
 
 /// A flow's series: seconds and values.
@@ -292,7 +291,7 @@ fn a_policer_is_found() {
     let policed = |seeks| {
         let f = one("bbr", &[("policer", Value::Bool(seeks))]);
         let p = through(10_000, vec![f], 9, 0);
-        let mut network = Network::new(&p);
+        let mut network = network(&p);
         network.replace_queue(
             0,
             Box::new(Policer {
@@ -325,7 +324,7 @@ fn marks_bound_version_3_if_asked() {
         f.rtt = Time::from_ms(rtt);
         f.ecn = true;
         let p = through(10_000, vec![f], 12, 2);
-        let mut network = Network::new(&p);
+        let mut network = network(&p);
         network.replace_queue(0, EveryNth::new(1, true));
         let o = run(network);
         utilisation_of_total(&o)

@@ -10,7 +10,6 @@ mod common;
 use std::fmt::Write;
 
 use common::*;
-use tailback_engine::network::Network;
 use tailback_engine::plan::{FlowPlan, Schedule};
 use tailback_engine::registry::Value;
 use tailback_engine::units::{Bytes, Time};
@@ -23,7 +22,7 @@ fn trace(flow: FlowPlan, drop: &[u64], mark: &[u64], until: Time) -> String {
         drops: drop.to_vec(),
     });
     let plan = plan(until, vec![link], vec![flow]);
-    let mut network = Network::new(&plan);
+    let mut network = network(&plan);
     let mut table =
         String::from("  time ms    una    nxt  state     cwnd  ssthresh  flight  again  rto\n");
     let mut last = String::new();

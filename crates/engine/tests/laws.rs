@@ -4,7 +4,6 @@ mod common;
 
 use common::*;
 use tailback_engine::aqm::{Backlog, Dequeue, Queue, Sink, fifo::Packets};
-use tailback_engine::network::Network;
 use tailback_engine::packet::{Packet, flags};
 use tailback_engine::registry::Value;
 use tailback_engine::rng::Stream;
@@ -34,7 +33,7 @@ fn periodic(cc: &str, rtt: Time, n: u64, mark: bool, seconds: u64) -> Outcome {
         vec![f],
     );
     p.warmup = Time::from_secs(seconds / 5);
-    let mut network = Network::new(&p);
+    let mut network = network(&p);
     network.replace_queue(0, EveryNth::new(n, mark));
     run(network)
 }
@@ -49,7 +48,7 @@ fn random_loss(cc: &str, rtt: Time, loss: f64, seconds: u64) -> Outcome {
         vec![flow("f", cc, rtt, &[])],
     );
     p.warmup = Time::from_secs(seconds / 5);
-    run(Network::new(&p))
+    run(network(&p))
 }
 
 /// Mathis et al. 1997: W = sqrt(3/2) / sqrt p for a loss every 1/p packets.
@@ -105,7 +104,7 @@ fn cubic_window(n: u64, seconds: u64, fast_convergence: bool) -> f64 {
     );
     // The first slow start overshoots by far, and what follows takes its time.
     p.warmup = Time::from_secs(seconds * 2 / 5);
-    let mut network = Network::new(&p);
+    let mut network = network(&p);
     network.replace_queue(0, EveryNth::new(n, false));
     let outcome = run(network);
     assert_eq!(outcome.flows[0].timeouts, 0);
@@ -180,7 +179,7 @@ fn dctcp_under_random_marks(p_mark: f64, alpha_bits: i64) -> f64 {
     let f = flow("f", "dctcp", Time::from_ms(20), &options);
     let mut p = plan(Time::from_secs(300), vec![link(FAST, "fifo", &[])], vec![f]);
     p.warmup = Time::from_secs(30);
-    let mut network = Network::new(&p);
+    let mut network = network(&p);
     let queue = RandomMarks {
         packets: Packets::default(),
         p: p_mark,
@@ -224,7 +223,7 @@ fn dctcp_over_a_step(k: u64, n: u64, options: &[(&'static str, Value)]) -> Sawto
     });
     let from = Time::from_secs(10);
     let p = plan(Time::from_secs(40), vec![l], flows.collect());
-    let mut network = Network::new(&p);
+    let mut network = network(&p);
     let (mut sum, mut samples, mut queue) = (0.0, 0, (u64::MAX, 0));
     let (mut next, mut gauges) = (from, Vec::new());
     while network.advance(1) {
@@ -307,7 +306,7 @@ fn reno_utilisation_against_buffer() {
         f.tcp.delack = false;
         let mut p = plan(Time::from_secs(900), vec![l], vec![f]);
         p.warmup = Time::from_secs(200);
-        let outcome = run(Network::new(&p));
+        let outcome = run(network(&p));
         outcome.links[0].bytes as f64 / outcome.links[0].capacity_bytes
     };
     within("no buffer", utilisation(4), 0.75, 0.03);
@@ -327,7 +326,7 @@ fn every_packet_is_somewhere() {
             let flows = (0..3)
                 .map(|i| flow(&format!("f{i}"), cc.name, Time::from_ms(10 * (i + 1)), &[]))
                 .collect();
-            let mut network = Network::new(&plan(Time::from_secs(10), vec![l], flows));
+            let mut network = network(&plan(Time::from_secs(10), vec![l], flows));
             loop {
                 let more = network.advance(997);
                 let c = network.census();
@@ -361,7 +360,7 @@ fn little() {
         vec![l],
         vec![flow("f", "reno", Time::from_ms(40), &[])],
     );
-    let outcome = run(Network::new(&p));
+    let outcome = run(network(&p));
     let link = &outcome.links[0];
     let backlog = link.backlog_byte_ns as f64 / outcome.duration_ns as f64;
     let rate = link.bytes as f64 / outcome.duration_ns as f64;
@@ -379,7 +378,7 @@ fn little() {
 fn a_transfer_completes_in_the_rounds_of_slow_start() {
     let mut f = flow("f", "reno", Time::from_ms(100), &[]);
     f.bytes = Some(Bytes(70 * 1448));
-    let outcome = run(Network::new(&plan(
+    let outcome = run(network(&plan(
         Time::from_secs(5),
         vec![link(FAST, "fifo", &[])],
         vec![f],
@@ -403,7 +402,7 @@ fn equal_flows_share_equally_and_runs_repeat() {
         let mut p = plan(Time::from_secs(300), vec![l], flows);
         p.start_jitter = Time::from_ms(30);
         p.host_jitter = Time::from_us(300);
-        run(Network::new(&p))
+        run(network(&p))
     };
     let (a, b) = (build(), build());
     let rates: Vec<f64> = a.flows.iter().map(|f| f.delivered_bytes as f64).collect();
@@ -442,7 +441,7 @@ fn the_coupling_of_dualpi2() {
         );
         p.warmup = Time::from_secs(40);
         p.start_jitter = Time::from_ms(rtt);
-        let outcome = run(Network::new(&p));
+        let outcome = run(network(&p));
         let share = |flows: &[tailback_record::FlowOutcome], cause| {
             let hit: u64 = flows.iter().map(|f| f.counts.get(cause)).sum();
             let all: u64 = flows.iter().map(|f| f.packets).sum();

@@ -54,7 +54,7 @@ fn cbr_sends_at_its_rate_exactly() {
         vec![link(FAST, "fifo", &[])],
         vec![cbr("c", rate, size)],
     );
-    let outcome = run(Network::new(&p));
+    let outcome = run(network(&p));
     // Packet k leaves once its k predecessors took their time at the rate.
     let expected = (seconds * rate).div_ceil(8 * size as u64);
     assert_eq!(outcome.traffic[0].sent_packets, expected);
@@ -83,7 +83,7 @@ fn nothing_leaves_while_the_rate_is_zero() {
     for mode in [LinkMode::Shaper, LinkMode::Wire] {
         let mut p = outage(Time::from_ms(2_500), true);
         p.links[0].mode = mode;
-        let outcome = run(Network::new(&p));
+        let outcome = run(network(&p));
         assert_eq!(outcome.traffic[0].received_packets, 500, "{mode:?}");
         assert_eq!(outcome.links[0].capacity_bytes, 1.25e6);
     }
@@ -94,7 +94,7 @@ fn a_link_wakes_when_its_rate_comes_back() {
     for mode in [LinkMode::Shaper, LinkMode::Wire] {
         let mut p = outage(Time::from_secs(10), true);
         p.links[0].mode = mode;
-        let outcome = run(Network::new(&p));
+        let outcome = run(network(&p));
         // 1000 packets waited; at 1 ms each, less 1 every 2 ms that comes, they
         // are gone at 5 s, and nothing was lost.
         assert_eq!(outcome.links[0].packets, 5_000, "{mode:?}");
@@ -109,7 +109,7 @@ fn a_link_that_stops_for_good_has_a_finite_occupancy() {
     let mut p = outage(Time::from_secs(3), false);
     p.links[0].mode = LinkMode::Wire;
     p.links[0].count_in_service = true;
-    let outcome = run(Network::new(&p));
+    let outcome = run(network(&p));
     // In service half of the first second; then 0 to 1000 packets queue up in 2 s.
     let byte_s = outcome.links[0].backlog_byte_ns as f64 / 1e9;
     let expected = 1250.0 * 0.5 + 1250.0 * 500.0 * 2.0;
@@ -122,7 +122,7 @@ fn a_slot_of_the_last_packet_counts_up_to_the_end() {
     let mut l = link(10_000, "fifo", &[]);
     l.count_in_service = true;
     let p = with_traffic(Time::from_ms(500), vec![l], vec![cbr("c", 10_000, 1250)]);
-    let outcome = run(Network::new(&p));
+    let outcome = run(network(&p));
     assert_eq!(outcome.links[0].backlog_byte_ns, 1250 * 500_000_000);
 }
 
@@ -140,7 +140,7 @@ fn a_queue_that_shapes_is_the_links_only_shaper() {
             vec![l],
             vec![cbr("c", 20_000_000, 1226)],
         );
-        let outcome = run(Network::new(&p));
+        let outcome = run(network(&p));
         // 1 ms a packet, the first at once.
         assert_eq!(outcome.links[0].packets, 10_000, "{mode:?}");
         let behind = u64::from(mode == LinkMode::Wire);
@@ -164,7 +164,7 @@ fn a_queue_that_shapes_follows_the_steps_of_the_rate() {
         vec![l],
         vec![cbr("c", 20_000_000, 1250)],
     );
-    let outcome = run(Network::new(&p));
+    let outcome = run(network(&p));
     // 1 s at 1 ms, 2 s at 5 ms, 1 s of nothing, 1 s at 1 ms; what leaves at the
     // moment of a step has its slot at the rate before.
     assert_eq!(outcome.links[0].packets, 1_001 + 400 + 996);
@@ -182,7 +182,7 @@ fn a_saturated_trace_is_used_to_the_byte() {
             vec![l],
             vec![cbr("c", 100_000_000, size)],
         );
-        let outcome = run(Network::new(&p));
+        let outcome = run(network(&p));
         let link = &outcome.links[0];
         // 2000 periods; the run ends just before the last two opportunities.
         assert_eq!(link.capacity_bytes, 8_000.0 * 1504.0);
@@ -206,7 +206,7 @@ fn a_packet_leaves_a_shaper_first_and_a_wire_last() {
             sources
                 .iter_mut()
                 .for_each(|s| s.stop = Some(Time::from_ms(5)));
-            run(Network::new(&with_traffic(until, vec![l], sources)))
+            run(network(&with_traffic(until, vec![l], sources)))
         };
         let early = run_until(Time::from_ms(15));
         let received: u64 = early.traffic.iter().map(|t| t.received_packets).sum();
@@ -240,7 +240,7 @@ fn a_parking_lot_has_two_bottlenecks() {
     p.warmup = Time::from_secs(10);
     p.start_jitter = rtt;
     p.host_jitter = Time::from_us(500);
-    let outcome = run(Network::new(&p));
+    let outcome = run(network(&p));
     for link in &outcome.links {
         let utilisation = link.bytes as f64 / link.capacity_bytes;
         assert!(utilisation > 0.98, "{}: {utilisation}", link.name);
@@ -268,7 +268,7 @@ fn the_way_back_can_be_the_bottleneck() {
         vec![f],
     );
     p.warmup = Time::from_secs(10);
-    let outcome = run(Network::new(&p));
+    let outcome = run(network(&p));
     // An ACK of 66 bytes for two segments.
     let acks = 113_000.0 / (66.0 * 8.0) * 50.0;
     let segments = outcome.flows[0].delivered_bytes as f64 / 1448.0;
@@ -290,7 +290,7 @@ fn every_flow_has_its_own_rtt() {
             f
         })
         .to_vec();
-    let outcome = run(Network::new(&plan(
+    let outcome = run(network(&plan(
         Time::from_secs(10),
         vec![link(FAST, "fifo", &[])],
         flows,
@@ -313,7 +313,7 @@ fn host_jitter_keeps_the_order() {
     );
     // Forty packet times.
     p.host_jitter = Time::from_us(500);
-    let outcome = run(Network::new(&p));
+    let outcome = run(network(&p));
     assert!(outcome.flows[0].packets > 100_000);
     assert_eq!(outcome.flows[0].retransmits, 0);
     // 0 to 0.5 ms at each end, the later the more packets are held up together.
@@ -326,7 +326,7 @@ fn a_stopped_flow_sends_nothing_new() {
     let mut f = flow("f", "reno", Time::from_ms(20), &[]);
     f.stop = Some(Time::from_secs(5));
     let l = link(10_000_000, "fifo", &[("limit", Value::Packets(40))]);
-    let mut network = Network::new(&plan(Time::from_secs(20), vec![l], vec![f]));
+    let mut network = network(&plan(Time::from_secs(20), vec![l], vec![f]));
     while network.now() < Time::from_secs(5) {
         network.advance(1);
     }
@@ -348,7 +348,7 @@ fn a_flow_stopped_before_it_connects_sends_nothing() {
     before.stop = Some(Time::from_secs(1));
     let mut meanwhile = flow("meanwhile", "reno", Time::from_ms(20), &[]);
     meanwhile.stop = Some(Time::from_ms(10));
-    let mut network = Network::new(&plan(
+    let mut network = network(&plan(
         Time::from_secs(20),
         vec![link(10_000_000, "fifo", &[])],
         vec![before, meanwhile],
@@ -466,9 +466,8 @@ proptest! {
         };
         (f.route, f.back) = (vec![0], vec![1]);
         let mut p = plan(HORIZON, vec![lossy("there", there), lossy("back", back)], vec![f]);
-        p.seed = seed;
         p.record.interval = Time::from_secs(1);
-        let network = conserved(Network::new(&p), 1);
+        let network = conserved(Network::new(&Arc::new(p.clone()), seed), 1);
         prop_assert!(network.sender(0).is_done(), "{:?}", network.sender(0).conn);
         let bytes = p.flows[0].bytes.unwrap().0;
         let outcome = network.finish();
@@ -493,13 +492,12 @@ proptest! {
         for (i, f) in p.flows.iter_mut().enumerate() {
             f.name = format!("f{i}");
         }
-        p.seed = seed;
         (p.start_jitter, p.host_jitter) = (Time::from_ms(start_jitter), Time::from_us(host_jitter));
         p.record.interval = Time::from_secs(10);
         let mut source = cbr("c", cbr_rate, 500);
         source.stop = Some(TRAFFIC_END);
         p.traffic = vec![source];
-        let network = conserved(Network::new(&p), p.flows.len());
+        let network = conserved(Network::new(&Arc::new(p.clone()), seed), p.flows.len());
         for i in 0..p.flows.len() {
             prop_assert!(network.sender(i).is_done(), "flow {}: {:?}", i, network.sender(i).conn);
         }
@@ -577,7 +575,7 @@ fn exactly_the_scheduled_packets_are_marked_and_dropped() {
         route: vec![0, 1],
         ..cbr("c", 1_000_000, 500)
     }];
-    let mut network = Network::new(&p);
+    let mut network = network(&p);
     let [arriving, left] = [0, 1].map(|link| {
         let seen = Seen::default();
         let queue = Noting {
@@ -668,7 +666,7 @@ fn in_classes(statistics: Time) -> Plan {
 
 #[test]
 fn classes_divide_what_the_queue_has() {
-    let outcome = run(Network::new(&in_classes(Time::from_ms(500))));
+    let outcome = run(network(&in_classes(Time::from_ms(500))));
     let (link, classes) = (&outcome.links[0], &outcome.classes);
     let names: Vec<&str> = classes.iter().map(|c| c.class.name.as_str()).collect();
     assert_eq!(names, ["C", "L", "U"]);
@@ -721,11 +719,11 @@ fn classes_divide_what_the_queue_has() {
 
 #[test]
 fn classes_change_nothing_else() {
-    let with = run(Network::new(&in_classes(Time::from_ms(500))));
+    let with = run(network(&in_classes(Time::from_ms(500))));
     let mut plain = in_classes(Time::ZERO);
     plain.flows.iter_mut().for_each(|f| f.class = None);
     plain.traffic.iter_mut().for_each(|t| t.class = None);
-    let plain = run(Network::new(&plain));
+    let plain = run(network(&plain));
     assert!(plain.classes.is_empty());
     assert_eq!(with.events, plain.events);
     let parts = |outcome: &tailback_record::Outcome| {

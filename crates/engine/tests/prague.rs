@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use common::*;
 use tailback_engine::aqm::{Backlog, Dequeue, Queue, Sink, fifo::Packets};
 use tailback_engine::cc::{Control, ENTRIES};
-use tailback_engine::network::Network;
 use tailback_engine::packet::{Ecn, Packet, flags};
 use tailback_engine::plan::{AccEcnOption, EcnFeedback, TcpPlan};
 use tailback_engine::registry::{Value, complete_defaults, find};
@@ -267,7 +266,7 @@ fn random_marks(cc: &str, feedback: EcnFeedback, rtt: Time, p: f64, seconds: u64
         vec![f],
     );
     scene.warmup = Time::from_secs(seconds / 5);
-    let mut network = Network::new(&scene);
+    let mut network = network(&scene);
     network.replace_queue(
         0,
         Box::new(Random {
@@ -330,7 +329,7 @@ fn share(far: u64, set: &[(&'static str, Value)]) -> f64 {
     );
     p.warmup = Time::from_secs(30);
     p.host_jitter = Time::from_us(250);
-    let outcome = run(Network::new(&p));
+    let outcome = run(network(&p));
     rate(&outcome, 0) / rate(&outcome, 1)
 }
 

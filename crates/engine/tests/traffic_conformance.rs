@@ -3,7 +3,6 @@
 mod common;
 
 use common::*;
-use tailback_engine::network::Network;
 use tailback_engine::plan::*;
 use tailback_engine::registry::complete_defaults;
 use tailback_engine::rng::Stream;
@@ -97,7 +96,7 @@ fn every_packet_is_somewhere() {
             dscp: 0,
             class: None,
         }];
-        let mut network = Network::new(&p);
+        let mut network = network(&p);
         while network.advance(100) {
             let c = network.census();
             assert_eq!(c.entered, c.ended + c.inside + c.dropped, "{}", entry.name);

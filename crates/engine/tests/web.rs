@@ -3,7 +3,6 @@
 mod common;
 
 use common::*;
-use tailback_engine::network::Network;
 use tailback_engine::plan::*;
 use tailback_engine::registry::{Value, complete_defaults};
 use tailback_engine::rng::Stream;
@@ -87,7 +86,7 @@ fn a_connection_alone_takes_what_slow_start_takes() {
             vec![],
             vec![source],
         );
-        let outcome = run(Network::new(&p));
+        let outcome = run(network(&p));
         let web = &outcome.traffic[0];
         let all = completions(web);
         assert!(all.done.len() > 20, "{}", all.done.len());
@@ -112,7 +111,7 @@ fn nothing_is_faster_than_the_link() {
         vec![flow("long", "cubic", RTT, &[])],
         vec![web("web", "cubic", RTT, &[every(Time::from_ms(20))])],
     );
-    let outcome = run(Network::new(&p));
+    let outcome = run(network(&p));
     let all = completions(&outcome.traffic[0]);
     assert!(all.done.len() > 2_000);
     for one in &all.done {
@@ -142,7 +141,7 @@ fn every_packet_is_somewhere_and_every_request_is_answered() {
         let mut source = web("web", cc, RTT, &[every(Time::from_ms(10))]);
         source.stop = Some(Time::from_secs(10));
         let p = with(Time::from_secs(1000), bottleneck, vec![], vec![source]);
-        let mut network = Network::new(&p);
+        let mut network = network(&p);
         while network.advance(100) {
             let c = network.census();
             assert_eq!(c.entered, c.ended + c.inside + c.dropped, "{queue}");
@@ -192,7 +191,7 @@ fn requests_are_those_of_the_source() {
                 vec![source],
             );
             p.start_jitter = Time::ZERO;
-            run(Network::new(&p))
+            run(network(&p))
         })
         .collect();
     for outcome in &outcomes {
@@ -220,7 +219,7 @@ fn no_more_connections_than_the_limit() {
         vec![],
         sources,
     );
-    let outcome = run(Network::new(&p));
+    let outcome = run(network(&p));
     let [all, some] = [0, 1].map(|i| completions(&outcome.traffic[i]));
     assert_eq!(all.refused, 0);
     // A connection has its place for 25 ms, until the last ACK is with the server: 2.5 at a
@@ -243,7 +242,7 @@ fn counted_from_the_warm_up_on() {
             vec![web("web", "cubic", RTT, &[])],
         );
         p.warmup = Time::from_secs(warmup);
-        let outcome = run(Network::new(&p));
+        let outcome = run(network(&p));
         (
             completions(&outcome.traffic[0]).clone(),
             outcome.data_packets,
@@ -271,7 +270,7 @@ fn events_and_rows_bear_the_name_of_the_source() {
     );
     p.record.events = true;
     p.record.series = SeriesMode::Interval;
-    let outcome = run(Network::new(&p));
+    let outcome = run(network(&p));
     let web = &outcome.traffic[0];
     let rows = |quantity: &str| {
         let keys = outcome.series.keys.iter();
@@ -311,7 +310,7 @@ fn connections_negotiate_ecn() {
             vec![],
             vec![source],
         );
-        let outcome = run(Network::new(&p));
+        let outcome = run(network(&p));
         let counts = outcome.traffic[0].counts;
         (counts.marks(), counts.get(Cause::Aqm))
     };

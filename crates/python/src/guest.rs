@@ -12,7 +12,7 @@ pub fn kit(text: &str) -> PyResult<Kit> {
 }
 
 fn mapped(point: &Point, kit: &Kit) -> PyResult<Job> {
-    map::map(&point.plan(), kit).map_err(|refusals| {
+    map::map(&point.plan, point.seed, kit).map_err(|refusals| {
         let all: Vec<String> = refusals
             .iter()
             .map(|r| format!("{}: {}", r.path, r.message))

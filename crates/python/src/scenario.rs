@@ -288,14 +288,14 @@ impl Point {
     /// Estimate of the memory the run needs, bytes.
     #[getter]
     fn memory(&self) -> u64 {
-        tailback_scenario::estimate_memory(&self.point().shape)
+        tailback_scenario::estimate_memory(&self.point().plan)
     }
 
     /// Rough size of the run in packets: for the order of runs and for the
     /// time left, not for results.
     #[getter]
     fn cost(&self) -> f64 {
-        cost(&self.point().shape)
+        cost(&self.point().plan)
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn of<'a>(
         engine_version: version,
         seed: point.seed,
         canonical: serde_json::from_str(&point.canonical)?,
-        follows: follows(&point.shape),
+        follows: follows(&point.plan),
         environment,
     })
 }

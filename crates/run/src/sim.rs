@@ -23,19 +23,24 @@ pub fn run(point: &Point, store: &Store, control: &Control) -> Result<(), Failur
 
 fn run_and_write(point: &Point, store: &Store, control: &Control) -> Result<(), Failure> {
     let (wall, cpu) = (Instant::now(), machine::thread_cpu_s());
-    let plan = point.plan();
+    let plan = &point.plan;
     let mut capture = match plan.record.packets {
         true => {
             let path = store.scratch_file(&point.run_id, capture::FILE)?;
-            Some(Capture::create(path, &plan)?)
+            Some(Capture::create(path, plan)?)
         }
         false => None,
     };
     let simulated = panics::caught(|| {
-        simulate(&plan, control, &mut |packets| match &mut capture {
-            Some(capture) => capture.write(packets),
-            None => Ok(()),
-        })
+        simulate(
+            plan,
+            point.seed,
+            control,
+            &mut |packets| match &mut capture {
+                Some(capture) => capture.write(packets),
+                None => Ok(()),
+            },
+        )
     });
     let mut outcome = simulated
         .map_err(Failure::Panic)??

@@ -1,6 +1,7 @@
 //! A plan through the simulator, in slices: no files, no clock, no threads.
 
 use std::io;
+use std::sync::Arc;
 
 use tailback_engine::capture::PacketEvent;
 use tailback_engine::network::Network;
@@ -19,7 +20,7 @@ const SLICE_EVENTS_RECORDING: u64 = 20_000;
 /// Takes the packets that were recorded since it was last called, in the order of time.
 pub type Recorder<'a> = dyn FnMut(&[PacketEvent]) -> io::Result<()> + 'a;
 
-/// Plays a plan to its end; `None` when it was cancelled.
+/// Plays a plan with a seed to its end; `None` when it was cancelled.
 ///
 /// # Errors
 /// What the recorder could not write.
@@ -27,11 +28,12 @@ pub type Recorder<'a> = dyn FnMut(&[PacketEvent]) -> io::Result<()> + 'a;
 /// # Panics
 /// Whatever in the engine panics: see [`crate::panics::caught`].
 pub fn simulate(
-    plan: &Plan,
+    plan: &Arc<Plan>,
+    seed: u64,
     control: &Control,
     record: &mut Recorder<'_>,
 ) -> io::Result<Option<Outcome>> {
-    let mut network = Network::new(plan);
+    let mut network = Network::new(plan, seed);
     let duration = plan.duration.ns().max(1) as f64;
     let slice = if plan.record.packets {
         SLICE_EVENTS_RECORDING

@@ -138,10 +138,10 @@ fn a_panic_is_the_error_of_its_run() {
 
 #[test]
 fn slices_change_nothing() {
-    let plan = point("").plan();
-    let mut whole = Network::new(&plan);
+    let Point { plan, seed, .. } = point("");
+    let mut whole = Network::new(&plan, seed);
     while whole.advance(7) {}
-    let sliced = simulate(&plan, &Control::default(), &mut |_| Ok(())).unwrap();
+    let sliced = simulate(&plan, seed, &Control::default(), &mut |_| Ok(())).unwrap();
     let (sliced, whole) = (sliced.unwrap(), whole.finish());
     assert_eq!(sliced.events, whole.events);
     let delivered = |outcome: &Outcome| -> Vec<u64> {
@@ -152,9 +152,9 @@ fn slices_change_nothing() {
 
 #[test]
 fn what_a_recorder_cannot_write_ends_the_run() {
-    let plan = point("packets = true").plan();
+    let Point { plan, seed, .. } = point("packets = true");
     let full = || std::io::Error::from(std::io::ErrorKind::StorageFull);
-    let result = simulate(&plan, &Control::default(), &mut |_| Err(full()));
+    let result = simulate(&plan, seed, &Control::default(), &mut |_| Err(full()));
     assert_eq!(result.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
 }
 
@@ -175,7 +175,7 @@ fn a_scenario_that_does_not_fit_into_memory_is_refused_at_its_place() {
 fn a_guests_result_is_stored_or_costs_its_run() {
     panics::keep_those_of_runs();
     let point = point("");
-    let mut network = Network::new(&point.plan());
+    let mut network = Network::new(&point.plan, point.seed);
     while network.advance(100_000) {}
     let good = network.finish();
     let mut contradictory = good.clone();

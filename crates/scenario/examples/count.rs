@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scenario = tailback_scenario::load(&text, &file, &overrides, None)
         .map_err(|errors| errors.iter().map(|e| format!("{e}\n")).collect::<String>())?;
     let point = scenario.points.first().ok_or("no point")?;
-    let mut network = Network::new(&point.plan());
+    let mut network = Network::new(&point.plan, point.seed);
     while network.advance(1 << 20) {}
     println!("{}", network.finish().data_packets);
     Ok(())

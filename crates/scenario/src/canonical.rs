@@ -18,7 +18,7 @@ const VERSION: i64 = 2;
 /// The canonical form as JSON; the seed is not part of it.
 pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
     let mut parts = table(plan.part());
-    parts.retain(|(name, _)| !["seed", "flows", "traffic"].contains(name));
+    parts.retain(|(name, _)| !["flows", "traffic"].contains(name));
     parts.push(("version", Part::Value(Value::Int(VERSION))));
     parts.push(("flows", grouped(&plan.flows, |f| &f.name, same_flow)));
     parts.push(("traffic", grouped(&plan.traffic, |s| &s.name, same_source)));

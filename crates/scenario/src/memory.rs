@@ -288,7 +288,7 @@ pub fn check_memory(scenario: &Scenario, available_bytes: u64) -> Result<(), Dia
     let largest = scenario
         .points
         .iter()
-        .map(|p| estimate_memory(&p.shape))
+        .map(|p| estimate_memory(&p.plan))
         .max();
     let needed = largest.unwrap_or(0);
     if needed <= available_bytes {

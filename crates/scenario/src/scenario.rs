@@ -67,16 +67,6 @@ pub struct Point {
     /// backoff, by its place in the sweep: what gains are over. `None` if no
     /// flow has a backoff of its own for ECN-Echo, or there is no such point.
     pub baseline: Option<usize>,
-    /// The plan without this run's seed.
-    pub shape: Arc<Plan>,
-}
-
-impl Point {
-    /// What the engine is given.
-    pub fn plan(&self) -> Plan {
-        Plan {
-            seed: self.seed,
-            ..Plan::clone(&self.shape)
-        }
-    }
+    /// What the engine is given, with the seed.
+    pub plan: Arc<Plan>,
 }

@@ -1,5 +1,7 @@
 //! What good scenarios become.
 
+use std::sync::Arc;
+
 use tailback_engine::plan::{
     AccEcnOption, Algorithm, EcnFeedback, Growth, LinkMode, Pacing, Plan, RatePlan, ReceiveBuffer,
     SceReceiver, Schedule, SeriesMode, TcpPlan,
@@ -32,8 +34,8 @@ fn load_ok(text: &str) -> Scenario {
 }
 
 #[track_caller]
-fn plan(text: &str) -> Plan {
-    load_ok(text).points.swap_remove(0).plan()
+fn plan(text: &str) -> Arc<Plan> {
+    load_ok(text).points.swap_remove(0).plan
 }
 
 #[track_caller]
@@ -92,7 +94,7 @@ fn the_example_of_the_definition() {
     let rates: Vec<&RatePlan> = scenario
         .points
         .iter()
-        .map(|point| &point.shape.links[0].rate)
+        .map(|point| &point.plan.links[0].rate)
         .collect();
     let (slow, fast) = (
         &RatePlan::Constant(Rate(10_000_000)),
@@ -103,7 +105,7 @@ fn the_example_of_the_definition() {
         scenario.points[3].params,
         [("bottleneck.rate".to_owned(), Param::Number(1e8))].into()
     );
-    let plan = &scenario.points[0].shape;
+    let plan = &scenario.points[0].plan;
     assert_eq!(plan.duration, Time::from_secs(60));
     assert_eq!(plan.warmup, Time::from_secs(5));
     assert_eq!(plan.start_jitter, Time::from_ms(20));
@@ -147,8 +149,8 @@ fn the_files_of_the_repository() {
         }
     };
     assert_eq!(points("examples/first.toml").len(), 1);
-    assert_eq!(points("examples/codel-dctcp.toml")[0].shape.flows.len(), 2);
-    assert_eq!(points("examples/parking-lot.toml")[0].shape.links.len(), 3);
+    assert_eq!(points("examples/codel-dctcp.toml")[0].plan.flows.len(), 2);
+    assert_eq!(points("examples/parking-lot.toml")[0].plan.links.len(), 3);
     assert_eq!(points("examples/sweep.toml").len(), 48);
     for (case, flows, seconds) in [
         ("a", 1, 300),
@@ -158,9 +160,9 @@ fn the_files_of_the_repository() {
         ("e", 1000, 10),
     ] {
         let points = points(&format!("benches/{case}.toml"));
-        assert_eq!(points[0].shape.flows.len(), flows, "case {case}");
+        assert_eq!(points[0].plan.flows.len(), flows, "case {case}");
         assert_eq!(
-            points[0].shape.duration,
+            points[0].plan.duration,
             Time::from_secs(seconds),
             "case {case}"
         );
@@ -179,13 +181,14 @@ fn defaults_are_those_of_the_engine() {
         options(&plan.links[0].queue).get("limit"),
         Some(&Value::Packets(1000))
     );
-    assert_eq!((plan.seed, plan.warmup), (1, Time::ZERO));
+    assert_eq!(plan.warmup, Time::ZERO);
+    assert_eq!(load_ok(SMALL).points[0].seed, 1);
     assert_eq!(plan.flows[0].rtt, Time::from_ms(20));
 }
 
 #[test]
 fn every_key_reaches_the_plan() {
-    let plan = plan(
+    let mut points = load_ok(
         r#"
 duration = "10s"
 seed = 7
@@ -247,8 +250,10 @@ rtt = "4ms"
 route = ["up"]
 reverse = true
 "#,
-    );
-    assert_eq!(plan.seed, 7);
+    )
+    .points;
+    let Point { plan, seed, .. } = points.swap_remove(0);
+    assert_eq!(seed, 7);
     assert_eq!(plan.start_jitter, Time::from_ms(3));
     assert_eq!(plan.host_jitter, Time::from_us(10));
     let names: Vec<&str> = plan.links.iter().map(|link| link.name.as_str()).collect();
@@ -431,7 +436,7 @@ fn traces() {
     .unwrap();
     let times = [0, 1, 1, 4].map(Time::from_ms).into();
     assert_eq!(
-        scenario.points[0].shape.links[0].rate,
+        scenario.points[0].plan.links[0].rate,
         RatePlan::Trace(times)
     );
     let other = load_with(text.as_bytes(), "f.toml", &[], None, &|_| {
@@ -488,16 +493,16 @@ seeds = 2
     assert_eq!(found, expected);
     // The bdp is that of the point.
     assert_eq!(
-        options(&scenario.points[0].shape.links[0].queue).bytes("limit"),
+        options(&scenario.points[0].plan.links[0].queue).bytes("limit"),
         2_500
     );
     assert_eq!(
-        options(&scenario.points[4].shape.links[0].queue).bytes("limit"),
+        options(&scenario.points[4].plan.links[0].queue).bytes("limit"),
         5_000
     );
     // A flow keeps its name, whatever congestion control it has.
-    assert_eq!(scenario.points[8].shape.flows[0].cc.name(), "cubic");
-    assert_eq!(scenario.points[8].shape.flows[0].name, "reno");
+    assert_eq!(scenario.points[8].plan.flows[0].cc.name(), "cubic");
+    assert_eq!(scenario.points[8].plan.flows[0].name, "reno");
     let keys: Vec<&[String]> = scenario
         .axes
         .iter()
@@ -558,7 +563,7 @@ fn set_wins() {
         ],
     );
     assert_eq!((scenario.points.len(), scenario.title.as_str()), (2, "5ms"));
-    let plan = &scenario.points[0].shape;
+    let plan = &scenario.points[0].plan;
     assert_eq!(
         options(&plan.links[0].queue).get("limit"),
         Some(&Value::Packets(10))
@@ -573,7 +578,7 @@ fn set_wins() {
     let scenario = load_set(&text, &[("bottleneck.rate", "3Mbit")]);
     assert_eq!((scenario.points.len(), scenario.axes.len()), (1, 0));
     assert_eq!(
-        scenario.points[0].shape.links[0].rate.nominal(),
+        scenario.points[0].plan.links[0].rate.nominal(),
         Rate(3_000_000)
     );
 
@@ -588,7 +593,7 @@ fn set_wins() {
     );
     assert_eq!(scenario.points.len(), 4);
     assert_eq!(
-        scenario.points[0].shape.links[0].rate.nominal(),
+        scenario.points[0].plan.links[0].rate.nominal(),
         Rate(5_000_000)
     );
 
@@ -601,7 +606,7 @@ fn set_wins() {
         scenario
             .points
             .iter()
-            .all(|p| options(&p.shape.links[0].queue).bool("ecn"))
+            .all(|p| options(&p.plan.links[0].queue).bool("ecn"))
     );
     assert_eq!(names(&scenario.points[0]), ["bottleneck.queue=codel"]);
 }
@@ -612,12 +617,9 @@ fn seeds_replace_those_of_the_file() {
     let scenario = load(text.as_bytes(), "f", &[], Some(4)).unwrap();
     let seeds: Vec<u64> = scenario.points.iter().map(|point| point.seed).collect();
     assert_eq!(seeds, [1, 2, 3, 4]);
-    assert!(
-        scenario
-            .points
-            .iter()
-            .all(|point| point.plan().seed == point.seed)
-    );
+    let plan = &scenario.points[0].plan;
+    let shared = |point: &Point| Arc::ptr_eq(&point.plan, plan);
+    assert!(scenario.points.iter().all(shared));
 }
 
 #[test]
@@ -646,7 +648,7 @@ fn connections_of_a_source() {
     let text = format!("{SMALL}[[traffic]]\nkind = \"web\"\n");
     let web = |rest: &str| {
         let scenario = load_ok(&format!("{text}{rest}"));
-        let plan = &scenario.points[0].shape;
+        let plan = &scenario.points[0].plan;
         let source = plan.traffic[0].clone();
         (source, scenario.points[0].run_id.clone())
     };
@@ -698,7 +700,7 @@ fn connections_of_a_source() {
         1,
     );
     let plan = load_ok(&format!("{both}reverse = true\n")).points[0]
-        .shape
+        .plan
         .clone();
     assert_eq!(plan.traffic[0].route, [1]);
     assert_eq!(plan.traffic[0].connections.as_ref().unwrap().back, [0]);
@@ -784,7 +786,7 @@ fn classes_and_samples_are_planned() {
         "{SMALL}class = \"L\"\ncount = 2\n[[traffic]]\nkind = \"cbr\"\nclass = \"U\"\n[record]\nstatistics = \"1s\"\n"
     );
     let point = &load_ok(&text).points[0];
-    let plan = &point.shape;
+    let plan = &point.plan;
     assert_eq!(plan.record.statistics, Time::from_secs(1));
     assert!(plan.flows.iter().all(|f| f.class.as_deref() == Some("L")));
     assert_eq!(plan.traffic[0].class.as_deref(), Some("U"));
@@ -843,7 +845,7 @@ fn memory() {
         SMALL,
         &[("flows.reno.count", "1000"), ("bottleneck.rate", "1Gbit")],
     );
-    let bytes = estimate_memory(&scenario.points[0].shape);
+    let bytes = estimate_memory(&scenario.points[0].plan);
     // A thousand flows run in less than 256 MiB and are estimated at more than 36 KiB each.
     assert!((36 << 20..256 << 20).contains(&bytes), "{bytes}");
     assert_eq!(check_memory(&scenario, bytes), Ok(()));
@@ -864,7 +866,7 @@ fn memory_of_unresponsive_sources() {
             "duration = \"10s\"\n[bottleneck]\nrate = {rate}\nqueue = {{ aqm = \"fifo\", limit = \"{limit}\" }}\n\
              [path]\nrtt = \"10ms\"\n[[traffic]]\nkind = \"cbr\"\nrate = \"1Tbit\"\npacket_size = 1000\n{more}"
         );
-        estimate_memory(&load_ok(&text).points[0].plan())
+        estimate_memory(&load_ok(&text).points[0].plan)
     };
     let large = "900000000000000p";
     // 10 s of 125 MB/ms in packets of 1000 bytes, 160 bytes of memory each: 200 GB,
@@ -896,7 +898,7 @@ fn a_million_flows_are_loaded_when_there_is_room() {
         ..Request::new(text.as_bytes(), "f.toml", &|_| Err(String::new()))
     })
     .unwrap();
-    assert_eq!(scenario.points[0].shape.flows[999_999].name, "reno/1000000");
+    assert_eq!(scenario.points[0].plan.flows[999_999].name, "reno/1000000");
 }
 
 #[test]
@@ -1016,7 +1018,7 @@ count = 2
     };
     let scenario = kernel(text, &[], "6.17");
     let point = &scenario.points[0];
-    let plan = &point.shape;
+    let plan = &point.plan;
     assert!(plan.offloads);
     assert_eq!(
         plan.links[0].queue,
@@ -1093,7 +1095,7 @@ fn a_schedule_of_marks_and_losses() {
         let plan = load_set(SMALL, &[("bottleneck.schedule", text)])
             .points
             .swap_remove(0)
-            .shape;
+            .plan;
         plan.links[0].schedule.clone()
     };
     assert_eq!(

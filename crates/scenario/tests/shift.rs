@@ -1,6 +1,8 @@
 //! The numbers of segments mean nothing: a run is the same wherever its senders begin to
 //! count, so that flows of days are as sound as those of seconds.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use proptest::sample::select;
 use tailback_engine::network::Network;
@@ -18,8 +20,8 @@ fn digest(mut outcome: Outcome) -> (String, Vec<String>, Vec<(u32, u64, u64)>) {
     (counted, keys.collect(), rows.collect())
 }
 
-fn run(plan: &Plan, first_segment: u64) -> Outcome {
-    let mut network = Network::numbered_from(plan, first_segment);
+fn run(plan: &Arc<Plan>, first_segment: u64) -> Outcome {
+    let mut network = Network::numbered_from(plan, 1, first_segment);
     while network.advance(1 << 20) {}
     network.finish()
 }
@@ -58,7 +60,7 @@ proptest! {
         let Ok(scenario) = tailback_scenario::load(text.as_bytes(), "shift", &[], None) else {
             return Err(TestCaseError::reject("refused"));
         };
-        let plan = &scenario.points[0].plan();
+        let plan = &scenario.points[0].plan;
         let (counted, keys, rows) = digest(run(plan, 0));
         let (shifted, shifted_keys, shifted_rows) = digest(run(plan, around - before));
         prop_assert_eq!(keys, shifted_keys);

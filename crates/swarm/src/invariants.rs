@@ -12,8 +12,8 @@ const SIGNED: [&str; 5] = ["credit", "correction", "gap", "red_count", "_count"]
 const TWO_FRAMES: f64 = 2.0 * 65_600.0;
 
 /// Looks at what a run measured.
-pub(crate) fn check(plan: &Plan, outcome: &Outcome, found: &mut Vec<Finding>) {
-    let summary = Summary::new(outcome, "swarm", plan.seed);
+pub(crate) fn check(plan: &Plan, seed: u64, outcome: &Outcome, found: &mut Vec<Finding>) {
+    let summary = Summary::new(outcome, "swarm", seed);
     numbers(&format!("{summary:?}"), found);
     if let Some(jain) = summary.jain
         && !(0.0..=1.0 + 1e-9).contains(&jain)

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{LazyLock, mpsc};
+use std::sync::{Arc, LazyLock, mpsc};
 use std::time::Duration;
 
 use tailback_engine::network::Network;
@@ -13,7 +13,9 @@ use tailback_engine::registry::Entry;
 use tailback_engine::{aqm, cc};
 use tailback_guest::map::{self, Kit};
 use tailback_record::Outcome;
-use tailback_scenario::{EngineKind, Judge, Request, Scenario, estimate_memory, load_request};
+use tailback_scenario::{
+    EngineKind, Judge, Point, Request, Scenario, estimate_memory, load_request,
+};
 
 use crate::{heap, invariants, traces};
 
@@ -209,13 +211,15 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
         Err(message) => return End::Refused(message),
     };
     same_ids(text, &scenario, found);
-    let plan = &scenario.points[0].plan();
+    let Point { plan, seed, .. } = &scenario.points[0];
     let estimate = estimate_memory(plan);
     if estimate > limits.memory {
         return End::Large;
     }
     let before = heap::reset();
-    let first = caught("in the run", found, || run(plan, SLICE, 0, limits, true));
+    let first = caught("in the run", found, || {
+        run(plan, *seed, SLICE, 0, limits, true)
+    });
     let Some((outcome, mut broken)) = first else {
         return End::Failed;
     };
@@ -235,7 +239,7 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
     if whole {
         caught("in the summary", found, || {
             let mut wrong = Vec::new();
-            invariants::check(plan, &outcome.measured, &mut wrong);
+            invariants::check(plan, *seed, &outcome.measured, &mut wrong);
             wrong
         })
         .into_iter()
@@ -248,7 +252,7 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
             ..*limits
         };
         let again = caught("only the second time", found, || {
-            run(plan, AGAIN.0, AGAIN.1, limits, false).0
+            run(plan, *seed, AGAIN.0, AGAIN.1, limits, false).0
         });
         if let Some(Some(again)) = again {
             let bytes = |outcome: &Outcome| postcard::to_stdvec(outcome).expect("plain data");
@@ -268,7 +272,8 @@ fn linux(text: &str, found: &mut Vec<Finding>) {
     let mut wrong = None;
     caught("when loaded for the kernel", found, || {
         if let Ok(scenario) = load(text, EngineKind::Kernel) {
-            match map::map(&scenario.points[0].plan(), &KIT) {
+            let point = &scenario.points[0];
+            match map::map(&point.plan, point.seed, &KIT) {
                 Ok(job) => drop(job.to_string()),
                 Err(refused) => wrong = refused.into_iter().next().map(|no| no.message),
             }
@@ -310,13 +315,14 @@ struct Ran {
 
 /// Runs a plan; no outcome: it did not end.
 fn run(
-    plan: &Plan,
+    plan: &Arc<Plan>,
+    seed: u64,
     slice: u64,
     first_segment: u64,
     limits: &Limits,
     census: bool,
 ) -> (Option<Ran>, Vec<Finding>) {
-    let mut network = Network::numbered_from(plan, first_segment);
+    let mut network = Network::numbered_from(plan, seed, first_segment);
     let mut found = Vec::new();
     let (mut events, mut here) = (0, 0);
     let mut now = network.now();

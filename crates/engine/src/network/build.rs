@@ -23,14 +23,14 @@ use crate::traffic;
 use crate::units::Time;
 
 impl Network {
-    /// Builds the network of a plan.
+    /// Builds the network of a plan for the run of a seed.
     ///
     /// # Panics
     /// When the plan names an algorithm that is not registered or of the kernel
     /// only, or options that are not complete: a plan made from a scenario that
     /// was validated for the simulator does neither.
-    pub fn new(plan: &Plan) -> Network {
-        Network::numbered_from(plan, 0)
+    pub fn new(plan: &Arc<Plan>, seed: u64) -> Network {
+        Network::numbered_from(plan, seed, 0)
     }
 
     /// The same network whose senders number their segments from `first_segment` on. What is
@@ -38,16 +38,15 @@ impl Network {
     ///
     /// # Panics
     /// As [`Network::new`].
-    pub fn numbered_from(plan: &Plan, first_segment: u64) -> Network {
-        let plan = plan.clone();
+    pub fn numbered_from(plan: &Arc<Plan>, seed: u64, first_segment: u64) -> Network {
         let mut pipes = Vec::new();
-        let paths = paths(&plan, &mut pipes);
+        let paths = paths(plan, seed, &mut pipes);
         let link_pipes: Vec<Option<u32>> = plan
             .links
             .iter()
             .map(|link| {
                 if link.jitter > Time::ZERO {
-                    let stream = Stream::new(plan.seed, &link.name, "jitter");
+                    let stream = Stream::new(seed, &link.name, "jitter");
                     pipes.push(Pipe::new(link.delay, Some((link.jitter, stream))));
                     Some((pipes.len() - 1) as u32)
                 } else {
@@ -93,14 +92,15 @@ impl Network {
                 armed: [Time::NEVER; 2],
                 entered: 0,
                 ended: 0,
-                connection: flow.map(|flow| Box::new(of_flow(number, flow, &plan, first_segment))),
+                connection: flow
+                    .map(|flow| Box::new(of_flow(number, flow, plan, seed, first_segment))),
             }
         });
         let ends: Vec<Ends> = ends.collect();
 
         let mut links: Vec<Link> = (0..)
             .zip(&plan.links)
-            .map(|(i, link)| build_link(i, link, &plan, &owners))
+            .map(|(i, link)| build_link(i, link, plan, seed, &owners))
             .collect();
         let info = plan.flow_info();
         for link in &mut links {
@@ -113,14 +113,14 @@ impl Network {
         });
         let link_samplers = link_samplers.collect();
         let flows = plan.flows.iter().zip(&ends);
-        let flows = flows.map(|(flow, ends)| build_flow(flow, ends.of_flow(), &plan, &mut series));
+        let flows = flows.map(|(flow, ends)| build_flow(flow, ends.of_flow(), plan, &mut series));
         let flows = flows.collect();
         let mut free = first_slot;
         let traffic = (n_flows..).zip(&plan.traffic);
         let traffic = traffic.map(|(number, source)| {
             let limit = source.connections.as_ref().map_or(0, |c| c.limit);
             free += limit;
-            build_traffic(number, free - limit..free, source, &plan)
+            build_traffic(number, free - limit..free, source, plan, seed)
         });
         let traffic = traffic.collect();
         let mut network = Network {
@@ -140,7 +140,7 @@ impl Network {
             data_packets_before_warmup: 0,
             every_change: matches!(plan.record.series, SeriesMode::Changes | SeriesMode::Acks),
             first_segment,
-            plan,
+            plan: Arc::clone(plan),
         };
         network.enter_first_events();
         network
@@ -180,7 +180,7 @@ impl Network {
 }
 
 /// The ways of flows and of traffic sources, and their pipes.
-fn paths(plan: &Plan, pipes: &mut Vec<Pipe>) -> Vec<Path> {
+fn paths(plan: &Plan, seed: u64, pipes: &mut Vec<Pipe>) -> Vec<Path> {
     let mut paths = Vec::new();
     for flow in &plan.flows {
         let half = Time(flow.rtt.ns() / 2);
@@ -196,7 +196,7 @@ fn paths(plan: &Plan, pipes: &mut Vec<Pipe>) -> Vec<Path> {
                     return pipe_of(pipes, delay);
                 }
                 // Its own pipes: jitter keeps the order of one host's packets only.
-                let stream = Stream::new(plan.seed, &flow.name, purpose);
+                let stream = Stream::new(seed, &flow.name, purpose);
                 pipes.push(Pipe::new(delay, Some((plan.host_jitter, stream))));
                 (pipes.len() - 1) as u32
             }),
@@ -241,7 +241,7 @@ fn known<'a, B>(
     (entry, options)
 }
 
-fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, owners: &Arc<[u32]>) -> Link {
+fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, seed: u64, owners: &Arc<[u32]>) -> Link {
     let (entry, options) = known(aqm::ENTRIES, &plan.queue);
     let connections = whole.traffic.iter().filter_map(|t| t.connections.as_ref());
     let stacks = whole.flows.iter().map(|flow| &flow.tcp);
@@ -250,7 +250,7 @@ fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, owners: &Arc<[u32]>) ->
     let context = QueueContext {
         rate: plan.rate.nominal(),
         mtu: frames.max().unwrap_or(1514),
-        rng: Stream::new(whole.seed, &plan.name, "queue"),
+        rng: Stream::new(seed, &plan.name, "queue"),
     };
     let mut sink = Sink::of(owners.clone(), whole.warmup);
     if whole.record.events {
@@ -265,19 +265,19 @@ fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, owners: &Arc<[u32]>) ->
     if whole.record.packets {
         sink.record_packets(index);
     }
-    let loss = Stream::new(whole.seed, &plan.name, "loss");
+    let loss = Stream::new(seed, &plan.name, "loss");
     Link::new(plan, (entry.build)(options, context), sink, loss)
 }
 
 /// The connection of a flow, which begins with the flow.
-fn of_flow(number: u32, flow: &FlowPlan, plan: &Plan, first_segment: u64) -> Connection {
+fn of_flow(number: u32, flow: &FlowPlan, plan: &Plan, seed: u64, first_segment: u64) -> Connection {
     let (entry, options) = known(cc::ENTRIES, &flow.cc);
     let mut control = (entry.build)(options);
-    control.randomise(Stream::new(plan.seed, &flow.name, "cc"));
+    control.randomise(Stream::new(seed, &flow.name, "cc"));
     let bytes = flow.bytes.map(|b| b.0);
     Connection {
         client: End::Sender,
-        opened: plan.start_of(flow.start, &flow.name),
+        opened: plan.start_of(seed, flow.start, &flow.name),
         ..Connection::unopened(number, &flow.tcp, control, flow.ecn, bytes, first_segment)
     }
 }
@@ -295,14 +295,20 @@ fn build_flow(flow: &FlowPlan, connection: &Connection, plan: &Plan, series: &mu
     }
 }
 
-fn build_traffic(number: u32, slots: Range<u32>, source: &TrafficPlan, plan: &Plan) -> Traffic {
+fn build_traffic(
+    number: u32,
+    slots: Range<u32>,
+    source: &TrafficPlan,
+    plan: &Plan,
+    seed: u64,
+) -> Traffic {
     let entry =
         find(traffic::ENTRIES, source.kind).expect("a validated plan names registered sources");
-    let stream = Stream::new(plan.seed, &source.name, "traffic");
+    let stream = Stream::new(seed, &source.name, "traffic");
     Traffic {
         source: (entry.build.source)(&source.options, stream),
         number,
-        start: plan.start_of(source.start, &source.name),
+        start: plan.start_of(seed, source.start, &source.name),
         stop: source.stop,
         sent_packets: 0,
         received_packets: 0,
@@ -314,7 +320,7 @@ fn build_traffic(number: u32, slots: Range<u32>, source: &TrafficPlan, plan: &Pl
                 slots,
                 build: entry.build,
                 options: options.clone(),
-                seeds: Stream::new(plan.seed, &source.name, "cc"),
+                seeds: Stream::new(seed, &source.name, "cc"),
                 spare: Vec::new(),
                 started: 0,
                 refused: 0,

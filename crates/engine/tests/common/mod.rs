@@ -1,6 +1,8 @@
 //! Plans for tests, with everything at its default but what a test is about.
 #![allow(dead_code)]
 
+use std::sync::Arc;
+
 use tailback_engine::aqm::{self, Backlog, Dequeue, Queue, Sink, fifo::Packets};
 use tailback_engine::cc;
 use tailback_engine::network::Network;
@@ -70,7 +72,6 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
     Plan {
         duration,
         warmup: Time::ZERO,
-        seed: 1,
         start_jitter: Time::ZERO,
         host_jitter: Time::ZERO,
         links,
@@ -86,6 +87,11 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
             statistics: Time::ZERO,
         },
     }
+}
+
+/// The network of a plan with seed 1.
+pub fn network(plan: &Plan) -> Network {
+    Network::new(&Arc::new(plan.clone()), 1)
 }
 
 /// Runs a network to its end.

@@ -104,10 +104,10 @@ enum Next {
 
 impl Layout {
     /// Lays out a plan that was found possible; `queues` by link.
-    pub fn of(plan: &Plan, queues: &[Qdisc]) -> Layout {
+    pub fn of(plan: &Plan, seed: u64, queues: &[Qdisc]) -> Layout {
         let mut layout = Layout::default();
         layout.group(plan);
-        layout.hosts(plan);
+        layout.hosts(plan, seed);
         let mtu = layout.groups.iter().map(|g| g.key.mtu).max();
         let mtu = mtu.unwrap_or(1500);
         layout.middle(plan);
@@ -122,7 +122,7 @@ impl Layout {
             layout.veth((route.start.0, route.start.1.to_owned()), to, own);
         }
         for (i, link) in plan.links.iter().enumerate() {
-            layout.behind(i, link, plan, &routes, mtu);
+            layout.behind(i, link, seed, &routes, mtu);
             layout.shaper(i, link, &queues[i], mtu);
         }
         layout.hand_on();
@@ -193,7 +193,7 @@ impl Layout {
         self.of_source = sources.to_vec();
     }
 
-    fn hosts(&mut self, plan: &Plan) {
+    fn hosts(&mut self, plan: &Plan, seed: u64) {
         for g in 0..self.groups.len() {
             let key = &self.groups[g].key;
             let mut sysctls = vec![
@@ -271,7 +271,8 @@ impl Layout {
                 self.ip[sender].push("link set dev data gso_max_segs 1".to_owned());
             }
             self.ip[sender].push(format!("route add {to}/32 dev data src {from}{there}"));
-            let seed = |purpose| (!name.is_empty()).then(|| seed_of(plan, name, purpose));
+            let seed =
+                |purpose| (!name.is_empty()).then(|| Stream::new(seed, name, purpose).bits());
             self.host_delay(sender, "data", half, jitter, seed("sender jitter"));
             if responsive {
                 self.ip[receiver].push(format!("route add {from}/32 dev ack src {to}{back}"));
@@ -344,10 +345,10 @@ impl Layout {
     }
 
     /// What lies behind a link, up to the next links and hosts.
-    fn behind(&mut self, i: usize, link: &LinkPlan, plan: &Plan, routes: &[Route], mtu: u32) {
+    fn behind(&mut self, i: usize, link: &LinkPlan, seed: u64, routes: &[Route], mtu: u32) {
         let queue = self.links[i].namespace;
         let mut here = queue;
-        let stages = stages(link, plan);
+        let stages = stages(link, seed);
         for (letter, stage) in ["j", "k"].iter().zip(&stages) {
             let joint = self.namespace(format!("{letter}{i}"), quiet());
             self.veth((here, "out".to_owned()), (joint, "in".to_owned()), mtu);
@@ -569,10 +570,6 @@ fn delay_words(delay: Time, jitter: Time, seed: Option<u64>) -> String {
     }
 }
 
-fn seed_of(plan: &Plan, name: &str, purpose: &str) -> u64 {
-    Stream::new(plan.seed, name, purpose).bits()
-}
-
 /// One netem behind a link.
 struct Stage {
     /// Bit/s and overhead, where it serialises.
@@ -611,10 +608,10 @@ impl Stage {
 
 /// What stands behind a link: serialisation and jitter need one netem each,
 /// since the one that serialises would space what the jitter has bunched.
-fn stages(link: &LinkPlan, plan: &Plan) -> Vec<Stage> {
+fn stages(link: &LinkPlan, seed: u64) -> Vec<Stage> {
     let wire = (link.mode == LinkMode::Wire).then(|| (link.rate.nominal(), link.overhead));
     let jittered = link.jitter > Time::ZERO;
-    let seed = seed_of(plan, &link.name, "netem");
+    let seed = Stream::new(seed, &link.name, "netem").bits();
     let mut stages = Vec::new();
     if wire.is_some() && jittered {
         stages.push(Stage {

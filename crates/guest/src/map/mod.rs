@@ -218,18 +218,18 @@ fn connection(path: &str, flow: &FlowPlan, links: usize, refusals: &mut Refusals
     }
 }
 
-/// A plan as a job for the guest.
+/// A plan as a job for the guest, for the run of a seed.
 ///
 /// # Errors
 /// Everything that Linux, or this kit, cannot do.
-pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
+pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
     let Decided {
         modules,
         queues,
         controls,
         source_controls,
     } = decide(plan, kit)?;
-    let mut layout = Layout::of(plan, &queues);
+    let mut layout = Layout::of(plan, seed, &queues);
     let setup = layout.setup();
     let schedule_of = |link: &LinkPlan| link.schedule.clone().unwrap_or_default();
     let links = (0..).zip(&plan.links).zip(queues).zip(&layout.links);
@@ -265,7 +265,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             sender_address: group.sender_address,
             receiver_address: group.receiver_address,
             port,
-            start_ns: plan.start_of(flow.start, &flow.name).ns(),
+            start_ns: plan.start_of(seed, flow.start, &flow.name).ns(),
             stop_ns: flow.stop.map(Time::ns),
             bytes: flow.bytes.map(|b| b.0),
             mss: tcp.mss,
@@ -315,7 +315,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             sender_address: group.sender_address,
             receiver_address: group.receiver_address,
             port: port(plan.flows.len() + i),
-            start_ns: plan.start_of(source.start, &source.name).ns(),
+            start_ns: plan.start_of(seed, source.start, &source.name).ns(),
             stop_ns: source.stop.map(Time::ns),
             route: indices(&source.route),
             dscp: source.dscp,
@@ -326,7 +326,7 @@ pub fn map(plan: &Plan, kit: &Kit) -> Result<Job, Vec<Refusal>> {
         format: FORMAT,
         duration_ns: plan.duration.ns(),
         warmup_ns: plan.warmup.ns(),
-        seed: plan.seed,
+        seed,
         record: Record {
             interval_ns: plan.record.interval.ns(),
             series: plan.record.series != SeriesMode::Off,

@@ -69,7 +69,7 @@ fn simple() -> Plan {
 
 /// The job as text, without what every namespace has.
 fn script(plan: &Plan) -> String {
-    let job = map(plan, &kit()).unwrap_or_else(|no| panic!("{no:#?}"));
+    let job = map(plan, 1, &kit()).unwrap_or_else(|no| panic!("{no:#?}"));
     // Every device that a line names is there, once, and none has two pairs.
     let mut devices: Vec<(usize, &str)> = Vec::new();
     for veth in &job.veths {
@@ -134,14 +134,14 @@ fn fair_queues_in_tcs_words() {
     ] {
         let mut p = simple();
         p.links[0] = link(1_000_000, aqm, &set);
-        let job = map(&p, &kit()).unwrap().to_string();
+        let job = map(&p, 1, &kit()).unwrap().to_string();
         assert!(job.contains(words), "{job}");
     }
 }
 
 #[test]
 fn one_flow_with_codel() {
-    let job = map(&simple(), &kit()).unwrap();
+    let job = map(&simple(), 1, &kit()).unwrap();
     insta::assert_snapshot!("one_flow_with_codel", job.to_string());
     assert_eq!(job.flows[0].access_delay_ns, 10_000_000);
     assert_eq!(job.links[0].rates, [(0, 100_000_000)]);
@@ -220,7 +220,7 @@ fn steps_of_a_wire() {
         (Time::from_secs(30), Rate(5_000_000)),
     ]);
     insta::assert_snapshot!("steps_of_a_wire", script(&plan));
-    let job = map(&plan, &kit()).unwrap();
+    let job = map(&plan, 1, &kit()).unwrap();
     assert_eq!(
         job.links[0].rates,
         [(0, 50_000_000), (30_000_000_000, 5_000_000)]
@@ -235,7 +235,7 @@ fn scheduled_marks_before_the_queue() {
         drops: vec![],
     });
     insta::assert_snapshot!("scheduled_marks_before_the_queue", script(&plan));
-    let job = map(&plan, &kit()).unwrap();
+    let job = map(&plan, 1, &kit()).unwrap();
     assert_eq!(job.links[0].scheduled_marks, [100, 200]);
     let x = job.links[0].schedule_namespace.unwrap();
     assert_eq!(job.namespaces[x].name, "x0");
@@ -266,7 +266,7 @@ fn red_and_options_of_the_stack() {
     plan.flows[0].ecn = true;
     insta::assert_snapshot!(
         "red_and_options_of_the_stack",
-        map(&plan, &kit()).unwrap().to_string()
+        map(&plan, 1, &kit()).unwrap().to_string()
     );
 }
 
@@ -276,7 +276,7 @@ fn accurate_ecn_is_a_setting_of_both_hosts() {
     plan.flows[0].ecn = true;
     plan.flows[0].tcp.ecn_feedback = EcnFeedback::AccEcn;
     plan.flows[0].tcp.accecn_option = AccEcnOption::Minimum;
-    let script = map(&plan, &kit()).unwrap().to_string();
+    let script = map(&plan, 1, &kit()).unwrap().to_string();
     let lines = |wanted: &str| script.lines().filter(|line| *line == wanted).count();
     assert_eq!(lines("sysctl net/ipv4/tcp_ecn = 3"), 2);
     assert_eq!(lines("sysctl net/ipv4/tcp_ecn_option = 1"), 2);
@@ -319,7 +319,7 @@ fn cake_shapes_itself() {
     });
     plan.flows[0].back = vec![1];
     insta::assert_snapshot!("cake_shapes_itself", script(&plan));
-    let job = map(&plan, &kit()).unwrap();
+    let job = map(&plan, 1, &kit()).unwrap();
     assert_eq!(job.links[0].kind, "cake");
     assert_eq!(job.links[0].limit, crate::job::Limit::Unknown);
     assert_eq!(job.links[0].drops_at, crate::job::DropsAt::Dequeue);
@@ -330,7 +330,7 @@ fn cake_has_every_word_of_tc() {
     let words = |set: &[(&'static str, Value)]| {
         let mut plan = simple();
         plan.links[0] = link(50_000_000, "cake", set);
-        let job = map(&plan, &kit()).unwrap_or_else(|no| panic!("{no:#?}"));
+        let job = map(&plan, 1, &kit()).unwrap_or_else(|no| panic!("{no:#?}"));
         let lines = job.setup.into_iter().flat_map(|batch| batch.lines);
         let mut cake: Vec<String> = lines.filter(|l| l.contains(" cake ")).collect();
         cake.pop().unwrap()
@@ -371,7 +371,7 @@ fn flows_are_on_the_hosts_they_name() {
         on("c", ["u", "v"]),
         flow("d", "cubic", MS(20), &[]),
     ];
-    let job = map(&plan, &kit()).unwrap();
+    let job = map(&plan, 1, &kit()).unwrap();
     let senders: Vec<_> = job.flows.iter().map(|f| f.sender_address).collect();
     assert_eq!(senders[0], senders[1]);
     assert!(senders[2] != senders[0] && senders[3] != senders[2] && senders[3] != senders[0]);
@@ -402,7 +402,7 @@ fn fq_pie_takes_pie_along() {
         name: "fq_pie".into(),
         args: String::new(),
     };
-    let job = map(&plan, &kit()).unwrap();
+    let job = map(&plan, 1, &kit()).unwrap();
     let paths: Vec<&str> = job.modules.iter().map(|m| m.path.as_str()).collect();
     assert_eq!(
         paths,
@@ -418,7 +418,7 @@ fn fq_pie_takes_pie_along() {
 fn many_flows_share_the_buffers() {
     let mut plan = simple();
     plan.flows = vec![plan.flows[0].clone(); 1000];
-    let job = map(&plan, &kit()).unwrap();
+    let job = map(&plan, 1, &kit()).unwrap();
     let total: u64 = job.flows.iter().map(|f| u64::from(f.send_buffer)).sum();
     assert_eq!(total, (1 << 30) / 1000 * 1000);
     assert_eq!(job.namespaces.len(), 3, "one group, one link");
@@ -480,7 +480,7 @@ fn clients_have_ports_behind_all_others() {
     let connections = plan.traffic[2].connections.as_mut().unwrap();
     connections.ecn = true;
     connections.limit = 3;
-    let job = map(&plan, &kit()).unwrap_or_else(|no| panic!("{no:#?}"));
+    let job = map(&plan, 1, &kit()).unwrap_or_else(|no| panic!("{no:#?}"));
     assert_eq!(job.flows[0].port, 5001);
     let ports: Vec<u16> = job.sources.iter().map(|s| s.port).collect();
     assert_eq!(ports, [5002, 5003, 5004]);
@@ -926,7 +926,7 @@ fn no_module_for_a_schedule() {
 fn bbr_is_linux_own_and_bbr3_a_module_of_ones_own() {
     let mut plan = simple();
     plan.flows[0] = controlled("bbr", &[]);
-    let job = map(&plan, &kit()).unwrap();
+    let job = map(&plan, 1, &kit()).unwrap();
     let module = job.modules.last().unwrap();
     assert_eq!(job.flows[0].kernel_cc, "bbr");
     assert_eq!(module.parameters, "");
@@ -950,7 +950,7 @@ fn options_of_dctcp_are_parameters() {
         ("alpha_init", Value::Float(0.0)),
     ];
     plan.flows[0] = controlled("dctcp", &set);
-    let job = map(&plan, &kit()).unwrap();
+    let job = map(&plan, 1, &kit()).unwrap();
     assert_eq!(job.flows[0].kernel_cc, "dctcp");
     assert_eq!(
         job.modules.last().unwrap().parameters,
@@ -968,7 +968,7 @@ fn a_factor_for_marks_is_a_module_of_ours() {
             let path = format!("/extra/{name}/{name}.ko");
             kit.extra.insert(name.to_owned(), vec![path]);
         }
-        let job = map(&plan, &kit).expect("the kit has it");
+        let job = map(&plan, 1, &kit).expect("the kit has it");
         let module = job
             .modules
             .last()

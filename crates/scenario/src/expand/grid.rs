@@ -28,6 +28,8 @@ pub(super) struct Run {
     /// Position on each axis.
     pub at: Vec<usize>,
     pub plan: Plan,
+    /// The seed of its first run.
+    pub seed: u64,
 }
 
 /// Every point of the grid. First each value by itself, with the first values
@@ -151,12 +153,12 @@ fn run(
         }
     }
     reader.resolved.clear();
-    let (plan, origins) = plan(&tree, reader);
+    let (plan, seed, origins) = plan(&tree, reader);
     if let Some(judge) = judge {
         let refused = refused(judge(&plan), &origins, &tree, &reader.problems[before..]);
         reader.problems.extend(refused);
     }
-    let last_seed = plan.seed.checked_add(sweep.seeds - 1);
+    let last_seed = seed.checked_add(sweep.seeds - 1);
     if last_seed.is_none_or(|seed| seed > i64::MAX as u64) {
         let seed = tree.table().and_then(|table| table.get("seed"));
         reader.problem(
@@ -176,6 +178,7 @@ fn run(
         labels,
         at: at.to_vec(),
         plan,
+        seed,
     }
 }
 

@@ -107,9 +107,9 @@ pub(crate) fn expand(
     for (run, baseline) in runs.into_iter().zip(baselines) {
         let canonical: Arc<str> = canonical::canonical(&run.plan, &reader.traces).into();
         let (params, labels): (Arc<[_]>, Arc<[_]>) = (run.params.into(), run.labels.into());
-        let shape = Arc::new(run.plan);
+        let plan = Arc::new(run.plan);
         for k in 0..sweep.seeds {
-            let seed = shape.seed + k;
+            let seed = run.seed + k;
             points.push(Point {
                 params: Arc::clone(&params),
                 labels: Arc::clone(&labels),
@@ -117,7 +117,7 @@ pub(crate) fn expand(
                 run_id: hash::run_id(&canonical, seed, request.engine_version),
                 canonical: Arc::clone(&canonical),
                 baseline: baseline.map(|run| run * sweep.seeds as usize + k as usize),
-                shape: Arc::clone(&shape),
+                plan: Arc::clone(&plan),
             });
         }
     }

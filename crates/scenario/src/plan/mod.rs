@@ -22,9 +22,9 @@ use crate::read::{Node, Problem};
 use flows::{Budget, Context};
 use links::Links;
 
-/// Reads a plan, and where its parts come from. Problems are in the reader;
+/// Reads a plan, the seed of its first run, and where its parts come from. Problems are in the reader;
 /// what is wrong or missing has its default, or is left out of the plan.
-pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Origins) {
+pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins) {
     let top = reader.fields(root, &Plan::TABLE, Plan::TABLE.label, Bdp::Nowhere);
     if let Some(item) = top.item("title") {
         reader.string(item, expectation(KeyKind::Text));
@@ -101,7 +101,8 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, Origins) {
     plan.links = links.plans;
     plan.flows = flows;
     plan.traffic = traffic;
-    (plan, origins)
+    let seed = top.int("seed").unwrap_or_default().unsigned_abs();
+    (plan, seed, origins)
 }
 
 /// An array of tables of the root.

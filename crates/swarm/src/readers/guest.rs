@@ -1,7 +1,7 @@
 //! What the kernel engine reads: on the host what a kit and a guest say, in the
 //! guest its job, captured frames and rtnetlink.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use tailback_engine::packet::{Ecn, Packet, Sack, flags};
 use tailback_engine::plan::Plan;
@@ -26,7 +26,7 @@ mod rtt;
 mod xstats;
 
 /// A plan with every congestion control before every queue.
-static EVERYTHING: LazyLock<Plan> = LazyLock::new(|| {
+static EVERYTHING: LazyLock<Arc<Plan>> = LazyLock::new(|| {
     let mut text = "duration = \"1s\"\n".to_owned();
     for entry in aqm::ENTRIES {
         let name = entry.name;
@@ -40,7 +40,7 @@ static EVERYTHING: LazyLock<Plan> = LazyLock::new(|| {
         );
     }
     let scenario = load(text.as_bytes(), "every entry", &[], None);
-    scenario.expect("defaults").points.remove(0).plan()
+    scenario.expect("defaults").points.remove(0).plan
 });
 
 /// A kit refuses a plan at places that exist, or has a job for it.
@@ -49,7 +49,7 @@ pub(super) fn kit(bytes: &[u8]) {
         return;
     };
     let refused = judge(&EVERYTHING, &kit);
-    assert_eq!(refused.is_empty(), map(&EVERYTHING, &kit).is_ok());
+    assert_eq!(refused.is_empty(), map(&EVERYTHING, 1, &kit).is_ok());
     assert!(refused.iter().all(|refusal| !refusal.message.is_empty()));
 }
 
