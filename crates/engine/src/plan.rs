@@ -3,16 +3,19 @@
 //! Plain data in base units; the scenario crate makes it, nothing here reads files. What a
 //! file may say of it is declared with it (see [`crate::keys`]).
 
+mod group;
 mod link;
 mod record;
 mod tcp;
 mod traffic;
 
 use std::collections::BTreeMap;
+use std::iter::repeat_n;
 use std::sync::Arc;
 
 use tailback_record::{ClassFlow, ClassPlan, meter};
 
+pub use group::{Group, Member};
 pub use link::{LinkMode, LinkPlan, Schedule};
 pub use record::{RecordPlan, SeriesMode};
 pub use tcp::{AccEcnOption, EcnFeedback, Growth, Pacing, ReceiveBuffer, SceReceiver, TcpPlan};
@@ -82,13 +85,38 @@ keys! {
 }
 
 impl Plan {
+    /// Every single flow.
+    pub fn each_flow(&self) -> impl Iterator<Item = Member<'_, FlowPlan>> {
+        group::members(&self.flows)
+    }
+
+    /// Every single traffic source.
+    pub fn each_source(&self) -> impl Iterator<Item = Member<'_, TrafficPlan>> {
+        group::members(&self.traffic)
+    }
+
+    /// How many flows there are.
+    pub fn flow_count(&self) -> usize {
+        group::count(&self.flows)
+    }
+
+    /// How many traffic sources there are.
+    pub fn source_count(&self) -> usize {
+        group::count(&self.traffic)
+    }
+
     /// The classes whose members have a link first on their way.
     pub fn classes_at(&self, link: u32) -> Vec<ClassPlan> {
-        let flows = self.flows.iter().map(|f| (&f.class, &f.route));
-        let sources = self.traffic.iter().map(|s| (&s.class, &s.route));
+        let flows = self.flows.iter();
+        let flows = flows.map(|f| (&f.class, &f.route, f.count, Some(f)));
+        let sources = self.traffic.iter();
+        let sources = sources.map(|s| (&s.class, &s.route, s.count, None));
         let mut all: Vec<&str> = Vec::new();
         let mut here: Vec<ClassPlan> = Vec::new();
-        for (index, (class, route)) in (0_u32..).zip(flows.chain(sources)) {
+        let mut next = 0;
+        for (class, route, count, flow) in flows.chain(sources) {
+            let members = next..next + count as u32;
+            next = members.end;
             let Some(name) = class.as_deref() else {
                 continue;
             };
@@ -109,12 +137,12 @@ impl Plan {
                 });
                 here.len() - 1
             });
-            match self.flows.get(index as usize) {
-                Some(flow) => here[place].flows.push(ClassFlow {
-                    flow: index,
-                    base_rtt_ns: self.base_rtt(flow).ns(),
-                }),
-                None => here[place].sources.push(index),
+            match flow.map(|flow| self.base_rtt(flow).ns()) {
+                Some(base_rtt_ns) => {
+                    let flows = members.map(|flow| ClassFlow { flow, base_rtt_ns });
+                    here[place].flows.extend(flows);
+                }
+                None => here[place].sources.extend(members),
             }
         }
         here
@@ -146,8 +174,8 @@ pub struct Hosts {
     pub back: Vec<u32>,
     /// What of the stack a host has; `None`: it has a source that is not TCP.
     pub stack: Option<HostStack>,
-    /// A pair of its own: the number of the flow.
-    pub alone: Option<usize>,
+    /// A pair of its own: the name of the flow.
+    pub alone: Option<String>,
     /// IP bytes of the longest packet.
     pub mtu: u32,
     /// Their names, where the scenario gives some.
@@ -198,16 +226,16 @@ impl Plan {
     /// engine places them.
     pub fn hosts(&self) -> (Vec<Hosts>, Vec<usize>) {
         let jittered = self.host_jitter > Time::ZERO;
-        let flows = self.flows.iter().enumerate().map(|(i, flow)| Hosts {
+        let of_flow = |flow: &FlowPlan, alone| Hosts {
             rtt: flow.rtt,
             route: flow.route.clone(),
             back: flow.back.clone(),
             stack: Some(HostStack::of(flow.ecn, &flow.tcp)),
-            alone: jittered.then_some(i),
+            alone,
             mtu: frame_of(&flow.tcp).saturating_sub(ETHERNET),
             names: flow.hosts.clone(),
-        });
-        let sources = self.traffic.iter().map(|source| Hosts {
+        };
+        let of_source = |source: &TrafficPlan| Hosts {
             rtt: source.rtt,
             route: source.route.clone(),
             back: source
@@ -226,25 +254,37 @@ impl Plan {
             }
             .saturating_sub(ETHERNET),
             names: source.hosts.clone(),
-        });
+        };
         let mut numbers = BTreeMap::new();
         let mut pairs = Vec::new();
-        let mut of = Vec::new();
-        for hosts in flows.chain(sources) {
-            let number = *numbers.entry(hosts).or_insert_with_key(|hosts| {
+        let mut number = |hosts: Hosts| {
+            *numbers.entry(hosts).or_insert_with_key(|hosts| {
                 pairs.push(hosts.clone());
                 pairs.len() - 1
-            });
-            of.push(number);
+            })
+        };
+        let mut of = Vec::new();
+        if jittered {
+            of.extend(
+                self.each_flow()
+                    .map(|flow| number(of_flow(flow.of, Some(flow.name())))),
+            );
+        } else {
+            for flow in &self.flows {
+                of.extend(repeat_n(number(of_flow(flow, None)), flow.count as usize));
+            }
+        }
+        for source in &self.traffic {
+            of.extend(repeat_n(number(of_source(source)), source.count as usize));
         }
         (pairs, of)
     }
 
     /// The flow or source that each number in a packet stands for.
     pub fn owners(&self) -> Arc<[u32]> {
-        let connections = self.traffic.iter().map(|source| &source.connections);
+        let connections = self.each_source().map(|source| &source.of.connections);
         let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));
-        meter::owners(self.flows.len(), limits)
+        meter::owners(self.flow_count(), limits)
     }
 
     /// What a connection of a source would have alone: the nominal rate of the
@@ -281,8 +321,8 @@ impl Plan {
                 None => [next(), next()],
             })
             .collect();
-        let dscp = self.flows.iter().map(|flow| flow.dscp);
-        let dscp = dscp.chain(self.traffic.iter().map(|source| source.dscp));
+        let dscp = self.each_flow().map(|flow| flow.of.dscp);
+        let dscp = dscp.chain(self.each_source().map(|source| source.of.dscp));
         let info: Vec<FlowInfo> = of
             .iter()
             .zip(dscp)

@@ -27,6 +27,7 @@ fn cbr(name: &str, rate: u64, size: i64) -> TrafficPlan {
     options.set("packet_size", Value::Int(size));
     TrafficPlan {
         name: name.into(),
+        count: 1,
         kind: entry.name,
         options,
         start: Time::ZERO,

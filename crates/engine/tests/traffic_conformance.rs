@@ -85,6 +85,7 @@ fn every_packet_is_somewhere() {
         let mut p = plan(Time::from_secs(200), vec![bottleneck], vec![]);
         p.traffic = vec![TrafficPlan {
             name: "source".into(),
+            count: 1,
             kind: entry.name,
             options,
             start: Time::ZERO,

@@ -18,6 +18,7 @@ fn web(name: &str, cc: &str, rtt: Time, set: &[(&'static str, Value)]) -> Traffi
     let server = flow("server", cc, rtt, &[]);
     TrafficPlan {
         name: name.into(),
+        count: 1,
         kind: entry.name,
         start: Time::ZERO,
         stop: None,

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value as Json;
 use tailback_engine::keys::{AsPart, Part, Registry};
-use tailback_engine::plan::{Algorithm, FlowPlan, Plan, RatePlan, TrafficPlan};
+use tailback_engine::plan::{Algorithm, Plan, RatePlan};
 use tailback_engine::registry::{Kind, Opt, Options, Value};
 
 use crate::declare::{Traces, entries};
@@ -15,18 +15,16 @@ use crate::declare::{Traces, entries};
 /// Version of the canonical form.
 const VERSION: i64 = 2;
 
-/// The canonical form as JSON; the seed is not part of it.
+/// The canonical form as JSON.
 pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
-    let mut parts = table(plan.part());
-    parts.retain(|(name, _)| !["flows", "traffic"].contains(name));
-    parts.push(("version", Part::Value(Value::Int(VERSION))));
-    parts.push(("flows", grouped(&plan.flows, |f| &f.name, same_flow)));
-    parts.push(("traffic", grouped(&plan.traffic, |s| &s.name, same_source)));
     let mut writer = Writer {
         text: String::new(),
         traces,
     };
-    writer.object(parts);
+    if let Part::Table(mut parts) = plan.part() {
+        parts.push(("version", Part::Value(Value::Int(VERSION))));
+        writer.object(parts);
+    }
     writer.text
 }
 
@@ -155,97 +153,4 @@ fn options_of(registries: &[Registry], name: &str) -> &'static [Opt] {
     let mut all = registries.iter().flat_map(|registry| entries(*registry));
     all.find(|entry| entry.name == name)
         .map_or(&[], |entry| entry.options)
-}
-
-/// The parts of what is declared by `keys!`.
-fn table(part: Part<'_>) -> Vec<(&'static str, Part<'_>)> {
-    match part {
-        Part::Table(parts) => parts,
-        _ => Vec::new(),
-    }
-}
-
-/// One object for each run of `NAME/1`, `NAME/2`, ... that are otherwise
-/// equal, as `count` made them: a million flows are one line.
-fn grouped<'a, T: AsPart>(
-    all: &'a [T],
-    name: impl Fn(&T) -> &String,
-    same: impl Fn(&T, &T) -> bool,
-) -> Part<'a> {
-    let mut groups = Vec::new();
-    let mut at = 0;
-    while let Some(first) = all.get(at) {
-        let base = name(first).strip_suffix("/1");
-        let mut count = 1;
-        if let Some(base) = base {
-            while let Some(next) = all.get(at + count)
-                && name(next)
-                    .strip_prefix(base)
-                    .and_then(|rest| rest.strip_prefix('/'))
-                    .is_some_and(|number| number == (count + 1).to_string())
-                && same(first, next)
-            {
-                count += 1;
-            }
-        }
-        groups.push((first, count as i64));
-        at += count;
-    }
-    Part::List(Box::new(groups.into_iter().map(|(first, count)| {
-        let mut parts = table(first.part());
-        for part in &mut parts {
-            if let ("name", Part::Text(name)) = part {
-                *name = name.strip_suffix("/1").unwrap_or(name);
-            }
-        }
-        parts.push(("count", Part::Value(Value::Int(count))));
-        Part::Table(parts)
-    })))
-}
-
-fn same_flow(a: &FlowPlan, b: &FlowPlan) -> bool {
-    let FlowPlan {
-        name: _,
-        cc,
-        module,
-        ecn,
-        start,
-        stop,
-        bytes,
-        rtt,
-        route,
-        back,
-        tcp,
-        hosts,
-        dscp,
-        class,
-    } = a;
-    (*ecn, *start, *stop, *bytes, *rtt) == (b.ecn, b.start, b.stop, b.bytes, b.rtt)
-        && (hosts, *dscp, class) == (&b.hosts, b.dscp, &b.class)
-        && *cc == b.cc
-        && *module == b.module
-        && *route == b.route
-        && *back == b.back
-        && *tcp == b.tcp
-}
-
-fn same_source(a: &TrafficPlan, b: &TrafficPlan) -> bool {
-    let TrafficPlan {
-        name: _,
-        kind,
-        options,
-        start,
-        stop,
-        rtt,
-        route,
-        connections,
-        hosts,
-        dscp,
-        class,
-    } = a;
-    (*kind, *start, *stop, *rtt) == (b.kind, b.start, b.stop, b.rtt)
-        && (hosts, *dscp, class) == (&b.hosts, b.dscp, &b.class)
-        && *options == b.options
-        && *route == b.route
-        && *connections == b.connections
 }

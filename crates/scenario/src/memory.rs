@@ -1,6 +1,8 @@
 //! How much memory a run needs, before it is begun.
 
-use tailback_engine::plan::{LinkPlan, Plan, RatePlan, SeriesMode, TrafficPlan};
+use std::collections::BTreeSet;
+
+use tailback_engine::plan::{FlowPlan, LinkPlan, Plan, RatePlan, SeriesMode, TrafficPlan};
 use tailback_engine::registry::{Options, Value};
 use tailback_engine::traffic::{Transport, transport};
 use tailback_engine::units::{Rate, Time};
@@ -44,9 +46,9 @@ const BASE: u64 = 16 << 20;
 /// An estimate of the memory that one run needs, bytes: an upper bound for
 /// what the scenario is likely to do, not for what it could do.
 pub fn estimate_memory(plan: &Plan) -> u64 {
-    let flows = plan.flows.len() as u64;
+    let flows = plan.flow_count() as u64;
     let links = plan.links.len() as u64;
-    let sources = plan.traffic.len() as u64;
+    let sources = plan.source_count() as u64;
     let mut bytes = BASE
         .saturating_add(flows.saturating_mul(FLOW))
         .saturating_add(sources.saturating_mul(SOURCE))
@@ -64,9 +66,9 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         } else {
             2 * ROW
         };
-        bytes = bytes
-            .saturating_add(u64::from(connections.limit) * SLOT * (1 + links))
+        let each = (u64::from(connections.limit) * SLOT * (1 + links))
             .saturating_add(requests.saturating_mul(REQUEST + row));
+        bytes = bytes.saturating_add(each.saturating_mul(source.count));
     }
 
     // Segments: what paths and queues hold, but no more than the receive windows, and an initial
@@ -78,15 +80,11 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         let queue = carried(plan, link, plan.duration).min(capacity(link).of(frame(plan)));
         on_path.saturating_add(queue)
     });
-    let windows = plan
-        .flows
-        .iter()
-        .map(|flow| flow.tcp.rwnd.0 / u64::from(flow.tcp.mss.max(1)));
-    let initial = plan
-        .flows
-        .iter()
-        .map(|flow| u64::from(flow.tcp.initial_cwnd));
-    let initial = sum(initial);
+    let window = |flow: &FlowPlan| flow.tcp.rwnd.0 / u64::from(flow.tcp.mss.max(1));
+    let windows = plan.flows.iter();
+    let windows = windows.map(|flow| window(flow).saturating_mul(flow.count));
+    let initial = plan.flows.iter();
+    let initial = sum(initial.map(|flow| u64::from(flow.tcp.initial_cwnd) * flow.count));
     let segments = sum(links_hold).min(sum(windows)).saturating_add(initial);
     bytes = bytes
         .saturating_add(segments.saturating_mul(SEGMENT))
@@ -117,10 +115,12 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         rows.min(tailback_record::series::MAX_ROWS as u64)
             .saturating_mul(ROW),
     );
-    let classes: Vec<_> = (0..links as u32).map(|i| plan.classes_at(i)).collect();
-    let classes = classes.iter().flatten();
-    let members: u64 = classes.clone().map(|class| class.flows.len() as u64).sum();
-    let classes = classes.count() as u64;
+    let members = plan.flows.iter().filter(|flow| flow.class.is_some());
+    let members: u64 = members.map(|flow| flow.count).sum();
+    let classes = plan.flows.iter().map(|flow| &flow.class);
+    let classes = classes.chain(plan.traffic.iter().map(|source| &source.class));
+    let classes: BTreeSet<&String> = classes.flatten().collect();
+    let classes = classes.len() as u64;
     bytes = bytes.saturating_add(classes.saturating_mul(CLASS));
     if plan.record.statistics > Time::ZERO {
         let intervals = plan.duration.since(plan.warmup).0 / plan.record.statistics.0;
@@ -242,13 +242,13 @@ fn unresponsive_packets(plan: &Plan) -> u64 {
     for (source, rate, size) in &sources {
         let (_, delay) = plan.alone(source);
         let on_path = rate.bytes_in(delay.min(active(source))) / size;
-        packets = packets.saturating_add(on_path);
+        packets = packets.saturating_add(on_path.saturating_mul(source.count));
     }
     for (link, index) in plan.links.iter().zip(0_u32..) {
         let here = sources.iter().filter(|(s, ..)| s.route.contains(&index));
         let (mut rate, mut time, mut smallest) = (0_u64, Time::ZERO, u64::MAX);
         for (source, offers, size) in here {
-            rate = rate.saturating_add(offers.0);
+            rate = rate.saturating_add(offers.0.saturating_mul(source.count));
             time = time.max(active(source));
             smallest = smallest.min(*size);
         }

@@ -110,7 +110,7 @@ fn the_example_of_the_definition() {
     assert_eq!(plan.warmup, Time::from_secs(5));
     assert_eq!(plan.start_jitter, Time::from_ms(20));
     assert_eq!(plan.host_jitter, Time::ZERO);
-    let names: Vec<&str> = plan.flows.iter().map(|flow| flow.name.as_str()).collect();
+    let names: Vec<String> = plan.each_flow().map(|flow| flow.name()).collect();
     assert_eq!(names, ["cubic/1", "cubic/2"]);
     assert!(plan.flows[0].ecn);
     assert_eq!(plan.flows[0].rtt, Time::from_ms(20));
@@ -160,7 +160,7 @@ fn the_files_of_the_repository() {
         ("e", 1000, 10),
     ] {
         let points = points(&format!("benches/{case}.toml"));
-        assert_eq!(points[0].plan.flows.len(), flows, "case {case}");
+        assert_eq!(points[0].plan.flow_count(), flows, "case {case}");
         assert_eq!(
             points[0].plan.duration,
             Time::from_secs(seconds),
@@ -320,9 +320,10 @@ reverse = true
             pacing_ca_ratio: 40,
         }
     );
-    assert_eq!(plan.traffic.len(), 2);
-    let noise = &plan.traffic[1];
-    assert_eq!((noise.name.as_str(), noise.kind), ("noise/2", "cbr"));
+    let names: Vec<String> = plan.each_source().map(|source| source.name()).collect();
+    assert_eq!(names, ["noise/1", "noise/2"]);
+    let noise = &plan.traffic[0];
+    assert_eq!((noise.count, noise.kind), (2, "cbr"));
     assert_eq!(noise.options.word("ecn"), "ect1");
     assert_eq!(
         (noise.start, noise.stop),
@@ -568,10 +569,10 @@ fn set_wins() {
         options(&plan.links[0].queue).get("limit"),
         Some(&Value::Packets(10))
     );
-    assert_eq!(plan.flows.len(), 3);
-    assert_eq!(plan.flows[2].rtt, Time::from_ms(7));
-    assert!(!plan.flows[2].tcp.delack);
-    assert_eq!(options(&plan.flows[2].cc).float("beta"), 0.7);
+    assert_eq!((plan.flows.len(), plan.flow_count()), (1, 3));
+    assert_eq!(plan.flows[0].rtt, Time::from_ms(7));
+    assert!(!plan.flows[0].tcp.delack);
+    assert_eq!(options(&plan.flows[0].cc).float("beta"), 0.7);
     assert_eq!(plan.record.series, SeriesMode::Off);
 
     // A swept key that is set is swept no longer.
@@ -898,7 +899,79 @@ fn a_million_flows_are_loaded_when_there_is_room() {
         ..Request::new(text.as_bytes(), "f.toml", &|_| Err(String::new()))
     })
     .unwrap();
-    assert_eq!(scenario.points[0].plan.flows[999_999].name, "reno/1000000");
+    let plan = &scenario.points[0].plan;
+    assert_eq!(plan.flows.len(), 1, "they stay a group");
+    let last = plan.each_flow().last().unwrap();
+    assert_eq!(
+        (last.name(), last.number),
+        ("reno/1000000".to_owned(), 999_999)
+    );
+}
+
+/// A count is part of a flow's name, and of what it is asked by, where it is above 1.
+#[test]
+fn members_of_groups_have_numbers_and_names() {
+    let text = format!(
+        "{SMALL}count = 1\n[[flows]]\ncc = \"reno\"\ncount = 2\n[[traffic]]\nkind = \"cbr\"\n\
+         [[traffic]]\nkind = \"web\"\nlimit = 3\ncount = 2\n"
+    );
+    let plan = plan(&text);
+    let flows = plan.each_flow().map(|f| (f.name(), f.group, f.number));
+    let flows: Vec<_> = flows.collect();
+    let expected = [("reno", 0, 0), ("reno-2/1", 1, 1), ("reno-2/2", 1, 2)];
+    assert_eq!(
+        flows,
+        expected.map(|(name, group, i)| (name.to_owned(), group, i))
+    );
+    let sources = plan.each_source().map(|s| (s.name(), s.group, s.number));
+    let sources: Vec<_> = sources.collect();
+    let expected = [("cbr", 0, 0), ("web/1", 1, 1), ("web/2", 1, 2)];
+    assert_eq!(
+        sources,
+        expected.map(|(name, group, i)| (name.to_owned(), group, i))
+    );
+    assert_eq!((plan.flow_count(), plan.source_count()), (3, 3));
+    // Connections come behind flows and sources.
+    assert_eq!(plan.owners()[..], [0, 1, 2, 3, 4, 5, 4, 4, 4, 5, 5, 5]);
+    // Flows and connections of one stack share their hosts, unless flows have jitter of their own.
+    assert_eq!(plan.hosts().1, [0, 0, 0, 1, 0, 0]);
+    let jittered = load_set(&text, &[("host_jitter", "1us")]).points.remove(0);
+    let (pairs, of) = jittered.plan.hosts();
+    assert_eq!(of, [0, 1, 2, 3, 4, 4]);
+    assert_eq!(pairs[2].alone.as_deref(), Some("reno-2/2"));
+
+    let asked = |name: &str| {
+        let assert = "[[assert]]\nmetric = \"drops\"\nmax = 0\nflow = ";
+        let text = format!("{text}{assert}\"{name}\"\n");
+        load(text.as_bytes(), "f", &[], None).is_ok()
+    };
+    for name in ["reno", "reno-2", "reno-2/1", "reno-2/2"] {
+        assert!(asked(name), "{name}");
+    }
+    for name in [
+        "reno/1",
+        "reno-2/0",
+        "reno-2/3",
+        "reno-2/01",
+        "reno-2/",
+        "cbr",
+        "/1",
+    ] {
+        assert!(!asked(name), "{name}");
+    }
+}
+
+/// The seed stands outside: what it does not touch is shared, and written the same.
+#[test]
+fn a_plan_is_the_same_at_any_seed() {
+    let of = |seed| {
+        load_set(SMALL, &[("seed", seed), ("flows.reno.count", "2")])
+            .points
+            .remove(0)
+    };
+    let (one, other) = (of("1"), of("77"));
+    assert_eq!((&one.plan, &one.canonical), (&other.plan, &other.canonical));
+    assert_ne!(one.run_id, other.run_id);
 }
 
 #[test]
@@ -1035,7 +1108,7 @@ count = 2
     );
     assert_eq!(flow.cc.known(), None);
     assert_eq!(flow.module.as_deref(), Some("mycc_2"));
-    let cubic = &plan.flows[2];
+    let cubic = &plan.flows[1];
     assert_eq!(options(&cubic.cc).float("beta"), 0.5);
     assert_eq!(cubic.module.as_deref(), Some("cubic-mine"));
     for part in [

@@ -112,7 +112,8 @@ fn links(plan: &Plan, outcome: &Outcome, found: &mut Vec<Finding>) {
 }
 
 fn flows(plan: &Plan, outcome: &Outcome, found: &mut Vec<Finding>) {
-    for (flow, planned) in outcome.flows.iter().zip(&plan.flows) {
+    for (flow, planned) in outcome.flows.iter().zip(plan.each_flow()) {
+        let planned = planned.of;
         let name = &flow.name;
         let sent = flow.packets.saturating_mul(u64::from(planned.tcp.mss));
         if plan.warmup.ns() == 0 && flow.delivered_bytes > sent {

@@ -16,7 +16,7 @@ use crate::aqm::{self, QueueContext, Sink};
 use crate::calendar::Calendar;
 use crate::cc;
 use crate::link::Link;
-use crate::plan::{Algorithm, FlowPlan, LinkPlan, Plan, SeriesMode, TrafficPlan};
+use crate::plan::{Algorithm, FlowPlan, LinkPlan, Member, Plan, SeriesMode, TrafficPlan};
 use crate::registry::{Entry, Options, find};
 use crate::rng::Stream;
 use crate::traffic;
@@ -56,7 +56,7 @@ impl Network {
             .collect();
 
         let (n_pipes, n_links) = (pipes.len() as u32, plan.links.len() as u32);
-        let (n_flows, n_traffic) = (plan.flows.len() as u32, plan.traffic.len() as u32);
+        let (n_flows, n_traffic) = (plan.flow_count() as u32, plan.source_count() as u32);
         let links_at = n_pipes;
         let senders = links_at + 3 * n_links;
         let sources = senders + 2 * n_flows;
@@ -76,8 +76,9 @@ impl Network {
         };
         let owners = plan.owners();
         let first_slot = n_flows + n_traffic;
+        let mut flows = plan.each_flow();
         let ends = (0_u32..).zip(owners.iter()).map(|(number, owner)| {
-            let flow = plan.flows.get(number as usize);
+            let flow = flows.next();
             let slot = number.saturating_sub(first_slot);
             Ends {
                 opener: match owner.checked_sub(n_flows) {
@@ -85,15 +86,14 @@ impl Network {
                     Some(source) => Opener::Traffic(source),
                 },
                 path: paths[*owner as usize].clone(),
-                timers: match flow {
+                timers: match &flow {
                     Some(_) => [ids.senders + number, ids.receivers + number],
                     None => [ids.slots + 2 * slot + 1, ids.slots + 2 * slot],
                 },
                 armed: [Time::NEVER; 2],
                 entered: 0,
                 ended: 0,
-                connection: flow
-                    .map(|flow| Box::new(of_flow(number, flow, plan, seed, first_segment))),
+                connection: flow.map(|flow| Box::new(of_flow(&flow, plan, seed, first_segment))),
             }
         });
         let ends: Vec<Ends> = ends.collect();
@@ -112,15 +112,15 @@ impl Network {
             LinkSampler::new(&mut series, &plan.name, gauges)
         });
         let link_samplers = link_samplers.collect();
-        let flows = plan.flows.iter().zip(&ends);
-        let flows = flows.map(|(flow, ends)| build_flow(flow, ends.of_flow(), plan, &mut series));
+        let flows = plan.each_flow().zip(&ends);
+        let flows = flows.map(|(flow, ends)| build_flow(&flow, ends.of_flow(), plan, &mut series));
         let flows = flows.collect();
         let mut free = first_slot;
-        let traffic = (n_flows..).zip(&plan.traffic);
+        let traffic = (n_flows..).zip(plan.each_source());
         let traffic = traffic.map(|(number, source)| {
-            let limit = source.connections.as_ref().map_or(0, |c| c.limit);
+            let limit = source.of.connections.as_ref().map_or(0, |c| c.limit);
             free += limit;
-            build_traffic(number, free - limit..free, source, plan, seed)
+            build_traffic(number, free - limit..free, &source, plan, seed)
         });
         let traffic = traffic.collect();
         let mut network = Network {
@@ -182,7 +182,8 @@ impl Network {
 /// The ways of flows and of traffic sources, and their pipes.
 fn paths(plan: &Plan, seed: u64, pipes: &mut Vec<Pipe>) -> Vec<Path> {
     let mut paths = Vec::new();
-    for flow in &plan.flows {
+    for member in plan.each_flow() {
+        let flow = member.of;
         let half = Time(flow.rtt.ns() / 2);
         let both = [
             (half, "sender jitter"),
@@ -196,13 +197,13 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Vec<Pipe>) -> Vec<Path> {
                     return pipe_of(pipes, delay);
                 }
                 // Its own pipes: jitter keeps the order of one host's packets only.
-                let stream = Stream::new(seed, &flow.name, purpose);
+                let stream = Stream::new(seed, &member.name(), purpose);
                 pipes.push(Pipe::new(delay, Some((plan.host_jitter, stream))));
                 (pipes.len() - 1) as u32
             }),
         });
     }
-    for source in &plan.traffic {
+    for source in plan.each_source().map(|source| source.of) {
         let half = Time(source.rtt.ns() / 2);
         let access = pipe_of(pipes, half);
         let connections = source.connections.as_ref();
@@ -259,7 +260,7 @@ fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, seed: u64, owners: &Arc
     let (end_ns, interval_ns) = (whole.duration.ns(), whole.record.statistics.ns());
     let classes = whole.classes_at(index);
     sink.meter.record_classes(classes, end_ns, interval_ns);
-    if owners.len() > whole.flows.len() + whole.traffic.len() {
+    if owners.len() > whole.flow_count() + whole.source_count() {
         sink.count_gone(owners.len());
     }
     if whole.record.packets {
@@ -270,24 +271,35 @@ fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, seed: u64, owners: &Arc
 }
 
 /// The connection of a flow, which begins with the flow.
-fn of_flow(number: u32, flow: &FlowPlan, plan: &Plan, seed: u64, first_segment: u64) -> Connection {
+fn of_flow(
+    member: &Member<'_, FlowPlan>,
+    plan: &Plan,
+    seed: u64,
+    first_segment: u64,
+) -> Connection {
+    let (flow, name, number) = (member.of, member.name(), member.number as u32);
     let (entry, options) = known(cc::ENTRIES, &flow.cc);
     let mut control = (entry.build)(options);
-    control.randomise(Stream::new(seed, &flow.name, "cc"));
+    control.randomise(Stream::new(seed, &name, "cc"));
     let bytes = flow.bytes.map(|b| b.0);
     Connection {
         client: End::Sender,
-        opened: plan.start_of(seed, flow.start, &flow.name),
+        opened: plan.start_of(seed, flow.start, &name),
         ..Connection::unopened(number, &flow.tcp, control, flow.ecn, bytes, first_segment)
     }
 }
 
-fn build_flow(flow: &FlowPlan, connection: &Connection, plan: &Plan, series: &mut Series) -> Flow {
+fn build_flow(
+    flow: &Member<'_, FlowPlan>,
+    connection: &Connection,
+    plan: &Plan,
+    series: &mut Series,
+) -> Flow {
     let acks = plan.record.series == SeriesMode::Acks;
     let gauges = connection.sender.gauge_names();
-    let sampler = || FlowSampler::new(series, &flow.name, gauges, acks);
+    let sampler = || FlowSampler::new(series, &flow.name(), gauges, acks);
     Flow {
-        stop: flow.stop,
+        stop: flow.of.stop,
         base_bytes: 0,
         bytes_at_stop: None,
         samples: SenderSamples::default(),
@@ -298,17 +310,18 @@ fn build_flow(flow: &FlowPlan, connection: &Connection, plan: &Plan, series: &mu
 fn build_traffic(
     number: u32,
     slots: Range<u32>,
-    source: &TrafficPlan,
+    member: &Member<'_, TrafficPlan>,
     plan: &Plan,
     seed: u64,
 ) -> Traffic {
+    let (source, name) = (member.of, member.name());
     let entry =
         find(traffic::ENTRIES, source.kind).expect("a validated plan names registered sources");
-    let stream = Stream::new(seed, &source.name, "traffic");
+    let stream = Stream::new(seed, &name, "traffic");
     Traffic {
         source: (entry.build.source)(&source.options, stream),
         number,
-        start: plan.start_of(seed, source.start, &source.name),
+        start: plan.start_of(seed, source.start, &name),
         stop: source.stop,
         sent_packets: 0,
         received_packets: 0,
@@ -316,11 +329,12 @@ fn build_traffic(
         connections: source.connections.as_ref().map(|connections| {
             let (entry, options) = known(cc::ENTRIES, &connections.cc);
             Connections {
+                group: member.group,
                 free: slots.clone().collect(),
                 slots,
                 build: entry.build,
                 options: options.clone(),
-                seeds: Stream::new(seed, &source.name, "cc"),
+                seeds: Stream::new(seed, &name, "cc"),
                 spare: Vec::new(),
                 started: 0,
                 refused: 0,

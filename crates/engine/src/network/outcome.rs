@@ -36,7 +36,7 @@ impl Network {
             series: self.series,
             ..Outcome::default()
         };
-        let flows = self.flows.iter().zip(&self.plan.flows);
+        let flows = self.flows.iter().zip(self.plan.each_flow());
         for ((flow, plan), ends) in flows.zip(&mut self.ends) {
             let Some(connection) = &mut ends.connection else {
                 continue;
@@ -50,8 +50,8 @@ impl Network {
             let stats = std::mem::take(&mut connection.sender.stats);
             let opened = connection.opened;
             outcome.flows.push(FlowOutcome {
-                name: plan.name.clone(),
-                cc: plan.cc.name().to_owned(),
+                name: plan.name(),
+                cc: plan.of.cc.name().to_owned(),
                 from_ns: opened.max(warmup).ns(),
                 to_ns: to.ns(),
                 delivered_bytes: delivered.saturating_sub(flow.base_bytes),
@@ -64,9 +64,10 @@ impl Network {
                 ..FlowOutcome::default()
             });
         }
-        for (traffic, plan) in self.traffic.iter_mut().zip(&self.plan.traffic) {
+        for (traffic, plan) in self.traffic.iter_mut().zip(self.plan.each_source()) {
+            let (name, plan) = (plan.name(), plan.of);
             let mut source = TrafficOutcome {
-                name: plan.name.clone(),
+                name,
                 kind: plan.kind.to_owned(),
                 from_ns: traffic.start.max(warmup).ns(),
                 to_ns: traffic.stop.map_or(end, |s| s.min(end)).ns(),

@@ -35,6 +35,8 @@ pub(super) struct Traffic {
 
 /// The connections of a source: what they have in common, and what became of them.
 pub(super) struct Connections {
+    /// Index of the source's group in the plan.
+    pub group: usize,
     pub slots: Range<u32>,
     pub build: cc::Build,
     pub options: Options,
@@ -110,9 +112,10 @@ impl Network {
     /// A source opens a connection, unless it has too many.
     fn open(&mut self, index: usize, bytes: u64) {
         let slot = self.take_slot(index);
-        let plan = self.plan.traffic[index].connections.as_ref();
-        let connections = self.traffic[index].connections.as_mut();
-        let (Some(plan), Some(connections)) = (plan, connections) else {
+        let Some(connections) = &mut self.traffic[index].connections else {
+            return;
+        };
+        let Some(plan) = &self.plan.traffic[connections.group].connections else {
             return;
         };
         let measured = u64::from(self.now >= self.plan.warmup);

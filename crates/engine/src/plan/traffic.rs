@@ -22,7 +22,7 @@ keys! {
         /// Whether ECN is negotiated; default: true where the congestion control requires it.
         ecn: bool => BOOL;
         /// How many; several are named NAME/1, NAME/2, ...
-        key count = COUNT.default("1");
+        count: u64 = COUNT.default("1");
         /// Connect time, before the start offset.
         start: Time = ANY_TIME.default("0s");
         /// No new data from then on.
@@ -62,7 +62,7 @@ keys! {
         /// Name in results; default: the kind, made unique.
         name: String => key(KeyKind::Name);
         /// How many; several are named NAME/1, NAME/2, ...
-        key count = COUNT.default("1");
+        count: u64 = COUNT.default("1");
         /// First packet or request not before.
         start: Time = ANY_TIME.default("0s");
         /// No packet and no request from then on.

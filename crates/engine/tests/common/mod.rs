@@ -54,6 +54,7 @@ pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)])
         },
         module: None,
         ecn,
+        count: 1,
         start: Time::ZERO,
         stop: None,
         bytes: None,

@@ -188,7 +188,7 @@ impl Layout {
             }
         });
         self.groups = groups.collect();
-        let (flows, sources) = of.split_at(plan.flows.len());
+        let (flows, sources) = of.split_at(plan.flow_count());
         self.of_flow = flows.to_vec();
         self.of_source = sources.to_vec();
     }
@@ -249,10 +249,8 @@ impl Layout {
             let half = Time(key.rtt.ns() / 2);
             let rest = key.rtt - half;
             let responsive = key.stack.is_some();
-            let name = &key
-                .alone
-                .map_or(String::new(), |i| plan.flows[i].name.clone());
-            let jitter = if key.alone.is_some() {
+            let name = key.alone.clone();
+            let jitter = if name.is_some() {
                 plan.host_jitter
             } else {
                 Time::ZERO
@@ -271,8 +269,10 @@ impl Layout {
                 self.ip[sender].push("link set dev data gso_max_segs 1".to_owned());
             }
             self.ip[sender].push(format!("route add {to}/32 dev data src {from}{there}"));
-            let seed =
-                |purpose| (!name.is_empty()).then(|| Stream::new(seed, name, purpose).bits());
+            let seed = |purpose| {
+                let name = name.as_ref();
+                name.map(|name| Stream::new(seed, name, purpose).bits())
+            };
             self.host_delay(sender, "data", half, jitter, seed("sender jitter"));
             if responsive {
                 self.ip[receiver].push(format!("route add {from}/32 dev ack src {to}{back}"));

@@ -79,7 +79,7 @@ struct Decided {
     modules: Vec<Module>,
     /// By link.
     queues: Vec<tc::Qdisc>,
-    /// The kernel's names of the congestion controls, by flow.
+    /// The kernel's names of the congestion controls, by group of flows.
     controls: Vec<String>,
     /// The same by source; of datagrams: none.
     source_controls: Vec<Option<String>>,
@@ -92,6 +92,7 @@ fn as_flow(source: &TrafficPlan, connections: &ConnectionsPlan) -> FlowPlan {
         cc: connections.cc.clone(),
         module: connections.module.clone(),
         ecn: connections.ecn,
+        count: 1,
         start: source.start,
         stop: source.stop,
         bytes: None,
@@ -254,18 +255,18 @@ pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
     let links = links.collect();
     let port = |index: usize| FIRST_PORT + index as u16;
     let indices = |route: &[u32]| route.iter().map(|l| *l as usize).collect();
-    let flow_of = |flow: &FlowPlan, kernel_cc: String, group: &Group, port: u16| {
+    let flow_of = |name: String, flow: &FlowPlan, kernel_cc: &str, group: &Group, port: u16| {
         let tcp = &flow.tcp;
         Flow {
-            name: flow.name.clone(),
+            start_ns: plan.start_of(seed, flow.start, &name).ns(),
+            name,
             cc: flow.cc.name().to_owned(),
-            kernel_cc,
+            kernel_cc: kernel_cc.to_owned(),
             sender: group.sender,
             receiver: group.receiver,
             sender_address: group.sender_address,
             receiver_address: group.receiver_address,
             port,
-            start_ns: plan.start_of(seed, flow.start, &flow.name).ns(),
             stop_ns: flow.stop.map(Time::ns),
             bytes: flow.bytes.map(|b| b.0),
             mss: tcp.mss,
@@ -280,24 +281,27 @@ pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             dscp: flow.dscp,
         }
     };
-    let flows = plan.flows.iter().zip(controls).enumerate();
-    let flows = flows.map(|(i, (flow, kernel_cc))| {
-        let group = &layout.groups[layout.of_flow[i]];
-        flow_of(flow, kernel_cc, group, port(i))
+    let flows = plan.each_flow().map(|flow| {
+        let group = &layout.groups[layout.of_flow[flow.number]];
+        let kernel_cc = &controls[flow.group];
+        flow_of(flow.name(), flow.of, kernel_cc, group, port(flow.number))
     });
     let flows = flows.collect();
     let mut sources = Vec::new();
-    let mut next_client = plan.flows.len() + plan.traffic.len();
-    for (i, (source, kernel_cc)) in plan.traffic.iter().zip(source_controls).enumerate() {
+    let n_flows = plan.flow_count();
+    let mut next_client = n_flows + plan.source_count();
+    for member in plan.each_source() {
+        let (source, name, i) = (member.of, member.name(), member.number);
+        let group = &layout.groups[layout.of_source[i]];
+        let kernel_cc = source_controls[member.group].as_deref();
         let connections = source.connections.as_ref().zip(kernel_cc);
         let connections = connections.map(|(connections, kernel_cc)| {
-            let group = &layout.groups[layout.of_source[i]];
             let flow = as_flow(source, connections);
             let first_port = port(next_client);
             next_client += connections.limit as usize;
             let (rate, rtt) = plan.alone(source);
             Connections {
-                flow: flow_of(&flow, kernel_cc, group, port(plan.flows.len() + i)),
+                flow: flow_of(name.clone(), &flow, kernel_cc, group, port(n_flows + i)),
                 first_port,
                 limit: connections.limit as u16,
                 rate_bit: rate.0,
@@ -305,17 +309,16 @@ pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
                 most_bytes: traffic::largest(source.kind, &source.options),
             }
         });
-        let group = &layout.groups[layout.of_source[i]];
         sources.push(Source {
-            name: source.name.clone(),
+            start_ns: plan.start_of(seed, source.start, &name).ns(),
+            name,
             kind: source.kind.to_owned(),
             options: texts(&source.options),
             sender: group.sender,
             receiver: group.receiver,
             sender_address: group.sender_address,
             receiver_address: group.receiver_address,
-            port: port(plan.flows.len() + i),
-            start_ns: plan.start_of(seed, source.start, &source.name).ns(),
+            port: port(n_flows + i),
             stop_ns: source.stop.map(Time::ns),
             route: indices(&source.route),
             dscp: source.dscp,
@@ -439,16 +442,14 @@ fn shared_hosts(plan: &Plan, refusals: &mut Refusals) {
     let (pairs, of) = plan.hosts();
     let mut pair_of = BTreeMap::new();
     let mut refused = vec![false; pairs.len()];
-    for (i, &pair) in of.iter().enumerate() {
+    let flows = plan.each_flow().map(|flow| ("flows", flow.group));
+    let sources = plan.each_source().map(|source| ("traffic", source.group));
+    for ((list, group), &pair) in flows.chain(sources).zip(&of) {
         for name in pairs[pair].names.iter().flatten() {
             if *pair_of.entry(name).or_insert(pair) != pair && !refused[pair] {
                 refused[pair] = true;
-                let path = match i.checked_sub(plan.flows.len()) {
-                    None => format!("flows[{i}].hosts"),
-                    Some(source) => format!("traffic[{source}].hosts"),
-                };
                 refusals.add(
-                    &path,
+                    &format!("{list}[{group}].hosts"),
                     format!("the kernel engine has \"{name}\" in another pair of hosts already, or with another way or stack"),
                     "flows that share both hosts, round-trip time, way and stack, or none of the two hosts",
                 );
@@ -504,7 +505,7 @@ fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     // What the queues can hold, and a quarter of a second where that is not known.
     let quarter = u128::from(rate) / 32;
     let wanted = 6 * (way + queues.max(quarter));
-    let share = SEND_BUFFERS / plan.flows.len().max(1) as u64;
+    let share = SEND_BUFFERS / plan.flow_count().max(1) as u64;
     let most = share.clamp(1 << 16, 32 << 20);
     wanted.clamp(1 << 20, 32 << 20).min(u128::from(most)) as u32
 }

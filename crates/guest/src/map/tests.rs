@@ -40,6 +40,7 @@ fn kit() -> Kit {
 fn cbr(name: &str) -> TrafficPlan {
     TrafficPlan {
         name: name.into(),
+        count: 1,
         kind: "cbr",
         options: complete_defaults(traffic::ENTRIES[0]),
         start: Time::ZERO,
@@ -417,10 +418,14 @@ fn fq_pie_takes_pie_along() {
 #[test]
 fn many_flows_share_the_buffers() {
     let mut plan = simple();
-    plan.flows = vec![plan.flows[0].clone(); 1000];
+    plan.flows[0].count = 1000;
     let job = map(&plan, 1, &kit()).unwrap();
     let total: u64 = job.flows.iter().map(|f| u64::from(f.send_buffer)).sum();
     assert_eq!(total, (1 << 30) / 1000 * 1000);
+    assert_eq!(
+        (job.flows[999].name.as_str(), job.flows[999].port),
+        ("cubic/1000", 6000)
+    );
     assert_eq!(job.namespaces.len(), 3, "one group, one link");
 }
 

@@ -53,14 +53,16 @@ pub fn conversations(plan: &Plan) -> Vec<Conversation> {
         });
         (t.rtt, tcp)
     };
+    let flows: Vec<&FlowPlan> = plan.each_flow().map(|flow| flow.of).collect();
+    let sources: Vec<&TrafficPlan> = plan.each_source().map(|source| source.of).collect();
     let owners = plan.owners();
     let mut rtts: Vec<Time> = Vec::new();
     owners
         .iter()
         .map(|owner| *owner as usize)
-        .map(|owner| match plan.flows.get(owner) {
+        .map(|owner| match flows.get(owner) {
             Some(of) => flow(of),
-            None => source(&plan.traffic[owner - plan.flows.len()]),
+            None => source(sources[owner - flows.len()]),
         })
         .zip(0..)
         .map(|((rtt, tcp), number)| {

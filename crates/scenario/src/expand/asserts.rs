@@ -2,6 +2,7 @@
 //! point. Whether an assertion holds is seen after the run (`tailback.assertions`).
 
 use tailback_engine::keys::KeyKind;
+use tailback_engine::plan::FlowPlan;
 
 use super::baselines;
 use super::grid::Run;
@@ -139,20 +140,22 @@ fn check_subject(
     runs: &[Run],
 ) {
     for run in runs {
-        if let Some(name) = flow {
-            let names = || run.plan.flows.iter().map(|flow| flow.name.as_str());
-            if !names().any(|other| is_named(other, name)) {
-                let mut problem = Problem::new(
-                    fields.span_of("flow"),
-                    format!("there is no flow named \"{}\"", shorten(name)),
-                );
-                problem = problem.nearest(name, names().take(1000)).global();
-                if !run.params.is_empty() {
-                    problem = problem.expected("the name of a flow of every point");
-                }
-                reader.problem(problem);
-                break;
+        if let Some(name) = flow
+            && !run.plan.flows.iter().any(|flow| includes(flow, name))
+        {
+            let mut problem = Problem::new(
+                fields.span_of("flow"),
+                format!("there is no flow named \"{}\"", shorten(name)),
+            );
+            let names = run.plan.each_flow().take(1000).map(|flow| flow.name());
+            let names: Vec<String> = names.collect();
+            let names = names.iter().map(String::as_str);
+            problem = problem.nearest(name, names).global();
+            if !run.params.is_empty() {
+                problem = problem.expected("the name of a flow of every point");
             }
+            reader.problem(problem);
+            break;
         }
         if let Some(name) = link {
             let names = || run.plan.links.iter().map(|link| link.name.as_str());
@@ -169,8 +172,12 @@ fn check_subject(
     }
 }
 
-/// Whether a flow has this name, alone or with its number behind a slash.
-fn is_named(flow: &str, name: &str) -> bool {
-    flow.strip_prefix(name)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// Whether flows have this name, all of them or one.
+fn includes(flows: &FlowPlan, name: &str) -> bool {
+    let Some((all, one)) = name.split_once('/') else {
+        return flows.name == name;
+    };
+    let number = one.parse().ok().filter(|n: &u64| n.to_string() == one);
+    let known = number.is_some_and(|n| (1..=flows.count).contains(&n));
+    flows.name == all && flows.count > 1 && known
 }

@@ -49,7 +49,7 @@ pub(super) fn runs(
         .collect();
     let origin = vec![0; sweep.dimensions.len()];
     let mut runs = vec![run(root, sweep, &origin, &labels, reader, judge)];
-    let size = |run: &Run| (run.plan.flows.len() + run.plan.traffic.len()) as u64;
+    let size = |run: &Run| (run.plan.flow_count() + run.plan.source_count()) as u64;
     let key = sweep.dimensions.first().and_then(|d| d.keys.first());
     let too_many = Problem::new(
         key.map_or(sweep.seeds_span, SweptKey::span),
@@ -199,7 +199,7 @@ fn refused(
         })
         .filter(|problem| !wrong.contains(&problem.span))
         .collect();
-    // One for each of `count` flows.
+    // One for each that has it of [tcp].
     problems.sort();
     problems.dedup();
     problems

@@ -9,7 +9,6 @@ use tailback_engine::units::Time;
 use tailback_engine::{cc, traffic};
 
 use super::links::Links;
-use super::names::numbered;
 use super::routes::{route, routes};
 use super::stack::{ecn_of, stack_of};
 use crate::declare::{Bdp, Choice, Fields, Reader, expectation};
@@ -104,11 +103,9 @@ pub(super) fn flows(
             ..FlowPlan::default()
         };
         flow.set(|key| fields.value(key));
-        origin.extend((0..count).map(|_| index as u32));
-        flows.extend(numbered(name, count).map(|name| FlowPlan {
-            name,
-            ..flow.clone()
-        }));
+        (flow.name, flow.count) = (name.clone(), count);
+        origin.push(index as u32);
+        flows.push(flow);
     }
     flows
 }
@@ -204,11 +201,9 @@ pub(super) fn traffic(
             ..TrafficPlan::default()
         };
         source.set(|key| fields.value(key));
-        origin.extend((0..count).map(|_| index as u32));
-        sources.extend(numbered(name, count).map(|name| TrafficPlan {
-            name,
-            ..source.clone()
-        }));
+        (source.name, source.count) = (name.clone(), count);
+        origin.push(index as u32);
+        sources.push(source);
     }
     sources
 }

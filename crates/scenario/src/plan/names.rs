@@ -124,14 +124,3 @@ fn unique_names<'a>(names: impl Iterator<Item = (Option<&'a str>, &'a str)>) -> 
         })
         .collect()
 }
-
-/// A name for each of `count` flows.
-pub(super) fn numbered(name: &str, count: u64) -> impl Iterator<Item = String> + '_ {
-    (1..=count).map(move |n| {
-        if count == 1 {
-            name.to_owned()
-        } else {
-            format!("{name}/{n}")
-        }
-    })
-}
