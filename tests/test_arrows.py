@@ -150,3 +150,24 @@ def test_the_files_of_a_folder_do_not_name_one_another_in_circles(folder: str) -
             named |= set(re.findall(r"(?:^|,)\s*([a-z_0-9]+)", several))
         graph.setdefault(room, set()).update(named - {room})
     assert circles({room: named & set(graph) for room, named in graph.items()}) == []
+
+
+def test_the_rooms_that_the_architecture_names_are_there() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rust, python = page.split("## Rooms, in Python")
+    missing = []
+    for part, base in ((rust, CRATES), (python, PACKAGE)):
+        for row in re.findall(r"^\|[^|]*\|([^|]*)\|$", part, flags=re.M):
+            folder = base
+            for name in re.findall(r"`([a-z_/]+(?:\.[a-z]+)?)`", row):
+                places = [
+                    at / (name + end)
+                    for at in (base, folder, folder.parent, ROOT)
+                    for end in ("", ".rs", ".py")
+                ]
+                found = next((place for place in places if place.exists()), None)
+                if found is None:
+                    missing.append(name)
+                elif "/" in name:
+                    folder = found if found.is_dir() else found.parent
+    assert missing == []

@@ -31,10 +31,27 @@ def test_whether_a_packet_waits_behind_all_others(queue: dict[str, object], whet
 def test_modules_of_tailbacks_own_are_there() -> None:
     for name in own.names():
         assert (Path(own.__file__).parent / name).is_dir()
-    abe = {"name": "cubic", "options": {"beta": 0.7, "beta_ecn": 0.85}}
-    assert registry.stand_in(abe) == "tcp_cubic_abe"
-    assert registry.stand_in({"name": "cubic", "options": {"beta": 0.7}}) is None
-    assert registry.stand_in({"name": "cubic", "kernel": True, "args": ""}) is None
+
+
+@pytest.mark.parametrize(
+    ("cc", "modules"),
+    [
+        ('{ name = "cubic", beta = 0.7, beta_ecn = 0.85 }', ["mine", "tcp_cubic_abe"]),
+        ('{ name = "cubic", beta = 0.7, beta_ecn = 0.7 }', ["mine"]),
+        ('{ name = "cubic", module = "v2" }', ["mine", "v2"]),
+        ('{ name = "mycc", kernel = true }', ["mine"]),
+    ],
+)
+def test_modules_that_a_point_needs(cc: str, modules: list[str]) -> None:
+    text = f"""duration = "1s"
+    [bottleneck]
+    rate = "1Mbit"
+    queue = {{ aqm = "codel", module = "mine" }}
+    [[flows]]
+    cc = {cc}
+    ecn = true"""
+    scenario = _native.load(text.encode(), "f.toml", engine="kernel")
+    assert scenario.points[0].modules == modules
 
 
 def test_a_line_of_what_is_not_registered() -> None:

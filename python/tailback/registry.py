@@ -42,12 +42,3 @@ def in_order(queue: Mapping[str, Any]) -> bool:
 def stand_ins() -> list[str]:
     """Tailback's own modules for options that Linux has not."""
     return [e["stand_in"]["module"] for e in entries("cc") if e.get("stand_in")]
-
-
-def stand_in(control: Mapping[str, Any]) -> str | None:
-    """The module that a congestion control of a canonical point may need, for its options."""
-    module = entry("cc", control["name"]).get("stand_in")
-    if module and module["option"] in control.get("options", {}):
-        name: str = module["module"]
-        return name
-    return None

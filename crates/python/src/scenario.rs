@@ -7,6 +7,7 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tailback_engine::plan::Plan;
+use tailback_guest::map;
 use tailback_run::{Source, guest::Ran};
 use tailback_scenario::{Diagnostic, EngineKind, Override, Param};
 
@@ -162,6 +163,14 @@ impl Scenario {
             .collect()
     }
 
+    /// The same scenario for another version of its engine.
+    fn versioned(&self, engine_version: &str) -> Scenario {
+        let inner = tailback_scenario::Scenario::clone(&self.inner);
+        Scenario {
+            inner: Arc::new(inner.versioned(engine_version)),
+        }
+    }
+
     /// Runs a point in the simulator and stores its folder; other Python threads
     /// run meanwhile. Raises `ValueError` for a scenario that was loaded for
     /// another engine, `Cancelled` when `control` is cancelled, `EnginePanic` when the
@@ -283,6 +292,18 @@ impl Point {
     #[getter]
     fn canonical(&self) -> &str {
         &self.point().canonical
+    }
+
+    /// Names of the modules of a kernel kit that the point needs.
+    #[getter]
+    fn modules(&self) -> Vec<&str> {
+        map::modules(&self.point().shape).into_iter().collect()
+    }
+
+    /// Length of the run, ns.
+    #[getter]
+    fn duration_ns(&self) -> u64 {
+        self.point().shape.duration.ns()
     }
 
     /// Estimate of the memory the run needs, bytes.

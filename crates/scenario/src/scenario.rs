@@ -6,6 +6,7 @@ use tailback_engine::keys::EngineKind;
 use tailback_engine::plan::Plan;
 
 use crate::declare::Assert;
+use crate::hash;
 use crate::read::Diagnostic;
 
 /// A scenario, valid at every point.
@@ -29,6 +30,18 @@ pub struct Scenario {
     pub asserts: Vec<Assert>,
     /// What is allowed but unusual.
     pub warnings: Vec<Diagnostic>,
+}
+
+impl Scenario {
+    /// The same scenario for another version of its engine: only names change.
+    pub fn versioned(mut self, engine_version: &str) -> Scenario {
+        for point in &mut self.points {
+            point.run_id = hash::run_id(&point.canonical, point.seed, engine_version);
+        }
+        self.id = hash::sweep_id(self.points.iter().map(|point| point.run_id.as_str()));
+        self.engine_version = engine_version.to_owned();
+        self
+    }
 }
 
 /// An axis of a sweep: one key, or several that advance together.

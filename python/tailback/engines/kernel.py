@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailback import folders, registry
+from tailback import folders
 from tailback.errors import GuestFailed, InputError, ScenarioWarning, TailbackError
 from tailback.kernel import confine, contents, guest, kit
 
@@ -75,14 +75,9 @@ class Kernel:
 
         The modules of the user's that it takes are part of the engine's version.
         """
-        options = {"engine": self.name, "engine_version": self.version, "kit": self.has}
-        scenario = read(options)
-        points = (json.loads(point.canonical) for point in scenario.points)
-        chosen = set[str]().union(*map(_modules_of, points))
-        if chosen:
-            options["engine_version"] = self._version(sorted(chosen))
-            scenario = read(options)
-        return scenario
+        scenario = read({"engine": self.name, "engine_version": self.version, "kit": self.has})
+        chosen = set[str]().union(*(point.modules for point in scenario.points))
+        return scenario.versioned(self._version(sorted(chosen))) if chosen else scenario
 
     def memory(self, point: Point) -> int:  # noqa: ARG002 (that of every guest)
         """What a run may take, bytes: no guest takes more, and most far less."""
@@ -101,7 +96,7 @@ class Kernel:
         point = scenario.points[index]
         workplace = store.workplace(point.run_id)
         try:
-            self.kit.verify(self._shelves(_modules_of(json.loads(point.canonical))))
+            self.kit.verify(self._shelves(set(point.modules)))
             finished = guest.run(
                 self.kit,
                 self._agent,
@@ -109,7 +104,7 @@ class Kernel:
                 job=scenario.guest_job(index, self.has),
                 seed=point.seed,
                 clock=self.clock,
-                duration_ns=json.loads(point.canonical)["duration"],
+                duration_ns=point.duration_ns,
                 cancelled=lambda: control.cancelled,
                 progress=control.progress,
                 memory_mib=self._memory_mib,
@@ -199,15 +194,3 @@ def _setting(variable: str, default: float) -> float:
     if not 1 <= value < 1e9:
         raise InputError(f"{variable}={text}: expected a number of at least 1")
     return value
-
-
-def _modules_of(canonical: Any) -> set[str]:
-    """The modules that a canonical point names, or may need of tailback's own."""
-    if isinstance(canonical, dict):
-        own = {canonical["module"]} if isinstance(canonical.get("module"), str) else set()
-        if "options" in canonical and (module := registry.stand_in(canonical)):
-            own.add(module)
-        return own.union(*map(_modules_of, canonical.values()))
-    if isinstance(canonical, list):
-        return set().union(*map(_modules_of, canonical))
-    return set()

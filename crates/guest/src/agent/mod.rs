@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `setup` | file systems, modules, namespaces, devices, `ip` and `tc` |
 //! | `run` | a run: what it needs (`open`), the main loop in virtual time, what was measured (`results`) |
-//! | `flow`, `datagrams`, `web` | a flow; a source of datagrams; a source whose connections come and go |
+//! | `flow`, `datagrams`, `requests` | a flow; a source of datagrams; a source whose connections come and go |
 //! | `link` | what the queue of a link says of itself |
 //! | `clock` | the time of the run |
 //! | `token` | what the main loop's descriptors are for |
@@ -25,6 +25,7 @@ mod link;
 mod packets;
 mod qdisc;
 mod queue;
+mod requests;
 mod ring;
 mod rtt;
 mod run;
@@ -32,7 +33,6 @@ mod setup;
 mod sys;
 mod tcp;
 mod token;
-mod web;
 mod xstats;
 
 use std::fs;

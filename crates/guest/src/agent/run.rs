@@ -21,11 +21,11 @@ use super::datagrams::Datagrams;
 use super::flow::Connection;
 use super::io;
 use super::link::LinkProbe;
+use super::requests::Requests;
 use super::setup::{self, Namespaces};
 use super::sys::{self, Poll, Timer};
 use super::token::{self, LISTENER, RECEIVER, SENDER, SENDER_RING, TIMER};
-use super::token::{WEB_CLIENT, WEB_LISTENER, WEB_SERVER};
-use super::web::Web;
+use super::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER};
 
 /// Between set-up and the start of the run, ns: whatever the set-up has
 /// caused is over.
@@ -63,7 +63,7 @@ enum Due {
 /// A source under way, of either sort.
 enum Player<'a> {
     Datagrams(Datagrams<'a>),
-    Requests(Web<'a>),
+    Requests(Requests<'a>),
 }
 
 /// A run under way.
@@ -169,7 +169,7 @@ impl Runner<'_> {
             Due::Datagram(i) => {
                 let next = match &mut self.players[i] {
                     Player::Datagrams(source) => source.play(at, self.job.warmup_ns)?,
-                    Player::Requests(web) => web.play(at, self.namespaces, &self.poll)?,
+                    Player::Requests(requests) => requests.play(at, self.namespaces, &self.poll)?,
                 };
                 if let Some(next) = next {
                     self.due.push(Reverse((next, due)));
@@ -211,11 +211,11 @@ impl Runner<'_> {
             kind => {
                 let now = clock.now();
                 let (source, client) = token::of_source(index);
-                if let Some(Player::Requests(web)) = self.players.get_mut(source) {
+                if let Some(Player::Requests(requests)) = self.players.get_mut(source) {
                     match kind {
-                        WEB_LISTENER => web.accept(&self.zeros, poll)?,
-                        WEB_CLIENT => web.read(client, now, poll),
-                        WEB_SERVER => web.serve(client, events, &self.zeros, poll),
+                        REQUEST_LISTENER => requests.accept(&self.zeros, poll)?,
+                        REQUEST_CLIENT => requests.read(client, now, poll),
+                        REQUEST_SERVER => requests.serve(client, events, &self.zeros, poll),
                         _ => {}
                     }
                 }
@@ -230,8 +230,8 @@ impl Runner<'_> {
             self.data_segments_before_warmup += connection.end_warmup();
         }
         for player in &mut self.players {
-            if let Player::Requests(web) = player {
-                self.data_segments_before_warmup += web.end_warmup();
+            if let Player::Requests(requests) = player {
+                self.data_segments_before_warmup += requests.end_warmup();
             }
         }
         self.probes.iter_mut().try_for_each(LinkProbe::end_warmup)

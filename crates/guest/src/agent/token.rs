@@ -9,12 +9,12 @@ pub const RECEIVER: u64 = 3;
 /// The capture in a sender's namespace, by the namespace.
 pub const SENDER_RING: u64 = 4;
 /// Of a source's connections.
-pub const WEB_LISTENER: u64 = 5;
-pub const WEB_CLIENT: u64 = 6;
-pub const WEB_SERVER: u64 = 7;
+pub const REQUEST_LISTENER: u64 = 5;
+pub const REQUEST_CLIENT: u64 = 6;
+pub const REQUEST_SERVER: u64 = 7;
 
 /// Where the number of a source begins in the index of a token, above that of a client.
-pub const WEB_SOURCE_BITS: u32 = 16;
+pub const REQUEST_SOURCE_BITS: u32 = 16;
 
 /// The token of one of a kind.
 pub fn token(kind: u64, index: usize) -> u64 {
@@ -29,7 +29,7 @@ pub fn parts(token: u64) -> (u64, usize) {
 /// Source and client of the index of a source's token.
 pub fn of_source(index: usize) -> (usize, usize) {
     (
-        index >> WEB_SOURCE_BITS,
-        index & ((1 << WEB_SOURCE_BITS) - 1),
+        index >> REQUEST_SOURCE_BITS,
+        index & ((1 << REQUEST_SOURCE_BITS) - 1),
     )
 }

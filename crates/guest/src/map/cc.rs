@@ -12,6 +12,18 @@ use super::Kit;
 use super::modules::Modules;
 use super::refuse::{Refusals, instead};
 
+/// The modules of a kit that stand in for congestion controls of a flow: as the scenario says,
+/// or one of tailback's own where its options are none of Linux's.
+pub(super) fn stand_in<'a>(control: &'a Algorithm, module: Option<&'a str>) -> Option<&'a str> {
+    module.or_else(|| {
+        let (name, options) = control.known()?;
+        match find(cc::ENTRIES, name)?.kernel {
+            Kernel::Module(face) => Some(face.stand_in(options)?.module),
+            _ => None,
+        }
+    })
+}
+
 /// The name by which the kernel knows the flow's congestion control; its
 /// module and parameters are noted.
 pub(super) fn control(
@@ -34,7 +46,6 @@ pub(super) fn control(
             "ecn_feedback = \"auto\" or \"accecn\", or a flow with ecn = false",
         );
     }
-    let mut own = None;
     let (name, parameters) = match &flow.cc {
         Algorithm::Kernel { name, args } => (name.clone(), args.clone()),
         Algorithm::Known { name, options } => {
@@ -52,12 +63,11 @@ pub(super) fn control(
             };
             let (parameters, refused) = face.parameters(options, &complete_defaults(entry));
             refusals.at(&at, refused);
-            own = face.stand_in(options);
-            let name = own.map_or(face.name, |own| own.name);
+            let name = face.stand_in(options).map_or(face.name, |own| own.name);
             (name.to_owned(), parameters)
         }
     };
-    let stand_in = flow.module.as_deref().or(own.map(|own| own.module));
+    let stand_in = stand_in(&flow.cc, flow.module.as_deref());
     modules.congestion_control(path, &name, stand_in, parameters, kit, refusals);
     name
 }

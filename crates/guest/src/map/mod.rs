@@ -18,7 +18,7 @@ mod tc;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tailback_engine::keys::EngineKind;
@@ -72,6 +72,18 @@ pub struct Kit {
 /// what it lacks is not judged.
 pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
     decide(plan, kit).err().unwrap_or_default()
+}
+
+/// The modules of a kit that a plan needs, by name: what the scenario names, and tailback's own
+/// for options that Linux has not.
+pub fn modules(plan: &Plan) -> BTreeSet<&str> {
+    let queues = plan.links.iter().filter_map(|link| link.module.as_deref());
+    let flows = plan.flows.iter().map(|flow| (&flow.cc, &flow.module));
+    let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());
+    let controls = flows.chain(connections.map(|c| (&c.cc, &c.module)));
+    let controls =
+        controls.filter_map(|(control, module)| cc::stand_in(control, module.as_deref()));
+    queues.chain(controls).collect()
 }
 
 /// What is used of the kernel.

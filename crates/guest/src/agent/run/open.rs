@@ -15,12 +15,12 @@ use crate::agent::datagrams::Datagrams;
 use crate::agent::flow::Connection;
 use crate::agent::io;
 use crate::agent::link::LinkProbe;
+use crate::agent::requests::{Requests, Tokens};
 use crate::agent::setup::Namespaces;
 use crate::agent::sys::{self, EDGE, Poll, READABLE, Timer};
 use crate::agent::tcp;
-use crate::agent::token::{SENDER_RING, TIMER, WEB_CLIENT, WEB_LISTENER, WEB_SERVER};
-use crate::agent::token::{WEB_SOURCE_BITS, token};
-use crate::agent::web::{Tokens, Web};
+use crate::agent::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER, SENDER_RING, TIMER};
+use crate::agent::token::{REQUEST_SOURCE_BITS, token};
 
 impl<'a> Runner<'a> {
     /// Everything at rest.
@@ -81,20 +81,20 @@ fn open_player<'a>(
     let stream = Stream::new(job.seed, &source.name, "traffic");
     let machine = (entry.build.source)(&options, stream);
     if let Some(connections) = &source.connections {
-        let first = |kind| token(kind, index << WEB_SOURCE_BITS);
+        let first = |kind| token(kind, index << REQUEST_SOURCE_BITS);
         let tokens = Tokens {
-            listener: first(WEB_LISTENER),
-            clients: first(WEB_CLIENT),
-            servers: first(WEB_SERVER),
+            listener: first(REQUEST_LISTENER),
+            clients: first(REQUEST_CLIENT),
+            servers: first(REQUEST_SERVER),
         };
-        let web = Web::open(
+        let requests = Requests::open(
             source,
             connections,
             machine,
             tokens,
             (job, namespaces, poll),
         )?;
-        return Ok(Player::Requests(web));
+        return Ok(Player::Requests(requests));
     }
     Datagrams::open(source, machine, namespaces).map(Player::Datagrams)
 }

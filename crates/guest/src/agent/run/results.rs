@@ -23,12 +23,12 @@ impl Runner<'_> {
         let end = job.duration_ns;
         // Before anything else: what the kernel has now is what it had at the end.
         let infos: Vec<[Info; 2]> = self.connections.iter().map(Connection::infos).collect();
-        let webs: Vec<Option<TrafficOutcome>> = self
+        let all_requests: Vec<Option<TrafficOutcome>> = self
             .players
             .iter()
             .map(|player| match player {
                 Player::Datagrams(_) => None,
-                Player::Requests(web) => Some(web.outcome(job)),
+                Player::Requests(requests) => Some(requests.outcome(job)),
             })
             .collect();
         self.captures.drain(end);
@@ -61,11 +61,11 @@ impl Runner<'_> {
             outcome.flows.push(flow);
             self.warnings.extend(connection.warning());
         }
-        for (player, web) in self.players.iter().zip(webs) {
-            outcome.traffic.push(match (player, web) {
+        for (player, requests) in self.players.iter().zip(all_requests) {
+            outcome.traffic.push(match (player, requests) {
                 (Player::Datagrams(source), _) => source.outcome(job),
-                (Player::Requests(web), known) => {
-                    self.warnings.extend(web.warning());
+                (Player::Requests(requests), known) => {
+                    self.warnings.extend(requests.warning());
                     known.unwrap_or_default()
                 }
             });

@@ -49,7 +49,7 @@ struct Slot {
 }
 
 /// A source of requests under way.
-pub struct Web<'a> {
+pub struct Requests<'a> {
     source: &'a Source,
     connections: &'a Connections,
     traffic: Box<dyn traffic::Source>,
@@ -69,7 +69,7 @@ pub struct Web<'a> {
     received_bytes: u64,
 }
 
-impl<'a> Web<'a> {
+impl<'a> Requests<'a> {
     /// A source that listens and has no requests yet.
     pub fn open(
         source: &'a Source,
@@ -77,7 +77,7 @@ impl<'a> Web<'a> {
         traffic: Box<dyn traffic::Source>,
         tokens: Tokens,
         (job, namespaces, poll): (&Job, &Namespaces, &Poll),
-    ) -> Result<Web<'a>, String> {
+    ) -> Result<Requests<'a>, String> {
         let what = |e: io::Error| format!("source {}: {e}", source.name);
         namespaces.enter(source.sender)?;
         let listener =
@@ -96,7 +96,7 @@ impl<'a> Web<'a> {
             since_ns: 0,
             base: [0; 2],
         };
-        Ok(Web {
+        Ok(Requests {
             source,
             connections,
             traffic,
