@@ -297,13 +297,13 @@ impl Point {
     /// Names of the modules of a kernel kit that the point needs.
     #[getter]
     fn modules(&self) -> Vec<&str> {
-        map::modules(&self.point().shape).into_iter().collect()
+        map::modules(&self.point().plan).into_iter().collect()
     }
 
     /// Length of the run, ns.
     #[getter]
     fn duration_ns(&self) -> u64 {
-        self.point().shape.duration.ns()
+        self.point().plan.duration.ns()
     }
 
     /// Estimate of the memory the run needs, bytes.
