@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml' -o -name 'clippy.toml' 2>/dev/null) Cargo.toml Cargo.lock
+RUST := $(shell find crates \( -path '*/tests' -o -name 'tests.rs' \) -prune -o \( -name '*.rs' -o -name 'Cargo.toml' -o -name 'clippy.toml' \) -print 2>/dev/null) Cargo.toml Cargo.lock
 
 # cargo and maturin have to agree on the interpreter, or each of them throws
 # away what the other has built.
@@ -74,6 +74,8 @@ $(VENV)/.dev: requirements-dev.txt $(VENV)/.requirements
 
 $(VENV)/.built: $(VENV)/.requirements pyproject.toml $(RUST)
 	@PYTHON="$(PYTHON)" sh scripts/doctor.sh
+	@# As old as the build's beginning: what is edited meanwhile is built the next time.
+	@touch $@.begun
 	$(BIN)/maturin develop --release --quiet
 	cargo build --release --quiet --package tailback-guest --bin tailback-guest
 	@# Without symbols: each guest reads it anew.
@@ -81,4 +83,4 @@ $(VENV)/.built: $(VENV)/.requirements pyproject.toml $(RUST)
 	@# What it is when it is used, too.
 	sha256sum < python/tailback/kernel/tailback-guest | cut -d ' ' -f 1 \
 		> python/tailback/kernel/tailback-guest.sha256
-	@touch $@
+	@mv $@.begun $@

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 use tailback_engine::aqm::{self, Backlog, Build, Dequeue, Queue, QueueContext, Sink};
 use tailback_engine::packet::{Ecn, Packet};
+use tailback_engine::registry::kernel::{Kernel, Order};
 use tailback_engine::registry::{
     Entry, Kind, Opt, Options, Value, check_range, complete_defaults, defaults,
 };
@@ -15,13 +16,6 @@ use tailback_record::Cause;
 
 const FLOWS: u32 = 3;
 const RATE: Rate = Rate(10_000_000);
-
-/// Disciplines that may let one flow's packets pass another's.
-const FLOW_QUEUES: &[&str] = &["fq_codel", "fq_pie", "cake", "dualpi2"];
-
-/// Disciplines that may let a flow's own packets pass each other if their ECN
-/// fields differ: order holds for each field apart.
-const CLASS_QUEUES: &[&str] = &["dualpi2"];
 
 /// One step of a random run.
 #[derive(Clone, Debug)]
@@ -137,15 +131,29 @@ fn some_options(entry: &Entry<Build>, seed: u64) -> Options {
     complete_defaults(entry)
 }
 
+/// The order in which a queue with these options lets packets go.
+fn order(entry: &Entry<Build>, options: &Options) -> Order {
+    let Kernel::Qdisc(face) = entry.kernel else {
+        panic!("{} has no face of a queue", entry.name);
+    };
+    match face.order {
+        Order::ArrivalIf(option, word) if options.word(option) == word => Order::Arrival,
+        Order::ArrivalIf(..) => Order::Flows,
+        order => order,
+    }
+}
+
 /// A queue under test and a model of what must be inside it.
 struct Bench {
     name: &'static str,
+    /// What its face says of the order of packets, with these options.
+    order: Order,
     queue: Box<dyn Queue>,
     sink: Sink,
     now: Time,
     timer: Option<Time>,
     /// Numbers of the packets of each flow that are inside, in order of arrival;
-    /// for [`CLASS_QUEUES`] of each flow and ECN field.
+    /// for [`Order::Classes`] of each flow and ECN field.
     inside: Vec<VecDeque<(u64, Ecn)>>,
     arrived: u64,
     left: u64,
@@ -167,6 +175,7 @@ impl Bench {
         assert_eq!(queue.backlog(), Backlog::default());
         let mut bench = Bench {
             name: entry.name,
+            order: order(entry, options),
             queue,
             sink,
             now: Time::ZERO,
@@ -206,7 +215,7 @@ impl Bench {
         packet.seq = self.arrived;
         packet.stamp = self.now;
         self.arrived += 1;
-        let class = if CLASS_QUEUES.contains(&self.name) {
+        let class = if self.order == Order::Classes {
             ecn as u32
         } else {
             0
@@ -239,7 +248,7 @@ impl Bench {
         self.left += 1;
         // Every packet of the flow before this one was dropped; the order holds.
         let mut place = packet.flow as usize;
-        if CLASS_QUEUES.contains(&self.name) {
+        if self.order == Order::Classes {
             let holds = |i: &usize| {
                 let of = &self.inside[*i];
                 of.binary_search_by_key(&packet.seq, |(seq, _)| *seq)
@@ -257,7 +266,7 @@ impl Bench {
                 break ecn;
             }
         };
-        if !FLOW_QUEUES.contains(&self.name) {
+        if self.order == Order::Arrival {
             for flow in &mut self.inside {
                 while flow.front().is_some_and(|(seq, _)| *seq < packet.seq) {
                     flow.pop_front();

@@ -96,7 +96,7 @@ fn kernel<B>(entry: &Entry<B>) -> Value {
             "in_order": match face.order {
                 Order::Arrival => json!(true),
                 Order::ArrivalIf(option, word) => json!({ option: word }),
-                Order::Own => json!(false),
+                Order::Flows | Order::Classes => json!(false),
             },
         }),
         Kernel::Module(face) => json!({

@@ -17,7 +17,7 @@ use super::fifo::{Limit, Packets};
 use super::sce::{self, Marker};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
-use crate::registry::kernel::{Gauge, Kernel, Order, Qdisc, Reading, Xstats, flag, micros, number};
+use crate::registry::kernel::{Gauge, Kernel, Qdisc, Reading, Xstats, flag, micros, number};
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, no_finish};
 use crate::units::Time;
@@ -74,7 +74,6 @@ const KERNEL: Qdisc = Qdisc {
         ("ecn", |w, o| flag(w, o, "ecn", "noecn")),
         ("ce_threshold", micros),
     ],
-    order: Order::Arrival,
     drops_at_dequeue: true,
     xstats: Xstats {
         // ecn_mark and, by ce_threshold, ce_mark
@@ -91,9 +90,9 @@ const KERNEL: Qdisc = Qdisc {
                 reading: Reading::Flag,
             },
         ],
-        ..Qdisc::SIMULATED.xstats
+        ..Qdisc::DEFAULT.xstats
     },
-    ..Qdisc::SIMULATED
+    ..Qdisc::DEFAULT
 };
 
 /// Sojourn time CoDel aims at.

@@ -10,7 +10,7 @@ use tailback_record::Cause;
 
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
-use crate::registry::kernel::{Kernel, Order, Qdisc, Xstats, number};
+use crate::registry::kernel::{Kernel, Qdisc, Xstats, number};
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Value, no_finish};
 use crate::units::Time;
@@ -47,13 +47,12 @@ const KERNEL: Qdisc = Qdisc {
         }
         number(words, option);
     })],
-    order: Order::Arrival,
     tail_drop: true,
     xstats: Xstats {
         marks: Some(&[]),
-        ..Qdisc::SIMULATED.xstats
+        ..Qdisc::DEFAULT.xstats
     },
-    ..Qdisc::SIMULATED
+    ..Qdisc::DEFAULT
 };
 
 /// Most that may be queued.

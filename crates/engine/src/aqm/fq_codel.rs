@@ -18,7 +18,7 @@ use super::fair::{self, Fair};
 use super::sce::{self, Marker};
 use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
 use crate::packet::Packet;
-use crate::registry::kernel::{Kernel, Qdisc, Xstats, flag, micros, number, number32};
+use crate::registry::kernel::{Kernel, Order, Qdisc, Xstats, flag, micros, number};
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 use crate::units::Time;
@@ -89,7 +89,7 @@ const KERNEL: Qdisc = Qdisc {
         ("ce_threshold", micros),
         ("flows", number),
         ("quantum", number),
-        ("memory_limit", number32),
+        ("memory_limit", number),
         ("drop_batch", number),
     ],
     drops_at_dequeue: true,
@@ -97,9 +97,10 @@ const KERNEL: Qdisc = Qdisc {
         // TCA_FQ_CODEL_XSTATS_QDISC, which has ecn_mark and ce_mark
         tag: &[0; 4],
         marks: Some(&[12, 28]),
-        ..Qdisc::SIMULATED.xstats
+        ..Qdisc::DEFAULT.xstats
     },
-    ..Qdisc::SIMULATED
+    order: Order::Flows,
+    ..Qdisc::DEFAULT
 };
 
 /// The discipline.

@@ -17,7 +17,7 @@ use super::fair::{self, Fair};
 use super::pie::{self, Params, Vars};
 use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
 use crate::packet::Packet;
-use crate::registry::kernel::{Kernel, Qdisc, Xstats, flag, micros, number, number32};
+use crate::registry::kernel::{Kernel, Order, Qdisc, Xstats, flag, micros, number};
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 use crate::rng::Stream;
@@ -110,14 +110,15 @@ const KERNEL: Qdisc = Qdisc {
         }),
         ("flows", number),
         ("quantum", number),
-        ("memory_limit", number32),
+        ("memory_limit", number),
         ("ecn_prob", number),
     ],
     xstats: Xstats {
         marks: Some(&[16]),
-        ..Qdisc::SIMULATED.xstats
+        ..Qdisc::DEFAULT.xstats
     },
-    ..Qdisc::SIMULATED
+    order: Order::Flows,
+    ..Qdisc::DEFAULT
 };
 
 /// Flows that one round of the timer updates.

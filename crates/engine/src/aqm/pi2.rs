@@ -16,7 +16,7 @@ use super::fifo::{Limit, Packets};
 use super::pie;
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::{Ecn, Packet};
-use crate::registry::kernel::{Kernel, Order, Qdisc};
+use crate::registry::kernel::{Kernel, Qdisc};
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, no_finish};
 use crate::rng::Stream;
@@ -101,10 +101,7 @@ pub const ENTRY: Entry<Build> = Entry {
 };
 
 /// Linux has nothing like it.
-const KERNEL: Qdisc = Qdisc {
-    order: Order::Arrival,
-    ..Qdisc::SIMULATED
-};
+const KERNEL: Qdisc = Qdisc { ..Qdisc::DEFAULT };
 
 /// The discipline.
 #[derive(Debug)]

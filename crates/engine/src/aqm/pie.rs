@@ -30,7 +30,7 @@ use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
 use crate::registry::kernel::{
-    Kernel, Order, Qdisc, THIS_LINUX, Words, Xstats, flag, micros, number, version,
+    Kernel, Qdisc, THIS_LINUX, Words, Xstats, flag, micros, number, version,
 };
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Value};
@@ -152,12 +152,11 @@ const KERNEL: Qdisc = Qdisc {
             flag(w, o, "dq_rate_estimator", "no_dq_rate_estimator");
         }),
     ],
-    order: Order::Arrival,
     xstats: Xstats {
         marks: Some(&[36]),
-        ..Qdisc::SIMULATED.xstats
+        ..Qdisc::DEFAULT.xstats
     },
-    ..Qdisc::SIMULATED
+    ..Qdisc::DEFAULT
 };
 
 /// A gain in tc's words.

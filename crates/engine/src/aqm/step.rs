@@ -13,7 +13,7 @@ use tailback_record::Cause;
 use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
-use crate::registry::kernel::{Kernel, Order, Qdisc};
+use crate::registry::kernel::{Kernel, Qdisc};
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Value};
 use crate::units::Time;
@@ -96,10 +96,7 @@ pub const ENTRY: Entry<Build> = Entry {
 };
 
 /// Linux has nothing like it.
-const KERNEL: Qdisc = Qdisc {
-    order: Order::Arrival,
-    ..Qdisc::SIMULATED
-};
+const KERNEL: Qdisc = Qdisc { ..Qdisc::DEFAULT };
 
 /// What is compared.
 #[derive(Clone, Copy, Debug)]

@@ -15,7 +15,7 @@
 use super::red::{self, RedCore, Store, Unit, Verdict, finish_thresholds};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
-use crate::registry::kernel::{Kernel, Order, Qdisc};
+use crate::registry::kernel::{Kernel, Qdisc};
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Value};
 use crate::rng::Stream;
@@ -97,10 +97,7 @@ pub const ENTRY: Entry<Build> = Entry {
 };
 
 /// Linux has nothing like it.
-const KERNEL: Qdisc = Qdisc {
-    order: Order::Arrival,
-    ..Qdisc::SIMULATED
-};
+const KERNEL: Qdisc = Qdisc { ..Qdisc::DEFAULT };
 
 /// The discipline.
 #[derive(Debug)]

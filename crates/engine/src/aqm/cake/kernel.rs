@@ -2,8 +2,7 @@
 
 use crate::registry::Value;
 use crate::registry::kernel::{
-    Order, Qdisc, Refused, Shaper, either, flag, micros, number, number32, only, simulated, word,
-    words,
+    Order, Qdisc, Refused, Shaper, either, flag, micros, number, only, simulated, word, words,
 };
 
 /// Bytes of an Ethernet header: without the word Cake takes frames as they are, the
@@ -45,7 +44,7 @@ pub const KERNEL: Qdisc = Qdisc {
             }
         }),
         ("atm", word),
-        ("memlimit", number32),
+        ("memlimit", number),
         ("ingress", |w, o| flag(w, o, "ingress", "egress")),
         ("wash", |w, o| either(w, o, "wash", "nowash")),
         ("split_gso", |w, o| {
@@ -62,7 +61,7 @@ pub const KERNEL: Qdisc = Qdisc {
         },
         check,
     }),
-    ..Qdisc::SIMULATED
+    ..Qdisc::DEFAULT
 };
 
 /// Words that say what the link says.

@@ -2,7 +2,7 @@
 
 use crate::registry::Value;
 use crate::registry::kernel::{
-    Qdisc, Words, Xstats, derives, either, impossible, micros, number, number32, only, simulated,
+    Order, Qdisc, Words, Xstats, derives, either, impossible, micros, number, only, simulated,
     version, words,
 };
 
@@ -26,8 +26,8 @@ pub const KERNEL: Qdisc = Qdisc {
         ("tspeed", simulated),
         ("max_rtt", derives),
         ("typical_rtt", derives),
-        ("limit", number32),
-        ("memlimit", number32),
+        ("limit", number),
+        ("memlimit", number),
         ("target", micros),
         ("tupdate", nanoseconds),
         ("alpha", gain),
@@ -105,9 +105,10 @@ pub const KERNEL: Qdisc = Qdisc {
     xstats: Xstats {
         // ecn_mark, which step_marks (at 28) are a part of
         marks: Some(&[24]),
-        ..Qdisc::SIMULATED.xstats
+        ..Qdisc::DEFAULT.xstats
     },
-    ..Qdisc::SIMULATED
+    order: Order::Classes,
+    ..Qdisc::DEFAULT
 };
 
 /// A detail of the versions of 2019.

@@ -2,7 +2,7 @@
 //! derives what the kernel is told from the length of a burst.
 
 use crate::registry::Value;
-use crate::registry::kernel::{Order, Qdisc, Words, Xstats, flag, number, only, simulated};
+use crate::registry::kernel::{Qdisc, Words, Xstats, flag, number, only, simulated};
 
 /// The kernel face.
 pub const KERNEL: Qdisc = Qdisc {
@@ -31,12 +31,11 @@ pub const KERNEL: Qdisc = Qdisc {
         ("bandwidth", bandwidth),
         ("ecn", |w, o| flag(w, o, "ecn", "")),
     ],
-    order: Order::Arrival,
     xstats: Xstats {
         marks: Some(&[12]),
-        ..Qdisc::SIMULATED.xstats
+        ..Qdisc::DEFAULT.xstats
     },
-    ..Qdisc::SIMULATED
+    ..Qdisc::DEFAULT
 };
 
 fn absent(words: &mut Words<'_>, option: &'static str, linux: Value) {

@@ -9,7 +9,7 @@ mod qdisc;
 pub use module::{Module, Parameter, StandIn, digits, flag_digit};
 pub use qdisc::{
     Order, Qdisc, Shaper, Spell, Spelled, Words, Xstats, derives, either, flag, impossible, micros,
-    number, number32, only, show, simulated, version, word, words,
+    number, only, show, simulated, version, word, words,
 };
 
 use super::options::{Value, text};

@@ -37,8 +37,10 @@ pub enum Order {
     Arrival,
     /// The same, if an option has this word and no packet a class of its own.
     ArrivalIf(&'static str, &'static str),
-    /// Each flow or class has its own.
-    Own,
+    /// Each flow has its own.
+    Flows,
+    /// Each flow has its own, and within a flow each class of packets (by ECN field).
+    Classes,
 }
 
 /// A queue that keeps the link's rate.
@@ -54,25 +56,25 @@ pub struct Shaper {
 
 /// What a kind says of itself.
 pub struct Xstats {
-    /// What it must begin with.
+    /// Bytes that the structure must begin with to be read: one kind may have several.
     pub tag: &'static [u8],
-    /// Where the counters of packets marked CE are, 32 bits each; `None`: it does
-    /// not count them, or where is not known.
+    /// Where the counters of packets marked CE are: offsets in bytes of numbers of 32 bits.
+    /// `Some(&[])`: it marks nothing; `None`: it does not count them, or where is not known.
     pub marks: Option<&'static [usize]>,
     /// State worth a time series.
     pub gauges: &'static [Gauge],
 }
 
 impl Qdisc {
-    /// One that no Linux has.
-    pub const SIMULATED: Qdisc = Qdisc {
+    /// What a face starts from: one queue for all, without words, that no Linux has.
+    pub const DEFAULT: Qdisc = Qdisc {
         kinds: &[],
         since: None,
         built_in: false,
         needs: &[],
         words: &[],
         shown: &[],
-        order: Order::Own,
+        order: Order::Arrival,
         drops_at_dequeue: false,
         tail_drop: false,
         shaper: None,
@@ -269,20 +271,8 @@ impl<'a> Words<'a> {
     }
 }
 
-/// A number of packets, of bytes, or of another kind.
+/// A number of packets, of bytes, or of another kind; tc has 32 bits for it.
 pub fn number(words: &mut Words<'_>, name: &'static str) {
-    let value = match words.options.get(name) {
-        Some(value @ (Value::Packets(_) | Value::Bytes(_))) if words.showing => shown(value),
-        Some(Value::Packets(n)) => n.to_string(),
-        Some(Value::Bytes(b)) => b.0.to_string(),
-        Some(Value::Int(i)) => i.to_string(),
-        _ => return,
-    };
-    words.pair(name, &value);
-}
-
-/// The same for which tc has 32 bits.
-pub fn number32(words: &mut Words<'_>, name: &'static str) {
     let most = u64::from(u32::MAX);
     match words.options.get(name) {
         Some(Value::Packets(n)) if *n > most => {
@@ -293,7 +283,14 @@ pub fn number32(words: &mut Words<'_>, name: &'static str) {
         }
         _ => {}
     }
-    number(words, name);
+    let value = match words.options.get(name) {
+        Some(value @ (Value::Packets(_) | Value::Bytes(_))) if words.showing => shown(value),
+        Some(Value::Packets(n)) => n.to_string(),
+        Some(Value::Bytes(b)) => b.0.to_string(),
+        Some(Value::Int(i)) => i.to_string(),
+        _ => return,
+    };
+    words.pair(name, &value);
 }
 
 /// A time that tc counts in microseconds.
