@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 
-from tailback.figures.causes import causes
 from tailback.figures.cdf import cdf, cumulative
 from tailback.figures.theme import MAX_ROWS
 from tailback.figures.time_series import thin, time_series
@@ -22,8 +21,6 @@ from tailback.results import Results, Run, open_results
 
 MAX_CURVES = 7
 """More curves in one figure cannot be told apart."""
-
-MAX_BARS = 40
 
 MAX_TABLE_ROWS = 500
 
@@ -55,7 +52,7 @@ def of(results: Results) -> Report:
     facts = _facts(results, groups)
     sections = [
         Section("flows", "Flows", [_table("flow", groups, FLOW, facts)]),
-        Section("queues", "Queues", [_table("link", groups, LINK, facts), *_causes(groups, facts)]),
+        Section("queues", "Queues", [_table("link", groups, LINK, facts)]),
         Section("delay", "Queue delay", _delays(groups, facts)),
         Section("time", "Over time", _windows(groups, facts)),
         Section("follows", "What the algorithms follow", [Text(_follows(results))]),
@@ -139,24 +136,6 @@ def _delays(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Text | Figure
     cut = f" The first {MAX_CURVES} points." if len(groups) > MAX_CURVES else ""
     caption = f"Share of packets that waited no longer, first link, seeds together.{cut}"
     return [Figure("delay", "Queue delay", chart, caption, facts)]
-
-
-def _causes(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Figure]:
-    shown = groups[:MAX_BARS]
-    rows = [
-        {"point": _name(group[0]), "cause": cause, "packets": n / len(group)}
-        for group in shown
-        for run in group
-        for cause, n in (next(iter(run.summary["queues"].values()))["causes"] or {}).items()
-    ]
-    if not rows:
-        return []
-    frame = pl.DataFrame(rows).group_by("point", "cause", maintain_order=True).sum()
-    axes = ", ".join(groups[0][0].params) or "point"
-    chart = causes(frame, x_title=axes, order=[_name(group[0]) for group in shown])
-    cut = f" The first {MAX_BARS} points." if len(groups) > MAX_BARS else ""
-    caption = f"Packets that the first link dropped and marked, mean over seeds.{cut}"
-    return [Figure("causes", "Drops and marks", chart, caption, facts)]
 
 
 def _windows(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Text | Figure | Table]:
