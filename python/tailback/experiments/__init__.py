@@ -17,7 +17,6 @@ _MODULES = {
     "dctcp-internet-2014": "tailback.experiments.dctcp_internet_2014",
     "dualpi2-2022": "tailback.experiments.dualpi2_2022",
     "sce-2019": "tailback.experiments.sce_2019",
-    "sqrt-1997": "tailback.experiments.sqrt_1997",
     "dualpi2-2019-wrr": "tailback.experiments.dualpi2_2019_wrr",
     "dualpi2-2019-refactoring": "tailback.experiments.dualpi2_2019_refactoring",
 }
