@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 use tailback_engine::aqm::{self, Backlog, Build, Dequeue, Queue, QueueContext, Sink};
 use tailback_engine::packet::{Ecn, Packet};
+use tailback_engine::registry::kernel::{Kernel, Order};
 use tailback_engine::registry::{
     Entry, Kind, Opt, Options, Value, check_range, complete_defaults, defaults,
 };
@@ -16,8 +17,13 @@ use tailback_record::Cause;
 const FLOWS: u32 = 3;
 const RATE: Rate = Rate(10_000_000);
 
-/// Disciplines that may let one flow's packets pass another's.
-const FLOW_QUEUES: &[&str] = &["fq_codel", "fq_pie", "cake", "dualpi2"];
+/// Whether it may let one flow's packets pass another's.
+fn has_own_order(entry: &Entry<Build>) -> bool {
+    match entry.kernel {
+        Kernel::Qdisc(face) => face.order != Order::Arrival,
+        _ => panic!("{} has no face of a queue", entry.name),
+    }
+}
 
 /// Disciplines that may let a flow's own packets pass each other if their ECN
 /// fields differ: order holds for each field apart.
@@ -140,6 +146,7 @@ fn some_options(entry: &Entry<Build>, seed: u64) -> Options {
 /// A queue under test and a model of what must be inside it.
 struct Bench {
     name: &'static str,
+    own_order: bool,
     queue: Box<dyn Queue>,
     sink: Sink,
     now: Time,
@@ -167,6 +174,7 @@ impl Bench {
         assert_eq!(queue.backlog(), Backlog::default());
         let mut bench = Bench {
             name: entry.name,
+            own_order: has_own_order(entry),
             queue,
             sink,
             now: Time::ZERO,
@@ -257,7 +265,7 @@ impl Bench {
                 break ecn;
             }
         };
-        if !FLOW_QUEUES.contains(&self.name) {
+        if !self.own_order {
             for flow in &mut self.inside {
                 while flow.front().is_some_and(|(seq, _)| *seq < packet.seq) {
                     flow.pop_front();
