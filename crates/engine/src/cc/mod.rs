@@ -16,7 +16,6 @@ pub mod ecn;
 pub mod prague;
 pub mod reno;
 pub mod reno_sce;
-pub mod scalable;
 mod sce;
 #[cfg(test)]
 mod testing;
@@ -40,7 +39,6 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &prague::ENTRY,
     &reno::ENTRY,
     &reno_sce::ENTRY,
-    &scalable::ENTRY,
 ];
 
 /// The face of a congestion control that Linux calls by this name.
