@@ -13,7 +13,6 @@ pub mod fair;
 pub mod fifo;
 pub mod fq_codel;
 pub mod fq_pie;
-pub mod head_drop;
 pub mod pi2;
 pub mod pie;
 pub mod red;
@@ -116,7 +115,6 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &cake::ENTRY,
     &dualpi2::ENTRY,
     &pi2::ENTRY,
-    &head_drop::ENTRY,
 ];
 
 /// The face of a queue discipline that tc calls by this name.
