@@ -146,9 +146,5 @@ keys! {
         /// The same afterwards: Linux tcp_pacing_ca_ratio.
         pacing_ca_ratio: u32 = int(1, 1_000).default("120").since("0.2")
             .kernel(Only(&["120"]), "the guest's hosts keep Linux's pacing ratios");
-        /// Segments that leave at once at the start of a connection that is paced: initial_quantum
-        /// of fq, in segments.
-        unpaced: u32 = int(0, 100_000).default("10").since("0.2")
-            .kernel(Only(&["10"]), "the guest's fq keeps its initial quantum");
     }
 }

@@ -5,6 +5,9 @@ use crate::packet::Packet;
 use crate::plan::{Pacing, TcpPlan};
 use crate::units::{Rate, Time};
 
+/// Data segments of a connection that are not paced (`fq`'s initial quantum, in segments).
+const UNPACED: u64 = 10;
+
 /// Pacing.
 #[derive(Clone, Debug)]
 pub(super) struct Pacer {
@@ -14,8 +17,6 @@ pub(super) struct Pacer {
     own_rate: bool,
     /// Percent of cwnd/srtt that is the rate otherwise, in early slow start and after it.
     ratios: [u32; 2],
-    /// Data segments that are not paced (`fq`'s initial quantum, in segments).
-    unpaced: u64,
     /// Number of the first data segment.
     pub first: u64,
     /// No packet before this.
@@ -35,7 +36,6 @@ impl Pacer {
             },
             own_rate,
             ratios: [plan.pacing_ss_ratio, plan.pacing_ca_ratio],
-            unpaced: u64::from(plan.unpaced),
             first: 0,
             until: Time::ZERO,
             burst: (0, Time::NEVER),
@@ -65,7 +65,7 @@ impl Pacer {
     fn pace(&mut self, packet: &Packet, nxt: u64, window: &Window) {
         let now = packet.sent;
         // As fq, the first window goes out at once.
-        if nxt <= self.first + self.unpaced && !(self.own_rate && window.pace_first) {
+        if nxt <= self.first + UNPACED && !(self.own_rate && window.pace_first) {
             return;
         }
         let rate = Rate(window.pacing_rate.saturating_mul(8));
