@@ -45,8 +45,6 @@ words! {
         /// ACKs come as ever, and as many segments are acknowledged with ESCE as
         /// were marked.
         Dither = "dither",
-        /// ACKs come as ever, and one carries ESCE if any segment since the last was marked.
-        Any = "any",
     }
 }
 
@@ -129,8 +127,8 @@ keys! {
         /// How the receiver tells the sender of SCE marks (ECT(1) where ECT(0) was sent): by an
         /// ACK of its own for what came before a change and one at once for what brought it
         /// ("split"; "split-delayed": the latter is delayed, as in some versions of the SCE
-        /// kernels), by setting ESCE on as many segments' ACKs as were marked ("dither"), on every
-        /// ACK since whose predecessor one was marked ("any"), or not at all; "auto": "split" if the congestion control is one of SCE, else "off".
+        /// kernels), by setting ESCE on as many segments' ACKs as were marked ("dither"), or not
+        /// at all; "auto": "split" if the congestion control is one of SCE, else "off".
         sce_receiver: SceReceiver = SceReceiver::KEY.default("auto").since("0.2")
             .kernel(Only(&["auto", "off"]), "Linux does not know of SCE");
         /// How the receiver tells the sender of CE: by Accurate ECN ("accecn", RFC 9768), as RFC

@@ -30,8 +30,6 @@ pub enum SceEcho {
     SplitDelayed,
     /// Marked segments are counted.
     Dither,
-    /// An ACK tells whether any segment since the last was marked.
-    Any,
 }
 
 impl SceEcho {
@@ -41,7 +39,6 @@ impl SceEcho {
             (SceReceiver::Auto, EcnNeed::Sce) | (SceReceiver::Split, _) => SceEcho::Split,
             (SceReceiver::SplitDelayed, _) => SceEcho::SplitDelayed,
             (SceReceiver::Dither, _) => SceEcho::Dither,
-            (SceReceiver::Any, _) => SceEcho::Any,
             (SceReceiver::Auto | SceReceiver::Off, _) => SceEcho::Off,
         }
     }
@@ -79,7 +76,6 @@ impl Sce {
                 self.pending = marked;
             }
             SceEcho::Dither => self.owed += i64::from(marked),
-            SceEcho::Any => self.pending |= marked,
         }
     }
 
@@ -87,9 +83,7 @@ impl Sce {
     pub fn on_ack(&mut self, segments: u64) -> bool {
         match self.echo {
             SceEcho::Off => false,
-            SceEcho::Split | SceEcho::SplitDelayed | SceEcho::Any => {
-                std::mem::take(&mut self.pending)
-            }
+            SceEcho::Split | SceEcho::SplitDelayed => std::mem::take(&mut self.pending),
             SceEcho::Dither => {
                 let segments = segments.max(1) as i64;
                 let set = 2 * self.owed >= segments;
