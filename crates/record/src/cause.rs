@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why a packet was dropped or marked.
 ///
-/// The first eight are drops, the rest marks; [`Cause::is_drop`] tells.
+/// The first seven are drops, the rest marks; [`Cause::is_drop`] tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Cause {
@@ -22,8 +22,6 @@ pub enum Cause {
     Scheduled,
     /// An ACK that a newer one makes redundant (Cake's ACK filter).
     AckFilter,
-    /// Not ECN-capable above a step threshold.
-    StepDrop,
     /// Marked CE by the queue's algorithm.
     Mark,
     /// Marked CE by a step threshold.
@@ -36,7 +34,7 @@ pub enum Cause {
 
 impl Cause {
     /// Number of causes.
-    pub const COUNT: usize = 12;
+    pub const COUNT: usize = 11;
     /// Every cause, in the order of its number.
     pub const ALL: [Cause; Self::COUNT] = [
         Cause::Overflow,
@@ -46,7 +44,6 @@ impl Cause {
         Cause::Loss,
         Cause::Scheduled,
         Cause::AckFilter,
-        Cause::StepDrop,
         Cause::Mark,
         Cause::StepMark,
         Cause::SceMark,
@@ -63,7 +60,6 @@ impl Cause {
             Cause::Loss => "loss",
             Cause::Scheduled => "scheduled",
             Cause::AckFilter => "ack_filter",
-            Cause::StepDrop => "step_drop",
             Cause::Mark => "mark",
             Cause::StepMark => "step_mark",
             Cause::SceMark => "sce_mark",

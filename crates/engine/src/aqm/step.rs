@@ -163,7 +163,7 @@ impl Queue for Step {
             match self.fate(&packet, now) {
                 Fate::Pass => {}
                 Fate::Mark => sink.mark(&mut packet, Cause::StepMark, now),
-                Fate::Drop => return sink.drop(&packet, Cause::StepDrop, now),
+                Fate::Drop => return sink.drop(&packet, Cause::Aqm, now),
             }
         }
         self.packets.push(packet);
@@ -177,7 +177,7 @@ impl Queue for Step {
                     Fate::Pass => {}
                     Fate::Mark => sink.mark(&mut packet, Cause::StepMark, now),
                     Fate::Drop => {
-                        sink.drop(&packet, Cause::StepDrop, now);
+                        sink.drop(&packet, Cause::Aqm, now);
                         continue;
                     }
                 }
@@ -270,16 +270,10 @@ mod tests {
         let (marked, sink) = run(&[("threshold", "2p")], 5, Ecn::NotEct);
         assert_eq!((marked.len(), sink.meter.counts.drops()), (5, 0));
         let (marked, sink) = run(&[("threshold", "2p"), ("not_ect", "drop")], 5, Ecn::NotEct);
-        assert_eq!(
-            (marked.len(), sink.meter.counts.get(Cause::StepDrop)),
-            (3, 2)
-        );
+        assert_eq!((marked.len(), sink.meter.counts.get(Cause::Aqm)), (3, 2));
         let late = [("threshold", "3ms"), ("not_ect", "drop")];
         let (marked, sink) = run(&late, 5, Ecn::NotEct);
-        assert_eq!(
-            (marked.len(), sink.meter.counts.get(Cause::StepDrop)),
-            (3, 2)
-        );
+        assert_eq!((marked.len(), sink.meter.counts.get(Cause::Aqm)), (3, 2));
     }
 
     #[test]
