@@ -82,7 +82,6 @@ quantities! {
         delivered_bytes, "bytes", NoAcks, "Payload delivered in order.";
         ca_state, "", Ack, "Congestion state: 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss.";
         acked_bytes, "bytes", Ack, "Payload acknowledged.";
-        lost, "segments", Ack, "Segments taken for lost.";
     }
 }
 
@@ -245,7 +244,6 @@ mod tests {
             delivered_bytes: Some(3.0),
             ca_state: Some(0.0),
             acked_bytes: Some(4.0),
-            lost: Some(5.0),
         };
         sampler.interval(1, &state, [0.5], &mut series);
         if acks {
@@ -287,7 +285,7 @@ mod tests {
         );
         let (keys, rows) = recorded(true);
         assert_eq!(keys[..6], expected);
-        assert_eq!(keys[6..], ["ca_state", "acked_bytes", "lost"]);
+        assert_eq!(keys[6..], ["ca_state", "acked_bytes"]);
         assert_eq!(
             rows,
             [
@@ -296,7 +294,6 @@ mod tests {
                 at("in_flight", 2),
                 at("ca_state", 2),
                 at("acked_bytes", 2),
-                at("lost", 2),
                 at("alpha", 2),
             ]
         );

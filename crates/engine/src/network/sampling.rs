@@ -89,6 +89,5 @@ fn state(connection: &Connection) -> FlowState {
         delivered_bytes: Some(connection.delivered_bytes() as f64),
         ca_state: Some(f64::from(sender.conn.ca_state as u8)),
         acked_bytes: Some(connection.acked_bytes() as f64),
-        lost: Some(f64::from(sender.flight().lost_out)),
     }
 }

@@ -263,7 +263,6 @@ impl<'a> Connection<'a> {
             delivered_bytes: None,
             ca_state: Some(f64::from(info.ca_state)),
             acked_bytes: Some(acked as f64),
-            lost: Some(f64::from(info.lost)),
         }
     }
 

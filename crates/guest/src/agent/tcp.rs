@@ -34,8 +34,6 @@ pub struct Info {
     pub ssthresh: u32,
     /// Sent, neither acknowledged, sacked nor lost, plus retransmitted; segments.
     pub in_flight: u32,
-    /// Segments taken for lost.
-    pub lost: u32,
     /// Segments sent again.
     pub retransmits: u32,
     /// Retransmission timeouts.
@@ -69,7 +67,6 @@ impl Info {
                 .saturating_add(word(36))
                 .saturating_sub(word(28))
                 .saturating_sub(word(32)),
-            lost: word(32),
             retransmits: word(100),
             timeouts: part(240, 2).map_or(0, |b| u16::from_ne_bytes([b[0], b[1]])),
             data_segments: word(156),
