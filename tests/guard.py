@@ -21,25 +21,26 @@ SCENARIOS = HERE / "scenarios.toml"
 RESULTS = HERE / "hashes.tsv"
 JOBS = HERE / "jobs.tsv"
 
-KIT = json.dumps(
-    {
-        "ccs": {"reno": None} | {cc: f"/modules/tcp_{cc}.ko" for cc in ("bbr", "cubic", "dctcp")},
-        "qdiscs": {"pfifo": None, "bfifo": None, "htb": None, "netem": None, "noqueue": None}
-        | {
-            sch: f"/modules/sch_{sch}.ko"
-            for sch in ("cake", "codel", "dualpi2", "fq", "fq_codel", "fq_pie", "pie", "red")
-        },
-        "extra": {
-            name: [f"/extra/{name}/{file}.ko"]
-            for name, file in {
-                "tbsched": "sch_tbsched",
-                "tcp_cubic_abe": "tcp_cubic_abe",
-                "tcp_reno_abe": "tcp_reno_abe",
-            }.items()
-        },
+
+def kit() -> str:
+    """What a kernel has, as the registry tells of Linux, so that none need be built."""
+    from tailback import registry
+
+    qdiscs: dict[str, str | None] = dict.fromkeys(("htb", "netem", "noqueue"))
+    qdiscs["fq"] = "/modules/sch_fq.ko"
+    for entry in registry.entries("aqm"):
+        for kind in entry["kinds"]:
+            qdiscs[kind] = None if entry["built_in"] else f"/modules/sch_{kind}.ko"
+    # What no Linux has comes in a module of the user's.
+    linux = [entry for entry in registry.entries("cc") if entry.get("since")]
+    ccs = {
+        entry["kernel"]: None if entry["built_in"] else f"/modules/tcp_{entry['kernel']}.ko"
+        for entry in linux
     }
-)
-"""What a kernel has, so that none need be built."""
+    extra = {"tbsched": "sch_tbsched", **{name: name for name in registry.stand_ins()}}
+    shelves = {name: [f"/extra/{name}/{file}.ko"] for name, file in extra.items()}
+    return json.dumps({"ccs": ccs, "qdiscs": qdiscs, "extra": shelves})
+
 
 FILES = ("summary.json", "series.parquet", "histograms.parquet", "packets.pcapng")
 """What is hashed of a run: what depends on the scenario alone."""
@@ -82,18 +83,18 @@ def jobs() -> dict[str, str]:
     from tailback import _native, toml
     from tailback.errors import ScenarioError
 
-    made = {}
+    made, told_kit = {}, kit()
     for name, scenario in scenarios().items():
         text = toml.dumps(scenario).encode()
         try:
             loaded = _native.load(
-                text, name, folder=HERE, engine="kernel", engine_version="guard", kit=KIT
+                text, name, folder=HERE, engine="kernel", engine_version="guard", kit=told_kit
             )
         except ScenarioError:
             # The simulator's alone; or why not.
             made[name] = "refused"
             continue
-        told = [loaded.guest_job(index, KIT) for index in range(len(loaded.points))]
+        told = [loaded.guest_job(index, told_kit) for index in range(len(loaded.points))]
         made[name] = hashlib.sha256("\n".join(told).encode()).hexdigest()[:12]
     return made
 

@@ -58,6 +58,12 @@ macro_rules! quantities {
                 $(Quantity { name: stringify!($name), unit: $unit, doc: $doc, when: When::$when },)*
             ];
 
+            /// How many of them are recorded at these times.
+            pub fn rows(when: &[When]) -> u64 {
+                let all = Self::QUANTITIES.iter();
+                all.filter(|quantity| when.contains(&quantity.when)).count() as u64
+            }
+
             /// The values, in the same order.
             fn values(&self) -> impl Iterator<Item = Option<f64>> {
                 [$(self.$name),*].into_iter()

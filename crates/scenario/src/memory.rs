@@ -6,6 +6,8 @@ use tailback_engine::plan::{FlowPlan, LinkPlan, Plan, RatePlan, SeriesMode, Traf
 use tailback_engine::registry::{Options, Value};
 use tailback_engine::traffic::{Transport, transport};
 use tailback_engine::units::{Rate, Time};
+use tailback_record::sample::When;
+use tailback_record::{FlowState, LinkState};
 
 use crate::read::{Diagnostic, Problem, Span};
 use crate::scenario::Scenario;
@@ -16,6 +18,8 @@ use crate::scenario::Scenario;
 const FLOW: u64 = 36 << 10;
 /// A source of traffic.
 const SOURCE: u64 = 2 << 10;
+/// Gauges of a queue.
+const GAUGES: u64 = 2;
 /// A slot for a connection of a source, and its counters at each link.
 const SLOT: u64 = 256;
 /// A request, as long as it is kept: when it was done, size and time taken.
@@ -99,7 +103,7 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         + match plan.record.series {
             SeriesMode::Off | SeriesMode::Interval => 0,
             SeriesMode::Changes => 1,
-            SeriesMode::Acks => 5,
+            SeriesMode::Acks => FlowState::rows(&[When::State, When::Ack]),
         };
     let packets = sum(plan
         .links
@@ -109,7 +113,9 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         .saturating_add(initial)
         .saturating_mul(2 * each_packet);
     if plan.record.series != SeriesMode::Off {
-        rows = rows.saturating_add(samples.saturating_mul(5 * flows + 4 * links));
+        let flow = FlowState::rows(&[When::State, When::Interval, When::NoAcks]);
+        let link = LinkState::rows(&[When::Interval]) + GAUGES;
+        rows = rows.saturating_add(samples.saturating_mul(flow * flows + link * links));
     }
     bytes = bytes.saturating_add(
         rows.min(tailback_record::series::MAX_ROWS as u64)

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use tailback_engine::plan::{
-    AccEcnOption, Algorithm, EcnFeedback, Growth, LinkMode, Pacing, Plan, RatePlan, ReceiveBuffer,
-    SceReceiver, Schedule, SeriesMode, TcpPlan,
+    Algorithm, Growth, LinkMode, Pacing, Plan, RatePlan, SceReceiver, Schedule, SeriesMode, TcpPlan,
 };
 use tailback_engine::registry::{Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
@@ -311,13 +310,10 @@ reverse = true
             pacing: Pacing::Off,
             growth: Growth::Acks,
             quickack: false,
-            ecn_feedback: EcnFeedback::Auto,
-            accecn_option: AccEcnOption::Full,
             sce_receiver: SceReceiver::Dither,
-            initial_ssthresh: 0,
-            rcvbuf: ReceiveBuffer::Fixed,
             pacing_ss_ratio: 100,
             pacing_ca_ratio: 40,
+            ..TcpPlan::default()
         }
     );
     let names: Vec<String> = plan.each_source().map(|source| source.name()).collect();
