@@ -2,71 +2,76 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Why a packet was dropped or marked.
-///
-/// The first seven are drops, the rest marks; [`Cause::is_drop`] tells.
+/// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Cause {
+pub enum Effect {
+    /// It is gone.
+    Drop,
+    /// It bears CE.
+    Ce,
+    /// It bears ECT(1), by which SCE is told.
+    Sce,
+}
+
+macro_rules! causes {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $effect:ident;)*) => {
+        /// Why a packet was dropped or marked.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Cause {
+            $($(#[doc = $doc])+ $variant,)*
+        }
+
+        impl Cause {
+            /// Every cause, in the order of its number.
+            pub const ALL: [Cause; Self::COUNT] = [$(Cause::$variant),*];
+            /// Number of causes.
+            pub const COUNT: usize = [$($name),*].len();
+
+            /// The name in summaries and events.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Cause::$variant => $name,)*
+                }
+            }
+
+            /// What becomes of the packet.
+            pub const fn effect(self) -> Effect {
+                match self {
+                    $(Cause::$variant => Effect::$effect,)*
+                }
+            }
+        }
+    };
+}
+
+// Stored by name. Events of a run are in this order where they are of one moment.
+causes! {
     /// The buffer was full.
-    Overflow,
+    Overflow = "overflow", Drop;
     /// The queue's algorithm decided to drop.
-    Aqm,
+    Aqm = "aqm", Drop;
     /// BLUE's probability in Cobalt.
-    Blue,
+    Blue = "blue", Drop;
     /// The overload protection of DualPI2.
-    Overload,
+    Overload = "overload", Drop;
     /// Random loss of the link itself, outside the queue.
-    Loss,
+    Loss = "loss", Drop;
     /// A scheduled drop of the scenario.
-    Scheduled,
+    Scheduled = "scheduled", Drop;
     /// An ACK that a newer one makes redundant (Cake's ACK filter).
-    AckFilter,
+    AckFilter = "ack_filter", Drop;
     /// Marked CE by the queue's algorithm.
-    Mark,
+    Mark = "mark", Ce;
     /// Marked CE by a step threshold.
-    StepMark,
+    StepMark = "step_mark", Ce;
     /// Marked SCE (ECT(1)).
-    SceMark,
+    SceMark = "sce_mark", Sce;
     /// Marked CE by a schedule of the scenario.
-    ScheduledMark,
+    ScheduledMark = "scheduled_mark", Ce;
 }
 
 impl Cause {
-    /// Number of causes.
-    pub const COUNT: usize = 11;
-    /// Every cause, in the order of its number.
-    pub const ALL: [Cause; Self::COUNT] = [
-        Cause::Overflow,
-        Cause::Aqm,
-        Cause::Blue,
-        Cause::Overload,
-        Cause::Loss,
-        Cause::Scheduled,
-        Cause::AckFilter,
-        Cause::Mark,
-        Cause::StepMark,
-        Cause::SceMark,
-        Cause::ScheduledMark,
-    ];
-
-    /// The name in summaries and events.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Cause::Overflow => "overflow",
-            Cause::Aqm => "aqm",
-            Cause::Blue => "blue",
-            Cause::Overload => "overload",
-            Cause::Loss => "loss",
-            Cause::Scheduled => "scheduled",
-            Cause::AckFilter => "ack_filter",
-            Cause::Mark => "mark",
-            Cause::StepMark => "step_mark",
-            Cause::SceMark => "sce_mark",
-            Cause::ScheduledMark => "scheduled_mark",
-        }
-    }
-
     /// The quantity of its events in the series: `drop.<name>` or `mark.<name>`.
     pub fn event(self) -> String {
         let kind = if self.is_drop() { "drop" } else { "mark" };
@@ -74,8 +79,9 @@ impl Cause {
     }
 
     /// Whether the packet is gone.
+    #[inline]
     pub const fn is_drop(self) -> bool {
-        (self as u8) < Cause::Mark as u8
+        matches!(self.effect(), Effect::Drop)
     }
 }
 
@@ -110,24 +116,24 @@ impl Counts {
 
     /// Drops of every cause.
     pub fn drops(&self) -> u64 {
-        Cause::ALL
-            .iter()
-            .filter(|c| c.is_drop())
-            .map(|&c| self.get(c))
-            .fold(0, u64::saturating_add)
+        self.of(Effect::Drop)
     }
 
     /// CE marks of every cause (SCE marks are counted apart).
     pub fn marks(&self) -> u64 {
-        [Cause::Mark, Cause::StepMark, Cause::ScheduledMark]
-            .map(|cause| self.get(cause))
-            .into_iter()
-            .fold(0, u64::saturating_add)
+        self.of(Effect::Ce)
     }
 
     /// SCE marks.
     pub fn sce_marks(&self) -> u64 {
-        self.get(Cause::SceMark)
+        self.of(Effect::Sce)
+    }
+
+    fn of(&self, effect: Effect) -> u64 {
+        let causes = Cause::ALL.iter().filter(|cause| cause.effect() == effect);
+        causes
+            .map(|cause| self.get(*cause))
+            .fold(0, u64::saturating_add)
     }
 
     /// Adds another set of counters to this one.

@@ -31,7 +31,7 @@ pub mod summary;
 #[cfg(feature = "folder")]
 mod table;
 
-pub use cause::{Cause, Counts, Seen};
+pub use cause::{Cause, Counts, Effect, Seen};
 pub use class::{ClassFlow, ClassOutcome, ClassPlan, LinkSamples};
 pub use completions::{Completion, Completions};
 pub use histogram::Histogram;

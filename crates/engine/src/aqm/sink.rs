@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tailback_record::{Cause, Meter, Seen};
+use tailback_record::{Cause, Effect, Meter, Seen};
 
 use crate::capture::PacketEvent;
 use crate::packet::{Ecn, Packet};
@@ -113,14 +113,13 @@ impl Sink {
         }
     }
 
-    /// Marks a packet CE, or ECT(1) for [`Cause::SceMark`], and counts it.
+    /// Marks a packet CE, or ECT(1) where the cause is one of SCE, and counts it.
     #[inline]
     pub fn mark(&mut self, packet: &mut Packet, cause: Cause, now: Time) {
         debug_assert!(!cause.is_drop() && packet.ecn.is_capable());
-        packet.ecn = if cause == Cause::SceMark {
-            Ecn::Ect1
-        } else {
-            Ecn::Ce
+        packet.ecn = match cause.effect() {
+            Effect::Sce => Ecn::Ect1,
+            Effect::Ce | Effect::Drop => Ecn::Ce,
         };
         self.meter.count(packet.flow, cause, now.ns());
     }

@@ -111,8 +111,10 @@ pub trait CongestionControl: Send {
     /// Before the first data packet.
     fn init(&mut self, _view: View<'_>, _window: &mut Window) {}
 
-    /// The slow-start threshold to reduce to, called once on entering CWR,
-    /// Recovery or Loss.
+    /// The slow-start threshold to reduce to: asked once on entering CWR, Recovery
+    /// or Loss, and again at a timeout that finds a new window lost. From CWR to
+    /// Recovery it is not: see [`CongestionControl::loss_in_cwr`]. A loss that a tail
+    /// loss probe has repaired enters CWR with [`Signal::Loss`].
     fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32;
 
     /// Growth: called for each ACK in Open, Disorder and Loss that

@@ -14,7 +14,7 @@ pub enum CaState {
     Open,
     /// Duplicate ACKs or SACKs, no loss decided yet.
     Disorder,
-    /// The window is being reduced after ECN-Echo.
+    /// The window is being reduced after ECN-Echo, or a loss that a probe repaired.
     Cwr,
     /// Fast recovery.
     Recovery,
@@ -23,7 +23,7 @@ pub enum CaState {
 }
 
 impl CaState {
-    /// The window is being reduced.
+    /// The window is being reduced (Linux `tcp_in_cwnd_reduction`).
     #[inline]
     pub fn is_reduction(self) -> bool {
         matches!(self, CaState::Cwr | CaState::Recovery)

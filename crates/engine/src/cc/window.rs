@@ -24,7 +24,8 @@ pub struct Window {
     /// The first segments of the connection are paced, too (`tcp_pace_iw` of the L4S team).
     pub pace_first: bool,
     /// Samples of the delivery rate say nothing of the path until this many
-    /// segments are delivered: there was nothing to send; 0: they do.
+    /// segments are delivered: there was nothing to send; 0: they do (Linux `app_limited`). The
+    /// stack writes it, and a model of the path that holds its window down on purpose.
     pub app_limited: u64,
     growth: Growth,
 }

@@ -9,7 +9,7 @@
 //! | [`handshake`], `timer`, `pacing`, `ecn`, `send_queue` | its pieces |
 //! | `recovery`, `rack`, `prr`, `undo` | those of loss recovery |
 //! | [`scoreboard`], [`rtt`], [`rate`] | sent segments, round-trip times, samples of the delivery rate |
-//! | [`receiver`] | acknowledgement and ECN echo |
+//! | [`receiver`] | acknowledgement (quick, delayed, compressed SACKs) and ECN echo |
 //! | [`ecn_echo`], `receive_window`, `sack_blocks` | its pieces |
 //! | [`accecn`], [`sce`] | Accurate ECN of both ends; the receiver's echo of SCE |
 //! | [`ranges`] | sets of segments |
@@ -31,6 +31,9 @@
 //!   (`tcp_cwnd_application_limited`); that of an idle sender does.
 //! - Without timestamps an ACK has room for four SACK blocks; here it carries three.
 //! - A lost probe that RACK or a timeout finds is simply lost; what Linux leaks there is not copied.
+//! - SACKs are compressed by Linux's defaults (`tcp_comp_sack_*`, which are no keys here), from the
+//!   RTT of the handshake and without slack.
+//! - Only ECN-Echo and a probe's repair lead to CWR: there is no congestion of the host itself.
 //! - Timestamps compare send times in ns, where Linux has ms: spurious retransmissions
 //!   within one ms are told apart here.
 

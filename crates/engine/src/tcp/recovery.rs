@@ -1,4 +1,5 @@
-//! What a sender remembers of losses while it repairs them.
+//! What a sender remembers of losses while it repairs them: data only. `rack` finds losses,
+//! `states` acts on them (Linux `tcp_sock`, the fields of `tcp_input.c`).
 
 use super::prr::Prr;
 use super::rack::Rack;

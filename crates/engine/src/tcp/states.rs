@@ -3,6 +3,7 @@
 
 use super::port::Port;
 use super::prr::Prr;
+use super::rack::REORDERING;
 use super::scoreboard::state;
 use super::sender::Sender;
 use super::timer::{Kind, TIMEOUT_MIN};
@@ -102,6 +103,39 @@ impl Sender {
         let probe = u32::from(self.recovery.probe.is_retransmission_out());
         let out = self.board.flight.retrans_out + probe;
         self.recovery.undo.begin(self.board.flight.una, out);
+    }
+
+    /// A timeout: everything sent is presumed lost (Linux `tcp_enter_loss`).
+    pub(super) fn enter_loss(&mut self) {
+        let new_recovery = self.conn.ca_state < CaState::Recovery;
+        let rates = self.rates.as_deref_mut();
+        self.recovery
+            .rack
+            .mark_on_timeout(&self.conn, &mut self.board, rates);
+        self.tell_losses();
+        // The degree of reordering may have been overestimated.
+        if self.conn.ca_state <= CaState::Disorder && self.board.flight.sacked_out >= REORDERING {
+            self.recovery.rack.reordering = REORDERING;
+        }
+        // Reduce ssthresh once per window.
+        if self.conn.ca_state <= CaState::Disorder
+            || self.recovery.high_seq <= self.board.flight.una
+            || (self.conn.ca_state == CaState::Loss && self.recovery.timeouts == 0)
+        {
+            self.recovery.undo.prior_ssthresh = self.current_ssthresh();
+            self.recovery.prr.prior_cwnd = self.window.cwnd;
+            self.ask_ssthresh(Signal::Loss);
+            self.tell(CwndEvent::Loss);
+            self.init_undo();
+        }
+        self.window.cwnd = self.board.flight.in_flight() + 1;
+        self.window.cwnd_cnt = 0;
+        self.set_ca_state(CaState::Loss);
+        self.recovery.high_seq = self.board.flight.nxt;
+        self.recovery.probe.high_seq = None;
+        self.ecn.begin_cwr();
+        // RFC 5682 section 3.1 step 1.
+        self.recovery.frto = new_recovery || self.recovery.timeouts > 0;
     }
 
     /// Linux `tcp_enter_recovery`.

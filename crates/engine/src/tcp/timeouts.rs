@@ -3,10 +3,9 @@
 
 use super::handshake::Phase;
 use super::port::Port;
-use super::rack::REORDERING;
 use super::sender::Sender;
 use super::timer::Kind;
-use crate::cc::{CaState, Control, CwndEvent, Signal};
+use crate::cc::{CaState, Control};
 use crate::units::Time;
 
 impl Sender {
@@ -49,41 +48,13 @@ impl Sender {
         self.rearm_rto();
     }
 
-    /// The retransmission timeout (RFC 6298 section 5.4 ff.; Linux `tcp_retransmit_timer`, `tcp_enter_loss`).
+    /// The retransmission timeout (RFC 6298 section 5.4 ff.; Linux `tcp_retransmit_timer`).
     fn on_rto(&mut self, port: &mut impl Port) {
         if self.board.flight.packets_out() == 0 {
             return self.timer.clear();
         }
         self.stats.timeouts += 1;
-        let new_recovery = self.conn.ca_state < CaState::Recovery;
-        let rates = self.rates.as_deref_mut();
-        self.recovery
-            .rack
-            .mark_on_timeout(&self.conn, &mut self.board, rates);
-        self.tell_losses();
-        // The degree of reordering may have been overestimated.
-        if self.conn.ca_state <= CaState::Disorder && self.board.flight.sacked_out >= REORDERING {
-            self.recovery.rack.reordering = REORDERING;
-        }
-        // Reduce ssthresh once per window.
-        if self.conn.ca_state <= CaState::Disorder
-            || self.recovery.high_seq <= self.board.flight.una
-            || (self.conn.ca_state == CaState::Loss && self.recovery.timeouts == 0)
-        {
-            self.recovery.undo.prior_ssthresh = self.current_ssthresh();
-            self.recovery.prr.prior_cwnd = self.window.cwnd;
-            self.ask_ssthresh(Signal::Loss);
-            self.tell(CwndEvent::Loss);
-            self.init_undo();
-        }
-        self.window.cwnd = self.board.flight.in_flight() + 1;
-        self.window.cwnd_cnt = 0;
-        self.set_ca_state(CaState::Loss);
-        self.recovery.high_seq = self.board.flight.nxt;
-        self.recovery.probe.high_seq = None;
-        self.ecn.begin_cwr();
-        // RFC 5682 section 3.1 step 1.
-        self.recovery.frto = new_recovery || self.recovery.timeouts > 0;
+        self.enter_loss();
         self.recovery.timeouts += 1;
         self.retransmit(self.board.flight.una, port);
         self.rtt.back_off();
