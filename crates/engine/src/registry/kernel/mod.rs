@@ -23,7 +23,8 @@ pub enum Kernel {
     Module(&'static Module),
     /// A traffic source the guest's agent plays.
     Agent,
-    /// Linux has nothing like it: the kernel engine refuses it before boot.
+    /// Linux has nothing like it: the kernel engine refuses it before boot. A queue says so by a
+    /// face without kinds, which tells its order all the same.
     None,
 }
 
