@@ -325,3 +325,12 @@ def test_every_key_has_a_path() -> None:
     assert keys["bottleneck.queue.target", "codel"]["kind"] == "time"
     assert "cubic" in keys["flows.NAME.cc", None]["words"]
     assert keys["tcp.growth", None]["default"] == "segments"
+
+
+def test_a_unit_is_said_once() -> None:
+    titles = {metric.name: metric.title for metric in tailback.metrics.METRICS}
+    assert titles["rtt_p99_ms"] == "rtt_p99_ms"
+    assert titles["throughput_mbit"] == "throughput_mbit"
+    assert titles["occupancy_mean_bytes"] == "occupancy_mean_bytes"
+    assert titles["drops"] == "drops (packets)"
+    assert titles["jain"] == "jain"

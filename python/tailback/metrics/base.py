@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tailback.metrics.naming import identifier
+from tailback.metrics.naming import has_unit, identifier
 
 On = Literal["flow", "link", "class", "run"]
 
@@ -27,6 +27,12 @@ class Metric:
     def name(self) -> str:
         """What it is called elsewhere, e.g. `rtt_p99_ms`."""
         return identifier(self.path)
+
+    @property
+    def title(self) -> str:
+        """Its name in tables: with its unit, unless the name ends in it."""
+        said = not self.unit or has_unit(self.name)
+        return self.name if said else f"{self.name} ({self.unit})"
 
     def is_called(self, word: str) -> bool:
         """Whether this is its name or its path."""

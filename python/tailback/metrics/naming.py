@@ -24,6 +24,11 @@ def identifier(path: str) -> str:
     return "_".join([parts["stem"], *rest, *unit])
 
 
+def has_unit(name: str) -> bool:
+    """Whether an identifier ends in its unit."""
+    return _WITH_UNIT.fullmatch(name) is not None
+
+
 def flat(part: Mapping[str, Any]) -> dict[str, Any]:
     """A part of a summary as columns: `{"rtt_ms": {"mean": 1}}` as `{"rtt_mean_ms": 1}`.
 

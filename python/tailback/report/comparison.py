@@ -147,8 +147,7 @@ def _cells(made: Comparison, facts: Facts) -> Table:
     rows: list[list[Value]] = []
     for cell in shown[:MAX_TABLE_ROWS]:
         row: list[Value] = [cell.labels.get(path, "") for path in paths]
-        unit = f" ({cell.metric.unit})" if cell.metric.unit else ""
-        row += [cell.name or cell.kind, f"{cell.metric.name}{unit}"]
+        row += [cell.name or cell.kind, cell.metric.title]
         row += [with_spread_of(cell.values.get(variant.name)) for variant in made.variants]
         for variant in made.others:
             found = cell.differences.get(variant.name)

@@ -200,7 +200,7 @@ def _clearest(
             str(cell.params["part"]),
             str(cell.params["case"]),
             cell.name or cell.kind,
-            f"{cell.metric.name}{f' ({cell.metric.unit})' if cell.metric.unit else ''}",
+            cell.metric.title,
             variant,
             with_spread_of(cell.values.get(made.baseline.name)),
             with_spread_of(cell.values.get(variant)),
