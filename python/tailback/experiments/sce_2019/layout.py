@@ -173,7 +173,7 @@ def published() -> Mapping[Key, float]:
 
 @cache
 def blind() -> frozenset[Key]:
-    """Cells that were kept out until the set-up stood."""
+    """Cells that were kept out until the set-up was held against them for the first time."""
     return frozenset(key for key, (_, hidden) in _published().items() if hidden)
 
 

@@ -233,15 +233,15 @@ def entries(
             summaries = found.get((table.setup, place), [])
             for position in positions:
                 each = [_value(summary, table.quantity, position) for summary in summaries]
-                key = (table.number, position, *place)
+                cell_key = (table.number, position, *place)
                 cell = Cell.of(
                     _id(table, position, place),
                     table.quantity,
                     UNITS[table.quantity],
-                    known.get(key),
+                    known.get(cell_key),
                     estimate(each),
                 )
-                cell = replace(cell, blind=key in hidden)
+                cell = replace(cell, blind=cell_key in hidden and "dctcp" not in table.setup.ccs)
                 values = tuple(value for value in each if value is not None)
                 out.append(Entry(table, position, *place, cell=cell, values=values))
     return out
