@@ -39,8 +39,8 @@ class Engine(Protocol):
         """Runs one point and stores its folder."""
 
 
-def get(name: str, kernel: str | None = None) -> Engine:
-    """The engine of this name; `kernel` is a kit of the kernel engine, default the current one.
+def get(name: str) -> Engine:
+    """The engine of this name.
 
     `kernel-realtime` is the kernel engine on the machine's clock, with a version of its own.
     """
@@ -52,6 +52,5 @@ def get(name: str, kernel: str | None = None) -> Engine:
         from tailback.engines.kernel import Kernel
         from tailback.kernel import kit
 
-        chosen = kit.current() if kernel is None else kit.named(kernel)
-        return Kernel(chosen, KERNELS[name])
+        return Kernel(kit.current(), KERNELS[name])
     raise InputError(unknown("engine", name, list(NAMES)))
