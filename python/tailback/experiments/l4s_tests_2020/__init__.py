@@ -44,13 +44,13 @@ class L4sTests(Reproduction):
             both = tuple(case for case in both if case.cc != "prague")
 
         def findings(results: Found) -> Findings:
-            every_result = [result for group in results.values() for result in group]
-            made = report.ran(every_result, quick=quick)
+            made = report.ran(results["rows"], quick=quick)
             entries = truth.judged(points.entries(rows, results["rows"]))
+            two, three, four = (results.get(table, []) for table in ("s2", "s3", "s4"))
             drawn = {
-                "s2": steps.blocks_s2(stepped.get("s2", []), results.get("s2", []), made),
-                "s3": steps.blocks_s3(stepped.get("s3", []), results.get("s3", []), made),
-                "s4": both_ways.blocks(both, results["s4"], made),
+                "s2": steps.blocks_s2(stepped.get("s2", []), two, report.drawn(two)),
+                "s3": steps.blocks_s3(stepped.get("s3", []), three, report.drawn(three)),
+                "s4": both_ways.blocks(both, four, report.drawn(four, "5 s")),
             }
             extra = [Section(t, TITLES[t], blocks) for t, blocks in drawn.items() if blocks]
             written = report.report(entries, extra, made, quick=quick)

@@ -36,7 +36,7 @@ def curves(
         else alt.Scale(domain=[0, high * 1.05], nice=False)
     )
     x = alt.X("time_s:Q", title="time in s", scale=alt.Scale(nice=False, zero=False))
-    y = alt.Y("value:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=5))
+    y = alt.Y("value:Q", title=y_title, scale=scale, axis=_axis(low, high, log))
     charts = []
     for name in panels:
         rows = found.filter(pl.col("panel") == name).select("series", "time_s", "value")
@@ -50,6 +50,16 @@ def _ends(frame: pl.DataFrame) -> tuple[float, float]:
     if frame.is_empty():
         return 1.0, 10.0
     return float(frame["value"].min()), float(frame["value"].max())  # type: ignore[arg-type]
+
+
+def _axis(low: float, high: float, log: bool) -> alt.Axis:
+    """Ticks at 1, 2 and 5 of each decade where it is logarithmic, at 1 only over many decades."""
+    if not log:
+        return alt.Axis(tickCount=5)
+    steps = (1, 2, 5) if high / low < 60 else (1, 3) if high / low < 600 else (1,)
+    ticks = [float(f"{n}e{e}") for e in range(-3, 7) for n in steps]
+    held = [tick for tick in ticks if low / 1.3 <= tick <= high * 1.3]
+    return alt.Axis(values=held, format="~g", labelOverlap=False)
 
 
 def against(
@@ -131,7 +141,7 @@ def beside(
                     axis=alt.Axis(labelAngle=0, labelOverlap=False, labelLimit=200, grid=True),
                 ),
                 xOffset=offset,
-                y=alt.Y("value:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=5)),
+                y=alt.Y("value:Q", title=y_title, scale=scale, axis=_axis(low, high, log)),
                 color=colour,
                 tooltip=[
                     alt.Tooltip("place:N"),

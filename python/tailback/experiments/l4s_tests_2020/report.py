@@ -29,18 +29,25 @@ BLIND = (
     "**Changed after the comparison**."
 )
 QUICK = " A quick run: the published rows only, one seed, 40 s of each count."
-VALUE = "mean throughput instead of the mean of `tcpi_delivery_rate`"
+OTHER_LINUX = "today's Linux instead of the tree of 2020"
+VALUE = "mean throughput instead of the mean of tcpi_delivery_rate"
 
 
 def ran(results: Sequence[Results], *, quick: bool) -> Facts:
     """The facts of these results."""
     deviations = [VALUE]
     if results and results[0].engine == "kernel":
-        deviations = ["today's Linux instead of the tree of 2020", VALUE]
+        deviations = [OTHER_LINUX, VALUE]
     if quick:
         deviations.insert(0, "S1: from 19 to 59 s of a run count")
     warmup = "119 s of S1 and 19 s of S6"
     return facts(results, warmup="19 s" if quick else warmup, deviations=tuple(deviations))
+
+
+def drawn(results: Sequence[Results], warmup: str = "") -> Facts:
+    """The facts of results that are plots in the source."""
+    kernel = bool(results) and results[0].engine == "kernel"
+    return facts(results, warmup=warmup, deviations=(OTHER_LINUX,) if kernel else ())
 
 
 def sections(entries: Sequence[Entry], made: Facts) -> list[Section]:
