@@ -121,8 +121,8 @@ s6, 19s to 59s
   fq_codel(1q,1ms/20ms): aqm=fq_codel flows=1 target=1ms interval=20ms
   pie: aqm=pie ecn=True
   pie(100p/5ms): aqm=pie limit=100p target=5ms tupdate=32ms alpha=2 beta=20 ecn=True
-  red(150000b): aqm=red limit=150000b avpkt=1000b adaptive=True bandwidth=50Mbit ecn=True
-  red(400000b): aqm=red limit=400000b avpkt=1000b adaptive=True bandwidth=50Mbit ecn=True
+  red(150000b): aqm=red limit=150000b avpkt=1000b burst=tc adaptive=True bandwidth=50Mbit ecn=True
+  red(400000b): aqm=red limit=400000b avpkt=1000b burst=tc adaptive=True bandwidth=50Mbit ecn=True
 """
 """Queues and times of both tables, as they were fixed before the first comparison."""
 

@@ -44,6 +44,7 @@ QUEUES: Mapping[str, Mapping[str, Any]] = {
             "aqm": "red",
             "limit": f"{limit}b",
             "avpkt": "1000b",
+            "burst": "tc",
             "adaptive": True,
             "bandwidth": "50Mbit",
             "ecn": True,

@@ -92,8 +92,14 @@ def made(case: Case) -> dict[str, Any]:
 
 
 def _slots(out: dict[str, Any], packets: int) -> None:
-    """The second netem of the source: `delay 200us slot 800us 5ms packets N`."""
-    out["path"]["slot"] = {"min": "800us", "max": "5ms", "packets": packets}
+    """The second netem of the source, before the queue in both directions: `delay 200us slot 800us
+    5ms packets N limit 10000`, behind a link that holds nothing up."""
+    slots = {"min": "800us", "max": "5ms", "packets": packets, "delay": "200us"}
+    queue = {"aqm": "fifo", "limit": "10000p"}
+    bursty = {"rate": "10Gbit", "queue": queue, "slots": slots, "both_directions": True}
+    out["links"] = {"bursty": bursty, "bottleneck": out.pop("bottleneck")}
+    out["flows"][0]["route"] = ["bursty", "bottleneck"]
+    out["flows"][0]["back"] = ["bursty.back", "bottleneck.back"]
 
 
 # --- what came of it ----------------------------------------------------------------------------
