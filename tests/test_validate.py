@@ -197,25 +197,33 @@ def test_causes_are_what_was_measured() -> None:
 
     off = alone([summary(5.0)] * 5, [summary(6.0)] * 5)
     (miss,) = misses([off])
-    far, near = (alone([summary(mbit)] * 5, [summary(mbit)] * 5) for mbit in (5.5, 6.5))
-    assert causes.judged(miss, [off, far]) == causes.Cause(causes.UNKNOWN, (5.0, 5.5))
-    assert causes.judged(miss, [off, near]) == causes.Cause(causes.PHASES, (5.0, 6.5))
+    assert causes.judged(miss, []).text == causes.NOT_RUN
+    same = alone([summary(5.0)] * 5, [summary(6.0)] * 5)
+    told = causes.judged(miss, [same])
+    assert (told.text, told.sim, told.kernel) == (causes.UNKNOWN, (5.0, 5.0), (6.0, 6.0))
+    assert told.error == pytest.approx(-1 / 6)
+    # Beside the cell it is the other way round.
+    other = alone([summary(6.0)] * 5, [summary(5.0)] * 5)
+    assert causes.judged(miss, [other]) == causes.Cause(causes.PHASES, 0.0, (5.0, 6.0), (5.0, 6.0))
 
 
-def test_neighbours_are_runs_of_the_same_cell(tmp_path: Path) -> None:
-    """Each has the cell's rate and flows, and something that its name does not say."""
-    (queue,) = (q for q in grid.QUEUES if q.name == "red")
-    sim, kernel = (summary(mbit) for mbit in (5.0, 9.0))
-    sim["flows"][0]["name"] = kernel["flows"][0]["name"] = "reno"
-    off = cell("red", ("reno",), 10e6, 0.01, [sim], [kernel], {"sim": ["a"]})
+def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
+    """What goes with a rate stays with it; nothing is run if nothing is to be."""
+    found = []
+    for queue in grid.QUEUES:
+        for mix in queue.mixes:
+            at = Cell(queue.name, mix, 10e6, 0.02, (), {"sim": ["a"]})
+            loaded = running.load(queue.file, running.texts(causes.around(queue, at)), 1)
+            assert len(loaded.points) == len(causes.RTTS)
+            found += loaded.points
+    assert {point.params["bottleneck.rate"] for point in found} == {10e6}
+    assert {point.params["path.rtt"] for point in found} == {19.6e6, 19.8e6, 20.2e6, 20.4e6}
+    # RED's thresholds are those of the slower link.
+    thresholds = {point.params.get("bottleneck.queue.max") for point in found}
+    assert thresholds == {None, 37500.0}
+    one = Cell("red", ("reno",), 10e6, 0.02, (), {"sim": ["a"], "kernel": ["a"]})
     ran = grid.Ran([], {}, tmp_path, [])
-    (found,) = causes.explain(misses([off]), ran, progress=False)
-    assert found.neighbours is not None
-    # The cell itself, and what the simulator does give.
-    assert found.neighbours[0] == 5.0
-    assert 8.0 < found.neighbours[1] < 10.0
-    assert len(list((tmp_path / "runs").iterdir())) == 2 * (len(causes.RTTS) + len(causes.JITTERS))
-    assert queue.mixes[0] == ("reno",)
+    assert causes.neighbours([one], ran, stored=True) == {one.id: []}
 
 
 def test_every_scenario_is_complete() -> None:

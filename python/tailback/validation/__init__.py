@@ -75,13 +75,13 @@ def validate(
 ) -> Validation:
     """Runs the grid on both engines and compares them; `only` names queues.
 
-    `stored` takes what is stored of the kernel's runs and runs none.
+    `stored` takes what is stored and runs nothing.
     """
     ran = grid.run(
         quick=quick, seeds=seeds, jobs=jobs, out=out, progress=progress, only=only, stored=stored
     )
     cells = cells_of(ran)
-    found = explain(misses(cells), ran, jobs=jobs, progress=progress)
+    found = explain(misses(cells), ran, jobs=jobs, progress=progress, stored=stored)
     return Validation(ran, cells, quick, found)
 
 

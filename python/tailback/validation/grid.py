@@ -198,24 +198,29 @@ def run(
         for mix in (queue.quick if quick else queue.mixes)
     ]
     count = seeds if seeds is not None else QUICK_SEEDS if quick else None
-    loaded, who = [], []
-    for queue, mix in plan:
-        texts = running.texts(sets(queue, mix) | (QUICK if quick else {}))
-        for name in ENGINES:
-            loaded.append(running.load(queue.file, texts, count, runners[name]))
-            who.append(runners[name])
+    batches: list[Batch] = []
     failures: list[str] = []
-    if stored:
-        results = running.stored(loaded, root)
-    else:
+    # Queue by queue: a grid that was stopped has whole cells, and not some seeds of each.
+    for name in dict.fromkeys(queue.name for queue, _ in plan):
+        own = [(queue, mix) for queue, mix in plan if queue.name == name]
+        loaded, who = [], []
+        for queue, mix in own:
+            texts = running.texts(sets(queue, mix) | (QUICK if quick else {}))
+            for runner in runners.values():
+                loaded.append(running.load(queue.file, texts, count, runner))
+                who.append(runner)
         try:
-            results = running.run_loaded(loaded, who, jobs=jobs, out=root, progress=progress)
+            results = (
+                running.stored(loaded, root)
+                if stored
+                else running.run_loaded(loaded, who, jobs=jobs, out=root, progress=progress)
+            )
         except RunsFailed as failed:
-            results, failures = failed.results, failed.failures
-    batches = []
-    for i, (queue, mix) in enumerate(plan):
-        points = loaded[2 * i].points
-        many = len({point.seed for point in points})
-        both = {results[2 * i + k].engine: results[2 * i + k] for k in range(2)}
-        batches.append(Batch(queue, mix, both, many, len(points) // many))
+            results = failed.results
+            failures += failed.failures
+        for i, (queue, mix) in enumerate(own):
+            points = loaded[2 * i].points
+            many = len({point.seed for point in points})
+            both = {found.engine: found for found in results[2 * i : 2 * i + 2]}
+            batches.append(Batch(queue, mix, both, many, len(points) // many))
     return Ran(batches, {name: runner.version for name, runner in runners.items()}, root, failures)

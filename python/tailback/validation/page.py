@@ -68,13 +68,14 @@ are. No model can be nearer than that.
 _BEYOND = """
 Every cell and quantity beyond its limit, the worst first; of flows the one that is furthest off,
 and how many of them are beyond it. Causes are found by measuring, the first that fits: noise of the
-seeds is as large as the error; flows alike agree in order of throughput but not one by one;
-neighbours of the cell in the simulator reach the kernel's value. What none of these explains is not
-known.
+seeds is as large as the error; flows alike agree in order of throughput but not one by one; over
+the neighbourhood of the cell both engines agree. What none of these explains is not known.
 
-A neighbour has a round-trip time that is 1 % or 2 % off, or hosts that delay each packet by up to
-some microseconds (`host_jitter`): an experimenter would call it the same cell. The column has the
-least and the largest mean over seeds that the simulator gives there and in the cell itself.
+Neighbours have a round-trip time that is 1 % or 2 % off, on both engines: an experimenter would
+call them the same cell. The columns have the least and the largest mean over seeds that an engine
+gives in the cell and beside it, and the error of the means over all of them. If that is within the
+limit, one engine falls into a pattern of phases in this cell that the other does not fall into
+there, and the rules of the engines need not differ.
 """
 
 _SHARED = """

@@ -15,7 +15,7 @@ from tailback.reproduction.judges import Judge
 from tailback.reproduction.shown import size, with_half
 from tailback.results import Run
 from tailback.validation import Validation
-from tailback.validation.causes import JITTERS, RTTS
+from tailback.validation.causes import RTTS
 from tailback.validation.cells import Cell, Measure
 from tailback.validation.grid import ENGINES, FAMILIES, QUEUES
 from tailback.validation.verdicts import LIMITS, OF_RATE, ORDER, THROUGHPUT, Limit, Miss
@@ -117,12 +117,11 @@ def beyond(made: Validation) -> Table:
     columns = [
         *left("cell", "what", "flow"),
         *right("flows", "simulator", "kernel", "error", "limit", "noise"),
-        *right("neighbours"),
+        *right("neighbours, simulator", "neighbours, kernel", "error over them"),
         *words("cause"),
     ]
     rows: list[list[Value]] = []
     for miss, cause in zip(made.misses, made.causes, strict=True):
-        near = cause.neighbours
         rows.append(
             [
                 miss.cell.id,
@@ -133,11 +132,16 @@ def beyond(made: Validation) -> Table:
                 signed(miss.limit.error(miss.measure)),
                 f"{100 * miss.limit.relative:g} %",
                 _noise(miss.measure),
-                None if near is None else f"{near[0]:.4g} to {near[1]:.4g}",
+                *(_ends(side) for side in (cause.sim, cause.kernel)),
+                None if cause.error is None else signed(cause.error),
                 cause.text,
             ]
         )
     return Table("beyond", "Beyond a limit", columns, rows)
+
+
+def _ends(ends: tuple[float, float] | None) -> str | None:
+    return None if ends is None else f"{ends[0]:.4g} to {ends[1]:.4g}"
 
 
 def _beyond(miss: Miss) -> str | None:
@@ -222,7 +226,6 @@ def settings(facts: Facts) -> Table:
         ["a flow is slow below, of the run's middle flow", f"{SLOW:g}"],
         ["queues that flows are hashed into", str(BUCKETS)],
         ["neighbours: round-trip time off by", _percents(RTTS)],
-        ["neighbours: hosts delay packets by up to", ", ".join(JITTERS)],
     ]
     return Table("method", "Numbers of the method", left("what", "value"), rows)
 
