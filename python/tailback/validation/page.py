@@ -62,7 +62,7 @@ anew by every seed, on either engine: they are compared one by one, and in order
 slowest with the slowest.
 
 The kernel against itself: the first of its seeds against the last, scaled to as many seeds as there
-are. No model can be nearer than that.
+are.
 """
 
 _BEYOND = """

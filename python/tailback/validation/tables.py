@@ -150,7 +150,9 @@ def _beyond(miss: Miss) -> str | None:
 
 
 def _noise(measure: Measure) -> str | None:
-    return None if measure.noise is None else f"{100 * measure.noise:.2g} %"
+    if measure.noise is None:
+        return None
+    return f"{100 * measure.noise:.{1 if measure.noise < 0.1 else 0}f} %"
 
 
 def signed(error: float) -> str:
@@ -201,7 +203,7 @@ def cost(made: Validation) -> Table:
     """What was run and what it took."""
     columns = [
         *left("family"),
-        *right("cells", "measured", "runs", "simulator", "kernel"),
+        *right("cells", "measured", "runs", "simulator", "kernel", "together"),
     ]
     rows: list[list[Value]] = []
     for family in (*FAMILIES, None):
@@ -209,7 +211,8 @@ def cost(made: Validation) -> Table:
         if batches:
             own = [c for c in made.cells if family in (None, FAMILY[c.queue])]
             runs = sum(len(results) for b in batches for results in b.results.values())
-            took = [f"{made.cpu_s(engine, family):.0f} s" for engine in ENGINES]
+            each = [made.cpu_s(engine, family) for engine in ENGINES]
+            took = [f"{seconds:.0f} s" for seconds in (*each, sum(each))]
             of = sum(batch.cells for batch in batches)
             rows.append([family or "all", of, len(own), runs, *took])
     caption = "Processor time is that of the runs, whenever they were done."
