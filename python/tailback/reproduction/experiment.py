@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -105,6 +106,9 @@ class Experiment(ABC):
     parts: Sequence[str]
     """Figures and tables that can be run by themselves."""
 
+    needs_kernel: bool = False
+    """Whether only the kernel engine has it: its page is not made where no kernel is needed."""
+
     not_run: Sequence[tuple[str, int | None, str]] = ()
     """What of the source is not reproduced: what, how many of its rows, why."""
 
@@ -178,7 +182,9 @@ class Reproduction(Experiment):
         if findings.judges:
             files[judges.FILE] = judges.to_csv(findings.judges)
         if findings.page is not None:
-            files[f"{self.name}.md"] = findings.page.text(command(self.name, request))
+            runs = {run.run_id: run for group in found.values() for r in group for run in r}
+            cost = math.fsum(run.timing["cpu_s"] for run in runs.values())
+            files[f"{self.name}.md"] = findings.page.text(command(self.name, request), cost)
         index = write(replace(findings.report, name=name, files=files), out / "reports" / name)
         return ReproduceResult(self.name, engine, index.parent, findings.cells, findings.summary)
 
