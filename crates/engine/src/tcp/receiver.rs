@@ -119,7 +119,7 @@ impl Receiver {
             dup_acks: 0,
             dup_acks_at: 0,
             echo,
-            accurate: matches!(echo, EcnEcho::Accurate(_))
+            accurate: matches!(echo, EcnEcho::Accurate { .. })
                 .then(|| Receiving::new(plan.accecn_option, plan.timestamps)),
             sce: Sce::default(),
             ecn_seen: false,
@@ -130,7 +130,7 @@ impl Receiver {
             header: plan.header,
             delayed: plan.delack,
             ack_ecn: match echo {
-                EcnEcho::Accurate(ect) => ect,
+                EcnEcho::Accurate { acks, .. } => acks,
                 EcnEcho::PerPacket | EcnEcho::PerPacketButEct1 => Ecn::Ect0,
                 EcnEcho::None | EcnEcho::Sticky => Ecn::NotEct,
             },
@@ -356,8 +356,7 @@ impl Receiver {
                 if self.sce.echo != SceEcho::Off {
                     self.note_sce(marked, port);
                 }
-                if self.echo == EcnEcho::PerPacket
-                    || (self.echo == EcnEcho::PerPacketButEct1 && !marked)
+                if self.echo.is_per_packet() && (self.echo != EcnEcho::PerPacketButEct1 || !marked)
                 {
                     self.ce_changed(false, port);
                 }
@@ -470,7 +469,7 @@ impl Receiver {
         let mut ack = self.ack_packet();
         ack.seq = up_to;
         ack.sent = self.ts_recent;
-        if self.demand_cwr {
+        if self.demand_cwr && self.accurate.is_none() {
             ack.flags |= flags::ECE;
         }
         if self.sce.echo != SceEcho::Off && self.sce.on_ack(up_to.saturating_sub(self.acked_to)) {
