@@ -389,6 +389,7 @@ def _index(scenario: _native.Scenario) -> store.Index:
             store.PointRef(p.params, p.labels, p.seed, p.run_id, p.baseline)
             for p in scenario.points
         ],
+        warnings=scenario.warnings,
     )
 
 

@@ -51,6 +51,8 @@ class Index:
     engine_version: str
     axes: list[list[str]]
     points: list[PointRef]
+    #: What is allowed but unusual in the scenario.
+    warnings: list[str]
 
 
 def run_path(root: Path, run_id: str) -> Path:

@@ -35,7 +35,6 @@ use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::{Ecn, Packet, flags};
 use crate::registry::kernel::Kernel;
-use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, Value};
 use crate::rng::Stream;
 use crate::units::Time;
@@ -44,6 +43,7 @@ pub(super) mod core;
 mod kernel;
 mod presets;
 mod scheduler;
+mod step;
 
 use self::core::{Arithmetic, ONE, Overload, Params, Vars, Verdict};
 use scheduler::{Class, Scheduler};
@@ -264,7 +264,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
     ],
     kernel: Kernel::Qdisc(&kernel::KERNEL),
-    rules: Rules::NONE,
+    rules: step::RULES,
     finish: presets::finish,
     build: |options, context| Box::new(DualPi2::new(options, context.mtu, context.rng)),
 };
