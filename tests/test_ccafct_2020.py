@@ -168,7 +168,7 @@ def test_report_and_page_of_synthetic_results() -> None:
     made = facts([])
     text = to_markdown(report.report(entries, made, quick=False))
     assert "beside Prague" in text
-    page = report.page(entries, made).text("tailback reproduce ccafct-2020 --page")
+    page = report.page(entries, made).text("tailback reproduce ccafct-2020 --page", 1.0)
     assert "Changed after the comparison" in page
 
 

@@ -224,7 +224,7 @@ def test_report_and_page_of_synthetic_results() -> None:
     text = to_markdown(report.report(entries, [], made, quick=False))
     for row in layout.ROWS:
         assert row.queue in text
-    page = report.page(entries, [], made).text("tailback reproduce l4s-tests-2020 --page")
+    page = report.page(entries, [], made).text("tailback reproduce l4s-tests-2020 --page", 1.0)
     assert "cnq_codel_af" in page
     assert "Changed after the comparison" in page
     assert "`min_qlen_step = 2`" in page
