@@ -167,7 +167,8 @@ def test_cases_of_the_plots() -> None:
     assert len(both_ways.CASES) == 36
     case = steps.Case("s3", "cubic", "fq_codel", 80, True)
     made = steps.made(case)
-    assert made["bottleneck"]["queue"] == {"aqm": "fq_codel", "ecn": False}
+    assert made["links"]["bottleneck"]["queue"] == {"aqm": "fq_codel", "ecn": False}
+    assert made["links"]["bursty"]["slots"]["packets"] == 32
     assert made["path"]["rtt"] == "80ms"
     made = both_ways.made(both_ways.CASES[2])
     assert made["links"]["up"] == {

@@ -99,8 +99,9 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "the readings; DCTCP in Prague's place on Linux and in the simulator, `fq_codel flows 1`, "
         "S6's times, 4 seeds",
         "no reading closes it; ratios on Linux and in the simulator: CUBIC with ECN "
-        "32.0 \u00b1 3.5 and 31.2 \u00b1 1.0, without 41.5 \u00b1 4.2 and 36.8 \u00b1 5.0, Reno with "
-        "ECN 25.9 \u00b1 2.0 and 26.0 \u00b1 0.2, without 31.7 \u00b1 4.3 and 33.1 \u00b1 3.0; with "
+        "32.0 \u00b1 3.5 and 31.2 \u00b1 1.0, without 41.5 \u00b1 4.2 and 36.8 \u00b1 5.0, "
+        "Reno with ECN 25.9 \u00b1 2.0 and 26.0 \u00b1 0.2, without 31.7 \u00b1 4.3 and "
+        "33.1 \u00b1 3.0; with "
         "`path.offloads` they fall to 9.0 to 12.3 on Linux, away from the source",
         "excluded: queue, shaper, classic flow; open: what the Prague of that autumn did otherwise",
     ),
