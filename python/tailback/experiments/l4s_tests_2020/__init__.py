@@ -10,7 +10,10 @@ from tailback.experiments.l4s_tests_2020.layout import ROWS, Row, published_name
 from tailback.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 #: Scenarios of the source.
-PARTS: tuple[str, ...] = ("s1", "s2", "s3", "s4", "s6")
+TABLES: tuple[str, ...] = ("s1", "s2", "s3", "s4", "s6")
+#: What is no table: readings of what the source leaves open, one by one.
+READINGS = "readings"
+PARTS: tuple[str, ...] = (*TABLES, READINGS)
 #: Seeds of each row; a quick run makes do with one. S2 and S3 are drawn, once each.
 SEEDS = 5
 
@@ -26,7 +29,14 @@ class L4sTests(Reproduction):
 
     def study(self, request: Request) -> Study:
         """The rows of S1 and S6 that are asked for, and the runs of S2 to S4."""
-        from tailback.experiments.l4s_tests_2020 import both_ways, points, report, steps, truth
+        from tailback.experiments.l4s_tests_2020 import (
+            both_ways,
+            points,
+            readings,
+            report,
+            steps,
+            truth,
+        )
         from tailback.report import Section
         from tailback.running import Job
 
@@ -38,6 +48,7 @@ class L4sTests(Reproduction):
             for table in ("s2", "s3")
             if table in request.parts
         }
+        tried = readings.jobs() if request.named_part(READINGS) else {}
         both = (both_ways.QUICK if quick else both_ways.CASES) if "s4" in request.parts else ()
         if request.engine != "sim":
             stepped = {t: [c for c in own if c.cc != "prague"] for t, own in stepped.items()}
@@ -53,6 +64,9 @@ class L4sTests(Reproduction):
                 "s4": both_ways.blocks(both, four, report.drawn(four, "5 s")),
             }
             extra = [Section(t, TITLES[t], blocks) for t, blocks in drawn.items() if blocks]
+            if tried:
+                found = readings.measured(entries, results)
+                extra.insert(0, readings.section(found, report.drawn(results["jitter"])))
             written = report.report(entries, extra, made, quick=quick)
             page = report.page(entries, extra, made) if request.page else None
             cells = [entry.json() for entry in entries]
@@ -61,6 +75,7 @@ class L4sTests(Reproduction):
         jobs: dict[str, list[Job]] = {
             "rows": [points.job(row, seeds=every, quick=quick) for row in rows],
             **{table: [steps.job(case) for case in own] for table, own in stepped.items()},
+            **tried,
             "s4": [both_ways.job(case, seeds=every) for case in both],
         }
         return Study(jobs, findings)
@@ -69,8 +84,12 @@ class L4sTests(Reproduction):
         """The rows of S1 and S6 that are asked for, in the order of the source."""
         from tailback.experiments.l4s_tests_2020 import points
 
-        rows = [row for row in ROWS if row.table in request.parts]
+        # Readings are held against the set-up.
+        wanted = {*request.parts, *(("s1", "s6") if request.named_part(READINGS) else ())}
+        rows = [row for row in ROWS if row.table in wanted]
         if request.engine != "sim":
+            if request.named_part(READINGS):
+                raise InputError(f"{self.name}: {READINGS} are of the simulator; no --engine then")
             rows = [row for row in rows if points.stock(row)]
             if request.parts == ("s6",):
                 raise InputError(

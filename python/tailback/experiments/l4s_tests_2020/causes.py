@@ -82,4 +82,27 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
 CHANGED: tuple[tuple[str, str, str, str], ...] = ()
 
 #: Question, what was tried, what came out, verdict.
-QUESTIONS: tuple[tuple[str, str, str, str], ...] = ()
+QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "beside Prague at a FIFO CUBIC gets more here than in the source",
+        "jitter of the hosts (the table of readings); joined segments: Reno beside CUBIC on Linux, "
+        "50 Mbit/s, 20 ms, `pfifo limit 1000`, from 29 to 119 s, 3 seeds, with `path.offloads` off "
+        "and on",
+        "jitter takes a part of it; Reno gets 7.4 \u00b1 1.2 Mbit/s off "
+        "(8.1 \u00b1 4.9 in the simulator) and 17.2 \u00b1 9.6 on",
+        "mechanism found in part: flows in lock-step, and the bursts that a sender's TCP makes "
+        "whatever its interface does, of which a full FIFO drops several; the simulator sends "
+        "single segments",
+    ),
+    (
+        "the classic flow gets more here in S6 than in the source",
+        "the readings; DCTCP in Prague's place on Linux and in the simulator, `fq_codel flows 1`, "
+        "S6's times, 4 seeds",
+        "no reading closes it; ratios on Linux and in the simulator: CUBIC with ECN "
+        "32.0 \u00b1 3.5 and 31.2 \u00b1 1.0, without 41.5 \u00b1 4.2 and 36.8 \u00b1 5.0, "
+        "Reno with ECN 25.9 \u00b1 2.0 and 26.0 \u00b1 0.2, without 31.7 \u00b1 4.3 and "
+        "33.1 \u00b1 3.0; with "
+        "`path.offloads` they fall to 9.0 to 12.3 on Linux, away from the source",
+        "excluded: queue, shaper, classic flow; open: what the Prague of that autumn did otherwise",
+    ),
+)
