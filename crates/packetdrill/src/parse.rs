@@ -411,7 +411,8 @@ impl Reader {
                 }
                 TcpOption::Sack(blocks)
             }
-            "FO" | "FOEXP" | "ECN" | "md5" | "exp" | "unknown" => {
+            "ECN" => TcpOption::AccEcn(self.counters()?),
+            "FO" | "FOEXP" | "md5" | "exp" | "unknown" => {
                 let rest = self.word(|c| !",>\n".contains(c));
                 TcpOption::Other(format!("{name} {rest}").trim().to_owned())
             }
@@ -422,6 +423,32 @@ impl Reader {
                 ));
             }
         })
+    }
+
+    /// `e1b 1 ceb 0 e0b 1`: the counters there are, in any order.
+    fn counters(&mut self) -> Parsed<[Option<u32>; 3]> {
+        let mut counters = [None; 3];
+        loop {
+            self.blanks();
+            if self.peek().is_none_or(|c| c == ',' || c == '>') {
+                return Ok(counters);
+            }
+            let start = self.at;
+            let name = self.word(|c| c.is_ascii_alphanumeric());
+            let at = ["e1b", "ceb", "e0b"].iter().position(|known| *known == name);
+            let Some(at) = at.filter(|at| counters[*at].is_none()) else {
+                self.at = start;
+                return Err(self.error("`e1b`, `ceb` or `e0b`, each once, `,` or `>`"));
+            };
+            self.blanks();
+            let start = self.at;
+            let value = self.number("bytes")?;
+            if value >> 24 != 0 {
+                self.at = start;
+                return Err(self.error("bytes of 24 bits"));
+            }
+            counters[at] = Some(value);
+        }
     }
 
     fn call(&mut self) -> Parsed<What> {
@@ -766,7 +793,24 @@ mod tests {
         );
         assert_eq!((packet.ack, packet.win), (Some(7), Some(9)));
         assert_eq!(packet.timestamps(), Some((3, 4)));
+        assert_eq!((packet.accecn(), packet.ace()), (None, 0));
         assert_eq!(packet.sack(), [(5, 6), (8, 9)]);
+    }
+
+    /// In either order, and with less than all counters.
+    #[test]
+    fn accurate_ecn() {
+        for (text, ace, counters) in [
+            ("SEWA 0:0(0) <ECN e0b 9 ceb 8 e1b 7,nop>", 7, Some([Some(7), Some(8), Some(9)])),
+            ("P.5 0:0(0) <nop,nop,ECN e1b 7 ceb 0 , nop>", 5, Some([Some(7), Some(0), None])),
+            ("EA. 0:0(0) <ECN>", 5, Some([None; 3])),
+            ("W. 0:0(0)", 2, None),
+        ] {
+            let What::Packet(packet) = only(&format!("+0 < {text}")).what else {
+                panic!("{text}");
+            };
+            assert_eq!((packet.ace(), packet.accecn()), (ace, counters), "{text}");
+        }
     }
 
     #[test]
@@ -832,6 +876,14 @@ mod tests {
             (
                 "+0 > . 1:1(0) ack 1 <sac 1:2>",
                 "1:22: expected a TCP option (mss, sackOK, TS val, wscale, nop, eol, sack, FO, ECN, md5, ...), found `sac`",
+            ),
+            (
+                "+0 > . 1:1(0) ack 1 <ECN e1b 1 e1b 2>",
+                "1:32: expected `e1b`, `ceb` or `e0b`, each once, `,` or `>`, found `e1b`",
+            ),
+            (
+                "+0 > . 1:1(0) ack 1 <ECN e1b 16777216>",
+                "1:30: expected bytes of 24 bits, found `16777216>`",
             ),
             (
                 "+0 %{ assert a = 3 }%",
