@@ -142,7 +142,11 @@ impl Ends {
                 if !packet.has(flags::ACK) {
                     if packet.ecn == Ecn::Ce {
                         let old = packet.seq + 1 < self.acknowledged;
-                        *(if old { &mut self.old } else { &mut self.arrived }) += 1;
+                        *(if old {
+                            &mut self.old
+                        } else {
+                            &mut self.arrived
+                        }) += 1;
                     }
                     self.receiver.on_packet(&packet, now, &mut wire);
                 } else if packet.has(flags::SYN) {

@@ -435,7 +435,9 @@ impl Reader {
             }
             let start = self.at;
             let name = self.word(|c| c.is_ascii_alphanumeric());
-            let at = ["e1b", "ceb", "e0b"].iter().position(|known| *known == name);
+            let at = ["e1b", "ceb", "e0b"]
+                .iter()
+                .position(|known| *known == name);
             let Some(at) = at.filter(|at| counters[*at].is_none()) else {
                 self.at = start;
                 return Err(self.error("`e1b`, `ceb` or `e0b`, each once, `,` or `>`"));
@@ -801,8 +803,16 @@ mod tests {
     #[test]
     fn accurate_ecn() {
         for (text, ace, counters) in [
-            ("SEWA 0:0(0) <ECN e0b 9 ceb 8 e1b 7,nop>", 7, Some([Some(7), Some(8), Some(9)])),
-            ("P.5 0:0(0) <nop,nop,ECN e1b 7 ceb 0 , nop>", 5, Some([Some(7), Some(0), None])),
+            (
+                "SEWA 0:0(0) <ECN e0b 9 ceb 8 e1b 7,nop>",
+                7,
+                Some([Some(7), Some(8), Some(9)]),
+            ),
+            (
+                "P.5 0:0(0) <nop,nop,ECN e1b 7 ceb 0 , nop>",
+                5,
+                Some([Some(7), Some(0), None]),
+            ),
             ("EA. 0:0(0) <ECN>", 5, Some([None; 3])),
             ("W. 0:0(0)", 2, None),
         ] {

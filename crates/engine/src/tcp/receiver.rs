@@ -249,6 +249,7 @@ impl Receiver {
     /// field, which Accurate ECN reflects (RFC 9768 section 3.2.2.1).
     pub fn third_ack(&mut self, syn_ack: Ecn, now: Time) -> Packet {
         let mut ack = self.ack_packet();
+        ack.sent = self.ts_recent;
         if let Some(accurate) = &mut self.accurate {
             accurate.on_ack(&mut ack, 0, now, self.rtt);
             accurate.count(syn_ack);
