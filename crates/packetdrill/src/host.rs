@@ -14,16 +14,17 @@ use tailback_engine::packet::{Ecn, Packet, Sack, flags};
 use tailback_engine::plan::{AccEcnOption, EcnFeedback, Pacing, TcpPlan};
 use tailback_engine::registry::{complete_defaults, find};
 use tailback_engine::tcp::Port;
-use tailback_engine::tcp::accecn::{self, Answer, Counters};
+use tailback_engine::tcp::accecn::{self, Counters};
 use tailback_engine::tcp::ecn_echo::EcnEcho;
 use tailback_engine::tcp::receiver::Receiver;
 use tailback_engine::tcp::sender::Sender;
 use tailback_engine::units::{Bytes, Time};
 
 use crate::check::Values;
+use crate::ecn::{Agreed, Much, codepoint, on_the_wire};
 use crate::run::Category;
 use crate::script::{Segment, TcpOption};
-use crate::setup::{self, Beyond, Setup};
+use crate::setup::{Beyond, Setup};
 
 /// Segment size a host offers on a link of 1500 bytes, and packetdrill's.
 const OUR_MSS: u32 = 1460;
@@ -69,22 +70,6 @@ impl Port for Wire {
     }
 }
 
-/// The ECN field of a script's packet.
-fn codepoint(packet: &Segment) -> Ecn {
-    match packet.ecn.as_deref() {
-        Some("ect0") => Ecn::Ect0,
-        Some("ect1") => Ecn::Ect1,
-        Some("ce") => Ecn::Ce,
-        _ => Ecn::NotEct,
-    }
-}
-
-/// The counters of a packet's AccECN option.
-fn on_the_wire(packet: &Packet) -> Option<[Option<u32>; 3]> {
-    let wire = Counters::of(packet)?.on_the_wire();
-    Some([0, 1, 2].map(|at| wire.get(at).copied()))
-}
-
 /// One connection of the host.
 pub(crate) struct Host {
     sender: Sender,
@@ -119,57 +104,6 @@ pub(crate) struct Host {
     ts_recent: Option<u32>,
 }
 
-/// What becomes of ECN, of which this end asks for or grants as much as it is set to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Agreed {
-    /// What this end is set to.
-    pub ours: setup::Ecn,
-    /// What is agreed on.
-    pub ecn: setup::Ecn,
-    /// The handshake has an ACE field.
-    pub negotiates: bool,
-}
-
-impl Agreed {
-    /// This end connects and gets this SYN-ACK.
-    pub fn as_client(ours: setup::Ecn, syn_ack: &Segment) -> Agreed {
-        let answer = accecn::answer(accecn::flags_of(syn_ack.ace()));
-        let ecn = match (ours, answer) {
-            (setup::Ecn::Accurate, Answer::AccEcn { .. }) => setup::Ecn::Accurate,
-            (setup::Ecn::Accurate | setup::Ecn::Rfc3168, Answer::Rfc3168) => setup::Ecn::Rfc3168,
-            _ => setup::Ecn::None,
-        };
-        Agreed {
-            ours,
-            ecn,
-            negotiates: ours == setup::Ecn::Accurate,
-        }
-    }
-
-    /// The other end connects with this SYN.
-    pub fn as_server(ours: setup::Ecn, syn: &Segment) -> Agreed {
-        let asks = accecn::requests(accecn::flags_of(syn.ace()));
-        let ecn = match asks {
-            true if ours == setup::Ecn::Accurate => setup::Ecn::Accurate,
-            // A future extension of RFC 3168, for who does not know this one.
-            _ if syn.has('E') && syn.has('W') => ours.min(setup::Ecn::Rfc3168),
-            _ => setup::Ecn::None,
-        };
-        Agreed {
-            ours,
-            ecn,
-            negotiates: asks,
-        }
-    }
-
-    fn feedback(self) -> EcnFeedback {
-        match self.ecn {
-            setup::Ecn::Accurate => EcnFeedback::AccEcn,
-            _ => EcnFeedback::Auto,
-        }
-    }
-}
-
 impl Host {
     /// A host that is about to connect or be connected to by `syn`, the other
     /// end's SYN or SYN-ACK. `inbound`: all that the connection will receive.
@@ -190,7 +124,7 @@ impl Host {
             _ => None,
         });
         let sack = syn.options().contains(&TcpOption::SackPermitted);
-        let accurate = agreed.ecn == setup::Ecn::Accurate;
+        let accurate = agreed.ecn == Much::Accurate;
         let inbound: Vec<&Segment> = inbound.collect();
         // Full segments have room for the option, if they all have it.
         let option = accurate && matches!(setup.option, AccEcnOption::Full | AccEcnOption::Persist);
@@ -205,7 +139,7 @@ impl Host {
             rwnd: Bytes(1 << 30),
             // A client's sender asks; what is agreed on it learns of the SYN-ACK.
             ecn_feedback: match agreed.ours {
-                setup::Ecn::Accurate if agreed.negotiates => EcnFeedback::AccEcn,
+                Much::Accurate if agreed.negotiates => EcnFeedback::AccEcn,
                 _ => agreed.feedback(),
             },
             accecn_option: setup.option,
@@ -223,8 +157,8 @@ impl Host {
             ));
         };
         let control = (entry.build)(&complete_defaults(entry));
-        let ecn = agreed.ecn != setup::Ecn::None;
-        let asks = ecn || agreed.ours == setup::Ecn::Accurate && agreed.negotiates;
+        let ecn = agreed.ecn != Much::None;
+        let asks = ecn || agreed.ours == Much::Accurate && agreed.negotiates;
         let mut sender = Sender::new(0, &plan, control, asks, Some(0));
         sender.expect_writes();
         sender.idle_restart = setup.idle_restart;

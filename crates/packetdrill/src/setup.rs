@@ -2,16 +2,9 @@
 
 use tailback_engine::plan::AccEcnOption;
 
+use crate::ecn::Much;
 use crate::run::Category;
 use crate::script::{Script, TcpOption, What};
-
-/// How much of ECN.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Ecn {
-    None,
-    Rfc3168,
-    Accurate,
-}
 
 /// Linux's settings as far as the simulator knows them.
 #[derive(Clone, Debug)]
@@ -21,9 +14,9 @@ pub(crate) struct Setup {
     /// Whether an idle connection's window decays.
     pub idle_restart: bool,
     /// What this end asks for when it connects.
-    pub ecn: Ecn,
+    pub ecn: Much,
     /// The most that it agrees to when the other end asks.
-    pub ecn_accept: Ecn,
+    pub ecn_accept: Much,
     /// When the option of Accurate ECN is sent.
     pub option: AccEcnOption,
     /// Whether ECN is given up where it seems to get lost (`tcp_ecn_fallback`).
@@ -41,8 +34,8 @@ impl Default for Setup {
         Setup {
             cc: "cubic".to_owned(),
             idle_restart: true,
-            ecn: Ecn::None,
-            ecn_accept: Ecn::Rfc3168,
+            ecn: Much::None,
+            ecn_accept: Much::Rfc3168,
             option: AccEcnOption::Full,
             fallback: true,
             timestamps: true,
@@ -75,7 +68,7 @@ impl Setup {
             "defaults.sh" => {
                 // What the simulator does anyway is left out.
                 self.idle_restart = false;
-                (self.ecn, self.ecn_accept) = (Ecn::None, Ecn::None);
+                (self.ecn, self.ecn_accept) = (Much::None, Much::None);
                 self.timestamps = true;
                 self.sack = true;
                 "cubic".clone_into(&mut self.cc);
@@ -126,12 +119,12 @@ impl Setup {
             ("tcp_ecn", value) => {
                 // Linux `enum tcp_ecn_mode`: what is asked for, and what is agreed to.
                 (self.ecn, self.ecn_accept) = match value {
-                    "0" => (Ecn::None, Ecn::None),
-                    "1" => (Ecn::Rfc3168, Ecn::Rfc3168),
-                    "2" => (Ecn::None, Ecn::Rfc3168),
-                    "3" => (Ecn::Accurate, Ecn::Accurate),
-                    "4" => (Ecn::Rfc3168, Ecn::Accurate),
-                    "5" => (Ecn::None, Ecn::Accurate),
+                    "0" => (Much::None, Much::None),
+                    "1" => (Much::Rfc3168, Much::Rfc3168),
+                    "2" => (Much::None, Much::Rfc3168),
+                    "3" => (Much::Accurate, Much::Accurate),
+                    "4" => (Much::Rfc3168, Much::Accurate),
+                    "5" => (Much::None, Much::Accurate),
                     _ => return unknown("ECN in another way"),
                 };
             }
