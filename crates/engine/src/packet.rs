@@ -58,10 +58,11 @@ pub mod flags {
     pub const AE: u16 = ESCE;
     /// The ACE field.
     pub const ACE: u16 = AE | CWR | ECE;
-    /// An ACK with the AccECN option, whose counters are in the last of [`super::Packet::sack`].
+    /// An ACK with the AccECN option, whose counters are in the last of [`super::Packet::sack`] and in
+    /// [`super::Packet::ect0`].
     pub const ACCECN: u16 = 256;
     /// An ACK whose timestamp is newer than the last one's, where hosts have timestamps of their
-    /// own: it then tells of marks even if of nothing else (RFC 9768 section 3.2.2.5.1). The
+    /// own: it then tells of marks even if of nothing else (Linux `FLAG_TS_PROGRESS`). The
     /// simulator's receivers send no such ACK.
     pub const NEWER: u16 = 512;
     /// Its DSCP was cleared on the way.
