@@ -6,12 +6,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tailback.errors import InputError
-from tailback.experiments.dualpi2_2022.layout import ARCHIVES, MIXED, RUNS, Run, published_runs
+from tailback.experiments.dualpi2_2022.layout import (
+    ARCHIVES,
+    MIXED,
+    OVERLOAD,
+    RUNS,
+    Run,
+    published_runs,
+)
 from tailback.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 #: Groups of runs, by their name on the command line.
 GROUPS: Mapping[str, tuple[Run, ...]] = {
-    MIXED: tuple(run for run in RUNS if run.archive.kind == MIXED),
+    **{kind: tuple(run for run in RUNS if run.archive.kind == kind) for kind in (MIXED, OVERLOAD)},
     **{a.part: tuple(run for run in RUNS if run.archive == a) for a in ARCHIVES},
 }
 #: What is no result file: the readings that the source leaves open, one by one.
