@@ -48,6 +48,7 @@ class Versions(Experiment):
         out: Path,
         progress: bool | None,
         engine: str = "sim",
+        page: bool = False,
     ) -> ReproduceResult:
         """Runs the versions over the parts of the battery, writes the report, PDF included."""
         if engine != "sim":
@@ -61,7 +62,7 @@ class Versions(Experiment):
         from tailback.report import Facts, Section, write
         from tailback.report.tables import setup
 
-        request = self.request(parts, quick, seeds, engine)
+        request = self.request(parts, quick, seeds, engine, page)
         made = run_battery(
             batteries.get(self.battery),
             [

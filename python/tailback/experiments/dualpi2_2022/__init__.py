@@ -42,7 +42,7 @@ class DualPi2(Reproduction):
     def study(self, request: Request) -> Study:
         """The runs of the source, and the readings if they are asked for."""
         from tailback.experiments.dualpi2_2022 import law, points, readings, report, truth
-        from tailback.reproduction.readings import page
+        from tailback.reproduction.page import Page
 
         runs = self._runs(request)
         every = request.seeds_or(SEEDS, quick=1)
@@ -57,17 +57,15 @@ class DualPi2(Reproduction):
             every_result = [result for group in results.values() for result in group]
             made = report.ran(runs, own or every_result, quick=quick, draw=bool(runs))
             written = report.report(entries, laws, made)
+            page = None
             if tried:
                 found = readings.measured(tried, results)
                 sections = readings.sections(found, made.facts)
-                text = page(readings.TITLE, readings.LEAD, sections)
-                written = replace(
-                    written,
-                    sections=[*sections, *written.sections],
-                    files={**written.files, "dualpi2-2022.md": text},
-                )
+                page = Page(readings.TITLE, readings.LEAD, sections, made.facts)
+                written = replace(written, sections=[*sections, *written.sections])
             cells = [entry.json() for entry in entries]
-            return Findings(written, cells, truth.summary(entries, laws))
+            judges = truth.judged_goals(entries)
+            return Findings(written, cells, truth.summary(entries, laws), judges, page)
 
         own = [points.job(run, seeds=every, seconds=seconds) for run in runs]
         return Study({"runs": own, **readings.jobs(tried, quick=quick, seeds=every)}, findings)

@@ -149,7 +149,7 @@ def sections(found: Mapping[str, Sequence[Entry]], facts: Facts) -> list[Section
     """The set-up as it is, then each reading, as sections of a report."""
     blocks: list[Block] = [Text(READ)]
     blocks += [_table(one, found) for one in TRIED if one.id in found]
-    goals = goals_table(truth.verdicts(found[BASELINE]), facts)
+    goals = goals_table(truth.judged_goals(found[BASELINE]), facts)
     return [
         Section("baseline", "The set-up of the reproduction", [goals]),
         Section("readings", "Readings", blocks),

@@ -39,7 +39,7 @@ class Sce2019(Reproduction):
     def study(self, request: Request) -> Study:
         """The cells of the tables asked for, and the mechanisms if they are."""
         from tailback.experiments.sce_2019 import ablation, points, report, truth
-        from tailback.reproduction.readings import page
+        from tailback.reproduction.page import Page
 
         every = request.seeds_or(SEEDS)
         quick = request.quick
@@ -56,15 +56,13 @@ class Sce2019(Reproduction):
             every_result = [result for group in results.values() for result in group]
             made = report.ran(every_result, options=points.options_told())
             written = report.report(entries, made, quick=quick)
+            page = None
             if tried:
                 sections = ablation.sections(ablation.measured(tried, results), made)
-                text = page(ablation.TITLE, ablation.LEAD, sections)
-                written = replace(
-                    written,
-                    sections=[*sections, *written.sections],
-                    files={**written.files, "sce-2019.md": text},
-                )
-            return Findings(written, [entry.json() for entry in entries], truth.summary(entries))
+                page = Page(ablation.TITLE, ablation.LEAD, sections, made)
+                written = replace(written, sections=[*sections, *written.sections])
+            cells = [entry.json() for entry in entries]
+            return Findings(written, cells, truth.summary(entries), truth.judges(entries), page)
 
         groups = {"cells": batches, **tried}
         return Study({name: [b.job for b in own] for name, own in groups.items()}, findings)

@@ -12,7 +12,7 @@ from tailback.metrics.statistics import median, nearest_rank
 from tailback.report import Block, Facts, Report, Section, Table, Text, Value
 from tailback.report.tables import left, right, setup
 from tailback.reproduction.entries import KINDS, counted, sizes
-from tailback.reproduction.shown import NO_OFFLOADS, errors_table, facts, signed, size
+from tailback.reproduction.shown import NO_OFFLOADS, facts, goals_table, signed, size
 from tailback.results import Results
 
 TITLE = "SCE one- and two-flow tests (2019), run again"
@@ -41,7 +41,7 @@ def ran(results: Sequence[Results], *, options: Sequence[str]) -> Facts:
 
 def report(entries: Sequence[Entry], made: Facts, *, quick: bool) -> Report:
     """The report of a run."""
-    goals = errors_table(truth.verdicts(entries), made)
+    goals = goals_table(truth.judges(entries), made)
     result: list[Block] = [goals, *_noise(entries), _by_group(entries, made)]
     sections = [
         Section("result", "How far off", result if entries else []),

@@ -10,6 +10,7 @@ from tailback.experiments.sce_2019.points import Entry
 from tailback.metrics.statistics import median, nearest_rank
 from tailback.reproduction import goals
 from tailback.reproduction.goals import ErrorsBelow, ErrorsVerdict
+from tailback.reproduction.judges import Judge, judge
 
 
 def _clear(entry: Entry) -> bool:
@@ -71,6 +72,11 @@ GOALS: tuple[ErrorsBelow[Entry], ...] = (
 def verdicts(entries: Sequence[Entry]) -> list[ErrorsVerdict]:
     """Every goal that some cell belongs to."""
     return list(goals.errors_verdicts(GOALS, entries))
+
+
+def judges(entries: Sequence[Entry]) -> list[Judge]:
+    """What each goal says, for tables and goals.csv."""
+    return [judge(verdict, entries) for verdict in verdicts(entries)]
 
 
 def summary(entries: Sequence[Entry]) -> list[dict[str, Any]]:
