@@ -14,7 +14,17 @@ from pathlib import Path
 
 NAMES = (
     *("RFC", "RFCs", "Linux", "Debian", "Python", "Rust", "Altair", "Figure", "Figures", "Table"),
-    *("Tables", "Section", "Sections", "Appendix", "Algorithm", "draft", "drafts", "version"),
+    *(
+        "Tables",
+        "Section",
+        "Sections",
+        "section",
+        "Appendix",
+        "Algorithm",
+        "draft",
+        "drafts",
+        "version",
+    ),
     *("status", "arXiv", "Landlock", "revision", "seed", "option", "kernel", "kernels", "PEP"),
 )
 """Words whose number is a name: `RFC 9331`, `exit status 2`."""

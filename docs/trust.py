@@ -26,6 +26,7 @@ class Judged:
     title: str
     command: str
     revision: str
+    cost: str
     judges: list[Judge]
 
     @classmethod
@@ -35,12 +36,15 @@ class Judged:
         if not file.exists() or not page.exists():
             return None
         text = page.read_text(encoding="utf-8")
-        facts = dict(re.findall(r"^- \*\*(command|revision)\*\*: (.*)$", text, re.MULTILINE))
+        facts = dict(
+            re.findall(r"^- \*\*(command|revision|processor time)\*\*: (.*)$", text, re.MULTILINE)
+        )
         return cls(
             name,
             title,
             facts.get("command", ""),
             facts.get("revision", ""),
+            facts.get("processor time", ""),
             from_csv(file.read_text(encoding="utf-8")),
         )
 
@@ -140,6 +144,8 @@ def _not_run() -> Table:
 
 
 def _made(found: list[Judged]) -> Table:
-    rows: list[list[Value]] = [[one.title, f"`{one.command}`", one.revision] for one in found]
-    columns = [*left("source"), *words("command"), *left("revision")]
+    rows: list[list[Value]] = [
+        [one.title, f"`{one.command}`", one.revision, one.cost] for one in found
+    ]
+    columns = [*left("source"), *words("command"), *left("revision"), *right("processor time")]
     return Table("made", "Commands and revisions", columns, rows, "", Facts())

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
-
 import prose
+import pytest
 
 TABLE = "| a | 12.5 % | 1,360 | `0.25` |\n|---|---:|---:|---|\n"
 

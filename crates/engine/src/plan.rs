@@ -79,7 +79,7 @@ keys! {
         rtt: Time = POSITIVE_TIME.default("20ms");
         /// Whether hosts leave segmentation to their interfaces (TSO, GSO, GRO), kernel engine
         /// only: the simulator sends every segment as a packet.
-        offloads: bool = BOOL.default("false").since("0.2")
+        offloads: bool = BOOL.default("false")
             .sim(Takes::Only(&["false"]), "offloads are of the kernel engine only");
     }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -178,7 +179,9 @@ class Reproduction(Experiment):
         if findings.judges:
             files[judges.FILE] = judges.to_csv(findings.judges)
         if findings.page is not None:
-            files[f"{self.name}.md"] = findings.page.text(command(self.name, request))
+            runs = {run.run_id: run for group in found.values() for r in group for run in r}
+            cost = math.fsum(run.timing["cpu_s"] for run in runs.values())
+            files[f"{self.name}.md"] = findings.page.text(command(self.name, request), cost)
         index = write(replace(findings.report, name=name, files=files), out / "reports" / name)
         return ReproduceResult(self.name, engine, index.parent, findings.cells, findings.summary)
 

@@ -21,13 +21,18 @@ class Page:
     sections: Sequence[Section]
     facts: Facts = field(default_factory=Facts)
 
-    def text(self, command: str) -> str:
-        """The page in Markdown."""
+    def text(self, command: str, cpu_s: float) -> str:
+        """The page in Markdown; what its runs cost is processor time, stored runs included."""
         report = Report(
             name="",
             title=self.title,
             lead=self.lead,
-            meta=[("command", command), ("revision", revision()), *self.facts.lines()],
+            meta=[
+                ("command", command),
+                ("revision", revision()),
+                ("processor time", f"{cpu_s:.0f} s"),
+                *self.facts.lines(),
+            ],
             sections=[
                 Section(s.id, s.title, [self._without_facts(block) for block in s.blocks])
                 for s in self.sections

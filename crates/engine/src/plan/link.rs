@@ -69,6 +69,6 @@ keys! {
         /// (dropped if they are not ECN-capable) or dropped before the queue sees them; TCP
         /// segments with payload count, from 1, as they arrive at the link, over all flows,
         /// retransmissions included.
-        schedule: Option<Schedule> => key(KeyKind::Schedule).since("0.2");
+        schedule: Option<Schedule> => key(KeyKind::Schedule);
     }
 }

@@ -152,3 +152,21 @@ fn sweep() -> Json {
         "additionalProperties": values,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    /// What a reader is told of a key cannot be a release that is still to come.
+    #[test]
+    fn no_key_is_of_a_later_release() {
+        let number = |text: &str| -> Vec<u32> { text.split('.').flat_map(str::parse).collect() };
+        let release = number(env!("CARGO_PKG_VERSION"));
+        let text = super::json_schema().to_string();
+        for part in text.split("Since ").skip(1) {
+            let end = part
+                .find(|c: char| !c.is_ascii_digit() && c != '.')
+                .unwrap();
+            let since = number(&part[..end]);
+            assert!(since <= release, "Since {since:?}, and this is {release:?}");
+        }
+    }
+}
