@@ -115,12 +115,17 @@ class Run:
     udp: tuple[int, int] = (0, 0)
 
     @property
-    def active(self) -> tuple[int, int]:
-        """TCP flows with packets, in the class with ECN and in the other one."""
+    def active_by_class(self) -> tuple[int, int]:
+        """TCP flows with packets, in the class with ECN and in the other one, by where UDP is."""
         if self.archive.kind == MIXED:
             return self.flows, self.flows
-        general = ACTIVE["L" if self.udp[0] else "C"]
-        return ACTIVE_IN.get(self.udp, general) if self.archive.ccs[1] == "cubic" else general
+        return ACTIVE["L" if self.udp[0] else "C"]
+
+    @property
+    def active(self) -> tuple[int, int]:
+        """The same, as counted where the source lets them be counted."""
+        counted = ACTIVE_IN.get(self.udp) if self.archive.ccs[1] == "cubic" else None
+        return counted or self.active_by_class
 
     @property
     def stem(self) -> str:

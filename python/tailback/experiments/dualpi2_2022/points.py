@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
 
 from tailback.experiments.dualpi2_2022.layout import (
     MIXED,
@@ -65,10 +65,12 @@ class Variant:
     udp_overhead: float = UDP_FRAME / UDP_PAYLOAD
     #: Flows of the classic class start this much later, s.
     later: float = 0.0
-    #: No flow of overload is idle.
-    all_active: bool = False
+    #: Which flows of overload have packets: as counted, by the class of UDP alone, or all five.
+    active: Literal["counted", "general", "all"] = "counted"
     #: Added to every base round-trip time, ms.
     longer: float = 0.0
+    #: DualPI2's `any_ect` is set where it is stated.
+    any_ect: bool = True
     #: Queue delays are what the source's recorder makes of them.
     recorder: bool = True
     #: How long the flows have run when the source begins to count its time, s.
@@ -145,7 +147,7 @@ def made(run: Run, seconds: float, variant: Variant) -> dict[str, Any]:
     out["warmup"] = f"{warmup:g}s"
     out["duration"] = f"{warmup + seconds:g}s"
     queue = dict(QUEUES.get(archive.aqm, out["bottleneck"]["queue"]))
-    if archive.any_ect:
+    if archive.any_ect and variant.any_ect:
         queue["any_ect"] = True
     out["bottleneck"]["queue"] = {**queue, **variant.queue.get(archive.aqm, {})}
     for flow, cc in zip(out["flows"], archive.ccs, strict=True):
@@ -160,8 +162,8 @@ def made(run: Run, seconds: float, variant: Variant) -> dict[str, Any]:
         if not run.rtt_nonecn:
             del out["flows"][1]
     else:
-        counts = (run.flows, run.flows) if variant.all_active else run.active
-        for flow, count in zip(out["flows"], counts, strict=True):
+        counts = {"counted": run.active, "general": run.active_by_class, "all": (run.flows,) * 2}
+        for flow, count in zip(out["flows"], counts[variant.active], strict=True):
             flow["count"] = count
             flow["rtt"] = f"{run.rtt_ecn + variant.longer:g}ms"
         _udp(out["traffic"][0], run, variant)
@@ -202,6 +204,8 @@ def entries(
                 value = estimate(found)
                 key = (run.archive.name, case.name, column)
                 cell = Cell.of("/".join(key), column, unit(column), known.get(key), value)
+                # What is not among the data was not known when the set-up was fixed.
+                cell = replace(cell, blind=key not in known)
                 kept = tuple(one for one in found if one is not None)
                 out.append(Entry(case, column, cell=cell, values=kept))
     return out
