@@ -240,6 +240,37 @@ def test_the_rate_changes_when_it_should(tmp_path: Path) -> None:
         assert bits / (end - begin) / 1e3 == pytest.approx(rate * 1448 / 1514, rel=0.03)
 
 
+@pytest.mark.parametrize(
+    ("burst", "delack", "mbit"),
+    [
+        ("0b", True, (1.0, 1.1)),
+        ("tc", True, (6.4, 8.3)),
+        ("0b", False, (8.0, 8.2)),
+        ("tc", False, (8.1, 8.3)),
+    ],
+)
+def test_a_shapers_burst_decides_as_in_the_simulator(
+    tmp_path: Path, burst: str, delack: bool, mbit: tuple[float, float]
+) -> None:
+    # Packets of 1.2 ms under a step threshold of 1 ms: a pair passes by tc's burst only. With
+    # delayed ACKs the pairs fall in and out of step, and the engines differ by what that is worth.
+    queue = {"aqm": "dualpi2", "any_ect": True}
+    text = BASE + '[[flows]]\ncc = "dctcp"\necn = true\n'
+    kernel, sim = both(
+        tmp_path,
+        text,
+        duration="40s",
+        warmup="10s",
+        path__rtt="40ms",
+        bottleneck__queue=queue,
+        bottleneck__burst=burst,
+        tcp__delack=delack,
+    )
+    got = [summary["flows"][0]["throughput_mbit"] for summary in (kernel, sim)]
+    assert all(mbit[0] <= one <= mbit[1] for one in got), got
+    assert got[0] == pytest.approx(got[1], rel=0.2 if delack and burst == "tc" else 0.01)
+
+
 @pytest.mark.parametrize("ecn", ["not-ect", "ect0", "ect1"])
 def test_every_datagram_is_accounted_for(tmp_path: Path, ecn: str) -> None:
     text = BASE + f'[[traffic]]\nkind = "cbr"\nrate = "15Mbit"\necn = "{ecn}"\nstop = "2s"\n'

@@ -80,10 +80,24 @@ pub(crate) fn opportunity_time(times: &[Time], n: u64) -> Time {
     Time(n / len * period) + times.get((n % len) as usize).copied().unwrap_or(Time(1))
 }
 
+/// The rate at a time; of a trace the mean.
+pub(crate) fn rate_at(rate: &RatePlan, now: Time) -> Rate {
+    match rate {
+        RatePlan::Steps(steps) => {
+            let step = steps.partition_point(|s| s.0 <= now).saturating_sub(1);
+            steps[step].1
+        }
+        other => other.nominal(),
+    }
+}
+
 /// When a frame that begins now is sent, over steps of the rate.
 pub(crate) fn steps_end(steps: &[(Time, Rate)], now: Time, len: u32) -> Time {
-    // In units of bit x ns: exact.
-    let mut left = u128::from(len) * 8 * 1_000_000_000;
+    steps_end_bits(steps, now, u128::from(len) * 8 * 1_000_000_000)
+}
+
+/// The same for so many bit/s x ns: exact.
+pub(crate) fn steps_end_bits(steps: &[(Time, Rate)], now: Time, mut left: u128) -> Time {
     let mut at = now;
     let mut index = steps.partition_point(|s| s.0 <= now).saturating_sub(1);
     loop {

@@ -169,7 +169,7 @@ cc = "cubik"
         r#"
         f.toml:2:12: string values must be quoted; expected a value in quotes such as "100Mbit"
         f.toml:4:8: string values must be quoted; expected a value in quotes such as "100Mbit"
-        f.toml:5:1: unknown key "lss" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service, schedule; did you mean "loss"?
+        f.toml:5:1: unknown key "lss" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, loss, overhead, count_in_service, schedule; did you mean "loss"?
         f.toml:7:6: unknown congestion control "cubik"; expected one of {controls}; did you mean "cubic"?
         "#,
     );
@@ -213,7 +213,7 @@ zzz = 1
         &r#"
         f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "warmup"?
         f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "bottleneck"?
-        f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service, schedule; did you mean "queue"?
+        f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, loss, overhead, count_in_service, schedule; did you mean "queue"?
         f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, class, tcp; did you mean "start"?
         f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of KEYS; did you mean "initial_cwnd"?
         f.toml:14:1: unknown key "zzz" in tcp; expected one of KEYS
@@ -754,7 +754,7 @@ seeds = 0
 "#,
         r#"
         f.toml:12:2: there is no "bottlenek" in the scenario; expected one of bottleneck, duration, flows, path, record, sweep, tcp; did you mean "bottleneck"?
-        f.toml:13:13: unknown key "rat" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service, schedule; did you mean "rate"?
+        f.toml:13:13: unknown key "rat" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, loss, overhead, count_in_service, schedule; did you mean "rate"?
         f.toml:14:8: there is no "cubik" in flows; expected one of cubic, reno; did you mean "cubic"?
         f.toml:15:7: there is no flows[7]; expected an index below 2
         f.toml:16:8: there is no "rtt" in flows; expected one of cubic, reno
@@ -1314,6 +1314,68 @@ fn gains_need_a_baseline() {
     // Of each RTT the second factor, seed by seed.
     let expected = [2, 3, 2, 3, 6, 7, 6, 7].map(Some);
     assert_eq!(baselines, expected);
+}
+
+#[test]
+fn bursts() {
+    let text = r#"duration = "60s"
+[links.a]
+rate = "10Mbit"
+link = "wire"
+burst = "tc"
+[links.b]
+rate = { steps = [["0s", "10Mbit"], ["1s", "8kbit"], ["2s", "0bit"]] }
+burst = "60001b"
+[links.c]
+rate = "10Mbit"
+queue = "cake"
+burst = "1600b"
+[links.d]
+rate = "10Mbit"
+burst = "10p"
+[links.e]
+rate = "10Mbit"
+count_in_service = true
+burst = 1600
+[links.f]
+rate = "100Gbit"
+burst = "4gb"
+[links.g]
+rate = "10Mbit"
+link = "wire"
+burst = 0
+[links.h]
+rate = "100Mbit"
+burst = "0b"
+queue = "cake"
+[[flows]]
+cc = "cubic"
+route = ["a"]
+"#;
+    check(
+        text,
+        r#"
+        f.toml:5:9: a wire has no burst: packets leave at the end of their slots; expected burst = "0b", or link = "shaper"
+        f.toml:8:9: wrong value "60001b" for "burst"; expected at most 60000b: what the lowest rate sends in 60s, and no more than 4294967295b
+        f.toml:12:9: cake keeps the link's rate itself and has no burst; expected burst = "0b", or another queue
+        f.toml:15:9: wrong value "10p" for "burst"; expected a size such as "1600b" (units b, kb, mb, gb), "0b" for none, or "tc" for what tc computes
+        f.toml:19:9: what leaves by tokens saved up is in no slot, which count_in_service would count; expected burst = "0b", or count_in_service = false
+        f.toml:22:9: wrong value "4gb" for "burst"; expected at most 4294967295b: what the lowest rate sends in 60s, and no more than 4294967295b
+        "#,
+    );
+    let text = |burst: &str| {
+        format!(
+            "duration = \"60s\"\n[bottleneck]\nrate = \"10Mbit\"\n{burst}[[flows]]\ncc = \"cubic\"\n"
+        )
+    };
+    let burst = |burst: &str| {
+        let made = load(text(burst).as_bytes(), "f.toml", &[], None);
+        made.expect("it is right").points[0].plan.links[0].burst.0
+    };
+    assert_eq!(burst(""), 0);
+    assert_eq!(burst("burst = \"tc\"\n"), 1_600);
+    assert_eq!(burst("burst = \"2kb\"\n"), 2_048);
+    assert_eq!(burst("burst = 1514\n"), 1_514);
 }
 
 #[test]

@@ -470,8 +470,9 @@ impl Layout {
             // Without a burst a packet leaves at the start of its slot and the
             // next one after len/rate. But the guest's clock has steps of
             // 256 ns: what a packet leaves late by must not be lost to the rate
-            // (0.07 % at 100 Mbit/s). The quantum is of no use to one class.
-            let burst = rate.0.div_ceil(8_000_000).max(1);
+            // (0.07 % at 100 Mbit/s). The quantum is of no use to one class. A
+            // burst that the scenario gives is both: rate and ceiling are one.
+            let burst = rate.0.div_ceil(8_000_000).max(1).max(link.burst.0);
             format!(
                 "class {what} dev out parent 1: classid 1:1 htb rate {0}bit ceil {0}bit burst {burst}b cburst {burst}b quantum {1}{overhead}",
                 rate.0,

@@ -153,6 +153,23 @@ fn one_flow_with_codel() {
 }
 
 #[test]
+fn a_burst_is_that_of_rate_and_ceiling() {
+    let mut plan = simple();
+    let link = &mut plan.links[0];
+    link.burst = Bytes(1_600);
+    link.rate = RatePlan::Steps(vec![
+        (Time::ZERO, Rate(10_000_000)),
+        (MS(500), Rate(20_000_000_000)),
+    ]);
+    let job = script(&plan);
+    let class = "htb rate 10000000bit ceil 10000000bit burst 1600b cburst 1600b quantum 1514";
+    assert!(job.contains(class), "{job}");
+    // No less than what a step of the guest's clock takes.
+    let class = "htb rate 20000000000bit ceil 20000000000bit burst 2500b cburst 2500b";
+    assert!(job.contains(class), "{job}");
+}
+
+#[test]
 fn two_rtts_and_a_source() {
     let mut plan = simple();
     plan.flows.push(flow("far", "dctcp", MS(80), &[]));

@@ -110,6 +110,7 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
         if fields.bool("both_directions") == Some(true) {
             twins.push(links.plans.len());
         }
+        let rate_known = rate.is_some();
         links.bdp.push(bdp);
         links.origin.push(from_links.then(|| name.to_owned()));
         let mut plan = LinkPlan {
@@ -121,6 +122,9 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
             ..LinkPlan::default()
         };
         plan.set(|key| fields.value(key));
+        if let Some(item) = fields.item("burst") {
+            plan.burst = reader.burst(item, &plan, rate_known, bdp);
+        }
         links.plans.push(plan);
     }
     links.broken |= broken;
