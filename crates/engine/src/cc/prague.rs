@@ -176,7 +176,11 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
             message: "expected \"packets\" where the window has no fraction".to_owned(),
         });
     }
-    if errors.is_empty() { Ok(()) } else { Err(errors) }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
 }
 
 /// Smallest window that a reduction leaves, segments.

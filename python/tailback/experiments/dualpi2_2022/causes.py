@@ -50,7 +50,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     ("L", "TCP Prague on DualPI2, CUBIC or Reno with ECN elsewhere", "the names of the archives"),
     ("C", "CUBIC or Reno without ECN", "the names of the archives"),
-    ("hosts", "paced by fq (`pacing = \"fq\"`)", "stated: fq is the root qdisc of every host"),
+    ("hosts", 'paced by fq (`pacing = "fq"`)', "stated: fq is the root qdisc of every host"),
     (
         "TCP Prague",
         "rtt_scaling rate, rtt_target 25 ms, rtt_transition 500, burst_shift 12; the window is a "

