@@ -71,13 +71,13 @@ CHANGES: tuple[Read, ...] = (
         "unpaced",
         'the hosts\' queue paces no CUBIC (`pacing = "auto"`)',
         Variant(set={"tcp.pacing": "auto"}),
-        lambda run: run.archive.kind == MIXED and run.archive.aqm != "fq_codel",
+        _COUPLED,
     ),
     Reading(
         "no-burst",
         'the shaper has no burst (`burst = "0b"`)',
         Variant(set={"bottleneck.burst": "0b"}),
-        _on("dualpi2"),
+        _COUPLED,
     ),
     Reading(
         "hz-250",
@@ -122,7 +122,7 @@ TRIED: tuple[Read, ...] = (
         "no-lead",
         "flows start when the source begins to count its time",
         Variant(before=0.0),
-        _COUPLED,
+        lambda run: _COUPLED(run) and run.rtt_ecn == max(RTTS_ECN),
     ),
     Reading(
         "no-hystart",
