@@ -16,6 +16,8 @@ from tailback.reproduction.readings import BASELINE
 Found = Mapping[str, Sequence[Entry]]
 
 _AS_SET_UP = "as set up"
+_PRAGUES = (BASELINE, "paced", "carry")
+_PRAGUES_SHOWN = (_AS_SET_UP, "paced by the fraction", "by whole segments")
 
 
 def _cells(entries: Iterable[Entry], archive: str) -> dict[tuple[Run, str], Entry]:
@@ -74,14 +76,12 @@ _SWING: tuple[tuple[str, str], ...] = (
 
 def swing(found: Found, facts: Facts) -> Table | None:
     """The rows with the largest errors, statistic by statistic."""
-    variants = [BASELINE, "paced", "carry"]
     own = _cells(found[BASELINE], _PC)
     runs = [run for run, column in own if column == "rate_ratio" and run.rtt_ecn == 5]
     runs = [run for run in runs if run.rtt_nonecn >= 50]
     if not runs:
         return None
-    names = (_AS_SET_UP, "paced by the fraction", "by whole segments")
-    cells = [_cells(found.get(name, ()), _PC) for name in variants]
+    cells = [_cells(found.get(name, ()), _PC) for name in _PRAGUES]
     rows: list[list[Value]] = []
     for column, title in _SWING:
         row: list[Value] = [title]
@@ -89,7 +89,7 @@ def swing(found: Found, facts: Facts) -> Table | None:
             row.append(_shown(own.get((run, column)), published=True))
             row += [_shown(one.get((run, column))) for one in cells]
         rows.append(row)
-    heads = [f"{run.title}: {name}" for run in runs for name in ("published", *names)]
+    heads = [f"{run.title}: {name}" for run in runs for name in ("published", *_PRAGUES_SHOWN)]
     caption = "The cases whose C queue is furthest from the source, with three Pragues."
     columns = [*left(""), *right(*heads)]
     return Table("swing", "The swing of C's queue", columns, rows, caption, facts)
@@ -120,6 +120,29 @@ def recorder(found: Found, facts: Facts) -> Table | None:
     caption = "Mean delay of the packets of TCP, ms."
     columns = [*left("UDP"), *right(*heads)]
     return Table("recorder", "Overload through the recorder", columns, rows, caption, facts)
+
+
+def overload_rates(found: Found, facts: Facts) -> Table | None:
+    """Rates of the flows of both classes in overload with each Prague."""
+    archive = "pcdualpi2_res_overload"
+    cells = [_cells(found.get(name, ()), archive) for name in _PRAGUES]
+    runs = list(dict.fromkeys(run for run, _ in cells[0]))
+    if not runs:
+        return None
+    rows: list[list[Value]] = []
+    for run in runs:
+        row: list[Value] = [run.words]
+        for column, factor in (("rpf_ecn_mean", 8e-6), ("rpf_nonecn_mean", 8e-6)):
+            known = cells[0][run, column].cell.published
+            numbers = [known, *(c[run, column].cell.measured for c in cells if (run, column) in c)]
+            row += [None if n is None else number(n * factor) for n in numbers]
+        rows.append(row)
+    heads = [f"{q}: {what}" for q in "LC" for what in ("published", *_PRAGUES_SHOWN)]
+    columns = [*left("UDP"), *right(*heads)]
+    caption = "Mean rate of a flow of TCP, Mbit/s, of five in each class."
+    return Table(
+        "overload-rates", "Rates in overload with three Pragues", columns, rows, caption, facts
+    )
 
 
 _FLOWS: tuple[tuple[str, str, float], ...] = (
@@ -251,6 +274,7 @@ def tables(
     return present(
         c_queue(found, facts),
         swing(found, facts),
+        overload_rates(found, facts),
         recorder(found, facts),
         active(found, facts),
         pie(found, facts),
