@@ -169,7 +169,8 @@ TRIED: tuple[Read, ...] = (
 )
 """What the source leaves open, read otherwise."""
 
-EVERY: tuple[Read, ...] = (*CHANGES, *TRIED)
+EVERY: tuple[Read, ...] = (*CHANGES[1:], *TRIED, CHANGES[0])
+"""In the order in which they are run: what takes longest comes last."""
 
 
 def plan(*, quick: bool) -> dict[str, list[Run]]:
