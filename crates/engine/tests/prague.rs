@@ -8,7 +8,7 @@ use common::*;
 use tailback_engine::aqm::{Backlog, Dequeue, Queue, Sink, fifo::Packets};
 use tailback_engine::cc::{Control, ENTRIES};
 use tailback_engine::packet::{Ecn, Packet, flags};
-use tailback_engine::plan::{AccEcnOption, EcnFeedback, TcpPlan};
+use tailback_engine::plan::{AccEcnOption, EcnFeedback, FlowPlan, TcpPlan};
 use tailback_engine::registry::{Value, complete_defaults, find};
 use tailback_engine::rng::Stream;
 use tailback_engine::tcp::Port;
@@ -317,8 +317,13 @@ impl Queue for Random {
 
 fn random_marks(cc: &str, feedback: EcnFeedback, rtt: Time, p: f64, seconds: u64) -> Outcome {
     let mut f = flow("f", cc, rtt, &[]);
-    f.ecn = true;
     f.tcp.ecn_feedback = feedback;
+    marked(f, p, seconds)
+}
+
+/// A flow alone, whose packets are marked at random.
+fn marked(mut f: FlowPlan, p: f64, seconds: u64) -> Outcome {
+    f.ecn = true;
     let mut scene = plan(
         Time::from_secs(seconds),
         vec![link(100_000_000_000, "fifo", &[])],
@@ -359,6 +364,21 @@ fn rate_at_random_marks_does_not_depend_on_the_rtt() {
             error.abs() < 0.2,
             "RTT {rtt} ms, p {p}: {:.3}, expected {expected:.3}",
             rate * 0.025 * p
+        );
+    }
+}
+
+/// Where every segment is marked nothing adds to the window: it stops at two segments, and its
+/// fraction at one, which is what the pacing rate follows if it is told to.
+#[test]
+fn pacing_by_the_fraction_goes_below_two_segments() {
+    for (pace, expected) in [("packets", 2.0), ("fraction", 1.0)] {
+        let set = [("pace", Value::Word(pace))];
+        let outcome = marked(flow("f", "prague", Time::from_ms(10), &set), 1.0, 60);
+        let segments = rate(&outcome, 0) * 0.01;
+        assert!(
+            (segments / expected - 1.0).abs() < 0.05,
+            "{pace}: {segments}"
         );
     }
 }
