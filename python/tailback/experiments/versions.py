@@ -6,6 +6,7 @@ is what comes of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -169,7 +170,9 @@ class Versions(Experiment):
                 Section("set-up", "Set-up", [setup(self.setup, Facts())]),
             ]
             note = Page(self.title, f"{self.doc} {LEAD}", sections, facts_of(made))
-            files[f"{self.name}.md"] = note.text(command(self.name, request))
+            runs = {run.run_id: run for column in made.variants for run in column.results}
+            cost = math.fsum(run.timing["cpu_s"] for run in runs.values())
+            files[f"{self.name}.md"] = note.text(command(self.name, request), cost)
         report = replace(report, files=files)
         index = write(report, out / "reports" / report.name, pdf=True)
         if made.failures:
