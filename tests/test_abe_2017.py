@@ -501,4 +501,4 @@ def test_the_report_of_nothing_is_empty() -> None:
     assert cells(found) == []
     assert truth.verdicts(found) == []
     written = report.report(found, [], [], {}, quick=False)
-    assert page.page(written, [], {}).text("").startswith("# ABE")
+    assert page.page(written, [], {}).text("", 0.0).startswith("# ABE")

@@ -6,6 +6,7 @@ is what comes of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailback import toml
 from tailback.errors import InputError, RunsFailed
+from tailback.metrics.naming import identifier
 from tailback.metrics.statistics import median, nearest_rank
 from tailback.reproduction.experiment import (
     ALL_CELLS,
@@ -42,16 +44,17 @@ def medians(made: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
     from tailback.report import Table, Value
     from tailback.report.tables import left, right
 
-    changes: dict[str, dict[tuple[str, str], list[float]]] = {}
+    changes: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
     for cell in made.cells:
         for pair in pairs:
             one, other = (cell.values[name].mean for name in pair)
             if one is not None and other:
-                own = changes.setdefault(cell.quantity, {}).setdefault(pair, [])
+                key = identifier(cell.quantity), cell.name
+                own = changes.setdefault(key, {}).setdefault(pair, [])
                 own.append(one / other - 1)
     rows: list[list[Value]] = []
-    for quantity, by_pair in changes.items():
-        row: list[Value] = [quantity, max(len(own) for own in by_pair.values())]
+    for (quantity, of), by_pair in changes.items():
+        row: list[Value] = [quantity, of, max(len(own) for own in by_pair.values())]
         for pair in pairs:
             own = by_pair.get(pair, [])
             middle, far = median(own), nearest_rank([abs(change) for change in own], 0.9)
@@ -63,7 +66,11 @@ def medians(made: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
         "the sizes of 90 % of them stay below."
     )
     return Table(
-        "medians", "Versions apart", [*left("quantity"), *right("cases", *titles)], rows, caption
+        "medians",
+        "Versions apart",
+        [*left("quantity", "of"), *right("cases", *titles)],
+        rows,
+        caption,
     )
 
 
@@ -114,6 +121,7 @@ class Versions(Experiment):
         from tailback.report import Facts, Section, Table, Text, write
         from tailback.report.comparison import facts_of
         from tailback.report.tables import setup
+        from tailback.reproduction import runs as ran
         from tailback.reproduction.page import Page
 
         request = self.request(parts, quick, seeds, engine, page)
@@ -166,10 +174,16 @@ class Versions(Experiment):
             sections = [
                 Section("medians", "What comes out", [Text(self.text), medians(made, pairs)]),
                 Section("summary", summary.title, tables),
-                Section("set-up", "Set-up", [setup(self.setup, Facts())]),
+                Section(
+                    "set-up",
+                    "Set-up",
+                    [setup(self.setup, Facts()), ran.table({"every version": facts_of(made)})],
+                ),
             ]
             note = Page(self.title, f"{self.doc} {LEAD}", sections, facts_of(made))
-            files[f"{self.name}.md"] = note.text(command(self.name, request))
+            runs = {run.run_id: run for column in made.variants for run in column.results}
+            cost = math.fsum(run.timing["cpu_s"] for run in runs.values())
+            files[f"{self.name}.md"] = note.text(command(self.name, request), cost)
         report = replace(report, files=files)
         index = write(report, out / "reports" / report.name, pdf=True)
         if made.failures:
