@@ -59,7 +59,7 @@ there are. A cell counts by the flow that is furthest off.
 
 Flows alike are those that nothing in the scenario tells apart. Which of them is slow may be drawn
 anew by every seed, on either engine: they are compared one by one, and in order of throughput, the
-slowest with the slowest.
+mean of the slowest quarter with that of the slowest quarter and so on.
 
 The kernel against itself: the first of its seeds against the last, scaled to as many seeds as there
 are.
