@@ -67,8 +67,8 @@ are.
 
 _BEYOND = """
 Every cell and quantity beyond its limit, the worst first; of flows the one that is furthest off,
-and how many of them are beyond it. Causes are found by measuring, the first that fits: noise of the
-seeds is as large as the error; flows alike agree in order of throughput but not one by one; over
+and how many of them are beyond it. Causes are found by measuring, the first that fits: flows alike
+agree in order of throughput but not one by one; noise of the seeds is as large as the error; over
 the neighbourhood of the cell both engines agree. What none of these explains is not known.
 
 Neighbours have a round-trip time that is 1 % or 2 % off, on both engines: an experimenter would
