@@ -1,10 +1,10 @@
 """Why a cell is beyond its limit, as far as it can be measured.
 
-Three things are looked at, and nothing is written by hand: whether the seeds of either engine
-differ as much (noise), whether flows that nothing tells apart agree in order of throughput though
-not one by one (chance decides which of them is slow), and what both engines give in the
-neighbourhood of the cell. Neighbours have a round-trip time that is 1 or 2 % off: an experimenter
-would call them the same cell. Where the means over the neighbourhood agree, the cell is a pattern
+Three things are looked at, and nothing is written by hand: whether flows that nothing tells apart
+agree in order of throughput though not one by one (chance decides which of them is slow), whether
+the seeds of either engine differ as much (noise), and what both engines give in the neighbourhood
+of the cell. Neighbours have a round-trip time that is 1 or 2 % off: an experimenter would call them
+the same cell. Where the means over the neighbourhood agree, the cell is a pattern
 of phases that one engine falls into and the other not, and no place at which their rules differ.
 What none of these explains is not known.
 """
@@ -65,11 +65,9 @@ def explain(
 
 def _alone(miss: Miss) -> Cause | None:
     """What the cell itself says."""
-    if miss.inside_noise:
-        return Cause(NOISE)
-    if miss.limit is THROUGHPUT and miss.cell.of(ORDER.quantity) and not ORDER.missed(miss.cell):
+    if miss.limit is THROUGHPUT and miss.cell.of(ORDER.quantity) and not ORDER.misses(miss.cell):
         return Cause(DRAWN)
-    return None
+    return Cause(NOISE) if miss.inside_noise else None
 
 
 def judged(miss: Miss, near: Sequence[Cell]) -> Cause:

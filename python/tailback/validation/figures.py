@@ -65,7 +65,7 @@ def heats(made: Validation) -> Iterator[Figure]:
 
 _HEAT = (
     "Errors of the simulator in percent; of throughput that of the flow that is furthest off, of a "
-    "fair share. In order: flows that nothing tells apart, slowest against slowest. Colours are "
+    "fair share. In order: flows that nothing tells apart, by quarters of their order. Colours are "
     "in units of what is allowed; a frame marks what is beyond it by more than noise."
 )
 

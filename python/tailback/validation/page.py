@@ -59,7 +59,7 @@ there are. A cell counts by the flow that is furthest off.
 
 Flows alike are those that nothing in the scenario tells apart. Which of them is slow may be drawn
 anew by every seed, on either engine: they are compared one by one, and in order of throughput, the
-slowest with the slowest.
+mean of the slowest quarter with that of the slowest quarter and so on.
 
 The kernel against itself: the first of its seeds against the last, scaled to as many seeds as there
 are.
@@ -67,8 +67,8 @@ are.
 
 _BEYOND = """
 Every cell and quantity beyond its limit, the worst first; of flows the one that is furthest off,
-and how many of them are beyond it. Causes are found by measuring, the first that fits: noise of the
-seeds is as large as the error; flows alike agree in order of throughput but not one by one; over
+and how many of them are beyond it. Causes are found by measuring, the first that fits: flows alike
+agree in order of throughput but not one by one; noise of the seeds is as large as the error; over
 the neighbourhood of the cell both engines agree. What none of these explains is not known.
 
 Neighbours have a round-trip time that is 1 % or 2 % off, on both engines: an experimenter would
