@@ -111,7 +111,11 @@ def cause(entry: Entry) -> str:
     stem, _, statistic = entry.column.rpartition("_")
     if stem.startswith(("rpf", "win")) and statistic in ("p1", "stddev"):
         return "two of the source's 250 samples of rates are 0 or cut short"
-    if entry.run.archive.kind == MIXED and stem == "qs_nonecn" and entry.run.rtt_ecn == 5:
+    if entry.run.archive.aqm == "fq_codel" and stem.startswith("qs"):
+        return "open: fq of the hosts paces packets one by one here"
+    if entry.run.archive.kind == MIXED and entry.run.archive.aqm == "dualpi2":
+        if not entry.run.rtt_nonecn:
+            return "unexplained; not beyond it without the shaper's burst"
         return "open: C's queue beside a short round-trip time in L"
     if entry.run.archive.kind == OVERLOAD and stem.startswith(("qs", "drops")):
         return "open: Prague's window under losses and marks"

@@ -112,10 +112,19 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "Mechanism found: the recorder's arithmetic is part of the set-up.",
     ),
     (
+        "FQ-CoDel's queue: its delays are shorter than in the source since the hosts pace.",
+        "Hosts without fq's pacing, whose packets leave in pairs with each ACK.",
+        "The reading of unpaced hosts under What was corrected: what is stated takes FQ-CoDel's "
+        "delays away from the source.",
+        "Open, and it speaks against the set-up: fq of the source paces what TSO has joined, two "
+        "packets or more at a time, and here every packet by itself.",
+    ),
+    (
         "PIE's update: `tupdate 16ms` is stated, the frequency of the kernel's clock is not.",
         "The same text on a kernel of 1000 Hz (the set-up) and of 250 Hz.",
         "Table PIE's update.",
-        "Open between the two: neither is nearer in every cell.",
+        "Open: mean delays are nearer on 250 Hz in nearly every cell, rates of the two flows in "
+        "fewer than half. The set-up keeps what is stated, read on a clock of 1000 Hz.",
     ),
     (
         "Three flows of L under UDP of `140 Mbit/s` in L.",

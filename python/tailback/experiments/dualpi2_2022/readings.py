@@ -71,7 +71,7 @@ CHANGES: tuple[Read, ...] = (
         "unpaced",
         'the hosts\' queue paces no CUBIC (`pacing = "auto"`)',
         Variant(set={"tcp.pacing": "auto"}),
-        _COUPLED,
+        _kind(MIXED),
     ),
     Reading(
         "no-burst",
@@ -235,5 +235,7 @@ def _table(reading: Read, found: Mapping[str, Sequence[Entry]]) -> Block:
     title = reading.title[:1].upper() + reading.title[1:]
     if not rows:
         return Text(f"**{title}**: no cell with a goal changes.")
+    # The title of a table has no code.
+    title = title.replace("`", "")
     columns = [*words(""), *right("cells", "within", "median error", "90 % below")]
     return Table(f"reading-{reading.id}", title, columns, rows, "")
