@@ -123,9 +123,15 @@ def test_a_release_and_a_tree_are_not_built_at_once(tailback: Tailback, tmp_path
 
 
 def test_older_kernels_are_asked_under_their_names() -> None:
-    assert configs.older("7.3.4") == []
-    [old] = configs.older("6.1.176")
+    assert configs.older("7.3.4") == configs.older("6.12.107") == []
+    [old] = configs.older("6.3")
     assert dict(old.options) == {"CONFIG_BASE_FULL": "y", "CONFIG_BASE_SMALL": "0"}
+    asks = {
+        version: {option for one in configs.older(version) for option in one.options}
+        for version in ("5.10.223", "6.1.176")
+    }
+    assert asks["6.1.176"] == {*old.options, "CONFIG_SLUB"}
+    assert asks["5.10.223"] == {*asks["6.1.176"], "CONFIG_BLOCK"}
     asked = [configs.parse("CONFIG_BASE_SMALL=n\n", "kit"), old]
     assert configs.refused(asked, {"CONFIG_BASE_FULL": "y", "CONFIG_BASE_SMALL": "0"}) == {}
     assert all(one.reason and (one.make or one.options) for one in releases.HELPS)

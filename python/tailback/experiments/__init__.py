@@ -21,6 +21,7 @@ _MODULES = {
     "sce-2019": "tailback.experiments.sce_2019",
     "dualpi2-2019-wrr": "tailback.experiments.dualpi2_2019_wrr",
     "dualpi2-2019-refactoring": "tailback.experiments.dualpi2_2019_refactoring",
+    "kernels": "tailback.experiments.kernels",
 }
 
 NAMES = tuple(_MODULES)

@@ -151,11 +151,14 @@ def boot_words(kit: Kit, memory_mib: int, seed: int, clock: Clock) -> list[str]:
     release = releases.of(kit.version)
     # Without a word of it a kernel traces: older ones know nothing else.
     mode = ["seccomp=on"] if release >= releases.SECCOMP else []
+    # Without it User-mode Linux asks for a block device of its own, and older ones look for that.
+    root = ["root=hostfs"] if release < releases.ROOT_WITHOUT_DEVICE else []
     # random_init() mixes the boot line in: where the machine gives no random numbers, a seed.
     seeded = [f"TAILBACK_SEED={seed}"] if release < releases.HOST_RANDOM else []
     return [
         str(kit.linux.resolve()),
         f"mem={memory_mib}M",
+        *root,
         "rootfstype=hostfs",
         f"hostfs={HERE}",
         "rootflags=/root",

@@ -30,6 +30,9 @@ SECCOMP: Release = (6, 16)
 """First User-mode Linux that starts its processes with a filter of calls (`seccomp=on`); before
 it the processes are traced."""
 
+ROOT_WITHOUT_DEVICE: Release = (6, 6)
+"""First Linux that mounts a file system of no device whatever device it was told of."""
+
 COMPAT: Release = (7, 1)
 """First Linux that modules are built for as they are; before it compat.h comes first."""
 
@@ -55,6 +58,17 @@ HELPS: tuple[Help, ...] = (
         before=(6, 10),
         reason="CONFIG_BASE_SMALL was a number that followed from CONFIG_BASE_FULL",
         options={"CONFIG_BASE_FULL": "y", "CONFIG_BASE_SMALL": "0"},
+    ),
+    Help(
+        before=(6, 2),
+        reason="the small allocator was SLOB, whose memory is not aligned as gcc 12 takes it to be "
+        "when it makes SSE of two stores (qdisc_alloc)",
+        options={"CONFIG_SLUB": "y"},
+    ),
+    Help(
+        before=(5, 15),
+        reason="only what has block devices mounted a root of any kind",
+        options={"CONFIG_BLOCK": "y"},
     ),
 )
 

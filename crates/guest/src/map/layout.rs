@@ -239,6 +239,7 @@ impl Layout {
                             AccEcnOption::Off => "0",
                             AccEcnOption::Minimum => "1",
                             AccEcnOption::Full => "2",
+                            AccEcnOption::Persist => "3",
                         },
                     ));
                 }

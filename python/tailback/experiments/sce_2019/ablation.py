@@ -154,7 +154,7 @@ _ALONE = tuple(Setup("", (cc,)) for cc in _SCE)
 REMARKS: tuple[Remark, ...] = (
     Remark(
         "low-rates",
-        "RTTs at low rates, and Reno's 138 ms at 0.5 Mbit/s",
+        "RTTs at low rates, and Reno's at the lowest",
         "tcp_rtt_ms",
         tuple(Setup("", (cc,)) for cc in ("cubic", "reno", "dctcp")),
         ((0.5, 0.0), (0.5, 80.0), (1.0, 0.0), (1.0, 80.0)),
@@ -223,7 +223,7 @@ REMARKS: tuple[Remark, ...] = (
     ),
     Remark(
         "extremes",
-        "Single cells with an RTT of 207 to 1036 ms (Tables 90 and 95)",
+        "Single cells with RTTs of many times the delay (Tables 90 and 95)",
         "tcp_rtt_ms",
         (
             Setup("flowblind sce-single", ("reno", "dctcp-sce")),

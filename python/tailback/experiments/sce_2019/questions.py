@@ -23,8 +23,8 @@ _OFFLOADS = (
     "(`tcp_rmem` of 4096 131072 6291456); each the same to 0.1 ms with offloads and without. The "
     "source: 138.8 ms"
 )
-_STATED = "against the set-up where errors fall; kept: stated by the source"
-_CODE = "against the set-up where errors fall; kept: the kernels of the source have it"
+_STATED = "kept: stated by the source"
+_CODE = "kept: the kernels of the source have it"
 _RULE: tuple[tuple[str, str, str, str], ...] = (
     (
         "`initial_ssthresh = 10`",
@@ -75,7 +75,8 @@ def table(found: Mapping[str, Sequence[Entry]]) -> Table:
         ],
     ]
     for what, reading, tried, verdict in _RULE:
-        rows.append([what, tried, _out(found, reading), verdict])
+        said = f"{_speaks(found, reading)}; {verdict}"
+        rows.append([what, tried, _out(found, reading), said])
     rows.append(
         [
             "RTTs of 207 to 1036 ms in single cells",
@@ -88,11 +89,30 @@ def table(found: Mapping[str, Sequence[Entry]]) -> Table:
     return Table("questions", "Open questions", columns, rows)
 
 
-def _out(found: Mapping[str, Sequence[Entry]], reading: str) -> str:
-    """Errors in the set-up and with the change, by group, of every cell that both have."""
+def _speaks(found: Mapping[str, Sequence[Entry]], reading: str) -> str:
+    """How many of the errors rise without a part of the set-up, and how many fall."""
+    before, changed = _pair(found, reading)
+    rise = fall = 0
+    for _, kind, own in COLUMNS:
+        text = arrow(before, changed, kind, own)
+        if text is not None:
+            then, now = (side.split(" / ") for side in text.split(" \u2192 "))
+            rise += sum(float(b) > float(a) for a, b in zip(then, now, strict=True))
+            fall += sum(float(b) < float(a) for a, b in zip(then, now, strict=True))
+    return f"for the set-up: {rise} errors rise; against it: {fall} fall"
+
+
+def _pair(
+    found: Mapping[str, Sequence[Entry]], reading: str
+) -> tuple[list[Entry], Sequence[Entry]]:
     changed = found[reading]
     ids = {entry.cell.id for entry in changed}
-    before = [entry for entry in found[BASELINE] if entry.cell.id in ids]
+    return [entry for entry in found[BASELINE] if entry.cell.id in ids], changed
+
+
+def _out(found: Mapping[str, Sequence[Entry]], reading: str) -> str:
+    """Errors in the set-up and with the change, by group, of every cell that both have."""
+    before, changed = _pair(found, reading)
     groups = ((title, arrow(before, changed, kind, own)) for title, kind, own in COLUMNS)
     return "; ".join(f"{title}: {text}" for title, text in groups if text is not None)
 

@@ -96,7 +96,7 @@ static const struct {
 };
 
 #define NO_CLONE (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | \
-		  CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_PARENT)
+		  CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
 
@@ -146,12 +146,12 @@ static void check_exec(struct program *program, const char *name)
 	add(program, RETURN, 0, 0, REFUSED);
 }
 
-/* With all of these flags and no other of those that are not for it. */
-static void check_clone(struct program *program, unsigned int flags)
+/* With `flags`, and none of those that are not for it. */
+static void check_clone(struct program *program, unsigned int flags, unsigned int refused)
 {
 	add(program, EQUAL, 0, 5, SYS_clone);
 	add(program, LOAD, 0, 0, DATA(args));
-	add(program, BPF_ALU | BPF_AND | BPF_K, 0, 0, NO_CLONE | flags);
+	add(program, BPF_ALU | BPF_AND | BPF_K, 0, 0, refused | flags);
 	add(program, EQUAL, 0, 1, flags);
 	add(program, RETURN, 0, 0, SECCOMP_RET_ALLOW);
 	add(program, RETURN, 0, 0, REFUSED);
@@ -176,7 +176,11 @@ int filter_calls(const char *name, bool traces)
 			       CHECKED[i].count);
 	if (traces)
 		check_argument(&program, SYS_ptrace, 0, PTRACE, COUNT(PTRACE));
-	check_clone(&program, traces ? 0 : CLONE_VM);
+	/* Traced, a process of the guest makes the next: as a child of the kernel's. */
+	if (traces)
+		check_clone(&program, 0, NO_CLONE);
+	else
+		check_clone(&program, CLONE_VM, NO_CLONE | CLONE_PARENT);
 	check_exec(&program, name);
 	add(&program, RETURN, 0, 0, REFUSED);
 	filter = (struct sock_fprog){ program.length, program.code };

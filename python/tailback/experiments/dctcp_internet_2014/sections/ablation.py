@@ -56,7 +56,7 @@ def ablation(builder: Builder) -> Section | None:
         "the slope with Min_Thresh_DCTCP = BDP/2 (formula (3): 0.2). **Bold**: the 95 % interval "
         "of the difference, paired by seed, does not contain 0; with so many options some will be "
         "so by chance. \u2014: no equal share within "
-        f"the range searched, or the option does not apply.",
+        "the range searched, or the option does not apply.",
         builder.facts(*used),
     )
     return Section("ablation", "Beyond the paper: what the open options change", [table])
