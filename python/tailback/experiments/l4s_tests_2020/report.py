@@ -191,6 +191,7 @@ def ratios(entries: Sequence[Entry], made: Facts) -> list[Block]:
         y_title="ratio of rates",
         x_title="",
         colours=charts.PUBLISHED,
+        log=False,
         columns=1,
         width=700,
     )
