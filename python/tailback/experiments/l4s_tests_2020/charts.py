@@ -98,7 +98,7 @@ def against(
             )
         )
         charts.append(alt.layer(*layers).properties(title=name, width=230, height=230))
-    return alt.concat(*charts, columns=3, spacing=24)
+    return alt.concat(*charts, columns=2, spacing=24)
 
 
 def beside(
