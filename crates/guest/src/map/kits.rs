@@ -139,7 +139,10 @@ impl<'a> Kits<'a> {
     pub fn without(&self, what: &str, since: Option<&str>) -> String {
         match since {
             Some(since) if !self.has(since) => {
-                format!("Linux {} has no {what}, which came with {since}", self.version)
+                format!(
+                    "Linux {} has no {what}, which came with {since}",
+                    self.version
+                )
             }
             _ => format!("this kernel has no {what}"),
         }

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tailback.errors import InputError
 from tailback.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
-KERNELS = ("7.3", "6.12", "6.1", "5.10")
-"""The first is what the others are compared with."""
+RELEASES = ("6.12", "6.1", "5.10")
+"""What the kernel in use is compared with, where it is built."""
 
-BED = ("7.3", "5.10")
-"""The kernels that the test beds are run on: today's, and the one nearest to theirs."""
+BED = "5.10"
+"""The kernel that the test beds are run on beside the one in use: the nearest to theirs."""
 
 SEEDS = 5
 PARTS = ("alone", "sce-2019", "dualpi2-2022")
@@ -19,7 +19,7 @@ class Kernels(Reproduction):
     """The experiment."""
 
     name = "kernels"
-    title = "Kernels side by side: Linux 5.10, 6.1, 6.12 and 7.3"
+    title = "Kernels side by side: today's Linux and 6.12, 6.1 and 5.10"
     doc = "CUBIC, Reno, DCTCP and BBR through fq_codel, pie and cake on four kernels."
     parts = PARTS
     needs_kernel = True
@@ -34,17 +34,33 @@ class Kernels(Reproduction):
 
         seeds = request.seeds_or(SEEDS, quick=1)
         quick = request.quick
+        kernels, bed = _built(request)
         groups = {
-            "alone": alone.jobs(KERNELS, seeds),
-            "sce-2019": beds.sce_jobs(BED, quick=quick),
-            "dualpi2-2022": beds.dualpi2_jobs(BED, quick=quick),
+            "alone": alone.jobs(kernels, seeds),
+            "sce-2019": beds.sce_jobs(bed, quick=quick),
+            "dualpi2-2022": beds.dualpi2_jobs(bed, quick=quick),
         }
         jobs = {name: own for name, own in groups.items() if name in request.parts}
 
         def findings(results: Found) -> Findings:
-            return page.findings(results, quick=quick)
+            return page.findings(results, kernels, bed, quick=quick)
 
         return Study(jobs, findings)
+
+
+def _built(request: Request) -> tuple[list[str], list[str]]:
+    """The kernels to be laid side by side, the one in use first, and those of the test beds."""
+    from tailback.kernel import kit
+
+    there_are = {one.release for one in kit.all_kits()}
+    in_use = kit.current().release
+    others = [release for release in RELEASES if release in there_are and release != in_use]
+    if "alone" in request.parts and not others:
+        # Says what is to be typed.
+        kit.named(RELEASES[0])
+    if {"sce-2019", "dualpi2-2022"} & set(request.parts):
+        kit.named(BED)
+    return [in_use, *others], [in_use, *({BED} - {in_use})]
 
 
 EXPERIMENT = Kernels()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tailback.experiments.kernels import BED, KERNELS, alone, beds
+from tailback.experiments.kernels import RELEASES, alone, beds
 from tailback.report import Report, Section, Text
 from tailback.reproduction import shown
 from tailback.reproduction.experiment import Findings, Found
@@ -24,22 +24,27 @@ HOW = (
 )
 SCE = (
     "Stock cells of the draft of SCE: one flow of CUBIC, Reno or DCTCP through Cake. The draft's "
-    "test bed ran a kernel of its time. The cells are those whose names have the least hashes."
+    "test bed ran Linux 5.1 with its patches. The cells are those whose names have the least "
+    "hashes, of all that one stock flow has."
 )
 DUALPI2 = (
     "Stock runs of the PIE and FQ-CoDel archives of the DualPI2 paper, drawn by hash, half of "
-    "each. Its test bed ran Linux `5.4` with Prague's patches."
+    "each. Its test bed ran Linux 5.10 with Prague's patches."
 )
 
 
-def findings(results: Found, *, quick: bool) -> Findings:
+def findings(
+    results: Found, kernels: Sequence[str], bed_kernels: Sequence[str], *, quick: bool
+) -> Findings:
     """What came of the parts that were run."""
-    sections: list[Section] = [Section("how", "How to get there", [Text(HOW)])]
+    absent = [f"Linux {release}" for release in RELEASES if release not in kernels]
+    how = f"{HOW} Not built here: {', '.join(absent)}." if absent else HOW
+    sections: list[Section] = [Section("how", "How to get there", [Text(how)])]
     cells: list[dict[str, Any]] = []
     every: list[Results] = [one for group in results.values() for one in group]
     facts = shown.facts(every, deviations=(shown.NO_OFFLOADS,))
     if own := results.get("alone"):
-        made = alone.compared(KERNELS, own)
+        made = alone.compared(kernels, own)
         sections.append(alone.section(made, _facts(own)))
         cells += alone.cells(made)
     for name, lead, bed_of in (
@@ -47,7 +52,7 @@ def findings(results: Found, *, quick: bool) -> Findings:
         ("dualpi2-2022", DUALPI2, beds.dualpi2_bed),
     ):
         if own := results.get(name):
-            bed = bed_of(BED, own, quick=quick)
+            bed = bed_of(bed_kernels, own, quick=quick)
             sections.append(beds.section(bed, lead, _facts(own)))
             cells += [
                 {**entry.cell.json(), "id": f"{entry.cell.id}/Linux {kernel}"}
