@@ -154,7 +154,7 @@ def _misses(entries: Sequence[Entry], made: Facts) -> list[Block]:
         *right("published", "measured", "error", "goal"),
         *left("within chance"),
     ]
-    return [Table("misses", f"{len(off)} of {held} cells", columns, rows, "", made)]
+    return [Table("misses", "One by one", columns, rows, "", made)]
 
 
 WHOSE = ("published", "measured", "measured, not published to us")
