@@ -40,6 +40,17 @@ impl RatePlan {
         }
     }
 
+    /// The lowest rate at which it sends at all: of the steps, or as [`RatePlan::nominal`]; 0 if none.
+    pub fn lowest(&self) -> Rate {
+        match self {
+            RatePlan::Steps(steps) => {
+                let rates = steps.iter().map(|step| step.1).filter(|rate| rate.0 > 0);
+                rates.min().unwrap_or_default()
+            }
+            other => other.nominal(),
+        }
+    }
+
     /// What a link of this rate can carry between two times, bytes.
     pub fn capacity_bytes(&self, from: Time, to: Time) -> f64 {
         let bits = |rate: Rate, time: Time| rate.0 as f64 * time.as_secs_f64() / 8.0;

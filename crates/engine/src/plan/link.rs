@@ -1,7 +1,9 @@
 //! `[bottleneck]` and `[links.NAME]`: links, what they carry and when.
 
 use crate::keys::Takes::{AtLeast, AtMost, Only};
-use crate::keys::{ANY_TIME, BOOL, KeyKind, Registry, entry, float, int, key};
+use crate::keys::{
+    ANY_TIME, BOOL, BYTES, KeyKind, POSITIVE_TIME, Registry, entry, float, int, key,
+};
 use crate::rate::RatePlan;
 use crate::registry::Algorithm;
 use crate::units::{Bytes, Time};
@@ -29,6 +31,24 @@ keys! {
         marks: Vec<u64>;
         /// These are dropped.
         drops: Vec<u64>;
+    }
+}
+
+keys! {
+    /// Slots, as of a link that sends in bursts: a packet waits for a slot, and so many leave at once
+    /// when one begins (netem's `slot`). The next slot begins a random gap after a full one, or after a
+    /// packet that finds none ahead.
+    pub struct SlotsPlan as "[slots]" {
+        /// Shortest gap before a slot; at least the delay.
+        min: Time = POSITIVE_TIME.required();
+        /// Longest gap; default: the shortest. Gaps are uniform between both.
+        max: Time = ANY_TIME;
+        /// Most packets of a slot; 0: any number.
+        packets: u32 = int(0, i32::MAX as i64).default("0");
+        /// Most bytes of a slot, the packet with which they are reached included; default: any number.
+        bytes: Bytes = BYTES.kernel(AtMost("2147483647b"), "netem has 31 bits for it");
+        /// Delay before a packet may leave in a slot (netem's `delay` beside `slot`).
+        delay: Time = ANY_TIME.default("0s");
     }
 }
 
@@ -65,6 +85,8 @@ keys! {
         delay: Time = ANY_TIME.default("0s");
         /// Order-preserving addition to the delay, uniform from 0 to this.
         jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem has 32 bits for it");
+        /// Delay in slots behind the link and its delay.
+        slots: Option<SlotsPlan> => key(KeyKind::Table(&SlotsPlan::TABLE));
         /// Probability that a packet is lost behind the queue.
         loss: f64 = float(0.0, 1.0).default("0");
         /// Bytes added to each frame when the rate is applied.
@@ -80,5 +102,13 @@ keys! {
         /// segments with payload count, from 1, as they arrive at the link, over all flows,
         /// retransmissions included.
         schedule: Option<Schedule> => key(KeyKind::Schedule);
+    }
+}
+
+impl LinkPlan {
+    /// The delay behind the link that no packet goes without.
+    pub fn base_delay(&self) -> Time {
+        let slots = self.slots.as_ref().map(|slots| slots.delay);
+        self.delay + slots.unwrap_or_default()
     }
 }

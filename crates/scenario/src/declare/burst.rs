@@ -5,7 +5,7 @@ use tailback_engine::aqm;
 use tailback_engine::bucket::{MOST_BURST, MOST_GATHERED, tc_burst};
 use tailback_engine::plan::{LinkMode, LinkPlan, RatePlan};
 use tailback_engine::registry::{Kind, Value};
-use tailback_engine::units::{Bytes, Rate};
+use tailback_engine::units::Bytes;
 
 use super::reader::{Bdp, Reader};
 use super::value;
@@ -101,14 +101,7 @@ impl Reader<'_> {
 
 /// The largest burst at a rate.
 fn most(rate: &RatePlan) -> Bytes {
-    let lowest = match rate {
-        RatePlan::Steps(steps) => {
-            let rates = steps.iter().map(|step| step.1).filter(|rate| rate.0 > 0);
-            rates.min().unwrap_or(Rate(1))
-        }
-        other => other.nominal(),
-    };
-    Bytes(lowest.bytes_in(MOST_GATHERED)).min(MOST_BURST)
+    Bytes(rate.lowest().bytes_in(MOST_GATHERED)).min(MOST_BURST)
 }
 
 pub(super) fn schema() -> Json {
