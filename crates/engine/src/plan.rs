@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tailback_record::{ClassFlow, ClassPlan, meter};
 
 pub use group::{Group, Member};
-pub use link::{LinkMode, LinkPlan, Schedule};
+pub use link::{LinkMode, LinkPlan, Schedule, SlotsPlan};
 pub use record::{RecordPlan, SeriesMode};
 pub use tcp::{AccEcnOption, EcnFeedback, Growth, Pacing, ReceiveBuffer, SceReceiver, TcpPlan};
 pub use traffic::{ConnectionsPlan, FlowPlan, TrafficPlan};
@@ -157,7 +157,7 @@ impl Plan {
     fn base_rtt(&self, flow: &FlowPlan) -> Time {
         let links = flow.route.iter().chain(&flow.back);
         let links = links.filter_map(|link| self.links.get(*link as usize));
-        links.fold(flow.rtt, |sum, link| sum + link.delay)
+        links.fold(flow.rtt, |sum, link| sum + link.base_delay())
     }
 
     /// When a component starts in the run of a seed: as planned, plus the seed's draw.
@@ -303,7 +303,7 @@ impl Plan {
         let (there, connections) = (links(&source.route), source.connections.as_ref());
         let back = connections.map_or_else(Vec::new, |c| links(&c.back));
         let rates = there.iter().map(|link| link.rate.nominal());
-        let delays = there.iter().chain(&back).map(|link| link.delay);
+        let delays = there.iter().chain(&back).map(|link| link.base_delay());
         let rate = rates.min().unwrap_or_default();
         (rate, delays.fold(source.rtt, |sum, delay| sum + delay))
     }

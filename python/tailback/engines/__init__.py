@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from tailback.errors import InputError
+from tailback.errors import InputError, TailbackError
 from tailback.names import unknown
 
 if TYPE_CHECKING:
@@ -54,3 +54,16 @@ def get(name: str) -> Engine:
 
         return Kernel(kit.current(), KERNELS[name])
     raise InputError(unknown("engine", name, list(NAMES)))
+
+
+def versions() -> dict[str, set[str]]:
+    """The versions of each engine that this installation has, by its name in results; an engine
+    that is not there, for want of a kernel kit, is left out."""
+    found: dict[str, set[str]] = {}
+    for name in NAMES:
+        try:
+            engine = get(name)
+        except TailbackError:
+            continue
+        found.setdefault(engine.name, set()).add(engine.version)
+    return found

@@ -28,14 +28,7 @@ pub fn link(rate: u64, queue: &str, set: &[(&'static str, Value)]) -> LinkPlan {
         name: "bottleneck".into(),
         rate: RatePlan::Constant(Rate(rate)),
         queue: Algorithm::Known { name, options },
-        module: None,
-        mode: LinkMode::Shaper,
-        delay: Time::ZERO,
-        jitter: Time::ZERO,
-        loss: 0.0,
-        overhead: 0,
-        count_in_service: false,
-        schedule: None,
+        ..LinkPlan::default()
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `kits` | the kernels there are, and what came with which |
 //! | `modules` | what is loaded |
 //! | `refuse` | what Linux cannot do, by place in the plan |
+//! | `stage` | what stands behind a link, in netem's words |
 //! | `script` | a job as text, to be read |
 
 mod cc;
@@ -16,6 +17,7 @@ mod layout;
 mod modules;
 mod refuse;
 mod script;
+mod stage;
 mod tc;
 #[cfg(test)]
 mod tests;
@@ -418,6 +420,10 @@ fn links(path: &str, link: &LinkPlan, refusals: &mut Refusals) {
         _ => {}
     }
     refusals.0.extend(link.refusals(EngineKind::Kernel, path));
+    if let Some(slots) = &link.slots {
+        let path = format!("{path}.slots");
+        refusals.0.extend(slots.refusals(EngineKind::Kernel, &path));
+    }
 }
 
 /// What concerns a flow's stack.

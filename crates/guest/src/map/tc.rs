@@ -19,6 +19,8 @@ pub(super) struct Qdisc {
     pub words: String,
     /// What it may hold.
     pub limit: Limit,
+    /// Whether it is RED whose timer of the adaptive mode is to be started.
+    pub adapts: bool,
     /// What is known of the kind.
     face: Option<&'static kernel::Qdisc>,
 }
@@ -29,6 +31,7 @@ impl Qdisc {
             kind: kind.to_owned(),
             words,
             limit,
+            adapts: false,
             face: aqm::face(kind),
         }
     }
@@ -90,7 +93,10 @@ pub(super) fn queue(
             };
             let spelled = face.spell(options, link.rate.nominal());
             refusals.at(&at, spelled.refused);
-            Qdisc::new(spelled.kind, spelled.words, limit(options))
+            Qdisc {
+                adapts: options.get("adaptive") == Some(&Value::Bool(true)),
+                ..Qdisc::new(spelled.kind, spelled.words, limit(options))
+            }
         }
     };
     modules.qdisc(path, &qdisc.kind, link.module.as_deref(), kit, refusals);

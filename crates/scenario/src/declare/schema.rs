@@ -10,7 +10,7 @@ use tailback_engine::traffic;
 
 use super::metrics::{Assert, METRICS};
 use super::registries::entries;
-use super::{choice, rate, schedule, value};
+use super::{burst, choice, rate, schedule, value};
 
 /// The JSON Schema of scenario files.
 pub fn json_schema() -> Json {
@@ -69,6 +69,7 @@ fn key_schema(key: &Key) -> Json {
         KeyKind::Word(registry) => choice::names_schema(registry),
         KeyKind::Route => json!({ "type": "array", "items": { "type": "string" } }),
         KeyKind::Schedule => schedule::schema(),
+        KeyKind::Burst => burst::schema(),
         KeyKind::Switch(words) => {
             let words = words.iter().map(|word| json!(word));
             json!({ "enum": words.chain([json!(true), json!(false)]).collect::<Vec<_>>() })

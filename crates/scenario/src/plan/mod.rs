@@ -5,6 +5,7 @@ mod flows;
 mod links;
 mod names;
 mod origins;
+mod queues;
 mod record;
 mod routes;
 mod stack;
@@ -12,7 +13,7 @@ mod stack;
 use std::collections::HashMap;
 
 use tailback_engine::keys::{EngineKind, KeyKind};
-use tailback_engine::plan::{FlowPlan, PathKeys, Plan, RatePlan, TcpPlan};
+use tailback_engine::plan::{FlowPlan, PathKeys, Plan, TcpPlan};
 
 pub(crate) use names::{name_flows, names};
 pub(crate) use origins::Origins;
@@ -99,6 +100,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
     plan.set(|key| top.value(key));
     plan.kernel = kernel(reader, &top);
     check_host_jitter(reader, &top, &plan, &links, &tcp, &flows);
+    queues::check(reader, &links, &flows, &traffic);
     plan.links = links.plans;
     plan.flows = flows;
     plan.traffic = traffic;
@@ -140,16 +142,7 @@ fn check_host_jitter(
     tcp: &TcpPlan,
     flows: &[FlowPlan],
 ) {
-    let slowest = |plan: &RatePlan| match plan {
-        RatePlan::Steps(steps) => steps
-            .iter()
-            .map(|(_, rate)| *rate)
-            .filter(|rate| rate.0 > 0)
-            .min()
-            .unwrap_or_default(),
-        other => other.nominal(),
-    };
-    let rate = links.plans.iter().map(|link| slowest(&link.rate)).min();
+    let rate = links.plans.iter().map(|link| link.rate.lowest()).min();
     let Some(rate) = rate.filter(|rate| rate.0 > 0) else {
         return;
     };

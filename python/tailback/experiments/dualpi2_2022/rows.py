@@ -28,8 +28,8 @@ def misses(entries: Sequence[Entry], facts: Facts) -> list[Block]:
         rows.append(
             [
                 f"{e.run.archive.title}, {e.run.words}: {e.column}",
-                _number(e.cell.published),
-                _number(e.cell.measured),
+                number(e.cell.published),
+                number(e.cell.measured),
                 _signed(e, goal.kind),
                 goal.text,
                 cause(e),
@@ -84,15 +84,15 @@ def _rows(archive: Archive, entries: Sequence[Entry]) -> Table:
 def _value(entry: Entry | None, factor: float) -> Value:
     if entry is None or entry.cell.measured is None:
         return None
-    text = _number(entry.cell.measured * factor) or ""
+    text = number(entry.cell.measured * factor) or ""
     if entry.cell.published is None:
         return text
-    text += f" ({_number(entry.cell.published * factor)})"
+    text += f" ({number(entry.cell.published * factor)})"
     held = entry.within
     return text if held is None else Mark(text, "pass" if held else "miss")
 
 
-def _number(value: float | None) -> str | None:
+def number(value: float | None) -> str | None:
     return None if value is None else f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
 
 
