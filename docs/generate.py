@@ -47,6 +47,7 @@ the default shown; where none is shown its meaning says what happens.
 SCENARIO = (
     ("At the top", (), ()),
     ("[bottleneck] or [links.NAME]", ("bottleneck",), ()),
+    ("[bottleneck.slots] or [links.NAME.slots]", ("bottleneck", "properties", "slots"), ()),
     ("[path]", ("path",), ()),
     ("[[flows]]", ("flows", "items"), ()),
     ("[tcp]", ("tcp",), ()),
@@ -70,7 +71,9 @@ def _scenario() -> Iterator[str]:
         node = schema
         for i, step in enumerate(place):
             node = node["properties"][step] if i == 0 else node[step]
-        text = schema["properties"][place[0]]["description"] if place else node["description"]
+        # A list is described where it stands, not in its items.
+        inside = place[1:2] == ("properties",) or not place
+        text = node["description"] if inside else schema["properties"][place[0]]["description"]
         if place == ("bottleneck",):
             text = f"{text} {schema['properties']['links']['description']}"
         title = title.replace(" or ", "` or `")
