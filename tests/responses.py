@@ -279,9 +279,10 @@ in which something but the number of segments acknowledged and in flight has cha
 In most the receiver acknowledges every segment (`tcp.delack = false`), so that the sender's
 response is what is compared; those with random losses and "Delayed ACKs" have Linux's
 default. There ACKs are delayed once the receive window has stopped growing, which in the
-short ones with random losses does not come. When it does depends on what the receiving application leaves in the buffer, which the simulator has
-not: a known deviation, with which the traces of "Delayed ACKs" part. Paths of those with
-random losses are whole steps of the kernel engine's clock, so that no ACK comes on one side
+short ones with random losses does not come. When it does depends on what the receiving
+application leaves in the buffer, which the simulator has not: a known deviation, with which
+the traces of "Delayed ACKs" part. Paths of those with random losses are whole steps of the
+kernel engine's clock, so that no ACK comes on one side
 of a jiffy here and on the other there.
 """
 
