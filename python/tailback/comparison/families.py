@@ -1,16 +1,19 @@
 """What is flagged among differences that are not independent of each other.
 
 All quantities of one point come from the same runs: where a flow by chance gets more, its RTT,
-the queue's delay, marks and the other flow's share move with it. They are one family, and what is
-asked first is whether anything differs in it. Families are tested by Simes (1986), which holds for
-positively dependent quantities, and chosen by Benjamini and Hochberg (1995) over all of them. In a
-chosen family Benjamini and Hochberg's method goes on at the level that Benjamini and Bogomolov
-(2014, J. R. Stat. Soc. B 76) have shown to keep the expected share of false ones, averaged over the
-chosen families, below the level: the level times the share of families that were chosen.
+the queue's delay and marks move with it, and the other flow's share the other way. They are one
+family, and what is asked first is whether anything differs in it. As the dependence has both
+signs, a family is tested by the method of Benjamini and Yekutieli (2001), which holds under any
+(of Simes's p the multiple by 1 + 1/2 + ... + 1/n: Hommel 1983). Families are chosen by Benjamini
+and Hochberg (1995) over all of them. In a chosen family Benjamini and Yekutieli's method goes on
+at the level that Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76) have shown to keep the
+expected share of false ones, averaged over the chosen families, below the level: the level times
+the share of families that were chosen.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 
@@ -25,8 +28,8 @@ def false_discovery(ps: Sequence[float | None], families: Sequence[Hashable]) ->
     for at, (p, family) in enumerate(zip(ps, families, strict=True)):
         if p is not None:
             members.setdefault(family, []).append(at)
-    within = [_adjusted([ps[at] or 0.0 for at in group]) for group in members.values()]
-    # The smallest of a family's adjusted p is Simes's p of the family.
+    within = [_of_any_dependence([ps[at] or 0.0 for at in group]) for group in members.values()]
+    # The smallest of a family's adjusted p is the p of the family.
     of_family = _adjusted([min(inside) for inside in within])
     ordered = sorted(of_family)
     qs: list[float | None] = [None] * len(ps)
@@ -49,6 +52,12 @@ def _level(p: float, own: float, ordered: Sequence[float]) -> float:
         own = ordered[chosen]
         chosen = bisect_right(ordered, own)
     return min(1.0, max(own, p))
+
+
+def _of_any_dependence(ps: Sequence[float]) -> list[float]:
+    """Benjamini and Yekutieli's adjusted p."""
+    harmonic = math.fsum(1 / i for i in range(1, len(ps) + 1))
+    return [min(1.0, p * harmonic) for p in _adjusted(ps)]
 
 
 def _adjusted(ps: Sequence[float]) -> list[float]:

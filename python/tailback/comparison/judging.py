@@ -1,5 +1,5 @@
-"""From runs to cells: flows and links matched by name, differences tested over all of them, a family
-for each point and variant."""
+"""From runs to cells: flows and links matched by name, differences tested over all of them; what
+differs at one point is a family."""
 
 from __future__ import annotations
 
