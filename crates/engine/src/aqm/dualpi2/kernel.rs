@@ -24,7 +24,10 @@ pub const KERNEL: Qdisc = Qdisc {
         ("wrr_ratio", simulated),
         ("tshift", simulated),
         ("tspeed", simulated),
-        ("reset_interval", simulated),
+        ("reset_interval", |w, o| {
+            let expected = "no reset_interval, or --engine sim";
+            impossible(w, o, "dualpi2 of Linux resets no statistics", expected);
+        }),
         ("max_rtt", derives),
         ("typical_rtt", derives),
         ("limit", number),
