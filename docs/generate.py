@@ -1,18 +1,26 @@
-"""Writes the reference pages from the registries: docs/reference.md and
-docs/scenario.schema.json. With `--check` it only says whether they are current."""
+"""Writes the pages that need no kernel: docs/reference.md and docs/scenario.schema.json from the
+registries, the page of every published experiment from its runs, docs/trust.md from what they and
+the validation left in docs. With `--check` it only says what is not current, and which numbers of
+prose stand in no table (`prose`)."""
 
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from tailback import experiments, metrics
+import prose
+import trust
+
+from tailback import experiments, metrics, store
 from tailback._native import json_schema, registry_json
 from tailback.cli.tables.listing import type_of
+from tailback.reproduction import judges
+from tailback.reproduction.experiment import ALL_CELLS
 
 HERE = Path(__file__).resolve().parent
 
@@ -39,6 +47,7 @@ the default shown; where none is shown its meaning says what happens.
 SCENARIO = (
     ("At the top", (), ()),
     ("[bottleneck] or [links.NAME]", ("bottleneck",), ()),
+    ("[bottleneck.slots] or [links.NAME.slots]", ("bottleneck", "properties", "slots"), ()),
     ("[path]", ("path",), ()),
     ("[[flows]]", ("flows", "items"), ()),
     ("[tcp]", ("tcp",), ()),
@@ -62,7 +71,9 @@ def _scenario() -> Iterator[str]:
         node = schema
         for i, step in enumerate(place):
             node = node["properties"][step] if i == 0 else node[step]
-        text = schema["properties"][place[0]]["description"] if place else node["description"]
+        # A list is described where it stands, not in its items.
+        inside = place[1:2] == ("properties",) or not place
+        text = node["description"] if inside else schema["properties"][place[0]]["description"]
         if place == ("bottleneck",):
             text = f"{text} {schema['properties']['links']['description']}"
         title = title.replace(" or ", "` or `")
@@ -183,33 +194,66 @@ def schema() -> str:
     return json.dumps(json.loads(json_schema()), indent=1, ensure_ascii=False) + "\n"
 
 
-def picture() -> str:
-    """The figure of the README: Figure 5 of the first experiment."""
-    with TemporaryDirectory() as folder:
-        done = experiments.get("dctcp-internet-2014").run(
-            ["fig5"],
+def pages() -> Iterator[Path]:
+    """Writes the page of every experiment that has one, with its cells and goals beside it; what
+    is stored already is not run again. The picture of the README is one of their figures."""
+    for name in experiments.NAMES:
+        experiment = experiments.get(name)
+        if experiment.needs_kernel:
+            continue
+        done = experiment.run(
+            None,
             quick=False,
             seeds=None,
             jobs=None,
-            out=Path(folder),
+            out=store.DEFAULT,
             progress=None,
             engine="sim",
+            page=True,
         )
-        return (Path(done.report_dir) / "figures" / "fig5.svg").read_text(encoding="utf-8")
+        text = (done.report_dir / f"{name}.md").read_text(encoding="utf-8")
+        folder = HERE / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        drawn = [done.report_dir / "figures" / f"{figure}.svg" for figure in FIGURE.findall(text)]
+        tables = [done.report_dir / file for file in (ALL_CELLS, judges.FILE)]
+        for file in (*tables, *drawn):
+            if file.exists():
+                shutil.copy(file, folder)
+        page = HERE / f"{name}.md"
+        page.write_text(text.replace("](figures/", f"]({name}/"), encoding="utf-8")
+        yield page
+        if name == PICTURE[0]:
+            shutil.copy(done.report_dir / "figures" / PICTURE[1], HERE / "picture.svg")
+            yield HERE / "picture.svg"
+
+
+FIGURE = re.compile(r"\]\(figures/([\w.-]+)\.svg\)")
+PICTURE = ("dctcp-internet-2014", "fig5.svg")
+"""The figure of the README."""
 
 
 def main() -> None:
-    """Writes the pages, or checks those that are quick to make."""
-    pages = {HERE / "reference.md": reference(), HERE / "scenario.schema.json": schema()}
-    if sys.argv[1:] == ["--check"]:
-        stale = [p.name for p, text in pages.items() if not p.exists() or p.read_text() != text]
-        if stale:
-            raise SystemExit(f"not current, run `make docs`: {', '.join(stale)}")
+    """Writes the pages; with `--check` says which of those that are quick to make are not current,
+    and which numbers stand in no table."""
+    made = {HERE / "reference.md": reference(), HERE / "scenario.schema.json": schema()}
+    if sys.argv[1:] != ["--check"]:
+        for path, text in made.items():
+            path.write_text(text, encoding="utf-8")
+        for path in (*made, *pages()):
+            print(path.relative_to(HERE.parent), flush=True)
+    made[HERE / "trust.md"] = trust.page(HERE)
+    if sys.argv[1:] != ["--check"]:
+        (HERE / "trust.md").write_text(made[HERE / "trust.md"], encoding="utf-8")
         return
-    pages[HERE / "picture.svg"] = picture()
-    for path, text in pages.items():
-        path.write_text(text, encoding="utf-8")
-        print(path.relative_to(HERE.parent))
+    stale = [p.name for p, text in made.items() if not p.exists() or p.read_text() != text]
+    loose = prose.check(HERE.parent)
+    for found in loose:
+        print(found)
+    if stale:
+        print(f"not current, run `make docs`: {', '.join(stale)}")
+    if stale or loose:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

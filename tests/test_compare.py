@@ -22,6 +22,7 @@ from tailback.comparison.thresholds import Threshold
 from tailback.comparison.variants import parse
 from tailback.engines import sim
 from tailback.metrics.differences import Difference, paired, unpaired
+from tailback.metrics.harm import harm
 from tailback.metrics.statistics import t_quantile
 
 # Long enough for the queue to settle at its target.
@@ -450,3 +451,46 @@ def test_bad_words(tailback: Tailback, scenario: Path, tmp_path: Path) -> None:
         done = tailback("compare", *args)
         assert (done.returncode, done.stdout) == (2, ""), args
         assert said in done.stderr
+
+
+def test_harm_of_the_textbook() -> None:
+    """A completion time of 4 s instead of 1 s, and a quarter of the rate: both lose 3/4."""
+    assert harm(1.0, 4.0, "less") == harm(8.0, 2.0, "more") == 0.75
+    assert harm(2.0, 2.0, "less") == harm(2.0, 2.0, "more") == 0.0
+    assert harm(2.0, 1.0, "less") == -1.0
+    assert harm(1.0, 2.0, "more") == -1.0
+    assert harm(1.0, 0.0, "less") is None
+    assert harm(0.0, 1.0, "more") is None
+
+
+def test_harm_is_of_a_variant_and_untested(tmp_path: Path) -> None:
+    two = SCENARIO + '\n[[flows]]\nname = "rival"\ncc = "cubic"\n'
+    made = tb.compare(
+        two,
+        {"alone": {"flows.rival.stop": "1ms"}, "beside": {}},
+        seeds=3,
+        metrics=["harm_throughput", "throughput_mbit"],
+        jobs=1,
+        out=tmp_path,
+        progress=False,
+    )
+    cells = {(cell.name, cell.quantity): cell for cell in made.cells}
+    name = made.baseline.results[0].summary["flows"][0]["name"]
+    lost, rate = cells[name, "harm.throughput"], cells[name, "throughput_mbit"]
+    assert lost.values["alone"].n == 0
+    assert lost.values["beside"].n == 3
+    by_seed = [
+        1
+        - beside.summary["flows"][0]["throughput_mbit"]
+        / alone.summary["flows"][0]["throughput_mbit"]
+        for alone, beside in zip(*(column.results for column in made.variants), strict=True)
+    ]
+    assert lost.values["beside"].mean == pytest.approx(sum(by_seed) / 3)
+    assert all(0 < one < 1 for one in by_seed)
+    assert not lost.differences
+    assert rate.differences
+    assert ("rival", "harm.throughput") not in cells, "it is not there alone"
+    assert {row["quantity"] for row in made.to_dict()["cells"]} == {
+        "harm.throughput",
+        "throughput_mbit",
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import prose
 import pytest
 
 import tailback as package
@@ -26,8 +27,8 @@ def test_the_clocks_have_versions_of_their_own(kernel_kit: Kit) -> None:
     ]
     assert len(ids[0] | ids[1]) == 4
     place = Path("/work")
-    words = set(guest.command(kernel_kit, place, 256)) - set(
-        guest.command(kernel_kit, place, 256, "real")
+    words = set(guest.command(kernel_kit, place, 256, 1)) - set(
+        guest.command(kernel_kit, place, 256, 1, "real")
     )
     assert words == {"time-travel=inf-cpu", f"time-travel-start={guest.EPOCH_S}"}
     with pytest.raises(InputError, match="kernel-realtime"):
@@ -86,14 +87,15 @@ def test_the_page_shows_every_cell_on_both_clocks() -> None:
         {"virtual": gaps, "real": gaps},
     )
     text = clock.page(made)
-    assert "Linux 7.3.4, 2 seeds of 20 s" in text
-    assert "was 0.5 before and 1.5 after" in text
+    assert "| Linux | 7.3.4 |\n| seeds | 2 |\n| duration of a run, s | 20 |" in text
+    assert "guests included) | 0.5 |\n| load after them | 1.5 |" in text
     assert "SCHED_RR" in text
     for cell in clock.CELLS:
         assert f"| {cell.name} | virtual | 9.5 (9.4 to 9.6) | 5 (5 to 5) |" in text
         assert f"| {cell.name} | real | 8.55 | 5 | 9 | 3.5 |" in text
     assert text.count("real, on |") == len(clock.OFFLOADED)
     # (9.5 - 8.55) / 9.5, and 12.234 of 1223.434.
-    assert "differs by 10.00 % in the median of the cells (10.00 % at most)" in text
-    assert "lost to the rate: 1.00 % of it" in text
+    assert "| throughput | 10.00 | 10.00 |" in text
+    assert "| of the rate lost, % | 1.00 | 1.00 |" in text
+    assert prose.loose("virtual-time.md", text) == []
     assert json.dumps(made.to_dict())

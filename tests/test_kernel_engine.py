@@ -278,6 +278,85 @@ def test_the_rate_changes_when_it_should(tmp_path: Path) -> None:
         assert bits / (end - begin) / 1e3 == pytest.approx(rate * 1448 / 1514, rel=0.03)
 
 
+@pytest.mark.parametrize(
+    ("burst", "delack", "mbit"),
+    [
+        ("0b", True, (1.0, 1.1)),
+        ("tc", True, (6.4, 8.3)),
+        ("0b", False, (8.0, 8.2)),
+        ("tc", False, (8.1, 8.3)),
+    ],
+)
+def test_a_shapers_burst_decides_as_in_the_simulator(
+    tmp_path: Path, burst: str, delack: bool, mbit: tuple[float, float]
+) -> None:
+    # Packets of 1.2 ms under a step threshold of 1 ms: a pair passes by tc's burst only. With
+    # delayed ACKs the pairs fall in and out of step, and the engines differ by what that is worth.
+    queue = {"aqm": "dualpi2", "any_ect": True}
+    text = BASE + '[[flows]]\ncc = "dctcp"\necn = true\n'
+    kernel, sim = both(
+        tmp_path,
+        text,
+        duration="40s",
+        warmup="10s",
+        path__rtt="40ms",
+        bottleneck__queue=queue,
+        bottleneck__burst=burst,
+        tcp__delack=delack,
+    )
+    got = [summary["flows"][0]["throughput_mbit"] for summary in (kernel, sim)]
+    assert all(mbit[0] <= one <= mbit[1] for one in got), got
+    assert got[0] == pytest.approx(got[1], rel=0.2 if delack and burst == "tc" else 0.01)
+
+
+@pytest.mark.parametrize(("count", "probability"), [(4, (0.009, 0.01)), (40, (0.03, 0.2))])
+def test_adaptive_red_adapts_as_in_the_simulator(
+    tmp_path: Path, count: int, probability: tuple[float, float]
+) -> None:
+    # min, max and the weight are tc's own; the probability leaves its 0.02, which it does not where
+    # only tc is told to adapt.
+    queue = {
+        "aqm": "red",
+        "limit": "150000b",
+        "avpkt": "1000b",
+        "burst": "tc",
+        "adaptive": True,
+        "ecn": True,
+    }
+    text = BASE + f'[[flows]]\ncc = "cubic"\necn = true\ncount = {count}\n'
+    chosen = {"duration": "30s", "warmup": "10s", "bottleneck__rate": "50Mbit"}
+    kernel, run = one(tmp_path, text, "kernel", bottleneck__queue=queue, **chosen)
+    sim, simulated = one(tmp_path, text, "sim", bottleneck__queue=queue, **chosen)
+    shown = re.search(
+        r"qdisc red .* limit 150000b min 12500b max 37500b ecn adaptive ewma 4 probability (\S+)",
+        json.dumps(run.manifest),
+    )
+    assert shown is not None
+    assert probability[0] <= float(shown[1]) <= probability[1]
+    # It goes on moving: the last of either engine is no more than that.
+    series = simulated.series().filter(pl.col("quantity") == "red_max_p")
+    assert probability[0] <= series["value"][-1] <= probability[1]
+    for key, tolerance in (("occupancy_bytes_mean", 0.05), ("marks", 0.1)):
+        assert kernel["queue"][key] == pytest.approx(sim["queue"][key], rel=tolerance)
+
+
+@pytest.mark.parametrize("packets", [2, 16])
+def test_slots_let_as_much_pass_as_in_the_simulator(tmp_path: Path, packets: int) -> None:
+    # A slot every 2.9 ms in the mean, uniform between 0.8 and 5 ms; 30 Mbit/s come.
+    slots = {"min": "800us", "max": "5ms", "packets": packets, "delay": "200us"}
+    text = BASE + '[[traffic]]\nkind = "cbr"\nrate = "30Mbit"\n'
+    chosen = {"duration": "20s", "bottleneck__rate": "10Gbit", "bottleneck__slots": slots}
+    received = [
+        summary["traffic"][0]["throughput_mbit"] for summary in both(tmp_path, text, **chosen)
+    ]
+    if packets == 2:
+        # 6,900 gaps of 2.9 ms with a deviation of 1.2 ms: 0.5 %.
+        expected = packets * 1514 * 8 / 2.9e-3 / 1e6
+        assert received == [pytest.approx(expected, rel=0.02)] * 2
+    else:
+        assert received == [pytest.approx(30, rel=0.01)] * 2
+
+
 @pytest.mark.parametrize("ecn", ["not-ect", "ect0", "ect1"])
 def test_every_datagram_is_accounted_for(tmp_path: Path, ecn: str) -> None:
     text = BASE + f'[[traffic]]\nkind = "cbr"\nrate = "15Mbit"\necn = "{ecn}"\nstop = "2s"\n'

@@ -13,6 +13,8 @@ import altair as alt
 import polars as pl
 import pytest
 
+import tailback as tb
+from tailback.errors import ScenarioWarning
 from tailback.figures import cumulative, export, thin
 from tailback.report import (
     Cell,
@@ -26,6 +28,7 @@ from tailback.report import (
     Text,
     Value,
     summarise,
+    sweep,
     to_csv,
     to_html,
     to_markdown,
@@ -191,3 +194,24 @@ def test_javascript_is_kept_in_the_cache_folder(
     assert kept.read_text(encoding="utf-8") == made
     assert "</script" not in made
     export.javascript.cache_clear()
+
+
+def test_the_report_of_a_sweep_has_what_its_scenario_warns_of(tmp_path: Path) -> None:
+    text = """\
+duration = "2s"
+[bottleneck]
+rate = "10Mbit"
+queue = { aqm = "dualpi2", any_ect = true }
+[[flows]]
+cc = "dctcp"
+"""
+    with pytest.warns(ScenarioWarning, match="step_thresh = 1ms is below two packet times"):
+        results = tb.run(text, out=tmp_path)
+    [warning] = results.warnings
+    assert "min_qlen_step = 2" in warning
+    page = sweep.write_folder(tmp_path).read_text(encoding="utf-8")
+    assert "Warnings" in page
+    assert "below two packet times of the link, 1211 us each" in page
+    quiet = tb.run(text, set={"bottleneck.burst": "tc"}, out=tmp_path)
+    assert quiet.warnings == []
+    assert "Warnings" not in sweep.write_folder(tmp_path).read_text(encoding="utf-8")

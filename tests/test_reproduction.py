@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,9 @@ from tailback.reproduction.goals import (
     summary,
     with_tolerances,
 )
-from tailback.reproduction.shown import NO_OFFLOADS, errors_table, facts, goals_table, span
+from tailback.reproduction.judges import Noise, from_csv, judge, to_csv
+from tailback.reproduction.page import Page
+from tailback.reproduction.shown import NO_OFFLOADS, facts, goals_table, span
 from tailback.reproduction.sources import set_value
 from tailback.running import Job
 
@@ -72,11 +76,14 @@ class Toy(Reproduction):
                     cells.append(Entry(cell=cell, values=tuple(values)))
             entries = with_tolerances([THROUGHPUT], cells)
             verdicts = list(cells_verdicts([THROUGHPUT], entries))
+            judges = [judge(verdict, entries) for verdict in verdicts]
             made = facts(results["table-1"], deviations=(NO_OFFLOADS,))
-            sections = [Section("result", "How far off", [goals_table(verdicts, made)])]
+            sections = [Section("result", "How far off", [goals_table(judges, made)])]
             meta = [("cells", counted(entries))]
             report = Report("", "Toy", "A toy.", meta, sections, [e.cell for e in entries])
-            return Findings(report, [e.json() for e in entries], summary(entries, verdicts))
+            found = summary(entries, verdicts)
+            page = Page("Toy", "A toy.", sections, made)
+            return Findings(report, [e.json() for e in entries], found, judges, page)
 
         return Study({"table-1": [Job(SCENARIO, {}, request.seeds_or(2, quick=1))]}, findings)
 
@@ -125,6 +132,18 @@ def test_listing_experiments_loads_none_of_what_draws_them() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+def test_a_page_says_what_made_it_and_its_run_facts_once(tmp_path: Path) -> None:
+    done = run(tmp_path, page=True, seeds=5)
+    page = (done.report_dir / "toy.md").read_text()
+    assert "- **command**: tailback reproduce toy --page --seeds 5\n" in page
+    assert re.search(r"- \*\*revision\*\*: [\w.+ -]+\n", page)
+    assert page.count("5 seeds per point") == page.count("4 s simulated") == 1
+    (told,) = from_csv((done.report_dir / "goals.csv").read_text())
+    assert (told.cells, told.within, told.within_or_chance, told.holds) == (2, 1, 1, True)
+    with pytest.raises(InputError, match="no --part, no --quick"):
+        run(tmp_path, page=True, quick=True)
+
+
 def entry(published: float | None, *values: float) -> Entry:
     cell = Cell.of("id", "quantity", "", published, estimate(values))
     return Entry(cell=cell, values=values)
@@ -148,7 +167,22 @@ def test_errors_are_held_against_median_and_percentile() -> None:
     row = verdict.row(entries)
     assert row["goal"] == {"error": "relative", "median": 0.1, "p90": 0.2}
     assert row["cells"] == 3
-    assert errors_table([verdict], facts([])).rows[0][0] == "all errors"
+    told = judge(verdict, entries, Noise(4, 0.01, 0.02))
+    assert goals_table([told], facts([])).rows[0][:2] == [
+        "all errors",
+        "median 10 %, 90 % below 20 %",
+    ]
+    assert (told.within, told.noise_cells, told.blind, told.holds) == (None, 4, 0, False)
+    assert to_csv(from_csv(to_csv([told]))) == to_csv([told])
+
+
+def test_blind_cells_are_counted_apart() -> None:
+    seen, hidden = entry(1.0, 1.1), entry(2.0, 2.1)
+    hidden = replace(hidden, cell=replace(hidden.cell, blind=True))
+    (verdict,) = errors_verdicts([ERRORS], [seen, hidden])
+    told = judge(verdict, [seen, hidden])
+    assert (told.cells, told.blind) == (2, 1)
+    assert told.blind_median == pytest.approx(0.05)
 
 
 def test_values_are_set_by_their_path() -> None:

@@ -104,6 +104,8 @@ class Results:
     points: list[Run]
     root: Path
     asserts: list[Assertion] = field(default_factory=list)
+    #: What is allowed but unusual in the scenario.
+    warnings: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, index: store.Index, root: Path, asserts: Sequence[Assertion] = ()) -> Results:
@@ -116,6 +118,7 @@ class Results:
             axes=index.axes,
             root=root,
             asserts=list(asserts),
+            warnings=index.warnings,
             points=[
                 Run(p.params, p.labels, p.seed, p.run_id, path, baseline=p.baseline)
                 for p in index.points

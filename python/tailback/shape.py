@@ -189,6 +189,7 @@ INDEX: Shape = {
     "engine": text,
     "engine_version": text,
     "axes": [[text]],
+    "warnings": [text],
     "points": [
         {
             "params": each(either(text, number)),

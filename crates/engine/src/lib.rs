@@ -10,6 +10,7 @@
 extern crate self as tailback_engine;
 
 pub mod aqm;
+pub mod bucket;
 pub mod calendar;
 pub mod capture;
 pub mod cc;

@@ -3,6 +3,7 @@
 use tailback_record::Cause;
 
 use crate::aqm::{Dequeue, Queue, Sink};
+use crate::bucket::Bucket;
 use crate::packet::Packet;
 use crate::plan::{LinkMode, LinkPlan, RatePlan, Schedule};
 use crate::rate::{OPPORTUNITY, opportunities_until, opportunity_time, steps_end};
@@ -27,7 +28,7 @@ pub struct Link {
     /// What is counted.
     pub sink: Sink,
     rate: RatePlan,
-    mode: LinkMode,
+    leaving: Leaving,
     overhead: i32,
     count_in_service: bool,
     /// Probability of loss behind the queue, and its stream.
@@ -44,6 +45,28 @@ pub struct Link {
     opportunity: u64,
     /// The last frame length and its serialisation time.
     slot: (u32, Time),
+}
+
+/// When packets leave.
+enum Leaving {
+    /// At the start of their slots.
+    Start,
+    /// While the bucket has tokens.
+    Bucket(Box<Bucket>),
+    /// At the end of their slots.
+    End,
+}
+
+impl Leaving {
+    fn new(plan: &LinkPlan) -> Leaving {
+        match plan.mode {
+            LinkMode::Wire => Leaving::End,
+            LinkMode::Shaper if plan.burst.0 > 0 => {
+                Leaving::Bucket(Box::new(Bucket::new(plan.burst)))
+            }
+            LinkMode::Shaper => Leaving::Start,
+        }
+    }
 }
 
 /// A schedule on its way: what is due, and how far it is.
@@ -100,7 +123,7 @@ impl Link {
             queue,
             sink,
             rate: plan.rate.clone(),
-            mode: plan.mode,
+            leaving: Leaving::new(plan),
             overhead: plan.overhead,
             count_in_service: plan.count_in_service,
             loss: (plan.loss > 0.0).then_some((plan.loss, loss)),
@@ -144,9 +167,13 @@ impl Link {
                 Err(_) => Next::Leaves(packet, now),
             };
         }
-        match (self.begin(now), self.mode) {
-            (Ok((packet, end)), LinkMode::Shaper) => Next::Leaves(packet, end),
-            (Ok((packet, end)), LinkMode::Wire) => {
+        match (self.begin(now), &mut self.leaving) {
+            (Ok((packet, end)), Leaving::Start) => Next::Leaves(packet, end),
+            (Ok((packet, _)), Leaving::Bucket(bucket)) => {
+                let len = charged(&packet, self.overhead);
+                Next::Leaves(packet, bucket.take(&self.rate, now, len))
+            }
+            (Ok((packet, end)), Leaving::End) => {
                 self.in_service = Some((packet, 0));
                 Next::Wait(end)
             }
@@ -180,9 +207,9 @@ impl Link {
                 self.sink.forward(&packet, now);
                 self.busy = true;
                 self.held = false;
-                let end = match self.mode {
-                    LinkMode::Shaper => next.max(now),
-                    LinkMode::Wire => {
+                let end = match self.leaving {
+                    Leaving::Start | Leaving::Bucket(_) => next.max(now),
+                    Leaving::End => {
                         let len = self.charged(&packet);
                         self.slot_end(now, len)
                     }
@@ -222,7 +249,7 @@ impl Link {
     /// Bytes the rate is charged for a frame.
     #[inline]
     fn charged(&self, packet: &Packet) -> u32 {
-        (i32::from(packet.len) + self.overhead).max(1) as u32
+        charged(packet, self.overhead)
     }
 
     #[inline]
@@ -321,4 +348,10 @@ impl Link {
             _ => None,
         }
     }
+}
+
+/// Bytes the rate is charged for a frame.
+#[inline]
+fn charged(packet: &Packet, overhead: i32) -> u32 {
+    (i32::from(packet.len) + overhead).max(1) as u32
 }

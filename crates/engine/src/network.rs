@@ -7,6 +7,7 @@
 //! | `connections` | both ends of TCP, whoever opens them |
 //! | `sources` | traffic sources: datagrams, and connections opened |
 //! | `pipe` | constant delays |
+//! | `slots` | delay in slots |
 //! | `sampling` | series and samples |
 //! | `outcome` | what was measured |
 //!
@@ -21,6 +22,7 @@ mod events;
 mod outcome;
 mod pipe;
 mod sampling;
+mod slots;
 mod sources;
 
 use std::sync::Arc;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tailback_record::{ClassFlow, ClassPlan, meter};
 
 pub use group::{Group, Member};
-pub use link::{LinkMode, LinkPlan, Schedule};
+pub use link::{LinkMode, LinkPlan, Schedule, SlotsPlan};
 pub use record::{RecordPlan, SeriesMode};
 pub use tcp::{AccEcnOption, EcnFeedback, Growth, Pacing, ReceiveBuffer, SceReceiver, TcpPlan};
 pub use traffic::{ConnectionsPlan, FlowPlan, TrafficPlan};
@@ -42,6 +42,10 @@ keys! {
         warmup: Time = ANY_TIME.default("0s");
         /// Seed of every random stream; a sweep's seeds count up from it.
         key seed = int(0, i64::MAX).default("1");
+        /// The Linux that plays it, kernel engine only: by its release ("6.1", "6.1.176") or by the
+        /// beginning of its kit's hash, among the kits that are built (`tailback kernel list`); of
+        /// several the one in use, else the one built last. Default: the kit in use.
+        kernel: Option<String> => TEXT;
         /// Each flow's start is delayed by a uniform draw from 0 to this; default: path.rtt.
         start_jitter: Time = ANY_TIME;
         /// Order-preserving delay that each host adds to a packet, uniform from 0 to this; below
@@ -79,7 +83,7 @@ keys! {
         rtt: Time = POSITIVE_TIME.default("20ms");
         /// Whether hosts leave segmentation to their interfaces (TSO, GSO, GRO), kernel engine
         /// only: the simulator sends every segment as a packet.
-        offloads: bool = BOOL.default("false").since("0.2")
+        offloads: bool = BOOL.default("false")
             .sim(Takes::Only(&["false"]), "offloads are of the kernel engine only");
     }
 }
@@ -153,7 +157,7 @@ impl Plan {
     fn base_rtt(&self, flow: &FlowPlan) -> Time {
         let links = flow.route.iter().chain(&flow.back);
         let links = links.filter_map(|link| self.links.get(*link as usize));
-        links.fold(flow.rtt, |sum, link| sum + link.delay)
+        links.fold(flow.rtt, |sum, link| sum + link.base_delay())
     }
 
     /// When a component starts in the run of a seed: as planned, plus the seed's draw.
@@ -299,7 +303,7 @@ impl Plan {
         let (there, connections) = (links(&source.route), source.connections.as_ref());
         let back = connections.map_or_else(Vec::new, |c| links(&c.back));
         let rates = there.iter().map(|link| link.rate.nominal());
-        let delays = there.iter().chain(&back).map(|link| link.delay);
+        let delays = there.iter().chain(&back).map(|link| link.base_delay());
         let rate = rates.min().unwrap_or_default();
         (rate, delays.fold(source.rtt, |sum, delay| sum + delay))
     }

@@ -40,6 +40,17 @@ impl RatePlan {
         }
     }
 
+    /// The lowest rate at which it sends at all: of the steps, or as [`RatePlan::nominal`]; 0 if none.
+    pub fn lowest(&self) -> Rate {
+        match self {
+            RatePlan::Steps(steps) => {
+                let rates = steps.iter().map(|step| step.1).filter(|rate| rate.0 > 0);
+                rates.min().unwrap_or_default()
+            }
+            other => other.nominal(),
+        }
+    }
+
     /// What a link of this rate can carry between two times, bytes.
     pub fn capacity_bytes(&self, from: Time, to: Time) -> f64 {
         let bits = |rate: Rate, time: Time| rate.0 as f64 * time.as_secs_f64() / 8.0;
@@ -80,10 +91,24 @@ pub(crate) fn opportunity_time(times: &[Time], n: u64) -> Time {
     Time(n / len * period) + times.get((n % len) as usize).copied().unwrap_or(Time(1))
 }
 
+/// The rate at a time; of a trace the mean.
+pub(crate) fn rate_at(rate: &RatePlan, now: Time) -> Rate {
+    match rate {
+        RatePlan::Steps(steps) => {
+            let step = steps.partition_point(|s| s.0 <= now).saturating_sub(1);
+            steps[step].1
+        }
+        other => other.nominal(),
+    }
+}
+
 /// When a frame that begins now is sent, over steps of the rate.
 pub(crate) fn steps_end(steps: &[(Time, Rate)], now: Time, len: u32) -> Time {
-    // In units of bit x ns: exact.
-    let mut left = u128::from(len) * 8 * 1_000_000_000;
+    steps_end_bits(steps, now, u128::from(len) * 8 * 1_000_000_000)
+}
+
+/// The same for so many bit/s x ns: exact.
+pub(crate) fn steps_end_bits(steps: &[(Time, Rate)], now: Time, mut left: u128) -> Time {
     let mut at = now;
     let mut index = steps.partition_point(|s| s.0 <= now).saturating_sub(1);
     loop {

@@ -197,6 +197,69 @@ fn a_saturated_trace_is_used_to_the_byte() {
 }
 
 #[test]
+fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
+    // Ten packets of 1250 bytes at the same time, once a second; 1 ms each at the rate.
+    let sources = (0..10).map(|i| cbr(&format!("s{i}"), 10_000, 1250));
+    let sources: Vec<TrafficPlan> = sources.collect();
+    for (burst, mean_delay_ms) in [
+        // 0, 1, ... 9 ms.
+        (0, 4.5),
+        // Two at once, the next when 2 x 1250 - 1600 bytes are paid: 0.72 ms, then 1 ms each.
+        (1_600, (8.0 * 0.72 + 28.0) / 10.0),
+        (1_250, (8.0 * 1.0 + 28.0) / 10.0),
+        // 8 packets' worth: nine at once, the tenth 1 ms later; with one more all of them.
+        (10_000, 0.1),
+        (11_250, 0.0),
+    ] {
+        let mut l = link(10_000_000, "fifo", &[]);
+        l.burst = Bytes(burst);
+        let p = with_traffic(Time::from_ms(9_500), vec![l.clone()], sources.clone());
+        let outcome = run(network(&p));
+        let mean = outcome.links[0].delay.mean().expect("packets") / 1e6;
+        assert!((mean - mean_delay_ms).abs() < 1e-6, "{burst}: {mean}");
+        // Under load it is the rate, and a burst.
+        let p = with_traffic(
+            Time::from_secs(10),
+            vec![l],
+            vec![cbr("c", 20_000_000, 1250)],
+        );
+        let bytes = run(network(&p)).links[0].bytes;
+        let most = 12_500_000 + burst + 1_250;
+        assert!((most - 1_250..=most).contains(&bytes), "{burst}: {bytes}");
+    }
+}
+
+/// DualPI2's step marks what waits 1 ms, and a packet takes 1.2 ms at 10 Mbit/s: with delayed ACKs
+/// DCTCP sends pairs, whose second packet is marked for the first. A burst of tc's lets the pair pass;
+/// `min_qlen_step` leaves two packets alone.
+#[test]
+fn what_a_scalable_flow_gets_of_a_slow_link_depends_on_the_burst() {
+    let throughput = |burst, min_qlen_step| {
+        let set = [
+            ("any_ect", Value::Bool(true)),
+            ("min_qlen_step", Value::Int(min_qlen_step)),
+        ];
+        let mut l = link(10_000_000, "dualpi2", &set);
+        l.burst = Bytes(burst);
+        let flow = flow("f", "dctcp", Time::from_ms(40), &[]);
+        let mut p = plan(Time::from_secs(40), vec![l], vec![flow]);
+        p.warmup = Time::from_secs(10);
+        let flow = run(network(&p)).flows.remove(0);
+        flow.delivered_bytes as f64 * 8.0 / 30e6
+    };
+    for (burst, min_qlen_step, mbit) in [
+        (0, 0, 1.05),
+        (1_600, 0, 7.88),
+        (0, 2, 8.86),
+        (1_600, 2, 9.56),
+    ] {
+        let got = throughput(burst, min_qlen_step);
+        let what = format!("{burst} B, min_qlen_step {min_qlen_step}: {got} Mbit/s");
+        assert!((got / mbit - 1.0).abs() < 0.02, "{what}");
+    }
+}
+
+#[test]
 fn a_packet_leaves_a_shaper_first_and_a_wire_last() {
     // Two packets of 1250 bytes at the same time, 10 ms each.
     for (mode, delivered_by_15_ms) in [(LinkMode::Shaper, 2), (LinkMode::Wire, 1)] {

@@ -116,6 +116,8 @@ pub enum Tool {
     Ip,
     /// iproute2's `tc`.
     Tc,
+    /// None: the agent starts the timer of adaptive RED below a device.
+    Adapt,
 }
 
 /// Lines for one program in one namespace.

@@ -169,7 +169,7 @@ cc = "cubik"
         r#"
         f.toml:2:12: string values must be quoted; expected a value in quotes such as "100Mbit"
         f.toml:4:8: string values must be quoted; expected a value in quotes such as "100Mbit"
-        f.toml:5:1: unknown key "lss" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service, schedule; did you mean "loss"?
+        f.toml:5:1: unknown key "lss" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, overhead, count_in_service, schedule; did you mean "loss"?
         f.toml:7:6: unknown congestion control "cubik"; expected one of {controls}; did you mean "cubic"?
         "#,
     );
@@ -213,7 +213,7 @@ zzz = 1
         &r#"
         f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "warmup"?
         f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "bottleneck"?
-        f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service, schedule; did you mean "queue"?
+        f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, overhead, count_in_service, schedule; did you mean "queue"?
         f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, class, tcp; did you mean "start"?
         f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of KEYS; did you mean "initial_cwnd"?
         f.toml:14:1: unknown key "zzz" in tcp; expected one of KEYS
@@ -754,7 +754,7 @@ seeds = 0
 "#,
         r#"
         f.toml:12:2: there is no "bottlenek" in the scenario; expected one of bottleneck, duration, flows, path, record, sweep, tcp; did you mean "bottleneck"?
-        f.toml:13:13: unknown key "rat" in [bottleneck]; expected one of rate, queue, link, both_directions, delay, jitter, loss, overhead, count_in_service, schedule; did you mean "rate"?
+        f.toml:13:13: unknown key "rat" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, overhead, count_in_service, schedule; did you mean "rate"?
         f.toml:14:8: there is no "cubik" in flows; expected one of cubic, reno; did you mean "cubic"?
         f.toml:15:7: there is no flows[7]; expected an index below 2
         f.toml:16:8: there is no "rtt" in flows; expected one of cubic, reno
@@ -1314,6 +1314,141 @@ fn gains_need_a_baseline() {
     // Of each RTT the second factor, seed by seed.
     let expected = [2, 3, 2, 3, 6, 7, 6, 7].map(Some);
     assert_eq!(baselines, expected);
+}
+
+#[test]
+fn bursts() {
+    let text = r#"duration = "60s"
+[links.a]
+rate = "10Mbit"
+link = "wire"
+burst = "tc"
+[links.b]
+rate = { steps = [["0s", "10Mbit"], ["1s", "8kbit"], ["2s", "0bit"]] }
+burst = "60001b"
+[links.c]
+rate = "10Mbit"
+queue = "cake"
+burst = "1600b"
+[links.d]
+rate = "10Mbit"
+burst = "10p"
+[links.e]
+rate = "10Mbit"
+count_in_service = true
+burst = 1600
+[links.f]
+rate = "100Gbit"
+burst = "4gb"
+[links.g]
+rate = "10Mbit"
+link = "wire"
+burst = 0
+[links.h]
+rate = "100Mbit"
+burst = "0b"
+queue = "cake"
+[[flows]]
+cc = "cubic"
+route = ["a"]
+"#;
+    check(
+        text,
+        r#"
+        f.toml:5:9: a wire has no burst: packets leave at the end of their slots; expected burst = "0b", or link = "shaper"
+        f.toml:8:9: wrong value "60001b" for "burst"; expected at most 60000b: what the lowest rate sends in 60s, and no more than 4294967295b
+        f.toml:12:9: cake keeps the link's rate itself and has no burst; expected burst = "0b", or another queue
+        f.toml:15:9: wrong value "10p" for "burst"; expected a size such as "1600b" (units b, kb, mb, gb), "0b" for none, or "tc" for what tc computes
+        f.toml:19:9: what leaves by tokens saved up is in no slot, which count_in_service would count; expected burst = "0b", or count_in_service = false
+        f.toml:22:9: wrong value "4gb" for "burst"; expected at most 4294967295b: what the lowest rate sends in 60s, and no more than 4294967295b
+        "#,
+    );
+    let text = |burst: &str| {
+        format!(
+            "duration = \"60s\"\n[bottleneck]\nrate = \"10Mbit\"\n{burst}[[flows]]\ncc = \"cubic\"\n"
+        )
+    };
+    let burst = |burst: &str| {
+        let made = load(text(burst).as_bytes(), "f.toml", &[], None);
+        made.expect("it is right").points[0].plan.links[0].burst.0
+    };
+    assert_eq!(burst(""), 0);
+    assert_eq!(burst("burst = \"tc\"\n"), 1_600);
+    assert_eq!(burst("burst = \"2kb\"\n"), 2_048);
+    assert_eq!(burst("burst = 1514\n"), 1_514);
+}
+
+#[test]
+fn slots() {
+    let text = r#"duration = "60s"
+[links.a]
+rate = "10Mbit"
+slots = { max = "1ms", packets = -1 }
+[links.b]
+rate = "10Mbit"
+slots = { min = "800us", max = "700us", delay = "1ms", packet = 3 }
+[links.c]
+rate = "10Mbit"
+[links.c.slots]
+min = "800us"
+max = "700us"
+delay = "1ms"
+[[flows]]
+cc = "cubic"
+route = ["c"]
+"#;
+    check(
+        text,
+        r#"
+        f.toml:4:9: "min" is missing in [slots]; expected a time such as "20ms" (units ns, us, ms, s)
+        f.toml:4:34: wrong value -1 for "packets"; expected a whole number from 0 to 2147483647
+        f.toml:7:56: unknown key "packet" in [slots]; expected one of min, max, packets, bytes, delay; did you mean "packets"?
+        f.toml:11:7: wrong value "800us" for "min"; expected at least delay, 1ms
+        f.toml:12:7: wrong value "700us" for "max"; expected at least min, 800us
+        "#,
+    );
+    let text = "duration = \"60s\"\n[bottleneck]\nrate = \"10Mbit\"\nslots.min = \"1ms\"\n[[flows]]\ncc = \"cubic\"\n";
+    let made = load(text.as_bytes(), "f.toml", &[], None).expect("it is right");
+    let slots = made.points[0].plan.links[0]
+        .slots
+        .clone()
+        .expect("it has some");
+    assert_eq!((slots.min, slots.max), (slots.max, slots.min));
+}
+
+#[test]
+fn a_step_below_two_packet_times() {
+    let warnings = |link: &str, flow: &str| -> Vec<String> {
+        let text = format!("duration = \"60s\"\n[bottleneck]\n{link}\n[[flows]]\n{flow}\n");
+        let made = load(text.as_bytes(), "f.toml", &[], None).expect("it is allowed");
+        made.warnings.iter().map(ToString::to_string).collect()
+    };
+    let slow = "rate = \"10Mbit\"\nqueue = { aqm = \"dualpi2\", step_thresh = \"2ms\" }";
+    assert_eq!(
+        warnings(slow, "cc = \"prague\""),
+        [
+            "f.toml:4:42: step_thresh = 2ms is below two packet times of the link, 1211 us each: the second of two packets that come together may be marked for the first, which leaves a scalable flow far below its share; expected min_qlen_step = 2, a burst of the link that lets pairs pass (\"tc\"), or a larger step_thresh"
+        ]
+    );
+    let dualpi2 = "rate = \"24Mbit\"\nqueue = \"dualpi2\"";
+    assert!(warnings(dualpi2, "cc = \"prague\"")[0].starts_with("f.toml:4:9: step_thresh = 1ms"));
+    for (link, flow) in [
+        (slow, "cc = \"cubic\"\necn = true"),
+        (&slow.replace("2ms", "3ms"), "cc = \"prague\""),
+        (&slow.replace("2ms", "1p"), "cc = \"prague\""),
+        (
+            &slow.replace("2ms\"", "2ms\", min_qlen_step = 2"),
+            "cc = \"prague\"",
+        ),
+        (&format!("{slow}\nburst = \"tc\""), "cc = \"prague\""),
+        (&dualpi2.replace("24", "25"), "cc = \"prague\""),
+    ] {
+        assert_eq!(warnings(link, flow), [""; 0], "{link} {flow}");
+    }
+    let any = slow.replace("2ms\"", "2ms\", any_ect = true");
+    assert_eq!(warnings(&any, "cc = \"dctcp\"").len(), 1);
+    let short = format!("{slow}\nburst = \"1513b\"");
+    assert_eq!(warnings(&short, "cc = \"prague\"").len(), 1);
 }
 
 #[test]

@@ -630,8 +630,8 @@ fn the_canonical_form() {
             r#""class":null,"count":1,"dscp":0,"ecn":false,"hosts":null,"module":null,"name":"reno","#,
             r#""route":[0],"rtt":20000000,"start":0,"stop":null,"tcp":{"accecn_option":"full","delack":true,"ecn_feedback":"auto","growth":"segments","header":66,"initial_cwnd":10,"initial_ssthresh":0,"min_rto":200000000,"#,
             r#""mss":1448,"pacing":"auto","pacing_ca_ratio":120,"pacing_ss_ratio":200,"quickack":true,"rcvbuf":"fixed","rwnd":33554432,"sce_receiver":"auto","timestamps":true}}],"host_jitter":0,"#,
-            r#""links":[{"count_in_service":false,"delay":0,"jitter":0,"link":"shaper","loss":0.0,"module":null,"name":"bottleneck","overhead":0,"#,
-            r#""queue":{"name":"fifo","options":{"limit":{"packets":1000}}},"rate":8000000,"schedule":null}],"offloads":false,"#,
+            r#""links":[{"burst":0,"count_in_service":false,"delay":0,"jitter":0,"link":"shaper","loss":0.0,"module":null,"name":"bottleneck","overhead":0,"#,
+            r#""queue":{"name":"fifo","options":{"limit":{"packets":1000}}},"rate":8000000,"schedule":null,"slots":null}],"offloads":false,"#,
             r#""record":{"captures":true,"events":false,"interval":100000000,"packets":false,"series":"interval","statistics":0},"start_jitter":20000000,"#,
             r#""traffic":[{"class":null,"connections":null,"count":2,"dscp":0,"hosts":null,"kind":"cbr","name":"cbr","#,
             r#""options":{"ecn":"not-ect","packet_size":1514,"rate":1000000},"route":[0],"rtt":20000000,"#,
@@ -1150,7 +1150,10 @@ count = 2
     assert_eq!(one.points[0].canonical, sim.points[0].canonical);
     let ids = |scenario: &Scenario| (scenario.points[0].run_id.clone(), scenario.id.clone());
     // A version that is known later changes names only.
-    assert_eq!(ids(&one.clone().versioned("6.17 b")), ids(&other));
+    assert_eq!(
+        ids(&one.clone().versioned(|_| "6.17 b".into())),
+        ids(&other)
+    );
     let unknown = kernel(SMALL, &[], "kernel");
     let all = [ids(&sim), ids(&one), ids(&other), ids(&unknown)];
     for (i, a) in all.iter().enumerate() {

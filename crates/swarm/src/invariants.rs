@@ -98,7 +98,8 @@ fn links(plan: &Plan, outcome: &Outcome, found: &mut Vec<Finding>) {
                 RatePlan::Trace(_) => 1504.0,
                 _ => 0.0,
             };
-            let slack = TWO_FRAMES + opportunity + link.capacity_bytes * 1e-6;
+            let burst = planned.burst.0 as f64;
+            let slack = TWO_FRAMES + opportunity + burst + link.capacity_bytes * 1e-6;
             if link.bytes as f64 > link.capacity_bytes + slack {
                 let what = format!("{name}: {} of {:.0} bytes", link.bytes, link.capacity_bytes);
                 found.push(Finding::new("utilisation above 1", what));

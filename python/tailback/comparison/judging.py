@@ -61,6 +61,9 @@ def _cells_of_point(
                     {run.seed: metric.value(part(run.summary)) for run in group} if part else {}
                     for group, part in zip(groups, parts, strict=True)
                 ]
+                if metric.against is not None:
+                    yield from _of_both(params, labels, kind, name, metric, columns, found)
+                    continue
                 values = {
                     column.name: estimate(by_seed.values())
                     for column, by_seed in zip(columns, found, strict=True)
@@ -73,6 +76,34 @@ def _cells_of_point(
                     if difference is not None:
                         differences[column.name] = Judged(**vars(difference))
                 yield Cell(params, labels, kind, name, metric, values, differences)
+
+
+def _of_both(
+    params: dict[str, float | str],
+    labels: dict[str, str],
+    kind: Kind,
+    name: str,
+    metric: Metric,
+    columns: Sequence[VariantResults],
+    found: Sequence[Mapping[int, float | None]],
+) -> Iterator[Cell]:
+    """A metric of two results: a value for each variant but the baseline, and no test. What it is
+    made of is tested under its own name.
+    """
+    against, base = metric.against, found[0]
+    values = {columns[0].name: estimate(())}
+    for column, by_seed in zip(columns[1:], found[1:], strict=True):
+        if column.paired_with(columns[0]):
+            pairs = [(base.get(seed), other) for seed, other in by_seed.items()]
+        else:
+            pairs = [(estimate(base.values()).mean, estimate(by_seed.values()).mean)]
+        values[column.name] = estimate(
+            against(one, other)
+            for one, other in pairs
+            if against is not None and one is not None and other is not None
+        )
+    if any(value.n for value in values.values()):
+        yield Cell(params, labels, kind, name, metric, values, {})
 
 
 def _difference(

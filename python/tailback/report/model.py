@@ -146,6 +146,8 @@ class Cell:
     tolerance: float | None = None
     #: Why it is as it is, where that is known.
     note: str = ""
+    #: Whether the published value was kept out while the set-up was fixed and calibrated.
+    blind: bool = False
 
     @classmethod
     def of(
@@ -194,6 +196,7 @@ class Cell:
             "measured": self.measured,
             "n": self.n,
             "ci95": self.ci95,
+            "blind": self.blind,
         }
 
 

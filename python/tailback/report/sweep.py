@@ -50,7 +50,9 @@ def of(results: Results) -> Report:
     """The report of a sweep."""
     groups = results.groups()
     facts = _facts(results, groups)
+    warnings = "\n\n".join(plain(warning) for warning in results.warnings)
     sections = [
+        Section("warnings", "Warnings", [Text(warnings)] if warnings else []),
         Section("flows", "Flows", [_table("flow", groups, FLOW, facts)]),
         Section("queues", "Queues", [_table("link", groups, LINK, facts)]),
         Section("delay", "Queue delay", _delays(groups, facts)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,8 @@ from tailback.names import unknown
 
 if TYPE_CHECKING:
     from tailback.report import Report
+    from tailback.reproduction.judges import Judge
+    from tailback.reproduction.page import Page
     from tailback.results import Results
     from tailback.running import Job
 
@@ -50,6 +53,8 @@ class Request:
     quick: bool
     seeds: int | None
     engine: str
+    page: bool = False
+    """Whether its page is wanted, with everything that it needs beyond the source's own parts."""
 
     def seeds_or(self, every: int, quick: int | None = None) -> int:
         """Seeds of each point: as asked for, or the experiment's own numbers."""
@@ -58,8 +63,9 @@ class Request:
         return quick if self.quick and quick is not None else every
 
     def named_part(self, part: str) -> bool:
-        """Whether this part was named: parts beyond the source are not run otherwise."""
-        return self.named and part in self.parts
+        """Whether this part, which is beyond the source, is to be run: it was named, or the page
+        is wanted."""
+        return (self.named or self.page) and part in self.parts
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,10 @@ class Findings:
     cells: list[dict[str, Any]]
     """As `reproduce --json` lists them."""
     summary: list[dict[str, Any]]
+    judges: Sequence[Judge] = ()
+    """What each goal says, for goals.csv."""
+    page: Page | None = None
+    """What the page in docs has."""
 
 
 Found = Mapping[str, "Sequence[Results]"]
@@ -96,11 +106,24 @@ class Experiment(ABC):
     parts: Sequence[str]
     """Figures and tables that can be run by themselves."""
 
+    needs_kernel: bool = False
+    """Whether only the kernel engine has it: its page is not made where no kernel is needed."""
+
+    not_run: Sequence[tuple[str, int | None, str]] = ()
+    """What of the source is not reproduced: what, how many of its rows, why."""
+
     def request(
-        self, parts: Sequence[str] | None, quick: bool, seeds: int | None, engine: str
+        self,
+        parts: Sequence[str] | None,
+        quick: bool,
+        seeds: int | None,
+        engine: str,
+        page: bool = False,
     ) -> Request:
         """What is asked for; an unknown part is refused."""
-        return Request(known_parts(parts, self.parts), bool(parts), quick, seeds, engine)
+        if page and (parts or quick):
+            raise InputError("--page: a page is of the whole experiment: no --part, no --quick")
+        return Request(known_parts(parts, self.parts), bool(parts), quick, seeds, engine, page)
 
     def folder(self, request: Request) -> str:
         """Where the report goes: neither a part nor another engine takes the place of the whole."""
@@ -119,6 +142,7 @@ class Experiment(ABC):
         out: Path,
         progress: bool | None,
         engine: str = "sim",
+        page: bool = False,
     ) -> ReproduceResult:
         """Runs the parts (default: all), writes the report, compares."""
 
@@ -140,12 +164,14 @@ class Reproduction(Experiment):
         out: Path,
         progress: bool | None,
         engine: str = "sim",
+        page: bool = False,
     ) -> ReproduceResult:
         """Runs the study of these parts in one pool and writes its report."""
         from tailback.report import write
+        from tailback.reproduction import judges
         from tailback.running import run_many
 
-        request = self.request(parts, quick, seeds, engine)
+        request = self.request(parts, quick, seeds, engine, page)
         study = self.study(request)
         flat = [job for group in study.jobs.values() for job in group]
         results = iter(run_many(flat, jobs=jobs, out=out, progress=progress, engine=engine))
@@ -153,8 +179,26 @@ class Reproduction(Experiment):
         findings = study.findings(found)
         name = self.folder(request)
         files = {ALL_CELLS: all_cells(findings.cells), **findings.report.files}
+        if findings.judges:
+            files[judges.FILE] = judges.to_csv(findings.judges)
+        if findings.page is not None:
+            runs = {run.run_id: run for group in found.values() for r in group for run in r}
+            cost = math.fsum(run.timing["cpu_s"] for run in runs.values())
+            files[f"{self.name}.md"] = findings.page.text(command(self.name, request), cost)
         index = write(replace(findings.report, name=name, files=files), out / "reports" / name)
         return ReproduceResult(self.name, engine, index.parent, findings.cells, findings.summary)
+
+
+def command(name: str, request: Request) -> str:
+    """What is typed to get the same."""
+    words = ["tailback reproduce", name, *(f"--part {part}" for part in request.parts)]
+    if not request.named:
+        del words[2:]
+    words += ["--page"] if request.page else []
+    words += ["--quick"] if request.quick else []
+    words += [f"--seeds {request.seeds}"] if request.seeds is not None else []
+    words += [f"--engine {request.engine}"] if request.engine != "sim" else []
+    return " ".join(words)
 
 
 ALL_CELLS = "all-cells.csv"
@@ -166,7 +210,12 @@ def all_cells(cells: Sequence[Mapping[str, Any]]) -> str:
     from tailback.report.tables import csv_text
 
     head = ("id", "quantity", "unit", "published", "measured", "n", "ci95")
-    return csv_text([head, *([cell[name] for name in head] for cell in cells)])
+    rows = ([*(cell[name] for name in head), _yes(cell.get("blind"))] for cell in cells)
+    return csv_text([(*head, "blind"), *rows])
+
+
+def _yes(value: object) -> str:
+    return "yes" if value else "no"
 
 
 def known_parts(parts: Sequence[str] | None, valid: Sequence[str]) -> tuple[str, ...]:

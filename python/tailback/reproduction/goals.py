@@ -37,6 +37,13 @@ class ErrorsBelow(Goal[E]):
     median: float
     p90: float
 
+    @property
+    def text(self) -> str:
+        """The limits in words."""
+        absolute = self.kind == "absolute"
+        both = (f"{n:g}" if absolute else f"{100 * n:g} %" for n in (self.median, self.p90))
+        return "median {}, 90 % below {}".format(*both)
+
 
 @dataclass(frozen=True)
 class CellsWithin(Goal[E]):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from tailback.report import Report, Section, to_markdown
 from tailback.reproduction.entries import Entry
 
 BASELINE = "baseline"
@@ -40,8 +39,3 @@ def before_and_after(
     changed = found.get(reading.id, ())
     ids = {entry.cell.id for entry in changed}
     return [entry for entry in found[BASELINE] if entry.cell.id in ids], changed
-
-
-def page(title: str, lead: str, sections: Sequence[Section]) -> str:
-    """The sections as a page of their own, in Markdown."""
-    return to_markdown(Report(name="", title=title, lead=lead, meta=[], sections=sections))

@@ -20,6 +20,7 @@ from typing import Any
 from tailback import engines, machine, running
 from tailback.interop.pcapng import PACKET, blocks
 from tailback.results import Results
+from tailback.revision import revision
 
 CLOCKS = {"virtual": "kernel", "real": "kernel-realtime"}
 """The engine of each clock."""
@@ -277,11 +278,21 @@ real time; as root, guests have the processor before everything else."""
 PAGE = """\
 # Virtual against real time
 
-Written by `tailback kernel clock --page docs/virtual-time.md`; every number is from one run of it:
-Linux {kernel}, {seeds} of {made.duration_s:g} s, the first quarter not measured, {made.jobs} at
-once in real time on a machine of {made.cores} cores. The machine's load (mean of a minute, the
-guests included) was {made.load[0]:.1f} before and {made.load[1]:.1f} after the runs in real time.
-{priority}
+- **command**: tailback kernel clock --page docs/virtual-time.md
+- **revision**: {revision}
+
+Every number is from one run of that command. {priority}
+
+| what it rests on | |
+|---|--:|
+| Linux | {kernel} |
+| seeds | {made.seeds} |
+| duration of a run, s | {made.duration_s:g} |
+| not measured, s | {unmeasured:g} |
+| guests at once in real time | {made.jobs} |
+| cores of the machine | {made.cores} |
+| load before the runs in real time (mean of a minute, guests included) | {made.load[0]:.1f} |
+| load after them | {made.load[1]:.1f} |
 
 The same kernel, agent and scenarios run on both clocks. Virtual time stands still while anything
 works and jumps to the next timer when nothing does. In real time (`--engine kernel-realtime`) the
@@ -294,23 +305,39 @@ Means over the seeds; in brackets the least and the largest of them in virtual t
 
 {cells}
 
-The throughput in real time differs by {throughput}, the mean delay by {delay}.
+How far real time is from virtual time, over these cells:
+
+| quantity | median, % | at most, % |
+|---|--:|--:|
+| throughput | {throughput} |
+| mean delay | {delay} |
 
 ## What virtual time hides
 
 - **The cost of processing.** A packet takes no virtual time on its way through stack and queue. A
   busy machine slows no flow down, and a queue discipline that needs ten times the instructions is
-  no slower. Here a guest used {cpu_virtual:.3f} s of processor time for a second of virtual time
-  and {cpu_real:.3f} s for a second of real time (mean of the cells, boot included).
-- **Timers that fire late.** In virtual time a timer fires when it is due. In the capture of
-  {timed}, packets leave every {virtual.slot_us:.1f} µs. The distance of
-  two departures was off by {virtual.off_p50_us:.3f} µs in the median, {virtual.off_p99_us:.3f} µs
-  at the 99th percentile and {virtual.off_max_us:.3f} µs at most in virtual time
-  ({virtual.count} distances), by
-  {real.off_p50_us:.1f}, {real.off_p99_us:.1f} and {real.off_max_us:.1f} µs in real time
-  ({real.count}). Distances of two slots and more are not counted: the queue may have been empty.
-  The shaper allows no burst (a packet leaves at the start of its slot, as in the simulator), so
-  what a timer is late by is lost to the rate: {lost:.2f} % of it in this capture in real time.
+  no slower. Processor time of a guest (mean of the cells, boot included):
+
+| clock | s for a second of the run |
+|---|--:|
+| virtual | {cpu_virtual:.3f} |
+| real | {cpu_real:.3f} |
+
+- **Timers that fire late.** In virtual time a timer fires when it is due. Below is how far two
+  departures in the capture of `{timed}` are from the distance that the rate gives them. Distances
+  of two slots and more are not counted: the queue may have been empty. The shaper allows no burst
+  (a packet leaves at the start of its slot, as in the simulator), so what a timer is late by is
+  lost to the rate.
+
+| | virtual | real |
+|---|--:|--:|
+| distance that the rate gives, µs | {virtual.slot_us:.1f} | {real.slot_us:.1f} |
+| distances | {virtual.count} | {real.count} |
+| off, median, µs | {virtual.off_p50_us:.3f} | {real.off_p50_us:.1f} |
+| off, 99 % below, µs | {virtual.off_p99_us:.3f} | {real.off_p99_us:.1f} |
+| off, at most, µs | {virtual.off_max_us:.3f} | {real.off_max_us:.1f} |
+| of the rate lost, % | {lost_virtual:.2f} | {lost_real:.2f} |
+
 - **Batches of the hardware.** Neither clock has a network card: interrupt coalescing, byte queue
   limits, rings behind the queue and the aggregation of Wi-Fi are in no number here. Segmentation
   and merging can be had, see below.
@@ -319,9 +346,9 @@ The throughput in real time differs by {throughput}, the mean delay by {delay}.
 ## With TSO, GSO and GRO
 
 `path.offloads = true` lets the guest's devices take segments together. What passes the queue is
-then a packet of up to 64 kB, which the shaper sends, and the queue marks or drops, as one; a delay
-is that of such a packet. Queue disciplines that split them (Cake and DualPI2 by default) let out
-packets that never went in; the run warns of it, and its delays and drops are not to be used.
+then a packet of up to `64 kB`, which the shaper sends, and the queue marks or drops, as one; a
+delay is that of such a packet. Queue disciplines that split them (Cake and DualPI2 by default) let
+out packets that never went in; the run warns of it, and its delays and drops are not to be used.
 
 {offloaded}
 """
@@ -335,13 +362,15 @@ def page(made: Comparison) -> str:
         for clock in CLOCKS
     }
     return PAGE.format(
+        revision=revision(),
         kernel=made.version.partition("+")[0],
-        seeds="1 seed" if made.seeds == 1 else f"{made.seeds} seeds",
+        unmeasured=made.duration_s * (1 - MEASURED),
         made=made,
         priority=FIRST if made.first else SHARED,
         virtual=virtual,
         real=real,
-        lost=100 * real.late_mean_us / (real.slot_us + real.late_mean_us),
+        lost_virtual=_lost(virtual),
+        lost_real=_lost(real),
         cpu_virtual=cpu["virtual"],
         cpu_real=cpu["real"],
         timed=TIMED.name,
@@ -356,11 +385,16 @@ def page(made: Comparison) -> str:
     )
 
 
+def _lost(found: Gaps) -> float:
+    """Percent of the rate that late departures cost."""
+    return 100 * found.late_mean_us / (found.slot_us + found.late_mean_us)
+
+
 def _apart(rows: Sequence[Row], name: str) -> str:
-    """How far real time is from virtual time, over the cells."""
+    """How far real time is from virtual time, over the cells: median and largest, in percent."""
     means = ([fmean(getattr(both[clock], name)) for clock in CLOCKS] for _, both in rows)
     apart = [abs(real / virtual - 1) * 100 for virtual, real in means if virtual]
-    return f"{median(apart):.2f} % in the median of the cells ({max(apart):.2f} % at most)"
+    return f"{median(apart):.2f} | {max(apart):.2f}"
 
 
 def _table(

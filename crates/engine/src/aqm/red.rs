@@ -13,16 +13,18 @@
 //! comes next, one packet and one timeout at a time (Linux does that).
 //! `idle = "decay"` is RED at the root of an interface.
 //!
+//! `burst` derives the weight as tc does, from min and avpkt, and `adaptive`
+//! moves the probability as the kernel's timer does.
+//!
 //! Not in Linux, all off by default: `gentle`, the other words of
 //! `uniformise`, `include_arriving`, thresholds in packets, and any `weight`
-//! and `probability` (tc derives a power of two, Wlog, from min, burst and
-//! avpkt; the weight is given directly here).
+//! and `probability` (tc has powers of two for the weight, Wlog).
 //!
 //! Known deviations: the average, the probability and (1-w)^m are computed in
 //! floating point where Linux has fixed point, a table of shifts and, below a
 //! shift of one, the line 1 - mw; `bandwidth` defaults to the link's rate (tc:
 //! 10Mbit); a packet to be marked that then finds the buffer full is counted
-//! as dropped only. Absent: adaptive, harddrop, nodrop. ns-2's scaling of the
+//! as dropped only. Absent: harddrop, nodrop. ns-2's scaling of the
 //! probability by packet size is absent too: with thresholds in bytes the
 //! average counts bytes, the decision is per packet, as in Linux.
 
@@ -37,7 +39,16 @@ use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
 use crate::units::{Bytes, Rate, Time};
 
+mod adaptive;
+mod burst;
 mod kernel;
+mod options;
+
+use adaptive::Adaptive;
+pub use options::{
+    AVPKT, BANDWIDTH, GENTLE, IDLE, INCLUDE_ARRIVING, LIMIT, MAX, MIN, PROBABILITY, UNIFORMISE,
+    WEIGHT,
+};
 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
@@ -49,7 +60,29 @@ pub const ENTRY: Entry<Build> = Entry {
         MIN,
         MAX,
         PROBABILITY,
-        WEIGHT,
+        Opt {
+            doc: "Weight of a sample in the average; 1: the instantaneous queue length. Default 0.002, or what burst gives; a power of two in tc.",
+            default: None,
+            ..WEIGHT
+        },
+        Opt {
+            name: "burst",
+            doc: "Packets of avpkt bytes that may arrive at an empty queue before the average passes min: the weight is derived from it as tc does. \"tc\": tc's own where none is given, (2 min + max)/(3 avpkt).",
+            kind: Kind::WordOrInt {
+                words: &["tc"],
+                min: 1,
+                max: 1 << 31,
+            },
+            default: None,
+            tc: Some("burst PACKETS, computed if absent"),
+        },
+        Opt {
+            name: "adaptive",
+            doc: "Whether the probability adapts: each 500 ms it rises while the average is above the middle fifth between min and max, and falls while it is below, within 1 and 50 %. Where tc 5.7 or later says so to Linux 5.7 or later, the flag is printed and the timer that adapts never runs, as the kernel looks for it in another field: the kernel engine says it there.",
+            kind: Kind::Bool,
+            default: Some("false"),
+            tc: Some("adaptive"),
+        },
         GENTLE,
         UNIFORMISE,
         Opt {
@@ -72,126 +105,18 @@ pub const ENTRY: Entry<Build> = Entry {
     rules: Rules::NONE,
     finish: |options| {
         let limit = options.get("limit").cloned();
-        finish_thresholds(options, limit.as_ref(), "min", "max")
+        finish_thresholds(options, limit.as_ref(), "min", "max")?;
+        burst::finish(options)
     },
     build: |options, context| {
         Box::new(Red {
             ecn: options.bool("ecn"),
+            adaptive: Adaptive::of(options),
             core: RedCore::of(options),
             store: Store::of(options, context.rate),
             rng: context.rng,
         })
     },
-};
-
-const SIZE: Kind = Kind::Size {
-    packets: true,
-    bytes: true,
-};
-
-/// The buffer.
-pub const LIMIT: Opt = Opt {
-    name: "limit",
-    doc: "Most that may be queued, in bytes or packets; more is dropped at the tail. tc has no default: this one is the example of tc-red(8).",
-    kind: SIZE,
-    default: Some("400000b"),
-    tc: Some("limit BYTES"),
-};
-
-/// Lower threshold.
-pub const MIN: Opt = Opt {
-    name: "min",
-    doc: "Average from which packets are marked or dropped, in bytes or packets; default max/3. The average counts what the thresholds count.",
-    kind: SIZE,
-    default: None,
-    tc: Some("min BYTES"),
-};
-
-/// Upper threshold.
-pub const MAX: Opt = Opt {
-    name: "max",
-    doc: "Average at which the probability is reached and from which every packet is marked or dropped, in the unit of min; default 3 min, or limit/4 if min is absent too. Equal to min: a step.",
-    kind: SIZE,
-    default: None,
-    tc: Some("max BYTES"),
-};
-
-/// Slope.
-pub const PROBABILITY: Opt = Opt {
-    name: "probability",
-    doc: "Probability at max, before uniformising.",
-    kind: Kind::Float { min: 0.0, max: 1.0 },
-    default: Some("0.02"),
-    tc: None,
-};
-
-/// Gain of the average.
-pub const WEIGHT: Opt = Opt {
-    name: "weight",
-    doc: "Weight of a sample in the average; 1: the instantaneous queue length. tc derives a power of two from min, burst and avpkt instead.",
-    kind: Kind::Float {
-        min: 1e-9,
-        max: 1.0,
-    },
-    default: Some("0.002"),
-    tc: Some("burst PACKETS, from which tc derives Wlog"),
-};
-
-/// Above max.
-pub const GENTLE: Opt = Opt {
-    name: "gentle",
-    doc: "Whether the probability rises linearly to 1 between max and 2 max instead of at once.",
-    kind: Kind::Bool,
-    default: Some("false"),
-    tc: None,
-};
-
-/// Spreading of marks and drops.
-pub const UNIFORMISE: Opt = Opt {
-    name: "uniformise",
-    doc: "Gap between marks or drops at constant average: \"linux\" uniform on 1..1/pb; \"wait\" uniform on 1/pb..2/pb as ns-2's wait (none while count pb < 1, then pb/(2 - count pb)); \"none\" geometric with mean 1/pb.",
-    kind: Kind::Word(&["linux", "wait", "none"]),
-    default: Some("linux"),
-    tc: None,
-};
-
-/// Idle time.
-pub const IDLE: Opt = Opt {
-    name: "idle",
-    doc: "After an idle time t: \"decay\" multiplies the average by (1 - weight)^m, m = t bandwidth/avpkt; \"hold\" leaves it as it was.",
-    kind: Kind::Word(&["decay", "hold"]),
-    default: Some("decay"),
-    tc: None,
-};
-
-/// Packets of the idle clock.
-pub const AVPKT: Opt = Opt {
-    name: "avpkt",
-    doc: "Packet size of the decay, bytes. tc has no default: this is the value tc-red(8) recommends.",
-    kind: Kind::Size {
-        packets: false,
-        bytes: true,
-    },
-    default: Some("1000b"),
-    tc: Some("avpkt BYTES"),
-};
-
-/// Rate of the idle clock.
-pub const BANDWIDTH: Opt = Opt {
-    name: "bandwidth",
-    doc: "Rate of the decay; default the link's nominal rate (tc: 10Mbit).",
-    kind: Kind::Rate,
-    default: None,
-    tc: Some("bandwidth RATE"),
-};
-
-/// What a sample contains.
-pub const INCLUDE_ARRIVING: Opt = Opt {
-    name: "include_arriving",
-    doc: "Whether the sampled queue length includes the arriving packet; Linux does not include it.",
-    kind: Kind::Bool,
-    default: Some("false"),
-    tc: None,
 };
 
 /// What thresholds and average count.
@@ -344,12 +269,16 @@ impl RedCore {
         self.unit
     }
 
-    /// Updates the average: avg <- (1-w) avg + w q, or after an idle time of m
-    /// packet times avg <- (1-w)^m avg.
+    /// The average after an idle time of m packet times: (1-w)^m avg.
+    fn decayed(&self, m: f64) -> f64 {
+        self.avg * libm::pow(1.0 - self.weight, m)
+    }
+
+    /// Updates the average: avg <- (1-w) avg + w q, or by an idle time.
     #[inline]
     pub fn update(&mut self, arrival: &Arrival) {
         match arrival.idle {
-            Some(m) => self.avg *= libm::pow(1.0 - self.weight, m),
+            Some(m) => self.avg = self.decayed(m),
             None => {
                 let with = u64::from(self.include_arriving);
                 let sample = match self.unit {
@@ -475,17 +404,24 @@ impl Store {
     /// What the averages are shown for an arriving packet.
     #[inline]
     pub fn arrival(&mut self, packet: &Packet, now: Time) -> Arrival {
-        let idle = match (self.idle_since.take(), self.packet_time) {
-            (Some(since), Some(packet_time)) if now > since => {
-                Some(now.since(since).0 as f64 / packet_time)
-            }
-            _ => None,
-        };
+        let idle = self.idle(now);
+        self.idle_since = None;
         Arrival {
             packets: self.packets.len(),
             bytes: self.packets.bytes(),
             len: packet.len,
             idle,
+        }
+    }
+
+    /// Packet times of the idle time so far, if averages decay by them.
+    #[inline]
+    fn idle(&self, now: Time) -> Option<f64> {
+        match (self.idle_since, self.packet_time) {
+            (Some(since), Some(packet_time)) if now > since => {
+                Some(now.since(since).0 as f64 / packet_time)
+            }
+            _ => None,
         }
     }
 
@@ -529,6 +465,7 @@ impl Store {
 pub struct Red {
     /// Whether ECN-capable packets are marked instead of dropped.
     ecn: bool,
+    adaptive: Option<Adaptive>,
     core: RedCore,
     store: Store,
     rng: Stream,
@@ -553,14 +490,34 @@ impl Queue for Red {
         self.store.backlog()
     }
 
+    fn timer(&mut self, now: Time, _sink: &mut Sink) -> Option<Time> {
+        let adaptive = self.adaptive.as_mut()?;
+        if now > Time::ZERO {
+            let idle = self.store.idle(now);
+            let average = idle.map_or(self.core.avg, |m| self.core.decayed(m));
+            adaptive.step(average, &mut self.core);
+        }
+        Some(now + adaptive::STEP)
+    }
+
     fn gauges(&self, _now: Time, out: &mut Vec<f64>) {
         out.extend(self.core.gauges());
+        out.extend(self.adaptive.as_ref().map(Adaptive::probability));
     }
 
     fn gauge_names(&self) -> &'static [&'static str] {
-        match self.core.unit() {
-            Unit::Bytes => &["red_avg_bytes", "red_probability", "red_count"],
-            Unit::Packets => &["red_avg_packets", "red_probability", "red_count"],
+        let names: &[&str; 4] = match self.core.unit() {
+            Unit::Bytes => &["red_avg_bytes", "red_probability", "red_count", "red_max_p"],
+            Unit::Packets => &[
+                "red_avg_packets",
+                "red_probability",
+                "red_count",
+                "red_max_p",
+            ],
+        };
+        match self.adaptive {
+            Some(_) => names,
+            None => &names[..3],
         }
     }
 }

@@ -99,6 +99,7 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
 /// A factor for ECN-Echo needs ECN, and is meant to be the gentler one.
 pub(super) const RULES: Rules = Rules {
     checks,
+    at_link: Rules::NONE.at_link,
     standard: Some(Standard {
         departs: |options| {
             let marks = options.get("beta_ecn");

@@ -1,7 +1,7 @@
 //! Whether a flow negotiates ECN, which its congestion control may need.
 
 use super::{ENTRIES, EcnNeed};
-use crate::plan::{EcnFeedback, SceReceiver, TcpPlan};
+use crate::plan::{Algorithm, EcnFeedback, SceReceiver, TcpPlan};
 use crate::registry::rules::{At, Chosen, Finding};
 use crate::registry::{Options, find};
 
@@ -47,4 +47,12 @@ pub fn negotiated(
         });
     }
     (ecn, findings)
+}
+
+/// Whether packets of a congestion control bear ECT(1) where ECN is negotiated; `None`: it is not
+/// registered.
+pub fn sends_ect1(control: &Algorithm) -> Option<bool> {
+    let (name, options) = control.known()?;
+    let entry = find(ENTRIES, name)?;
+    Some((entry.build)(options).needs().ecn == EcnNeed::Accurate)
 }

@@ -93,6 +93,8 @@ pub enum KeyKind {
     Route,
     /// Packet numbers to mark and to drop.
     Schedule,
+    /// What a shaper may send at once: bytes, or what tc computes.
+    Burst,
     /// Names of two hosts.
     Hosts,
     /// One of these words; true stands for the first, false for the last.

@@ -9,8 +9,9 @@ use tailback_record::{FlowSampler, LinkSampler, SenderSamples, Series};
 use super::Network;
 use super::connections::{Connection, End, Ends, Opener, Path};
 use super::events::Ids;
-use super::pipe::Pipe;
+use super::pipe::{More, Pipe};
 use super::sampling::Flow;
+use super::slots::Slots;
 use super::sources::{Connections, Traffic};
 use crate::aqm::{self, QueueContext, Sink};
 use crate::calendar::Calendar;
@@ -45,9 +46,16 @@ impl Network {
             .links
             .iter()
             .map(|link| {
-                if link.jitter > Time::ZERO {
-                    let stream = Stream::new(seed, &link.name, "jitter");
-                    pipes.push(Pipe::new(link.delay, Some((link.jitter, stream))));
+                let stream = |purpose| Stream::new(seed, &link.name, purpose);
+                let more = More {
+                    jitter: (link.jitter > Time::ZERO).then(|| (link.jitter, stream("jitter"))),
+                    slots: link
+                        .slots
+                        .as_ref()
+                        .map(|slots| Slots::new(slots, stream("slots"))),
+                };
+                if more.jitter.is_some() || more.slots.is_some() {
+                    pipes.push(Pipe::new(link.delay, Some(more)));
                     Some((pipes.len() - 1) as u32)
                 } else {
                     (link.delay > Time::ZERO).then(|| pipe_of(&mut pipes, link.delay))
@@ -198,7 +206,11 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Vec<Pipe>) -> Vec<Path> {
                 }
                 // Its own pipes: jitter keeps the order of one host's packets only.
                 let stream = Stream::new(seed, &member.name(), purpose);
-                pipes.push(Pipe::new(delay, Some((plan.host_jitter, stream))));
+                let more = More {
+                    jitter: Some((plan.host_jitter, stream)),
+                    ..More::default()
+                };
+                pipes.push(Pipe::new(delay, Some(more)));
                 (pipes.len() - 1) as u32
             }),
         });
@@ -223,7 +235,7 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Vec<Pipe>) -> Vec<Path> {
 fn pipe_of(pipes: &mut Vec<Pipe>, delay: Time) -> u32 {
     let found = pipes
         .iter()
-        .position(|p| p.jitter.is_none() && p.delay == delay);
+        .position(|p| p.more.is_none() && p.delay == delay);
     found.unwrap_or_else(|| {
         pipes.push(Pipe::new(delay, None));
         pipes.len() - 1

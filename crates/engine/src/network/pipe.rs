@@ -1,7 +1,8 @@
-//! Constant delays, and how end points put packets into them.
+//! Constant delays and what may come on top, and how end points put packets into them.
 
 use std::collections::VecDeque;
 
+use super::slots::Slots;
 use crate::calendar::{Calendar, Component};
 use crate::packet::Packet;
 use crate::rng::Stream;
@@ -11,16 +12,36 @@ use crate::units::Time;
 /// A constant delay: what goes in comes out in order.
 pub(super) struct Pipe {
     pub delay: Time,
-    /// Order-preserving random addition, and its stream.
-    pub jitter: Option<(Time, Stream)>,
+    pub more: Option<Box<More>>,
     pub packets: VecDeque<Packet>,
 }
 
+/// What a pipe adds to its delay.
+#[derive(Default)]
+pub(super) struct More {
+    /// Order-preserving random addition, and its stream.
+    pub jitter: Option<(Time, Stream)>,
+    pub slots: Option<Slots>,
+}
+
+impl More {
+    fn stamp(&mut self, packet: &mut Packet, last: Option<Time>) {
+        if let Some((most, stream)) = &mut self.jitter {
+            packet.stamp += Time(stream.below(most.ns() + 1));
+        }
+        packet.stamp = match &mut self.slots {
+            Some(slots) => slots.leaves(packet.stamp, packet.len),
+            None => packet.stamp,
+        }
+        .max(last.unwrap_or_default());
+    }
+}
+
 impl Pipe {
-    pub fn new(delay: Time, jitter: Option<(Time, Stream)>) -> Pipe {
+    pub fn new(delay: Time, more: Option<More>) -> Pipe {
         Pipe {
             delay,
-            jitter,
+            more: more.map(Box::new),
             packets: VecDeque::new(),
         }
     }
@@ -28,11 +49,8 @@ impl Pipe {
     #[inline]
     pub fn push(&mut self, mut packet: Packet, now: Time, id: Component, calendar: &mut Calendar) {
         packet.stamp = now + self.delay;
-        if let Some((most, stream)) = &mut self.jitter {
-            packet.stamp += Time(stream.below(most.ns() + 1));
-            if let Some(last) = self.packets.back() {
-                packet.stamp = packet.stamp.max(last.stamp);
-            }
+        if let Some(more) = &mut self.more {
+            more.stamp(&mut packet, self.packets.back().map(|last| last.stamp));
         }
         if self.packets.is_empty() {
             calendar.schedule(id, packet.stamp);

@@ -1,10 +1,12 @@
 //! `[bottleneck]` and `[links.NAME]`: links, what they carry and when.
 
 use crate::keys::Takes::{AtLeast, AtMost, Only};
-use crate::keys::{ANY_TIME, BOOL, KeyKind, Registry, entry, float, int, key};
+use crate::keys::{
+    ANY_TIME, BOOL, BYTES, KeyKind, POSITIVE_TIME, Registry, entry, float, int, key,
+};
 use crate::rate::RatePlan;
 use crate::registry::Algorithm;
-use crate::units::Time;
+use crate::units::{Bytes, Time};
 use crate::{keys, words};
 
 words! {
@@ -33,6 +35,22 @@ keys! {
 }
 
 keys! {
+    /// Slots behind a link: when they begin, and what each takes.
+    pub struct SlotsPlan as "[slots]" {
+        /// Shortest gap before a slot; at least the delay.
+        min: Time = POSITIVE_TIME.required();
+        /// Longest gap; default: the shortest. Gaps are uniform between both.
+        max: Time = ANY_TIME;
+        /// Most packets of a slot; 0: any number.
+        packets: u32 = int(0, i32::MAX as i64).default("0");
+        /// Most bytes of a slot, the packet with which they are reached included; default: any number.
+        bytes: Bytes = BYTES.kernel(AtMost("2147483647b"), "netem has 31 bits for it");
+        /// Delay before a packet may leave in a slot (netem's `delay` beside `slot`).
+        delay: Time = ANY_TIME.default("0s");
+    }
+}
+
+keys! {
     /// A link and the queue before it.
     pub struct LinkPlan as "a link" {
         /// Name in results.
@@ -49,12 +67,26 @@ keys! {
         /// "shaper": a packet leaves at the start of its slot, the next after len/rate (htb,
         /// Cake); "wire": at the end.
         mode: LinkMode = LinkMode::KEY.named("link").default("shaper");
+        /// What a shaper may send at once after idling, in bytes: the depth of its token bucket
+        /// (htb: `burst` and `cburst`, which are one for a class whose ceiling is its rate; `quantum`
+        /// and `mpu` do not matter to one class). Tokens come at the rate, up to this much; a packet
+        /// leaves while there are none missing, and takes its length. So burst/length + 1 packets leave
+        /// back to back after idling, and the mean rate is as without. "tc": what tc computes where a
+        /// class is given none, one MTU of 1600 B and the rate over the kernel's timer frequency
+        /// (1 GHz), which is 1600 B below 8 Gbit/s. With 0 nothing is saved up: each packet leaves at
+        /// the start of its slot. At most 4 GB and what the lowest rate sends in 60 s; a wire, a trace
+        /// and a queue that keeps the rate itself (Cake) have none.
+        burst: Bytes => key(KeyKind::Burst).default("0b");
         /// Puts an independent instance of the link on the way back, reported as NAME.back.
         key both_directions = BOOL.default("false");
         /// One-way delay behind the link.
         delay: Time = ANY_TIME.default("0s");
         /// Order-preserving addition to the delay, uniform from 0 to this.
         jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem has 32 bits for it");
+        /// Slots behind the link and its delay, as of a link that sends in bursts (netem's `slot`): a
+        /// packet waits for a slot, and so many leave at once when one begins. The next slot begins a
+        /// random gap after a full one, or after a packet comes first that finds none ahead.
+        slots: Option<SlotsPlan> => key(KeyKind::Table(&SlotsPlan::TABLE));
         /// Probability that a packet is lost behind the queue.
         loss: f64 = float(0.0, 1.0).default("0");
         /// Bytes added to each frame when the rate is applied.
@@ -69,6 +101,14 @@ keys! {
         /// (dropped if they are not ECN-capable) or dropped before the queue sees them; TCP
         /// segments with payload count, from 1, as they arrive at the link, over all flows,
         /// retransmissions included.
-        schedule: Option<Schedule> => key(KeyKind::Schedule).since("0.2");
+        schedule: Option<Schedule> => key(KeyKind::Schedule);
+    }
+}
+
+impl LinkPlan {
+    /// The delay behind the link that no packet goes without.
+    pub fn base_delay(&self) -> Time {
+        let slots = self.slots.as_ref().map(|slots| slots.delay);
+        self.delay + slots.unwrap_or_default()
     }
 }

@@ -35,10 +35,10 @@ keys! {
         packets: bool = BOOL.default("false");
         /// Whether the kernel engine captures packets at all, from which it takes the delay of
         /// each packet, and drops and marks by flow; without effect in the simulator.
-        captures: bool = BOOL.default("true").since("0.2");
+        captures: bool = BOOL.default("true");
         /// Distance of the samples, from the warm-up on, that statistics of classes are taken of
         /// (rate, window, utilisation, marks and drops), and of the utilisation of each link;
         /// from 1ms to the measured time, "0s": none.
-        statistics: Time = ANY_TIME.default("0s").since("0.2");
+        statistics: Time = ANY_TIME.default("0s");
     }
 }

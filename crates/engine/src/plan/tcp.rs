@@ -71,9 +71,11 @@ words! {
         Off = "off",
         /// After CE and changes of the ECN field, and three times in a round trip.
         Minimum = "minimum",
-        /// On every ACK, as there is room.
+        /// On every ACK, as there is room, until the ACKs that carry it seem to get lost.
         #[default]
         Full = "full",
+        /// On every ACK, as there is room, whatever becomes of them.
+        Persist = "persist",
     }
 }
 
@@ -117,34 +119,35 @@ keys! {
         quickack: bool = BOOL.default("true");
         /// Segments at which the first slow start ends, as Linux before 5.6 remembered it of the
         /// last connection to the same host; 0: at the first congestion.
-        initial_ssthresh: u32 = int(0, 1_000_000).default("0").since("0.2")
+        initial_ssthresh: u32 = int(0, 1_000_000).default("0")
             .kernel(Only(&["0"]), "Linux no longer begins with an ssthresh that it remembers");
         /// The receiver's buffer: as large as rwnd asks for from the start ("fixed"), or tuned by
         /// Linux to what is read in a round-trip time ("auto"). While its window grows the
         /// receiver acknowledges every segment; the window itself stays rwnd.
-        rcvbuf: ReceiveBuffer = ReceiveBuffer::KEY.default("fixed").since("0.2")
+        rcvbuf: ReceiveBuffer = ReceiveBuffer::KEY.default("fixed")
             .kernel(Only(&["fixed"]), "the guest's receive buffers have a size that is set");
         /// How the receiver tells the sender of SCE marks (ECT(1) where ECT(0) was sent): by an
         /// ACK of its own for what came before a change and one at once for what brought it
         /// ("split"; "split-delayed": the latter is delayed, as in some versions of the SCE
         /// kernels), by setting ESCE on as many segments' ACKs as were marked ("dither"), or not
         /// at all; "auto": "split" if the congestion control is one of SCE, else "off".
-        sce_receiver: SceReceiver = SceReceiver::KEY.default("auto").since("0.2")
+        sce_receiver: SceReceiver = SceReceiver::KEY.default("auto")
             .kernel(Only(&["auto", "off"]), "Linux does not know of SCE");
         /// How the receiver tells the sender of CE: by Accurate ECN ("accecn", RFC 9768), as RFC
         /// 3168 has it, or not at all, being without ECN ("none"); "auto": what the congestion
         /// control asks for, Accurate ECN for prague, an echo of each packet for DCTCP, else RFC
         /// 3168. What needs Accurate ECN and does not find it does without ECN.
-        ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto").since("0.2");
+        ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto");
         /// When the receiver sends the option of Accurate ECN, 4 to 12 bytes: never, after CE and
-        /// three times in a round trip, or on every ACK: Linux tcp_ecn_option 0, 1 and 2.
-        accecn_option: AccEcnOption = AccEcnOption::KEY.default("full").since("0.2");
+        /// three times in a round trip, on every ACK until they seem to get lost, or on every ACK:
+        /// Linux tcp_ecn_option 0 to 3.
+        accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
         /// Pacing rate in slow start (below half of ssthresh), percent of cwnd/srtt: Linux
         /// tcp_pacing_ss_ratio.
-        pacing_ss_ratio: u32 = int(1, 1_000).default("200").since("0.2")
+        pacing_ss_ratio: u32 = int(1, 1_000).default("200")
             .kernel(Only(&["200"]), "the guest's hosts keep Linux's pacing ratios");
         /// The same afterwards: Linux tcp_pacing_ca_ratio.
-        pacing_ca_ratio: u32 = int(1, 1_000).default("120").since("0.2")
+        pacing_ca_ratio: u32 = int(1, 1_000).default("120")
             .kernel(Only(&["120"]), "the guest's hosts keep Linux's pacing ratios");
     }
 }

@@ -40,12 +40,12 @@ keys! {
         /// Names of the sender's and the receiver's host of the data: flows with a name in common
         /// share that host, for queues that keep hosts apart; default: flows with the same
         /// round-trip time, way and stack are on the same two hosts.
-        hosts: Option<[String; 2]> => key(KeyKind::Hosts).since("0.2");
+        hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of all its packets, ACKs included.
-        dscp: u8 = int(0, 63).default("0").since("0.2");
+        dscp: u8 = int(0, 63).default("0");
         /// A class of flows, by a name of one's own: its members are also counted together, at
         /// the first link of their route, which is the same for all; default: none.
-        class: Option<String> => key(KeyKind::Class).since("0.2");
+        class: Option<String> => key(KeyKind::Class);
         /// Single keys of [tcp] for this flow.
         tcp: TcpPlan => key(KeyKind::Table(&TcpPlan::TABLE));
     }
@@ -76,20 +76,20 @@ keys! {
         /// Names of the sender's and the receiver's host of its packets: flows and sources with a
         /// name in common share that host, for queues that keep hosts apart; default: sources
         /// with the same round-trip time, way and packet size are on the same two hosts.
-        hosts: Option<[String; 2]> => key(KeyKind::Hosts).since("0.2");
+        hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of its packets.
-        dscp: u8 = int(0, 63).default("0").since("0.2");
+        dscp: u8 = int(0, 63).default("0");
         /// A class of flows and sources, as of [[flows]]; default: none.
-        class: Option<String> => key(KeyKind::Class).since("0.2");
+        class: Option<String> => key(KeyKind::Class);
         /// What its connections are like, if it is TCP; `None`: datagrams.
         connections: Option<Box<ConnectionsPlan>>;
         /// Where it opens connections: the congestion control of their servers, as of a flow.
-        key cc = entry(Registry::Cc).default("cubic").of_connections().since("0.2");
+        key cc = entry(Registry::Cc).default("cubic").of_connections();
         /// Where it opens connections: single keys of [tcp] for them.
-        key tcp = key(KeyKind::Table(&TcpPlan::TABLE)).of_connections().since("0.2");
+        key tcp = key(KeyKind::Table(&TcpPlan::TABLE)).of_connections();
         /// Where it opens connections: links that requests and ACKs pass; default: the NAME.back
         /// of the route's links, in reverse order.
-        key back = key(KeyKind::Route).of_connections().since("0.2");
+        key back = key(KeyKind::Route).of_connections();
     }
 }
 

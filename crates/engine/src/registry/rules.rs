@@ -1,12 +1,15 @@
-//! Rules of an entry beyond its own options: for the flow that uses it, and for a
-//! sweep around it.
+//! Rules of an entry beyond its own options: for the flow that uses it, for the link it
+//! stands before, and for a sweep around it.
 
 use super::options::Options;
+use crate::units::{Bytes, Rate};
 
 /// Rules of an entry, functions of its options.
 pub struct Rules {
     /// What is wrong, or unusual, in a flow that uses it.
     pub checks: fn(&Chosen<'_>) -> Vec<Finding>,
+    /// What is unusual in a queue before its link.
+    pub at_link: fn(&Placed<'_>) -> Vec<Finding>,
     /// The standard response, over which gains are measured; `None`: it has no other.
     pub standard: Option<Standard>,
 }
@@ -24,6 +27,7 @@ impl Rules {
     /// Goes with every flow, and has the standard response only.
     pub const NONE: Rules = Rules {
         checks: |_| Vec::new(),
+        at_link: |_| Vec::new(),
         standard: None,
     };
 }
@@ -38,7 +42,21 @@ pub struct Chosen<'a> {
     pub ecn: bool,
 }
 
-/// Something to say of a flow.
+/// An entry before a link.
+pub struct Placed<'a> {
+    /// Its options, complete.
+    pub options: &'a Options,
+    /// The link's lowest rate.
+    pub rate: Rate,
+    /// The longest frame there, bytes.
+    pub frame: u32,
+    /// What the link may send at once after idling.
+    pub burst: Bytes,
+    /// ECN of the flows that pass: whether some negotiate it at all, and whether some send ECT(1).
+    pub ecn: [bool; 2],
+}
+
+/// Something to say of a flow or a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What it points at.
@@ -58,6 +76,6 @@ pub enum At {
     Ecn,
     /// `cc`.
     Control,
-    /// An option of the congestion control.
+    /// An option of the entry.
     Option(&'static str),
 }

@@ -1,5 +1,6 @@
 //! What an acknowledgement does (Linux `tcp_ack`).
 
+use super::accecn::Delivered;
 use super::ecn::Echo;
 use super::port::Port;
 use super::rack::REORDERING;
@@ -85,9 +86,8 @@ impl Sender {
         event.duplicate = !event.advanced && event.sacked == 0 && !event.dsack;
         self.conn.delivered += u64::from(covered.delivered);
         let mut ce = if ece { covered.delivered } else { 0 };
-        if (event.advanced || covered.delivered > 0)
-            && let Some(marked) = self.accurate_ce(packet, covered.delivered)
-        {
+        let progress = event.advanced || covered.delivered > 0 || packet.has(flags::NEWER);
+        if progress && let Some(marked) = self.accurate_ce(packet, covered.delivered, event.dsack) {
             ce = marked;
             ece = ce > 0;
             event.ece = ece;
@@ -163,9 +163,14 @@ impl Sender {
         self.note_if_done();
     }
 
-    /// Segments that an ACK newly tells to have been marked, with Accurate ECN.
+    /// Segments that an ACK newly tells to have been marked, with Accurate ECN; it delivers so
+    /// many, of which one is a duplicate.
     #[inline]
-    fn accurate_ce(&mut self, packet: &Packet, delivered: u32) -> Option<u32> {
+    fn accurate_ce(&mut self, packet: &Packet, segments: u32, dsack: bool) -> Option<u32> {
+        let delivered = Delivered {
+            segments,
+            duplicates: u32::from(dsack),
+        };
         self.ecn
             .marked(packet, delivered, self.conn.delivered_ce, self.plan.mss)
     }
@@ -200,8 +205,11 @@ impl Sender {
     /// answer a probe.
     #[cold]
     fn on_ack_of_nothing(&mut self, packet: &Packet, event: &mut Event, port: &mut impl Port) {
-        if event.dsack {
-            let ce = self.accurate_ce(packet, 1).unwrap_or(0);
+        if event.dsack || packet.has(flags::NEWER) {
+            let duplicates = u32::from(event.dsack);
+            let ce = self
+                .accurate_ce(packet, duplicates, event.dsack)
+                .unwrap_or(0);
             self.conn.delivered_ce += u64::from(ce);
             event.ece |= ce > 0;
         }

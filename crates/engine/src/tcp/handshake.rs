@@ -29,7 +29,7 @@ pub(super) enum Phase {
 pub(super) struct Handshake {
     pub phase: Phase,
     /// SYNs sent again.
-    retransmits: u32,
+    pub retransmits: u32,
     /// When the first SYN was sent.
     first_sent: Time,
 }

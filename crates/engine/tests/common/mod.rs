@@ -28,14 +28,7 @@ pub fn link(rate: u64, queue: &str, set: &[(&'static str, Value)]) -> LinkPlan {
         name: "bottleneck".into(),
         rate: RatePlan::Constant(Rate(rate)),
         queue: Algorithm::Known { name, options },
-        module: None,
-        mode: LinkMode::Shaper,
-        delay: Time::ZERO,
-        jitter: Time::ZERO,
-        loss: 0.0,
-        overhead: 0,
-        count_in_service: false,
-        schedule: None,
+        ..LinkPlan::default()
     }
 }
 
@@ -72,6 +65,7 @@ pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)])
 pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan {
     Plan {
         duration,
+        kernel: None,
         warmup: Time::ZERO,
         start_jitter: Time::ZERO,
         host_jitter: Time::ZERO,

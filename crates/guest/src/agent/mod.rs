@@ -16,6 +16,7 @@
 //! | `qdisc`, `xstats` | statistics of queue disciplines, and how they are read |
 //! | `sys` | system calls |
 
+mod adapt;
 mod capture;
 mod clock;
 mod datagrams;

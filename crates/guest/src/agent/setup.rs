@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use super::sys;
+use super::{adapt, sys};
 use tailback_guest::job::{Batch, Device, Job, Tool};
 
 /// ethtool's commands for what a device may take over: get, set and the name.
@@ -155,13 +155,19 @@ pub fn features(device: &str) -> String {
 /// Runs lines of `ip` or `tc` in a namespace.
 pub fn run_batch(namespaces: &Namespaces, batch: &Batch) -> Result<(), String> {
     namespaces.enter(batch.namespace)?;
+    if batch.tool == Tool::Adapt {
+        return batch
+            .lines
+            .iter()
+            .try_for_each(|device| adapt::start(device));
+    }
     run_tool(batch.tool, &batch.lines, namespaces.name(batch.namespace))
 }
 
 fn program(tool: Tool) -> &'static str {
     match tool {
         Tool::Ip => "/usr/sbin/ip",
-        Tool::Tc => "/usr/sbin/tc",
+        Tool::Tc | Tool::Adapt => "/usr/sbin/tc",
     }
 }
 

@@ -10,7 +10,7 @@
 //! | `sG`, `rG` | senders and receivers of group G: flows that share their stack and route |
 //! | `xL` | scheduled marks and drops before link L |
 //! | `mL` | link L: the shaper and the queue under test stand before its device `out` |
-//! | `jL`, `kL` | behind link L: delay, jitter, loss, serialisation of a wire |
+//! | `jL`, `kL`, `lL` | behind link L: delay, jitter, loss, serialisation of a wire, slots |
 //! | `fL` | behind link L: routes that part |
 //!
 //! `ip` takes a name such as `d` for a word of its own (`dynamic`): names are
@@ -22,17 +22,15 @@
 
 use std::net::Ipv4Addr;
 
-use tailback_engine::plan::{AccEcnOption, FlowPlan, Hosts, LinkMode, LinkPlan, Plan, RatePlan};
+use tailback_engine::plan::{AccEcnOption, FlowPlan, Hosts, LinkPlan, Plan, RatePlan};
 use tailback_engine::registry::kernel::Shaper;
 use tailback_engine::rng::Stream;
 use tailback_engine::units::{Rate, Time};
 
-use super::tc::{Qdisc, time};
+use super::kits::{Kits, TXREHASH};
+use super::stage::{delay_words, stages};
+use super::tc::Qdisc;
 use crate::job::{Batch, Change, Device, Namespace, Tool, Veth};
-
-/// netem with a rate keeps the order of packets; this one adds less than a
-/// nanosecond to a frame of 12,500 bytes.
-const KEEPS_ORDER: &str = "rate 100tbit";
 
 /// Flows or sources on the same two hosts.
 pub(super) struct Group {
@@ -68,6 +66,8 @@ pub(super) struct Layout {
     ip: Vec<Vec<String>>,
     /// Lines for `tc`, by namespace.
     tc: Vec<Vec<String>>,
+    /// Namespaces whose RED is adaptive.
+    adapts: Vec<usize>,
     /// Namespaces with one way out, `out`.
     through: Vec<usize>,
     /// Lines during the run.
@@ -104,10 +104,10 @@ enum Next {
 
 impl Layout {
     /// Lays out a plan that was found possible; `queues` by link.
-    pub fn of(plan: &Plan, seed: u64, queues: &[Qdisc]) -> Layout {
+    pub fn of(plan: &Plan, seed: u64, queues: &[Qdisc], kit: &Kits<'_>) -> Layout {
         let mut layout = Layout::default();
         layout.group(plan);
-        layout.hosts(plan, seed);
+        layout.hosts(plan, seed, kit);
         let mtu = layout.groups.iter().map(|g| g.key.mtu).max();
         let mtu = mtu.unwrap_or(1500);
         layout.middle(plan);
@@ -148,6 +148,11 @@ impl Layout {
                 }
             }
         }
+        setup.extend(self.adapts.drain(..).map(|namespace| Batch {
+            namespace,
+            tool: Tool::Adapt,
+            lines: vec!["out".to_owned()],
+        }));
         setup
     }
 
@@ -193,7 +198,7 @@ impl Layout {
         self.of_source = sources.to_vec();
     }
 
-    fn hosts(&mut self, plan: &Plan, seed: u64) {
+    fn hosts(&mut self, plan: &Plan, seed: u64, kit: &Kits<'_>) {
         for g in 0..self.groups.len() {
             let key = &self.groups[g].key;
             let mut sysctls = vec![
@@ -221,11 +226,12 @@ impl Layout {
                     ("net/ipv4/tcp_no_metrics_save", "1"),
                     // A router hashes addresses and ports; here it sees the hash of
                     // the socket, which must not change with a timeout either.
-                    ("net/core/txrehash", "0"),
+                    (TXREHASH.name, "0"),
                     // Windows of 32 MiB: up to half of a buffer is overhead.
                     ("net/ipv4/tcp_rmem", "4096 67108864 67108864"),
                     ("net/ipv4/tcp_wmem", "4096 1048576 67108864"),
                 ]);
+                sysctls.retain(|(path, _)| *path != TXREHASH.name || kit.has(TXREHASH.since));
                 if let Some(option) = stack.accecn {
                     sysctls.push((
                         "net/ipv4/tcp_ecn_option",
@@ -233,6 +239,7 @@ impl Layout {
                             AccEcnOption::Off => "0",
                             AccEcnOption::Minimum => "1",
                             AccEcnOption::Full => "2",
+                            AccEcnOption::Persist => "3",
                         },
                     ));
                 }
@@ -349,7 +356,7 @@ impl Layout {
         let queue = self.links[i].namespace;
         let mut here = queue;
         let stages = stages(link, seed);
-        for (letter, stage) in ["j", "k"].iter().zip(&stages) {
+        for (letter, stage) in ["j", "k", "l"].iter().zip(&stages) {
             let joint = self.namespace(format!("{letter}{i}"), quiet());
             self.veth((here, "out".to_owned()), (joint, "in".to_owned()), mtu);
             self.tc[joint].push(netem("add", "out", &stage.words(None)));
@@ -470,8 +477,9 @@ impl Layout {
             // Without a burst a packet leaves at the start of its slot and the
             // next one after len/rate. But the guest's clock has steps of
             // 256 ns: what a packet leaves late by must not be lost to the rate
-            // (0.07 % at 100 Mbit/s). The quantum is of no use to one class.
-            let burst = rate.0.div_ceil(8_000_000).max(1);
+            // (0.07 % at 100 Mbit/s). The quantum is of no use to one class. A
+            // burst that the scenario gives is both: rate and ceiling are one.
+            let burst = rate.0.div_ceil(8_000_000).max(1).max(link.burst.0);
             format!(
                 "class {what} dev out parent 1: classid 1:1 htb rate {0}bit ceil {0}bit burst {burst}b cburst {burst}b quantum {1}{overhead}",
                 rate.0,
@@ -489,6 +497,9 @@ impl Layout {
             .to_owned(),
         ];
         self.tc[namespace].extend(lines);
+        if queue.adapts {
+            self.adapts.push(namespace);
+        }
         if let RatePlan::Steps(steps) = &link.rate {
             for (at, rate) in steps.iter().skip(1) {
                 self.change(*at, namespace, class("change", *rate));
@@ -554,83 +565,4 @@ fn forwarding() -> Vec<(&'static str, &'static str)> {
 
 fn netem(what: &str, device: &str, words: &str) -> String {
     format!("qdisc {what} dev {device} root netem limit 1000000 {words}")
-}
-
-/// netem's words for a delay and an order-preserving addition of up to `jitter`.
-fn delay_words(delay: Time, jitter: Time, seed: Option<u64>) -> String {
-    match (delay, jitter) {
-        (Time::ZERO, Time::ZERO) => String::new(),
-        (delay, Time::ZERO) => format!("delay {}", time(delay)),
-        (delay, jitter) => {
-            let half = Time(jitter.ns() / 2);
-            let seed = seed.map_or(String::new(), |s| format!(" seed {s}"));
-            let mean = time(delay + half);
-            format!("delay {mean} {} {KEEPS_ORDER}{seed}", time(half))
-        }
-    }
-}
-
-/// One netem behind a link.
-struct Stage {
-    /// Bit/s and overhead, where it serialises.
-    wire: Option<(Rate, i32)>,
-    delay: Time,
-    jitter: Time,
-    loss: f64,
-    seed: u64,
-}
-
-impl Stage {
-    /// netem's words, at another rate if one is given.
-    fn words(&self, rate: Option<Rate>) -> String {
-        let seed = self.seed;
-        let mut words = Vec::new();
-        let delay = delay_words(self.delay, self.jitter, None);
-        if !delay.is_empty() {
-            words.push(delay);
-        }
-        if self.loss > 0.0 {
-            words.push(format!("loss random {}%", self.loss * 100.0));
-        }
-        if let Some((at_first, overhead)) = self.wire {
-            let rate = rate.unwrap_or(at_first).0;
-            words.push(match overhead {
-                0 => format!("rate {rate}bit"),
-                n => format!("rate {rate}bit {n}"),
-            });
-        }
-        if self.loss > 0.0 || self.jitter > Time::ZERO {
-            words.push(format!("seed {seed}"));
-        }
-        words.join(" ")
-    }
-}
-
-/// What stands behind a link: serialisation and jitter need one netem each,
-/// since the one that serialises would space what the jitter has bunched.
-fn stages(link: &LinkPlan, seed: u64) -> Vec<Stage> {
-    let wire = (link.mode == LinkMode::Wire).then(|| (link.rate.nominal(), link.overhead));
-    let jittered = link.jitter > Time::ZERO;
-    let seed = Stream::new(seed, &link.name, "netem").bits();
-    let mut stages = Vec::new();
-    if wire.is_some() && jittered {
-        stages.push(Stage {
-            wire,
-            delay: Time::ZERO,
-            jitter: Time::ZERO,
-            loss: 0.0,
-            seed,
-        });
-    }
-    let last = Stage {
-        wire: wire.filter(|_| !jittered),
-        delay: link.delay,
-        jitter: link.jitter,
-        loss: link.loss,
-        seed,
-    };
-    if !last.words(None).is_empty() {
-        stages.push(last);
-    }
-    stages
 }

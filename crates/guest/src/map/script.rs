@@ -106,6 +106,7 @@ fn lines(f: &mut fmt::Formatter<'_>, batch: &Batch, prefix: &str) -> fmt::Result
     let tool = match batch.tool {
         Tool::Ip => "ip",
         Tool::Tc => "tc",
+        Tool::Adapt => "adapt",
     };
     for line in &batch.lines {
         writeln!(f, "{prefix}{tool} {line}")?;

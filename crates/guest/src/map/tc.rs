@@ -6,7 +6,7 @@ use tailback_engine::registry::kernel::{self, Kernel, Order, Shaper};
 use tailback_engine::registry::{Options, Value, find};
 use tailback_engine::units::Time;
 
-use super::Kit;
+use super::kits::Kits;
 use super::modules::Modules;
 use super::refuse::{Refusals, instead};
 use crate::job::{DropsAt, Limit};
@@ -19,6 +19,8 @@ pub(super) struct Qdisc {
     pub words: String,
     /// What it may hold.
     pub limit: Limit,
+    /// Whether it is RED whose timer of the adaptive mode is to be started.
+    pub adapts: bool,
     /// What is known of the kind.
     face: Option<&'static kernel::Qdisc>,
 }
@@ -29,6 +31,7 @@ impl Qdisc {
             kind: kind.to_owned(),
             words,
             limit,
+            adapts: false,
             face: aqm::face(kind),
         }
     }
@@ -64,7 +67,7 @@ impl Qdisc {
 pub(super) fn queue(
     path: &str,
     link: &LinkPlan,
-    kit: &Kit,
+    kit: &Kits<'_>,
     modules: &mut Modules,
     refusals: &mut Refusals,
 ) -> Qdisc {
@@ -90,7 +93,10 @@ pub(super) fn queue(
             };
             let spelled = face.spell(options, link.rate.nominal());
             refusals.at(&at, spelled.refused);
-            Qdisc::new(spelled.kind, spelled.words, limit(options))
+            Qdisc {
+                adapts: options.get("adaptive") == Some(&Value::Bool(true)),
+                ..Qdisc::new(spelled.kind, spelled.words, limit(options))
+            }
         }
     };
     modules.qdisc(path, &qdisc.kind, link.module.as_deref(), kit, refusals);

@@ -4,7 +4,7 @@ use super::*;
 use common::{flow, link, plan};
 use tailback_engine::plan::{
     AccEcnOption, Algorithm, EcnFeedback, FlowPlan, Growth, LinkMode, RatePlan, ReceiveBuffer,
-    SceReceiver, Schedule, TrafficPlan,
+    SceReceiver, Schedule, SlotsPlan, TrafficPlan,
 };
 use tailback_engine::registry::{Value, complete_defaults, text};
 use tailback_engine::units::{Bytes, Rate};
@@ -31,6 +31,7 @@ fn kit() -> Kit {
                 vec!["/modules/base.ko".to_owned(), "/modules/my.ko".to_owned()],
             ),
         ]),
+        ..Kit::default()
     };
     kit.ccs.insert("reno".to_owned(), None);
     kit.qdiscs.insert("fq".to_owned(), None);
@@ -150,6 +151,64 @@ fn one_flow_with_codel() {
     assert_eq!(job.links[0].drops_at, crate::job::DropsAt::Dequeue);
     // 6 x 100 Mbit/s x 0.27 s / 8 bit.
     assert_eq!(job.flows[0].send_buffer, 20_250_000);
+}
+
+#[test]
+fn a_burst_is_that_of_rate_and_ceiling() {
+    let mut plan = simple();
+    let link = &mut plan.links[0];
+    link.burst = Bytes(1_600);
+    link.rate = RatePlan::Steps(vec![
+        (Time::ZERO, Rate(10_000_000)),
+        (MS(500), Rate(20_000_000_000)),
+    ]);
+    let job = script(&plan);
+    let class = "htb rate 10000000bit ceil 10000000bit burst 1600b cburst 1600b quantum 1514";
+    assert!(job.contains(class), "{job}");
+    // No less than what a step of the guest's clock takes.
+    let class = "htb rate 20000000000bit ceil 20000000000bit burst 2500b cburst 2500b";
+    assert!(job.contains(class), "{job}");
+}
+
+#[test]
+fn slots_are_a_netem_of_their_own() {
+    let mut plan = simple();
+    let link = &mut plan.links[0];
+    link.delay = MS(5);
+    link.jitter = MS(1);
+    link.slots = Some(SlotsPlan {
+        min: Time::from_us(800),
+        max: MS(5),
+        packets: 32,
+        bytes: Bytes(0),
+        delay: Time::from_us(200),
+    });
+    let job = script(&plan);
+    let delay = "netem limit 1000000 delay 5500us 500us rate 100tbit seed";
+    let slots = "netem limit 1000000 delay 200us slot 800us 5000us packets 32\n";
+    assert!(job.contains(delay) && job.contains(slots), "{job}");
+    let link = plan.links[0].slots.as_mut().unwrap();
+    (link.delay, link.packets, link.bytes) = (Time::ZERO, 0, Bytes(20_000));
+    assert!(script(&plan).contains("limit 1000000 slot 800us 5000us bytes 20000\n"));
+}
+
+#[test]
+fn adaptive_red_is_told_its_flags_in_both_places() {
+    let mut plan = simple();
+    let set = [
+        ("limit", Value::Bytes(Bytes(150_000))),
+        ("burst", Value::Word("tc")),
+        ("adaptive", Value::Bool(true)),
+        ("ecn", Value::Bool(true)),
+    ];
+    plan.links[0] = link(50_000_000, "red", &set);
+    let job = script(&plan);
+    let red = "red limit 150000 min 12500 max 37500 avpkt 1000 burst 20 probability 0.02 \
+               bandwidth 50000000bit ecn adaptive\n";
+    assert!(job.contains(red), "{job}");
+    assert!(job.contains("adapt out"), "{job}");
+    plan.links[0] = link(50_000_000, "red", &set[..2]);
+    assert!(!script(&plan).contains("adapt"));
 }
 
 #[test]

@@ -416,6 +416,6 @@ fn module_schema() -> Json {
     json!({
         "type": "string",
         "pattern": "^[A-Za-z0-9_-]{1,63}$",
-        "description": "A module of the kernel engine's kit that stands in for it. Since 0.2.",
+        "description": "A module of the kernel engine's kit that stands in for it.",
     })
 }

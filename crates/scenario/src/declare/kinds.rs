@@ -3,7 +3,7 @@
 use tailback_engine::keys::KeyKind;
 
 use super::metrics::Assert;
-use super::{choice, name, rate, schedule, value};
+use super::{burst, choice, name, rate, schedule, value};
 
 /// What a key of this kind expects, in words.
 pub(crate) fn expectation(kind: KeyKind) -> String {
@@ -18,6 +18,7 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
         KeyKind::Word(registry) => choice::name_expectation(registry),
         KeyKind::Route => "names of links such as [\"a\", \"b\"]".to_owned(),
         KeyKind::Schedule => schedule::EXPECTED.to_owned(),
+        KeyKind::Burst => burst::EXPECTED.to_owned(),
         KeyKind::Switch(words) => format!("one of {}, or true or false", words.join(", ")),
         KeyKind::Table(_) | KeyKind::Map(_) | KeyKind::Sweep => "a table".to_owned(),
         KeyKind::List(def) => format!("tables, each under {}", def.label),

@@ -3,6 +3,7 @@
 //! entries of the engine's registries. A kind of key has one file with what it
 //! expects, its schema and its reader.
 
+mod burst;
 mod choice;
 mod fields;
 mod kinds;

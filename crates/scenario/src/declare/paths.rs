@@ -5,6 +5,7 @@ use tailback_engine::keys::{Key, KeyKind, TableDef};
 use tailback_engine::plan::Plan;
 use tailback_engine::registry::{Kind, Opt};
 
+use super::burst;
 use super::metrics::Assert;
 use super::registries::entries;
 
@@ -92,6 +93,7 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
                 found.push(one(key, path, "text", Vec::new()));
             }
             KeyKind::Route | KeyKind::Hosts => found.push(one(key, path, "list", Vec::new())),
+            KeyKind::Burst => found.push(one(key, path, "size", vec![burst::TC])),
             KeyKind::Schedule => found.push(one(key, path, "table", Vec::new())),
         }
     }

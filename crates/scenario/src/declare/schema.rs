@@ -10,7 +10,7 @@ use tailback_engine::traffic;
 
 use super::metrics::{Assert, METRICS};
 use super::registries::entries;
-use super::{choice, rate, schedule, value};
+use super::{burst, choice, rate, schedule, value};
 
 /// The JSON Schema of scenario files.
 pub fn json_schema() -> Json {
@@ -69,6 +69,7 @@ fn key_schema(key: &Key) -> Json {
         KeyKind::Word(registry) => choice::names_schema(registry),
         KeyKind::Route => json!({ "type": "array", "items": { "type": "string" } }),
         KeyKind::Schedule => schedule::schema(),
+        KeyKind::Burst => burst::schema(),
         KeyKind::Switch(words) => {
             let words = words.iter().map(|word| json!(word));
             json!({ "enum": words.chain([json!(true), json!(false)]).collect::<Vec<_>>() })
@@ -151,4 +152,22 @@ fn sweep() -> Json {
         },
         "additionalProperties": values,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    /// What a reader is told of a key cannot be a release that is still to come.
+    #[test]
+    fn no_key_is_of_a_later_release() {
+        let number = |text: &str| -> Vec<u32> { text.split('.').flat_map(str::parse).collect() };
+        let release = number(env!("CARGO_PKG_VERSION"));
+        let text = super::json_schema().to_string();
+        for part in text.split("Since ").skip(1) {
+            let end = part
+                .find(|c: char| !c.is_ascii_digit() && c != '.')
+                .unwrap();
+            let since = number(&part[..end]);
+            assert!(since <= release, "Since {since:?}, and this is {release:?}");
+        }
+    }
 }

@@ -220,7 +220,7 @@ pub(super) fn schema(kind: Kind) -> Json {
     }
 }
 
-fn pattern(units: &str) -> Json {
+pub(super) fn pattern(units: &str) -> Json {
     json!({ "type": "string", "pattern": format!(r"^\s*({NUMBER})\s*({units})\s*$") })
 }
 
@@ -230,6 +230,6 @@ const TIME: &str = "ns|nsecs?|us|usecs?|ms|msecs?|s|secs?";
 
 const RATE: &str = "([kKmMgGtT]|[kKmMgG][iI])?([bB][iI][tT]|[bB][pP][sS])(/s)?";
 
-const BYTES: &str = "|[bB]|[kKmMgG][bB]?|[kKmMgG][bB][iI][tT]|[bB][dD][pP]";
+pub(super) const BYTES: &str = "|[bB]|[kKmMgG][bB]?|[kKmMgG][bB][iI][tT]|[bB][dD][pP]";
 
 const PACKETS: &str = "[pP]|[pP][aA][cC][kK][eE][tT][sS]";

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use tailback_engine::aqm;
 use tailback_engine::keys::Registry;
-use tailback_engine::plan::LinkPlan;
+use tailback_engine::plan::{LinkPlan, SlotsPlan};
 use tailback_engine::units::Time;
 
 use crate::declare::{Bdp, Choice, Fields, Reader};
-use crate::read::{Node, Problem};
+use crate::read::{Item, Node, Problem, Span};
 
 /// The links of a plan under construction.
 #[derive(Default)]
@@ -24,6 +24,8 @@ pub(super) struct Links {
     pub bdp: Vec<Bdp>,
     /// The name in `[links]` of each; `None`: `[bottleneck]`.
     pub origin: Vec<Option<String>>,
+    /// Where the queue of each is named, and its options.
+    pub queues: Vec<(Span, Vec<(String, Span)>)>,
 }
 
 impl Links {
@@ -110,6 +112,11 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
         if fields.bool("both_directions") == Some(true) {
             twins.push(links.plans.len());
         }
+        links.queues.push(places(fields.item("queue"), node.span));
+        let rate_known = rate.is_some();
+        let slots = fields
+            .item("slots")
+            .and_then(|item| read_slots(reader, item));
         links.bdp.push(bdp);
         links.origin.push(from_links.then(|| name.to_owned()));
         let mut plan = LinkPlan {
@@ -118,9 +125,13 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
             queue: queue.algorithm,
             module: queue.module,
             schedule,
+            slots,
             ..LinkPlan::default()
         };
         plan.set(|key| fields.value(key));
+        if let Some(item) = fields.item("burst") {
+            plan.burst = reader.burst(item, &plan, rate_known, bdp);
+        }
         links.plans.push(plan);
     }
     links.broken |= broken;
@@ -131,9 +142,45 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
         plan.name.push_str(".back");
         links.plans.push(plan);
         links.bdp.push(links.bdp[forward]);
+        links.queues.push(links.queues[forward].clone());
         links.origin.push(links.origin[forward].clone());
         links.twin.insert(forward as u32, back);
         links.twin.insert(back, forward as u32);
     }
     links
+}
+
+/// Reads the slots of a link.
+fn read_slots(reader: &mut Reader<'_>, item: &Item) -> Option<SlotsPlan> {
+    let before = reader.problems.len();
+    let fields = reader.fields(&item.node, &SlotsPlan::TABLE, "[slots]", Bdp::Nowhere);
+    let mut slots = SlotsPlan::default();
+    slots.set(|key| fields.value(key));
+    if reader.problems.len() > before {
+        return None;
+    }
+    if slots.max == Time::ZERO {
+        slots.max = slots.min;
+    }
+    for (name, least, what) in [
+        ("max", slots.min, "min"),
+        // Else each packet that arrives would draw the slot anew.
+        ("min", slots.delay, "delay"),
+    ] {
+        if let Some(given) = fields.item(name)
+            && fields.time(name).is_some_and(|time| time < least)
+        {
+            let expected = format!("at least {what}, {least}");
+            reader.wrong(name, &given.node, expected);
+        }
+    }
+    Some(slots)
+}
+
+/// Where a queue is named, and its options.
+fn places(queue: Option<&Item>, link: Span) -> (Span, Vec<(String, Span)>) {
+    let table = queue.and_then(|item| item.node.table());
+    let options = table.map_or(&[][..], |table| &table.0);
+    let options = options.iter().map(|opt| (opt.key.clone(), opt.node.span));
+    (queue.map_or(link, |item| item.node.span), options.collect())
 }

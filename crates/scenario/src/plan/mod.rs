@@ -5,14 +5,15 @@ mod flows;
 mod links;
 mod names;
 mod origins;
+mod queues;
 mod record;
 mod routes;
 mod stack;
 
 use std::collections::HashMap;
 
-use tailback_engine::keys::KeyKind;
-use tailback_engine::plan::{FlowPlan, PathKeys, Plan, RatePlan, TcpPlan};
+use tailback_engine::keys::{EngineKind, KeyKind};
+use tailback_engine::plan::{FlowPlan, PathKeys, Plan, TcpPlan};
 
 pub(crate) use names::{name_flows, names};
 pub(crate) use origins::Origins;
@@ -97,12 +98,25 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
         ..Plan::default()
     };
     plan.set(|key| top.value(key));
+    plan.kernel = kernel(reader, &top);
     check_host_jitter(reader, &top, &plan, &links, &tcp, &flows);
+    queues::check(reader, &links, &flows, &traffic);
     plan.links = links.plans;
     plan.flows = flows;
     plan.traffic = traffic;
     let seed = top.int("seed").unwrap_or_default().unsigned_abs();
     (plan, seed, origins)
+}
+
+/// Which kernel plays it; the simulator has none to choose.
+fn kernel(reader: &mut Reader<'_>, top: &Fields<'_>) -> Option<String> {
+    let item = top.item("kernel")?;
+    let name = reader.string(item, "the release of a kernel such as \"6.1\"")?;
+    if reader.engine == EngineKind::Sim {
+        let problem = Problem::new(item.node.span, "the simulator is no kernel of any release");
+        reader.problem(problem.expected("--engine kernel, or no kernel"));
+    }
+    Some(name.to_owned())
 }
 
 /// An array of tables of the root.
@@ -128,16 +142,7 @@ fn check_host_jitter(
     tcp: &TcpPlan,
     flows: &[FlowPlan],
 ) {
-    let slowest = |plan: &RatePlan| match plan {
-        RatePlan::Steps(steps) => steps
-            .iter()
-            .map(|(_, rate)| *rate)
-            .filter(|rate| rate.0 > 0)
-            .min()
-            .unwrap_or_default(),
-        other => other.nominal(),
-    };
-    let rate = links.plans.iter().map(|link| slowest(&link.rate)).min();
+    let rate = links.plans.iter().map(|link| link.rate.lowest()).min();
     let Some(rate) = rate.filter(|rate| rate.0 > 0) else {
         return;
     };

@@ -49,8 +49,19 @@ impl Maker {
             Value::Float(if all { 1.0 } else { m.draw.log(1e-5, 0.9) })
         });
         self.maybe(&mut link, 0.15, "schedule", Maker::schedule);
+        self.maybe(&mut link, 0.1, "burst", |m| {
+            let bytes = m.draw.log(1.0, 1e5) as u64;
+            Value::String(m.draw.pick(&["tc".to_owned(), format!("{bytes}b")]).clone())
+        });
         let schema = &SCHEMA["properties"]["bottleneck"];
-        let decided = ["both_directions", "delay", "jitter", "loss", "schedule"];
+        let decided = [
+            "both_directions",
+            "delay",
+            "jitter",
+            "loss",
+            "schedule",
+            "burst",
+        ];
         self.rest(&mut link, schema, &decided, 0.2);
         link
     }

@@ -8,6 +8,7 @@ import click
 
 from tailback import terminal
 from tailback.cli.boundary import OK
+from tailback.cli.completing import experiment_names
 from tailback.cli.options import (
     engine_option,
     jobs_option,
@@ -20,9 +21,15 @@ from tailback.cli.options import (
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=experiment_names)
 @click.option("--part", "parts", multiple=True, help="Only this figure or table.")
 @click.option("--quick", is_flag=True, help="Shorter runs and fewer points: a first look.")
+@click.option(
+    "--page",
+    is_flag=True,
+    help="Write its page of docs beside the report, with all that it needs: every part, full "
+    "seeds and durations, what the source leaves open.",
+)
 @pdf_option
 @engine_option
 @seeds_option
@@ -34,6 +41,7 @@ def reproduce(
     name: str,
     parts: tuple[str, ...],
     quick: bool,
+    page: bool,
     pdf: bool,
     engine: str,
     seeds: int | None,
@@ -59,6 +67,7 @@ def reproduce(
             out=out if out is not None else store.DEFAULT,
             progress=None,
             engine=engine,
+            page=page,
         )
     if as_json:
         terminal.out_json(result.to_dict())

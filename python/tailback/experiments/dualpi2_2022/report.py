@@ -55,7 +55,7 @@ def report(entries: Sequence[Entry], laws: Sequence[law.Law], made: Ran) -> Repo
     """The report of a run."""
     signs = signature.signatures(entries)
     result = present(
-        goals_table(truth.verdicts(entries), made.facts),
+        goals_table(truth.judged_goals(entries), made.facts),
         signature.table(signs, made.facts) if signs else None,
         law.table(laws, made.facts) if laws else None,
     )

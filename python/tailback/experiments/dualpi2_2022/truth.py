@@ -11,6 +11,7 @@ from tailback.experiments.dualpi2_2022.points import Entry
 from tailback.experiments.dualpi2_2022.signature import QS, signatures
 from tailback.reproduction import goals
 from tailback.reproduction.goals import CellsVerdict, CellsWithin
+from tailback.reproduction.judges import Judge, judge
 
 #: Delays of the source are multiples of this, ms.
 RESOLUTION_MS = 0.032768
@@ -117,6 +118,11 @@ def judged(entries: Iterable[Entry]) -> list[Entry]:
 def verdicts(entries: Sequence[Entry]) -> list[CellsVerdict]:
     """Every goal that some cell belongs to."""
     return list(goals.cells_verdicts(GOALS, entries))
+
+
+def judged_goals(entries: Sequence[Entry]) -> list[Judge]:
+    """What each goal says, for tables and goals.csv."""
+    return [judge(verdict, entries) for verdict in verdicts(entries)]
 
 
 def summary(entries: Sequence[Entry], laws: Sequence[Law]) -> list[dict[str, Any]]:

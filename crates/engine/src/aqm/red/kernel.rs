@@ -1,8 +1,9 @@
 //! RED as Linux has it: words of tc (iproute2 `tc/q_red.c` and `tc/tc_red.c`), which
 //! derives what the kernel is told from the length of a burst.
 
+use super::burst::holds;
 use crate::registry::Value;
-use crate::registry::kernel::{Qdisc, Words, Xstats, flag, number, only, simulated};
+use crate::registry::kernel::{Qdisc, Words, Xstats, derives, flag, number, only, simulated};
 
 /// The kernel face.
 pub const KERNEL: Qdisc = Qdisc {
@@ -27,9 +28,20 @@ pub const KERNEL: Qdisc = Qdisc {
             }
         }),
         ("weight", weight),
+        ("burst", derives),
         ("probability", probability),
         ("bandwidth", bandwidth),
         ("ecn", |w, o| flag(w, o, "ecn", "")),
+        ("adaptive", |w, o| flag(w, o, "adaptive", "")),
+    ],
+    shown: &[
+        "limit",
+        "min",
+        "max",
+        "ecn",
+        "adaptive",
+        "weight",
+        "probability",
     ],
     xstats: Xstats {
         marks: Some(&[12]),
@@ -77,7 +89,11 @@ fn weight(words: &mut Words<'_>, option: &'static str) {
         };
         return words.refuse(option, "tc has powers of two for it", expected);
     };
-    let Some(burst) = burst_of(min, avpkt, wlog) else {
+    let given = match words.options.get("burst") {
+        Some(Value::Int(burst)) => Some(burst.unsigned_abs()),
+        _ => None,
+    };
+    let Some(burst) = given.or_else(|| burst_of(min, avpkt, wlog)) else {
         let message = format!(
             "no burst gives this weight with min {min} and avpkt {avpkt} (tc derives Wlog from them)"
         );
@@ -138,17 +154,9 @@ fn around(weight: f64) -> (f64, Option<f64>) {
 }
 
 /// The smallest burst (packets) from which tc derives this exponent.
-///
-/// tc takes the smallest exponent at which a burst into an empty queue does
-/// not bring the average above `min`: the average of `burst` samples of a
-/// growing queue is `burst + 1 - (1 - (1 - W)^burst) / W`.
 fn burst_of(min: u64, avpkt: u64, wlog: u32) -> Option<u64> {
     let min_packets = min as f64 / avpkt as f64;
-    let holds = |burst: u64, wlog: u32| {
-        let weight = 1.0 / f64::from(1_u32 << wlog);
-        let excess = burst as f64 + 1.0 - min_packets;
-        excess <= (1.0 - libm::pow(1.0 - weight, burst as f64)) / weight
-    };
+    let holds = |burst: u64, wlog: u32| holds(min, avpkt, burst, wlog);
     // A longer burst needs a larger exponent: the first that does not hold at
     // the exponent before is found by bisection.
     let (mut low, mut high) = (min_packets.ceil() as u64, 1 << 31);
@@ -163,7 +171,7 @@ fn burst_of(min: u64, avpkt: u64, wlog: u32) -> Option<u64> {
         }
     }
     let burst = low.max(1);
-    (burst as f64 + 1.0 - min_packets >= 1.0 && holds(burst, wlog)).then_some(burst)
+    holds(burst, wlog).then_some(burst)
 }
 
 #[cfg(test)]

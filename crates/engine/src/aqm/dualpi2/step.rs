@@ -1,0 +1,38 @@
+//! Where the step threshold starves L: below two packet times a packet is marked for the one before it.
+
+use crate::registry::Value;
+use crate::registry::rules::{At, Finding, Placed, Rules};
+use crate::units::Time;
+
+pub(super) const RULES: Rules = Rules {
+    at_link,
+    ..Rules::NONE
+};
+
+fn at_link(placed: &Placed<'_>) -> Vec<Finding> {
+    let options = placed.options;
+    let [some_ecn, some_ect1] = placed.ecn;
+    let low_latency = some_ect1 || some_ecn && options.bool("any_ect");
+    let (Some(Value::Time(threshold)), true) =
+        (options.get("step_thresh"), low_latency && placed.rate.0 > 0)
+    else {
+        return Vec::new();
+    };
+    // Packets that the threshold leaves alone: those found on arrival, or those left behind.
+    let least = options.int("min_qlen_step");
+    let alone = least + i64::from(options.word("step_rule") == "dequeue");
+    let packet = placed.rate.time_for(u64::from(placed.frame));
+    let pairs_pass = placed.burst.0 >= u64::from(placed.frame);
+    if *threshold >= Time(2 * packet.0) || alone >= 2 || pairs_pass {
+        return Vec::new();
+    }
+    vec![Finding {
+        at: At::Option("step_thresh"),
+        warning: true,
+        message: format!(
+            "step_thresh = {threshold} is below two packet times of the link, {} us each: the second of two packets that come together may be marked for the first, which leaves a scalable flow far below its share",
+            packet.0 / 1_000
+        ),
+        expected: "min_qlen_step = 2, a burst of the link that lets pairs pass (\"tc\"), or a larger step_thresh",
+    }]
+}

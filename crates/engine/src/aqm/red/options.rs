@@ -1,0 +1,113 @@
+//! Options of RED, which weighted RED shares.
+
+use crate::registry::{Kind, Opt};
+
+const SIZE: Kind = Kind::Size {
+    packets: true,
+    bytes: true,
+};
+
+/// The buffer.
+pub const LIMIT: Opt = Opt {
+    name: "limit",
+    doc: "Most that may be queued, in bytes or packets; more is dropped at the tail. tc has no default: this one is the example of tc-red(8).",
+    kind: SIZE,
+    default: Some("400000b"),
+    tc: Some("limit BYTES"),
+};
+
+/// Lower threshold.
+pub const MIN: Opt = Opt {
+    name: "min",
+    doc: "Average from which packets are marked or dropped, in bytes or packets; default max/3. The average counts what the thresholds count.",
+    kind: SIZE,
+    default: None,
+    tc: Some("min BYTES"),
+};
+
+/// Upper threshold.
+pub const MAX: Opt = Opt {
+    name: "max",
+    doc: "Average at which the probability is reached and from which every packet is marked or dropped, in the unit of min; default 3 min, or limit/4 if min is absent too. Equal to min: a step.",
+    kind: SIZE,
+    default: None,
+    tc: Some("max BYTES"),
+};
+
+/// Slope.
+pub const PROBABILITY: Opt = Opt {
+    name: "probability",
+    doc: "Probability at max, before uniformising.",
+    kind: Kind::Float { min: 0.0, max: 1.0 },
+    default: Some("0.02"),
+    tc: None,
+};
+
+/// Gain of the average.
+pub const WEIGHT: Opt = Opt {
+    name: "weight",
+    doc: "Weight of a sample in the average; 1: the instantaneous queue length. tc derives a power of two from min, burst and avpkt instead.",
+    kind: Kind::Float {
+        min: 1e-9,
+        max: 1.0,
+    },
+    default: Some("0.002"),
+    tc: Some("burst PACKETS, from which tc derives Wlog"),
+};
+
+/// Above max.
+pub const GENTLE: Opt = Opt {
+    name: "gentle",
+    doc: "Whether the probability rises linearly to 1 between max and 2 max instead of at once.",
+    kind: Kind::Bool,
+    default: Some("false"),
+    tc: None,
+};
+
+/// Spreading of marks and drops.
+pub const UNIFORMISE: Opt = Opt {
+    name: "uniformise",
+    doc: "Gap between marks or drops at constant average: \"linux\" uniform on 1..1/pb; \"wait\" uniform on 1/pb..2/pb as ns-2's wait (none while count pb < 1, then pb/(2 - count pb)); \"none\" geometric with mean 1/pb.",
+    kind: Kind::Word(&["linux", "wait", "none"]),
+    default: Some("linux"),
+    tc: None,
+};
+
+/// Idle time.
+pub const IDLE: Opt = Opt {
+    name: "idle",
+    doc: "After an idle time t: \"decay\" multiplies the average by (1 - weight)^m, m = t bandwidth/avpkt; \"hold\" leaves it as it was.",
+    kind: Kind::Word(&["decay", "hold"]),
+    default: Some("decay"),
+    tc: None,
+};
+
+/// Packets of the idle clock.
+pub const AVPKT: Opt = Opt {
+    name: "avpkt",
+    doc: "Packet size of the decay, bytes. tc has no default: this is the value tc-red(8) recommends.",
+    kind: Kind::Size {
+        packets: false,
+        bytes: true,
+    },
+    default: Some("1000b"),
+    tc: Some("avpkt BYTES"),
+};
+
+/// Rate of the idle clock.
+pub const BANDWIDTH: Opt = Opt {
+    name: "bandwidth",
+    doc: "Rate of the decay; default the link's nominal rate (tc: 10Mbit).",
+    kind: Kind::Rate,
+    default: None,
+    tc: Some("bandwidth RATE"),
+};
+
+/// What a sample contains.
+pub const INCLUDE_ARRIVING: Opt = Opt {
+    name: "include_arriving",
+    doc: "Whether the sampled queue length includes the arriving packet; Linux does not include it.",
+    kind: Kind::Bool,
+    default: Some("false"),
+    tc: None,
+};

@@ -1,0 +1,152 @@
+//! The token bucket of a shaper: what it may send at once after idling.
+//!
+//! Follows Linux 7.3 `sch_htb` with one class whose rate is its ceiling, so that `burst` and `cburst`
+//! are the same bucket, and without hysteresis. Tokens are nanoseconds of the rate. A packet may leave
+//! while there are none below zero (`htb_class_mode`); it then takes its length, and tokens that came
+//! meanwhile count up to the depth of the bucket (`htb_accnt_tokens`). So up to `burst`/length + 1
+//! packets leave at once after idling, and with a depth of 0 each leaves at the start of its slot.
+//!
+//! Where the rate changes, what is missing is paid at the rates to come; htb goes on waiting as long as
+//! it had reckoned. A link that stands still at a rate of 0, which htb has not, gathers tokens as if it
+//! idled.
+
+use crate::plan::RatePlan;
+use crate::rate::{rate_at, steps_end_bits};
+use crate::units::{Bytes, Rate, Time};
+
+/// What `htb class` computes for a class without a burst (tc, `q_htb.c`): 1600 bytes, and the rate over
+/// the kernel's timer frequency. `/proc/net/psched` gives that as 1 GHz wherever timers are of high
+/// resolution, so that the second part is 0 below 8 Gbit/s.
+pub fn tc_burst(rate: Rate) -> Bytes {
+    const MTU: u64 = 1_600;
+    const HZ: u64 = 1_000_000_000;
+    Bytes(rate.0 / 8 / HZ + MTU)
+}
+
+/// What a burst is at most: tc has 32 bits for it.
+pub const MOST_BURST: Bytes = Bytes(u32::MAX as u64);
+
+/// For how long tokens are gathered at most (`mbuffer`).
+pub const MOST_GATHERED: Time = Time::from_secs(60);
+
+/// The bucket of a link.
+#[derive(Clone, Debug)]
+pub(crate) struct Bucket {
+    burst: Bytes,
+    /// Tokens, ns.
+    tokens: i64,
+    /// Of which time they are; of one to come while some are missing.
+    at: Time,
+}
+
+impl Bucket {
+    /// Full.
+    pub fn new(burst: Bytes) -> Bucket {
+        Bucket {
+            burst,
+            tokens: MOST_GATHERED.0 as i64,
+            at: Time::ZERO,
+        }
+    }
+
+    /// A packet of `len` bytes leaves now; when the next one may.
+    pub fn take(&mut self, rate: &RatePlan, now: Time, len: u32) -> Time {
+        let current = rate_at(rate, now);
+        let gathered = now.since(self.at).min(MOST_GATHERED).0 as i64;
+        let depth = depth(self.burst, current).0 as i64;
+        let cost = current.time_for(u64::from(len)).0 as i64;
+        let tokens = (self.tokens + gathered).min(depth) - cost;
+        if tokens >= 0 {
+            (self.tokens, self.at) = (tokens, now);
+            return now;
+        }
+        let missing = tokens.unsigned_abs();
+        let until = match rate {
+            RatePlan::Steps(steps) => {
+                steps_end_bits(steps, now, u128::from(missing) * u128::from(current.0))
+            }
+            RatePlan::Constant(_) | RatePlan::Trace(_) => now + Time(missing),
+        };
+        (self.tokens, self.at) = (0, until);
+        until
+    }
+}
+
+/// A burst as a time of the rate, in the ticks of 64 ns in which tc counts it (older ones count whole
+/// microseconds).
+fn depth(burst: Bytes, rate: Rate) -> Time {
+    const TICK: u64 = 64;
+    let time = rate.time_for(burst.0).min(MOST_GATHERED);
+    Time(time.0.div_ceil(TICK) * TICK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: RatePlan = RatePlan::Constant(Rate(10_000_000));
+
+    /// How many packets leave at once from a full bucket, and when the next one may.
+    fn at_once(burst: u64, len: u32) -> (u32, Time) {
+        let mut bucket = Bucket::new(Bytes(burst));
+        let now = Time::from_secs(1);
+        let mut packets = 0;
+        loop {
+            packets += 1;
+            let next = bucket.take(&RATE, now, len);
+            if next > now {
+                return (packets, next - now);
+            }
+        }
+    }
+
+    #[test]
+    fn a_packet_leaves_while_tokens_are_not_below_zero() {
+        // A slot at 10 Mbit/s is 1211.2 us; 1600 bytes are 1280 us.
+        assert_eq!(at_once(0, 1_514), (1, Time(1_211_200)));
+        assert_eq!(at_once(1_600, 1_514), (2, Time(2 * 1_211_200 - 1_280_000)));
+        assert_eq!(at_once(1_513, 1_514).0, 1);
+        // Just enough is enough.
+        assert_eq!(at_once(1_600, 1_600), (2, Time(1_280_000)));
+        assert_eq!(at_once(15_140, 1_514).0, 11);
+    }
+
+    #[test]
+    fn tokens_come_at_the_rate_up_to_the_depth() {
+        let mut bucket = Bucket::new(Bytes(1_600));
+        let start = Time::from_secs(1);
+        assert_eq!(bucket.take(&RATE, start, 1_514), start);
+        // 68.8 us are left; 100 us later 168.8: 1042.4 us are missing.
+        let later = start + Time(100_000);
+        let next = bucket.take(&RATE, later, 1_514);
+        assert_eq!(next, later + Time(1_211_200 - 168_800));
+        // A minute later it is full and no more.
+        let minute = next + Time::from_secs(60);
+        assert_eq!(bucket.take(&RATE, minute, 1_514), minute);
+        assert!(bucket.take(&RATE, minute, 1_514) > minute);
+    }
+
+    #[test]
+    fn what_is_missing_is_paid_at_the_rates_to_come() {
+        let steps = RatePlan::Steps(vec![
+            (Time::ZERO, Rate(8_000_000)),
+            (Time::from_ms(1), Rate(4_000_000)),
+        ]);
+        // 2000 bytes at 1 B/us: 1 ms of them at the first rate, the rest at half of it.
+        let mut bucket = Bucket::new(Bytes(0));
+        assert_eq!(bucket.take(&steps, Time::ZERO, 2_000), Time::from_ms(3));
+    }
+
+    #[test]
+    fn tc_adds_the_rate_over_the_timers_frequency() {
+        assert_eq!(tc_burst(Rate(10_000_000)), Bytes(1_600));
+        assert_eq!(tc_burst(Rate(7_999_999_999)), Bytes(1_600));
+        assert_eq!(tc_burst(Rate(100_000_000_000)), Bytes(1_612));
+    }
+
+    #[test]
+    fn a_depth_is_counted_in_ticks() {
+        assert_eq!(depth(Bytes(1_600), Rate(10_000_000)), Time(1_280_000));
+        assert_eq!(depth(Bytes(1_600), Rate(48_000_000)), Time(266_688));
+    }
+}

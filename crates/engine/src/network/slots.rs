@@ -1,0 +1,124 @@
+//! Delay in slots, as of a link that sends in bursts (Wi-Fi, cellular): packets gather, and some of
+//! them leave together when a slot begins.
+//!
+//! Follows the slots of Linux 7.3 `sch_netem` (`netem_dequeue`, `get_slot_next`). As a packet comes to
+//! the head it looks at the slot: one that begins before the packet may leave is replaced by one a
+//! random gap from now. It leaves when both have come, and the slot's last packet or byte draws the
+//! next slot. No gap is shorter than the delay, or each arrival would draw anew. So all is known as a
+//! packet comes in, and nothing is left to do at the head.
+
+use crate::plan::SlotsPlan;
+use crate::rng::Stream;
+use crate::units::Time;
+
+/// The slots of a link, and how far they are.
+pub(super) struct Slots {
+    plan: SlotsPlan,
+    stream: Stream,
+    /// When the slot begins.
+    next: Time,
+    /// What it still takes.
+    packets_left: u64,
+    bytes_left: u64,
+    /// When the last packet leaves.
+    last: Time,
+}
+
+impl Slots {
+    pub fn new(plan: &SlotsPlan, stream: Stream) -> Slots {
+        let mut slots = Slots {
+            plan: plan.clone(),
+            stream,
+            next: Time::ZERO,
+            packets_left: 0,
+            bytes_left: 0,
+            last: Time::ZERO,
+        };
+        slots.begins_at(Time::ZERO);
+        slots
+    }
+
+    /// A packet comes in at this time; when it leaves.
+    pub fn leaves(&mut self, at: Time, bytes: u16) -> Time {
+        let due = at + self.plan.delay;
+        if self.next < due {
+            self.draw(at.max(self.last));
+        }
+        self.last = due.max(self.next);
+        self.packets_left = self.packets_left.saturating_sub(1);
+        self.bytes_left = self.bytes_left.saturating_sub(u64::from(bytes));
+        if self.packets_left == 0 || self.bytes_left == 0 {
+            self.draw(self.last);
+        }
+        self.last
+    }
+
+    fn draw(&mut self, now: Time) {
+        let span = self.plan.max.since(self.plan.min).ns();
+        let gap = self.plan.min + Time(self.stream.below(span.max(1)));
+        self.begins_at(now + gap);
+    }
+
+    fn begins_at(&mut self, next: Time) {
+        let all = |most| if most == 0 { u64::MAX } else { most };
+        self.next = next;
+        self.packets_left = all(u64::from(self.plan.packets));
+        self.bytes_left = all(self.plan.bytes.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Bytes;
+
+    const US: fn(u64) -> Time = |us| Time(us * 1_000);
+
+    fn slots(min: u64, max: u64, packets: u32, bytes: u64) -> Slots {
+        let plan = SlotsPlan {
+            min: US(min),
+            max: US(max),
+            packets,
+            bytes: Bytes(bytes),
+            delay: US(200),
+        };
+        Slots::new(&plan, Stream::new(1, "slots", "test"))
+    }
+
+    #[test]
+    fn a_packet_waits_for_a_slot_that_begins_after_its_delay() {
+        let mut slots = slots(800, 800, 2, 0);
+        let start = Time::from_secs(1);
+        // The slot of before has passed: the next one begins a gap from now.
+        assert_eq!(slots.leaves(start, 1_514), start + US(800));
+        // Within the slot, but not before its own delay: a slot again, from when it is first.
+        assert_eq!(slots.leaves(start + US(700), 1_514), start + US(1_600));
+        // Three wait for a slot of two.
+        let mut slots = self::slots(800, 800, 2, 0);
+        let left: Vec<Time> = (0..3).map(|_| slots.leaves(start, 1_514)).collect();
+        assert_eq!(left, [800, 800, 1_600].map(|us| start + US(us)));
+    }
+
+    #[test]
+    fn a_slot_ends_with_its_bytes() {
+        let mut slots = slots(800, 800, 0, 3_000);
+        let start = Time::from_secs(1);
+        let left: Vec<Time> = (0..5).map(|_| slots.leaves(start, 1_514)).collect();
+        let expected = [800, 800, 1_600, 1_600, 2_400].map(|us| start + US(us));
+        assert_eq!(left, expected);
+    }
+
+    #[test]
+    fn gaps_are_uniform() {
+        let mut slots = slots(800, 5_000, 1, 0);
+        let start = Time::from_secs(1);
+        let left: Vec<u64> = (0..10_000)
+            .map(|_| slots.leaves(start, 1_514).ns())
+            .collect();
+        let gaps: Vec<u64> = left.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(gaps.iter().all(|gap| (800_000..5_000_000).contains(gap)));
+        let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
+        // The standard error of the mean is 4200/sqrt(12)/100 = 12.1 us.
+        assert!((mean / 1e3 - 2_900.0).abs() < 4.0 * 12.1, "{mean}");
+    }
+}

@@ -1,0 +1,63 @@
+//! RED's adaptive mode over a network: it brings the average to its target for more flows and for fewer,
+//! which a probability that stays cannot.
+
+mod common;
+
+use common::*;
+use tailback_engine::plan::SeriesMode;
+use tailback_engine::registry::Value;
+use tailback_engine::units::{Bytes, Time};
+
+/// Over 50 Mbit/s and 40 ms, where 20 to 120 flows want a probability within the 1 to 50 % of the mode:
+/// mean of the average queue and of the probability at `max` over the last half of 60 s, and the range
+/// of the latter over all of it.
+fn settled(flows: u64, adaptive: bool) -> (f64, f64, [f64; 2]) {
+    let set = [
+        ("limit", Value::Bytes(Bytes(400_000))),
+        ("weight", Value::Float(1.0 / 512.0)),
+        ("adaptive", Value::Bool(adaptive)),
+        ("ecn", Value::Bool(true)),
+    ];
+    let mut flow = flow("reno", "reno", Time::from_ms(40), &[]);
+    (flow.count, flow.ecn) = (flows, true);
+    let mut p = plan(
+        Time::from_secs(60),
+        vec![link(50_000_000, "red", &set)],
+        vec![flow],
+    );
+    p.start_jitter = Time::from_ms(100);
+    p.record.series = SeriesMode::Interval;
+    let series = run(network(&p)).series;
+    let values = |quantity: &str, from: u64| -> Vec<f64> {
+        let rows = 0..series.len();
+        let rows = rows.filter(|&i| *series.keys[series.key[i] as usize].quantity == *quantity);
+        let rows = rows.filter(|&i| series.time_ns[i] >= from * 1_000_000_000);
+        rows.map(|i| series.value[i]).collect()
+    };
+    let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+    let all = values("red_max_p", 0);
+    let lowest = all.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = all.iter().copied().fold(0.0, f64::max);
+    (
+        mean(values("red_avg_bytes", 30)),
+        mean(values("red_max_p", 30)),
+        [lowest, highest],
+    )
+}
+
+#[test]
+fn the_average_comes_to_the_target() {
+    // min 33333, max 100000: the middle fifth is from 59999 to 73332.
+    let target = 59_999.0..73_332.0;
+    let mut before = 0.0;
+    for flows in [30, 40, 50, 60] {
+        let (average, probability, range) = settled(flows, true);
+        assert!(target.contains(&average), "{flows}: {average}");
+        assert!(range[0] >= 0.009 && range[1] <= 0.51, "{flows}: {range:?}");
+        assert!(probability > before, "{flows}: {probability}");
+        before = probability;
+    }
+    // With the 2 % of the start the average follows the flows.
+    let (few, many) = (settled(20, false).0, settled(60, false).0);
+    assert!(few < target.start && many > target.end, "{few} {many}");
+}

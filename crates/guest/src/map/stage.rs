@@ -1,0 +1,111 @@
+//! What stands behind a link, in netem's words: delay, jitter, loss, serialisation of a wire, slots.
+
+use tailback_engine::plan::{LinkMode, LinkPlan, SlotsPlan};
+use tailback_engine::rng::Stream;
+use tailback_engine::units::{Rate, Time};
+
+use super::tc::time;
+
+/// netem with a rate keeps the order of packets; this one adds less than a
+/// nanosecond to a frame of 12,500 bytes.
+const KEEPS_ORDER: &str = "rate 100tbit";
+
+/// netem's words for a delay and an order-preserving addition of up to `jitter`.
+pub(super) fn delay_words(delay: Time, jitter: Time, seed: Option<u64>) -> String {
+    match (delay, jitter) {
+        (Time::ZERO, Time::ZERO) => String::new(),
+        (delay, Time::ZERO) => format!("delay {}", time(delay)),
+        (delay, jitter) => {
+            let half = Time(jitter.ns() / 2);
+            let seed = seed.map_or(String::new(), |s| format!(" seed {s}"));
+            let mean = time(delay + half);
+            format!("delay {mean} {} {KEEPS_ORDER}{seed}", time(half))
+        }
+    }
+}
+
+/// One netem behind a link.
+pub(super) struct Stage {
+    /// Bit/s and overhead, where it serialises.
+    pub wire: Option<(Rate, i32)>,
+    delay: Time,
+    jitter: Time,
+    loss: f64,
+    slots: Option<SlotsPlan>,
+    seed: u64,
+}
+
+impl Stage {
+    /// netem's words, at another rate if one is given.
+    pub fn words(&self, rate: Option<Rate>) -> String {
+        let seed = self.seed;
+        let mut words = Vec::new();
+        let delay = delay_words(self.delay, self.jitter, None);
+        if !delay.is_empty() {
+            words.push(delay);
+        }
+        if self.loss > 0.0 {
+            words.push(format!("loss random {}%", self.loss * 100.0));
+        }
+        if let Some(slots) = &self.slots {
+            words.push(format!("slot {} {}", time(slots.min), time(slots.max)));
+            let limits = [("packets", slots.packets.into()), ("bytes", slots.bytes.0)];
+            for (name, most) in limits.into_iter().filter(|limit| limit.1 > 0) {
+                words.push(format!("{name} {most}"));
+            }
+        }
+        if let Some((at_first, overhead)) = self.wire {
+            let rate = rate.unwrap_or(at_first).0;
+            words.push(match overhead {
+                0 => format!("rate {rate}bit"),
+                n => format!("rate {rate}bit {n}"),
+            });
+        }
+        if self.loss > 0.0 || self.jitter > Time::ZERO {
+            words.push(format!("seed {seed}"));
+        }
+        words.join(" ")
+    }
+}
+
+/// What stands behind a link: serialisation and jitter need one netem each,
+/// since the one that serialises would space what the jitter has bunched. So
+/// do slots, which wait for what comes out of the delay.
+pub(super) fn stages(link: &LinkPlan, seed: u64) -> Vec<Stage> {
+    let wire = (link.mode == LinkMode::Wire).then(|| (link.rate.nominal(), link.overhead));
+    let jittered = link.jitter > Time::ZERO;
+    let seed = Stream::new(seed, &link.name, "netem").bits();
+    let mut stages = Vec::new();
+    if wire.is_some() && jittered {
+        stages.push(Stage {
+            wire,
+            delay: Time::ZERO,
+            jitter: Time::ZERO,
+            loss: 0.0,
+            slots: None,
+            seed,
+        });
+    }
+    let last = Stage {
+        wire: wire.filter(|_| !jittered),
+        delay: link.delay,
+        jitter: link.jitter,
+        loss: link.loss,
+        slots: None,
+        seed,
+    };
+    if !last.words(None).is_empty() {
+        stages.push(last);
+    }
+    if let Some(slots) = &link.slots {
+        stages.push(Stage {
+            wire: None,
+            delay: slots.delay,
+            jitter: Time::ZERO,
+            loss: 0.0,
+            slots: Some(slots.clone()),
+            seed,
+        });
+    }
+    stages
+}

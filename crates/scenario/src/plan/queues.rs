@@ -1,0 +1,74 @@
+//! What is unusual in queues before their links.
+
+use tailback_engine::aqm;
+use tailback_engine::cc::ecn::sends_ect1;
+use tailback_engine::plan::{Algorithm, FlowPlan, TcpPlan, TrafficPlan};
+use tailback_engine::registry::find;
+use tailback_engine::registry::rules::{At, Placed};
+
+use super::links::Links;
+use crate::declare::Reader;
+use crate::read::Problem;
+
+/// What passes a link of the way there.
+struct Passing<'a> {
+    route: &'a [u32],
+    cc: &'a Algorithm,
+    ecn: bool,
+    tcp: &'a TcpPlan,
+}
+
+/// Warns of what each queue says of its place.
+pub(super) fn check(
+    reader: &mut Reader<'_>,
+    links: &Links,
+    flows: &[FlowPlan],
+    traffic: &[TrafficPlan],
+) {
+    let mut all: Vec<Passing<'_>> = Vec::new();
+    all.extend(flows.iter().map(|flow| Passing {
+        route: &flow.route,
+        cc: &flow.cc,
+        ecn: flow.ecn,
+        tcp: &flow.tcp,
+    }));
+    all.extend(traffic.iter().filter_map(|source| {
+        let connections = source.connections.as_ref()?;
+        Some(Passing {
+            route: &source.route,
+            cc: &connections.cc,
+            ecn: connections.ecn,
+            tcp: &connections.tcp,
+        })
+    }));
+    for (number, (link, (queue, places))) in (0..).zip(links.plans.iter().zip(&links.queues)) {
+        let known = link.queue.known();
+        let Some((entry, options)) =
+            known.and_then(|(name, options)| Some((find(aqm::ENTRIES, name)?, options)))
+        else {
+            continue;
+        };
+        let passing = || all.iter().filter(|one| one.route.contains(&number));
+        let frames = passing().map(|one| u32::from(one.tcp.mss) + u32::from(one.tcp.header));
+        let placed = Placed {
+            options,
+            rate: link.rate.lowest(),
+            frame: frames.max().unwrap_or_default(),
+            burst: link.burst,
+            ecn: [
+                passing().any(|one| one.ecn),
+                // One that only the kernel has may.
+                passing().any(|one| one.ecn && sends_ect1(one.cc).unwrap_or(true)),
+            ],
+        };
+        for finding in (entry.rules.at_link)(&placed) {
+            let span = match finding.at {
+                At::Option(name) => places.iter().find(|place| place.0 == name),
+                At::Ecn | At::Control => None,
+            };
+            let span = span.map_or(*queue, |place| place.1);
+            let problem = Problem::new(span, finding.message).expected(finding.expected);
+            reader.warnings.push(problem);
+        }
+    }
+}

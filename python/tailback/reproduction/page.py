@@ -1,0 +1,46 @@
+"""A page of docs: what an experiment found, with the command and the revision that made it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from tailback.report import Block, Facts, Report, Section, Text, to_markdown
+from tailback.revision import revision
+
+
+@dataclass(frozen=True)
+class Page:
+    """Sections under a title; run facts that hold for the whole page stand at its top, once.
+
+    Its figures are those of the experiment's report, by their ids.
+    """
+
+    title: str
+    lead: str
+    sections: Sequence[Section]
+    facts: Facts = field(default_factory=Facts)
+
+    def text(self, command: str, cpu_s: float) -> str:
+        """The page in Markdown; what its runs cost is processor time, stored runs included."""
+        report = Report(
+            name="",
+            title=self.title,
+            lead=self.lead,
+            meta=[
+                ("command", command),
+                ("revision", revision()),
+                ("processor time", f"{cpu_s:.0f} s"),
+                *self.facts.lines(),
+            ],
+            sections=[
+                Section(s.id, s.title, [self._without_facts(block) for block in s.blocks])
+                for s in self.sections
+            ],
+        )
+        return to_markdown(report)
+
+    def _without_facts(self, block: Block) -> Block:
+        if isinstance(block, Text) or block.facts != self.facts:
+            return block
+        return replace(block, facts=Facts())

@@ -1,0 +1,25 @@
+"""Which revision of the sources this is."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+
+@cache
+def revision() -> str:
+    """The commit of the sources, with `+changes` if files differ from it; of an installed release
+    its number."""
+    here = Path(__file__).resolve().parent
+    try:
+        found = subprocess.run(
+            ["git", "-C", here, "describe", "--always", "--abbrev=12", "--dirty=+changes"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return f"release {version('tailback')}"
+    return found.stdout.strip()
