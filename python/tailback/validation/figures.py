@@ -54,13 +54,33 @@ STEP = 38
 
 
 def heats(made: Validation) -> Iterator[Figure]:
-    """Errors of all cells, a figure for each family and a panel for each quantity."""
+    """Errors of all cells, a panel for each quantity: a figure for each family, or for those of
+    its queues that have the same places."""
     for family in FAMILIES:
-        cells = [cell for cell in made.cells if FAMILY[cell.queue] == family]
-        if cells:
-            name = family.lower().replace(" ", "-")
+        groups = _groups([cell for cell in made.cells if FAMILY[cell.queue] == family])
+        for cells in groups:
+            queues = list(dict.fromkeys(cell.queue for cell in cells))
+            name, title = family.lower().replace(" ", "-"), family
+            if len(groups) > 1:
+                name, title = f"{name}-{queues[0]}", f"{family}, {', '.join(queues)}"
             chart = _panels(_rows(cells), cells)
-            yield Figure(f"errors-{name}", f"{family}: errors in percent", chart, _HEAT)
+            yield Figure(f"errors-{name}", f"{title}: errors in percent", chart, _HEAT)
+
+
+def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """The cells by queue, those queues together whose rates and round-trip times are some of the
+    other's."""
+    found: list[list[Cell]] = []
+    for queue in dict.fromkeys(cell.queue for cell in cells):
+        own = [cell for cell in cells if cell.queue == queue]
+        for group in found:
+            here, there = ({(c.rate_bit, c.rtt_s) for c in side} for side in (own, group))
+            if here <= there or there <= here:
+                group += own
+                break
+        else:
+            found.append(own)
+    return found
 
 
 _HEAT = (

@@ -126,6 +126,9 @@ def save(made: Validation) -> Path:
 
 def save_page(made: Validation, docs: Path) -> Path:
     """Writes validation.md (of some queues validation-FIRST.md) and the folder of its figures."""
+    cpu_s = sum(made.cpu_s(engine) for engine in made.ran.versions)
+    # Before anything is written, which would be a change of the revision.
+    text = page(made).text(command(made), cpu_s)
     built = report(made)
     queues = _queues(made)
     name = f"validation-{queues[0]}" if queues else "validation"
@@ -139,8 +142,6 @@ def save_page(made: Validation, docs: Path) -> Path:
     for file, text in built.files.items():
         (folder / file).write_text(text, encoding="utf-8")
     target = docs / f"{name}.md"
-    cpu_s = sum(made.cpu_s(engine) for engine in made.ran.versions)
-    text = page(made).text(command(made), cpu_s)
     target.write_text(text.replace("](figures/", f"]({name}/"), encoding="utf-8")
     return target
 
