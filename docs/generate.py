@@ -21,6 +21,7 @@ from tailback._native import json_schema, registry_json
 from tailback.cli.tables.listing import type_of
 from tailback.reproduction import judges
 from tailback.reproduction.experiment import ALL_CELLS
+from tailback.revision import revision
 
 HERE = Path(__file__).resolve().parent
 
@@ -47,6 +48,7 @@ the default shown; where none is shown its meaning says what happens.
 SCENARIO = (
     ("At the top", (), ()),
     ("[bottleneck] or [links.NAME]", ("bottleneck",), ()),
+    ("[bottleneck.slots] or [links.NAME.slots]", ("bottleneck", "properties", "slots"), ()),
     ("[path]", ("path",), ()),
     ("[[flows]]", ("flows", "items"), ()),
     ("[tcp]", ("tcp",), ()),
@@ -70,7 +72,11 @@ def _scenario() -> Iterator[str]:
         node = schema
         for i, step in enumerate(place):
             node = node["properties"][step] if i == 0 else node[step]
-        text = schema["properties"][place[0]]["description"] if place else node["description"]
+        # A list is described where it stands, not in its items.
+        inside = "properties" in place[1:2] or not place
+        text = node["description"]
+        if place and not inside:
+            text = schema["properties"][place[0]]["description"]
         if place == ("bottleneck",):
             text = f"{text} {schema['properties']['links']['description']}"
         title = title.replace(" or ", "` or `")
@@ -235,6 +241,8 @@ def main() -> None:
     and which numbers stand in no table."""
     made = {HERE / "reference.md": reference(), HERE / "scenario.schema.json": schema()}
     if sys.argv[1:] != ["--check"]:
+        # What runs now, whatever is committed while it does.
+        revision()
         for path, text in made.items():
             path.write_text(text, encoding="utf-8")
         for path in (*made, *pages()):

@@ -1,14 +1,16 @@
-"""From runs to cells: flows and links matched by name, differences tested over all of them."""
+"""From runs to cells: flows and links matched by name, differences tested over all of them; what
+differs at one point is a family."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tailback.comparison.families import false_discovery
 from tailback.comparison.model import Cell, Comparison, Judged, Kind, VariantResults
-from tailback.comparison.points import runs_by_point
+from tailback.comparison.points import key_of, runs_by_point
 from tailback.metrics import Metric, estimate
-from tailback.metrics.differences import Difference, false_discovery, paired, unpaired
+from tailback.metrics.differences import Difference, paired, unpaired
 from tailback.results import Run
 
 
@@ -22,7 +24,10 @@ def judge(
         groups = [found.get(params, []) for found in runs]
         drafts += _cells_of_point(dict(params), columns, groups, wanted)
     places = [(i, variant) for i, cell in enumerate(drafts) for variant in cell.differences]
-    qs = false_discovery([drafts[i].differences[variant].p for i, variant in places])
+    qs = false_discovery(
+        [drafts[i].differences[variant].p for i, variant in places],
+        [(key_of(drafts[i].params), variant) for i, variant in places],
+    )
     judged: list[dict[str, Judged]] = [{} for _ in drafts]
     for (i, variant), q in zip(places, qs, strict=True):
         judged[i][variant] = Judged(**{**vars(drafts[i].differences[variant]), "q": q})

@@ -95,20 +95,24 @@ def by_flow(made: Validation) -> Table:
     """Flows that compete, counted one by one."""
     columns = [
         *left("family"),
-        *right("cells", "flows", "within, of the rate", "within, of a fair share"),
-        *right("share", "in order", "share"),
+        *right("cells", "flows", "within, of the rate", "within, of a fair share", "share"),
+        *right("parts in order", "within, of a fair share", "share"),
     ]
     rows: list[list[Value]] = []
     for family in (*FAMILIES, "all"):
         own = [c for c in made.cells if len(c.mix) > 1 and family in ("all", FAMILY[c.queue])]
         flows = [m for cell in own for m in cell.of(THROUGHPUT.quantity)]
-        # Where no two flows are alike there is no order to be looked at.
-        ordered = [m for c in own for m in c.of(ORDER.quantity) or c.of(THROUGHPUT.quantity)]
+        # Where no two flows are alike each is a part.
+        parts = [m for c in own for m in c.of(ORDER.quantity) or c.of(THROUGHPUT.quantity)]
         if flows:
-            n = len(flows)
-            fair, order = (sum(map(THROUGHPUT.within, them)) for them in (flows, ordered))
             rate = sum(map(OF_RATE.within, flows))
-            rows.append([family, len(own), n, rate, fair, _share(fair, n), order, _share(order, n)])
+            fair, ordered = (sum(map(THROUGHPUT.within, them)) for them in (flows, parts))
+            rows.append(
+                [
+                    *(family, len(own), len(flows), rate, fair, _share(fair, len(flows))),
+                    *(len(parts), ordered, _share(ordered, len(parts))),
+                ]
+            )
     return Table("flows", "Flows that compete, within the limit of throughput", columns, rows)
 
 

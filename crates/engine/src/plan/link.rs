@@ -35,9 +35,7 @@ keys! {
 }
 
 keys! {
-    /// Slots, as of a link that sends in bursts: a packet waits for a slot, and so many leave at once
-    /// when one begins (netem's `slot`). The next slot begins a random gap after a full one, or after a
-    /// packet that finds none ahead.
+    /// Slots behind a link: when they begin, and what each takes.
     pub struct SlotsPlan as "[slots]" {
         /// Shortest gap before a slot; at least the delay.
         min: Time = POSITIVE_TIME.required();
@@ -85,7 +83,9 @@ keys! {
         delay: Time = ANY_TIME.default("0s");
         /// Order-preserving addition to the delay, uniform from 0 to this.
         jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem has 32 bits for it");
-        /// Delay in slots behind the link and its delay.
+        /// Slots behind the link and its delay, as of a link that sends in bursts (netem's `slot`): a
+        /// packet waits for a slot, and so many leave at once when one begins. The next slot begins a
+        /// random gap after a full one, or after a packet comes first that finds none ahead.
         slots: Option<SlotsPlan> => key(KeyKind::Table(&SlotsPlan::TABLE));
         /// Probability that a packet is lost behind the queue.
         loss: f64 = float(0.0, 1.0).default("0");

@@ -7,6 +7,7 @@ use super::rack::REORDERING;
 use super::scoreboard::{Segment, state};
 use super::sender::Sender;
 use super::states::{Event, Resend};
+use super::timestamps;
 use crate::cc::{Ack, CaState, Control};
 use crate::packet::{Packet, Sack, flags};
 use crate::units::Time;
@@ -320,7 +321,7 @@ impl Sender {
             covered.delivered += 1;
             // An older timestamp than the retransmission's: the original was
             // delivered (Linux `tcp_skb_spurious_retrans`).
-            if !(again && echo.is_some_and(|echo| echo < segment.sent)) {
+            if !(again && echo.is_some_and(|echo| timestamps::before(echo, segment.sent))) {
                 self.recovery.rack.advance(seq, segment, &self.conn);
             }
         }
@@ -341,7 +342,7 @@ impl Sender {
             && event.advanced
             && let Some(echo) = event.echo.filter(|echo| *echo > Time::ZERO)
         {
-            let rtt = now.since(echo);
+            let rtt = timestamps::rtt(now, echo);
             self.take_rtt_sample(rtt, rtt);
             return Some(rtt);
         }

@@ -42,7 +42,8 @@ impl Sender {
         }
         let timestamps = self.plan.timestamps;
         if self.handshake.tells_rtt(timestamps) {
-            self.take_rtt_sample(now - packet.sent, now - packet.sent);
+            let rtt = self.handshake.rtt(packet, now);
+            self.take_rtt_sample(rtt, rtt);
         } else {
             // Nothing was learned of the path but that it is slow. That is no RTT.
             let flight = &self.board.flight;

@@ -16,8 +16,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "requests",
         "gaps of 200 ms in the mean, exponential; sizes lognormal between P5 and P95 of 64 kB and "
         "2 MB; as many as come in 180 s",
-        "stated; the source counts to 900, and its generator begins with the same state in every "
-        "run, so that all its rows have the same requests; here the seed draws others",
+        "stated; the source counts to 900, and its generator is not seeded, so that "
+        "all its rows have the same requests; here the seed draws others",
     ),
     (
         "a request",

@@ -96,7 +96,7 @@ def report(entries: Sequence[Entry], made: Facts, *, quick: bool) -> Report:
 
 def page(entries: Sequence[Entry], made: Facts) -> Page:
     """The page in docs."""
-    lead = f"{SOURCE}: {LEAD[0].lower()}{LEAD[1:]}\n\n{BLIND}"
+    lead = f"{SOURCE}. {LEAD}\n\n{BLIND}"
     return Page(TITLE, lead, [*sections(entries, made), *basis(made)], made)
 
 
@@ -154,7 +154,7 @@ def _misses(entries: Sequence[Entry], made: Facts) -> list[Block]:
         *right("published", "measured", "error", "goal"),
         *left("within chance"),
     ]
-    return [Table("misses", f"{len(off)} of {held} cells", columns, rows, "", made)]
+    return [Table("misses", "One by one", columns, rows, "", made)]
 
 
 WHOSE = ("published", "measured", "measured, not published to us")

@@ -35,8 +35,7 @@ def misses(entries: Sequence[Entry], facts: Facts) -> list[Block]:
                 cause(e),
             ]
         )
-    title = f"{len(off)} of {held} cells are beyond their goal"
-    return [Table("misses", title, columns, rows, "", facts)]
+    return [Table("misses", "Every miss", columns, rows, "", facts)]
 
 
 def tables(entries: Sequence[Entry]) -> list[Section]:
@@ -107,12 +106,13 @@ def all_cells(entries: Sequence[Entry]) -> str:
     """Every cell as CSV, published or not."""
     head = ("archive", "case", "column", "unit", "published", "measured")
     rows: list[Sequence[object]] = [
-        (*head, "difference", "relative", "n", "ci95", "tolerance", "within")
+        (*head, "difference", "relative", "n", "ci95", "tolerance", "within", "blind")
     ]
     for e in entries:
         cell = e.cell
         within = None if e.within is None else int(e.within)
         numbers = (cell.published, cell.measured, cell.error, cell.relative, cell.n, cell.ci95)
         place = (e.run.archive.name, e.case.name, e.column, cell.unit)
-        rows.append((*place, *numbers, cell.tolerance, within))
+        blind = "yes" if cell.blind else "no"
+        rows.append((*place, *numbers, cell.tolerance, within, blind))
     return csv_text(rows)

@@ -88,11 +88,11 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "jitter of the hosts (the table of readings); joined segments: Reno beside CUBIC on Linux, "
         "50 Mbit/s, 20 ms, `pfifo limit 1000`, from 29 to 119 s, 3 seeds, with `path.offloads` off "
         "and on",
-        "jitter takes a part of it; Reno gets 7.4 \u00b1 1.2 Mbit/s off "
+        "jitter changes little; Reno gets 7.4 \u00b1 1.2 Mbit/s off "
         "(8.1 \u00b1 4.9 in the simulator) and 17.2 \u00b1 9.6 on",
-        "mechanism found in part: flows in lock-step, and the bursts that a sender's TCP makes "
-        "whatever its interface does, of which a full FIFO drops several; the simulator sends "
-        "single segments",
+        "excluded: lock-step. A mechanism that works in this direction: the bursts that a sender's "
+        "TCP makes whatever its interface does, of which a full FIFO drops several; the simulator "
+        "sends single segments. Open how much of it they are",
     ),
     (
         "the classic flow gets more here in S6 than in the source",

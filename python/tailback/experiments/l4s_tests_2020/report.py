@@ -124,7 +124,7 @@ def report(
 
 def page(entries: Sequence[Entry], extra: Sequence[Section], made: Facts) -> Page:
     """The page in docs."""
-    lead = f"{SOURCE}: {LEAD[0].lower()}{LEAD[1:]}\n\n{BLIND}"
+    lead = f"{SOURCE}. {LEAD}\n\n{BLIND}"
     return Page(TITLE, lead, [*sections(entries, made), *extra, *basis(made)], made)
 
 

@@ -154,8 +154,8 @@ def blocks_s2(own: Sequence[Case], results: Sequence[Results], facts: Facts) -> 
             y_title="smoothed RTT, ms",
         )
         caption = (
-            f"Smoothed RTT around the step from 50 Mbit/s, {path} path; of every "
-            f"{1e3 * BIN_S:g} ms the largest sample."
+            f"Smoothed RTT around the step from `50Mbit`, {path} path; of every "
+            f"`{1e3 * BIN_S:g}ms` the largest sample."
         )
         blocks.append(Figure(f"s2-{path}", f"S2: the step, {path} path", chart, caption, facts))
     rows: list[list[Value]] = []
@@ -193,8 +193,8 @@ def blocks_s3(own: Sequence[Case], results: Sequence[Results], facts: Facts) -> 
             log=quantity == "srtt",
         )
         caption = (
-            "The rate is 100 Mbit/s, 50 from 25 s, 10 from 30 s, 90 from 35 s and 5 from 50 s on; "
-            f"of every {1e3 * BIN_S:g} ms the {what}."
+            "The rate is `100Mbit`, `50Mbit` from `25s`, `10Mbit` from `30s`, `90Mbit` from `35s` "
+            f"and `5Mbit` from `50s` on; of every `{1e3 * BIN_S:g}ms` the {what}."
         )
         blocks.append(Figure(f"s3-{quantity}", f"S3: {word}", chart, caption, facts))
     return blocks
