@@ -12,7 +12,7 @@ BED = "5.10"
 """The kernel that the test beds are run on beside the one in use: the nearest to theirs."""
 
 SEEDS = 5
-PARTS = ("alone", "sce-2019", "dualpi2-2022")
+PARTS = ("alone", "acks", "sce-2019", "dualpi2-2022")
 
 
 class Kernels(Reproduction):
@@ -37,6 +37,7 @@ class Kernels(Reproduction):
         kernels, bed = _built(request)
         groups = {
             "alone": alone.jobs(kernels, seeds),
+            "acks": alone.ack_jobs(kernels, seeds),
             "sce-2019": beds.sce_jobs(bed, quick=quick),
             "dualpi2-2022": beds.dualpi2_jobs(bed, quick=quick),
         }
@@ -55,7 +56,7 @@ def _built(request: Request) -> tuple[list[str], list[str]]:
     there_are = {one.release for one in kit.all_kits()}
     in_use = kit.current().release
     others = [release for release in RELEASES if release in there_are and release != in_use]
-    if "alone" in request.parts and not others:
+    if {"alone", "acks"} & set(request.parts) and not others:
         # Says what is to be typed.
         kit.named(RELEASES[0])
     if {"sce-2019", "dualpi2-2022"} & set(request.parts):

@@ -36,6 +36,13 @@ def jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
     return [Job(made, {"kernel": kernel}, seeds) for kernel in kernels]
 
 
+def ack_jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
+    """The same through fq_codel with a receiver that delays no ACK."""
+    made = scenario(__package__, "alone")
+    own = {"bottleneck.queue": {"aqm": "fq_codel", "ecn": True}, "tcp.delack": False}
+    return [Job(made, {"kernel": kernel, **own}, seeds) for kernel in kernels]
+
+
 def compared(kernels: Sequence[str], results: Sequence[Results]) -> Comparison:
     """The kernels against the first."""
     columns = [
@@ -49,17 +56,16 @@ def compared(kernels: Sequence[str], results: Sequence[Results]) -> Comparison:
 
 def _place(cell: Cell) -> tuple[str, str]:
     """Congestion control and queue."""
-    queue = cell.params["bottleneck.queue"]
-    named = str(cell.labels["bottleneck.queue"])
-    found = next((name for name in ("fq_codel", "pie", "cake") if name in named), str(queue))
+    named = str(cell.labels.get("bottleneck.queue", "fq_codel"))
+    found = next(name for name in ("fq_codel", "pie", "cake") if name in named)
     return str(cell.params["flows.flow.cc"]), found
 
 
-def cells(made: Comparison) -> list[dict[str, object]]:
+def cells(made: Comparison, part: str) -> list[dict[str, object]]:
     """For all-cells.csv."""
     return [
         {
-            "id": "/".join((*_place(cell), cell.quantity, kernel)),
+            "id": "/".join((part, *_place(cell), cell.quantity, kernel)),
             "quantity": cell.quantity,
             "unit": cell.metric.unit,
             "published": None,
@@ -79,7 +85,16 @@ def section(made: Comparison, facts: Facts) -> Section:
     )
 
 
-def _values(made: Comparison, facts: Facts) -> Table:
+def acks(made: Comparison, facts: Facts) -> Section:
+    """The same without delayed ACKs."""
+    return Section(
+        "acks",
+        "Without delayed ACKs",
+        [_values(made, facts, "acks-values"), _differences(made, facts, "acks-differences")],
+    )
+
+
+def _values(made: Comparison, facts: Facts, name: str = "alone-values") -> Table:
     rows: list[list[Value]] = []
     for cell in made.cells:
         if cell.quantity not in SHOWN:
@@ -94,7 +109,7 @@ def _values(made: Comparison, facts: Facts) -> Table:
         "Means over the seeds. A star: it differs from the newest kernel's by more than noise "
         "(false discovery rate over all differences of the page below `5 %`)."
     )
-    return Table("alone-values", "What a flow gets", columns, rows, caption, facts)
+    return Table(name, "What a flow gets", columns, rows, caption, facts)
 
 
 def _text(cell: Cell, kernel: str) -> str:
@@ -106,7 +121,7 @@ def _text(cell: Cell, kernel: str) -> str:
     return f"{mean:.4g}{star}"
 
 
-def _differences(made: Comparison, facts: Facts) -> Table:
+def _differences(made: Comparison, facts: Facts, name: str = "alone-differences") -> Table:
     rows: list[list[Value]] = []
     for cell in made.cells:
         if cell.nothing:
@@ -131,7 +146,7 @@ def _differences(made: Comparison, facts: Facts) -> Table:
         *left("congestion control", "queue", "quantity", "kernel"),
         *right(f"Linux {made.baseline.name}", "there", "difference"),
     ]
-    return Table("alone-differences", "Every difference beyond noise", columns, rows, "", facts)
+    return Table(name, "Every difference beyond noise", columns, rows, "", facts)
 
 
 def _why(made: Comparison, facts: Facts) -> list[Text | Table]:

@@ -46,7 +46,11 @@ def findings(
     if own := results.get("alone"):
         made = alone.compared(kernels, own)
         sections.append(alone.section(made, _facts(own)))
-        cells += alone.cells(made)
+        cells += alone.cells(made, "alone")
+    if own := results.get("acks"):
+        made = alone.compared(kernels, own)
+        sections.append(alone.acks(made, _facts(own)))
+        cells += alone.cells(made, "acks")
     for name, lead, bed_of in (
         ("sce-2019", SCE, beds.sce_bed),
         ("dualpi2-2022", DUALPI2, beds.dualpi2_bed),
