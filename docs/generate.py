@@ -21,6 +21,7 @@ from tailback._native import json_schema, registry_json
 from tailback.cli.tables.listing import type_of
 from tailback.reproduction import judges
 from tailback.reproduction.experiment import ALL_CELLS
+from tailback.revision import revision
 
 HERE = Path(__file__).resolve().parent
 
@@ -72,8 +73,10 @@ def _scenario() -> Iterator[str]:
         for i, step in enumerate(place):
             node = node["properties"][step] if i == 0 else node[step]
         # A list is described where it stands, not in its items.
-        inside = place[1:2] == ("properties",) or not place
-        text = node["description"] if inside else schema["properties"][place[0]]["description"]
+        inside = "properties" in place[1:2] or not place
+        text = node["description"]
+        if place and not inside:
+            text = schema["properties"][place[0]]["description"]
         if place == ("bottleneck",):
             text = f"{text} {schema['properties']['links']['description']}"
         title = title.replace(" or ", "` or `")
@@ -199,6 +202,8 @@ def pages() -> Iterator[Path]:
     is stored already is not run again. The picture of the README is one of their figures."""
     for name in experiments.NAMES:
         experiment = experiments.get(name)
+        if experiment.needs_kernel:
+            continue
         done = experiment.run(
             None,
             quick=False,
@@ -236,6 +241,8 @@ def main() -> None:
     and which numbers stand in no table."""
     made = {HERE / "reference.md": reference(), HERE / "scenario.schema.json": schema()}
     if sys.argv[1:] != ["--check"]:
+        # What runs now, whatever is committed while it does.
+        revision()
         for path, text in made.items():
             path.write_text(text, encoding="utf-8")
         for path in (*made, *pages()):

@@ -32,8 +32,10 @@ NAMES = (
 _NUMBER = re.compile(r"(?<![\w.,/%:+-])[+\u2212-]?\d+(?:,\d{3})*(?:\.\d+)?(?![\w/+-]|[.,:]\d)")
 _NAMED = re.compile(
     rf"\b(?:{'|'.join(NAMES)}) (?:\d[\w.]*(?:, | and | or | to |/))*[<>=]* ?\d[\w.]*"
-    r"|\u00a7 ?\d[\d.]*|\b(?:19|20)\d\d\b(?!\.\d)"
+    r"|\u00a7 ?\d[\d.]*|\b(?:19|20)\d\d\b(?!\.\d)|\b95 % (?:intervals?|of cases)"
 )
+_FACT = re.compile(r"(?:- \*\*[^*]+\*\*|\*[^*]+\*): ")
+"""What a page or a table rests on, as reports write it: `*runs*: 40, 5 seeds per point`."""
 _CODE = re.compile(r"`[^`]*`")
 _LINK = re.compile(r"\]\([^)]*\)|https?://\S+|<[^>]+>")
 
@@ -72,7 +74,7 @@ def _lines(text: str) -> Iterator[tuple[str, int, str]]:
             fenced = not fenced
         elif fenced or line.startswith(("    ", "#")):
             continue
-        elif line.lstrip().startswith("|"):
+        elif line.lstrip().startswith("|") or _FACT.match(line):
             yield "table", number, line
         else:
             yield "prose", number, line

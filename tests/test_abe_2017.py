@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 import responses
 import tailback
 from conftest import Tailback
+from drawn import check as hold
+from drawn import draw
 from tailback import check
 from tailback.errors import InputError, ScenarioError, ScenarioWarning
 from tailback.experiments import get
@@ -260,6 +263,42 @@ def test_cubic_gains_less_than_newreno(tmp_path: Path) -> None:
     assert (less.cells, less.holds) == (1, True)
 
 
+def test_utilisation_of_cells_drawn_by_hash(tmp_path: Path) -> None:
+    """One flow, held against the formula and against it cycle by cycle, where its assumptions hold
+    and where they do not."""
+    planned = single.plan(layout.KERNEL_PARTS, quick=False, seeds=1, engine="sim")
+    every = [
+        (setup, job, rtt, beta)
+        for setup, job in planned
+        for rtt in layout.RTTS
+        for beta in layout.BETAS[setup.cc]
+    ]
+    chosen = draw(every, lambda at: f"{at[0].id}, {at[2]} ms, {at[3]}", 12)
+    made = []
+    for setup, job, rtt, beta in chosen:
+        scenario: Any = copy.deepcopy(job.scenario)
+        (zipped,) = scenario["sweep"]["zip"]
+        at = zipped["path.rtt"].index(layout.rtt_text(rtt))
+        scenario["sweep"] = {
+            "flows.flow.cc.beta_ecn": [beta],
+            "zip": [{key: [row[at]] for key, row in zipped.items()}],
+        }
+        made.append((setup, tailback.Job(scenario, {}, 1)))
+    results = tailback.run_many([job for _, job in made], out=tmp_path, progress=False)
+    rows = []
+    for one, result in zip(made, results, strict=True):
+        (point,) = single.measured([one], [result])
+        if point.predicted is None:
+            gaps = ["no reduction", ""]
+        else:
+            gaps = [
+                f"{100 * gap:+.2f}{'' if abs(gap) <= truth.UTILISATION else ' miss'}"
+                for gap in (truth.gap(point), truth.cycle_gap(point))
+            ]
+        rows.append((truth.where(point), *gaps))
+    hold("abe-2017", ("cell", "formula", "cycle by cycle"), sorted(rows))
+
+
 def test_the_rate_at_equal_mark_probability(tmp_path: Path) -> None:
     planned = [p for p in equal.plan(quick=True) if p[0] == ("reno", "periodic")]
     results = tailback.run_many([job for _, job in planned], out=tmp_path, progress=False)
@@ -289,7 +328,6 @@ def test_a_part_ends_with_a_report(tmp_path: Path) -> None:
     text = (done.report_dir / "report.md").read_text(encoding="utf-8")
     assert "lucky / unlucky" in text
     assert "Pareto front" in text
-    assert (done.report_dir / "abe-2017.md").read_text(encoding="utf-8").startswith("# ABE")
     # In a queue of its own the competitor loses what the other no longer leaves unused.
     loss = {c["id"]: c["measured"] for c in done.cells if c["quantity"] == "competitor_loss"}
     assert loss["Trade-off/reno/pie/beta 0.5"] == 0
@@ -463,4 +501,4 @@ def test_the_report_of_nothing_is_empty() -> None:
     assert cells(found) == []
     assert truth.verdicts(found) == []
     written = report.report(found, [], [], {}, quick=False)
-    assert page.page(written, []).startswith("# ABE")
+    assert page.page(written, [], {}).text("", 0.0).startswith("# ABE")

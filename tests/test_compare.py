@@ -14,13 +14,15 @@ import pytest
 import tailback as tb
 from conftest import SCENARIO, SWEEP, Tailback
 from tailback import _native
+from tailback.comparison.families import false_discovery
 from tailback.comparison.judging import judge
 from tailback.comparison.quantities import select
 from tailback.comparison.text import difference_text
 from tailback.comparison.thresholds import Threshold
 from tailback.comparison.variants import parse
 from tailback.engines import sim
-from tailback.metrics.differences import Difference, false_discovery, paired, unpaired
+from tailback.metrics.differences import Difference, paired, unpaired
+from tailback.metrics.harm import harm
 from tailback.metrics.statistics import t_quantile
 
 # Long enough for the queue to settle at its target.
@@ -133,21 +135,6 @@ def test_differences_as_people_read_them() -> None:
     assert difference_text(None) == "–"
 
 
-def test_false_discovery_of_the_textbook_example() -> None:
-    # The 15 p values of Benjamini and Hochberg (1995), section 3.2: at 5 % the first four.
-    ps = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344]
-    ps += [0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000]
-    qs = false_discovery(ps)
-    assert [q is not None and q < 0.05 for q in qs] == [True] * 4 + [False] * 11
-    assert qs[3] == pytest.approx(0.0095 * 15 / 4)
-    # A q is not larger than that of a larger p: 0.0298 x 15 / 7 is less than 0.0278 x 15 / 6.
-    assert qs[5] == qs[6] == pytest.approx(0.0298 * 15 / 7)
-    assert qs[14] == 1.0
-    # Neither order nor what cannot be told matters.
-    assert false_discovery([None, *reversed(ps), None])[1:-1] == qs[::-1]
-    assert false_discovery([None, 0.03]) == [None, 0.03]
-
-
 def test_of_many_differences_of_nothing_none_is_flagged() -> None:
     draw = random.Random(1).gauss
     found = []
@@ -158,7 +145,8 @@ def test_of_many_differences_of_nothing_none_is_flagged() -> None:
     assert len(ps) == 2000
     # One in twenty looks like something by itself; three standard deviations are 1.5 %.
     assert 0.035 < sum(p < 0.05 for p in ps) / 2000 < 0.065
-    assert not any(q is not None and q < 0.05 for q in false_discovery(ps))
+    qs = false_discovery(ps, list(range(len(ps))))
+    assert not any(q is not None and q < 0.05 for q in qs)
 
 
 def test_a_against_a_is_equal_and_runs_once(tmp_path: Path) -> None:
@@ -463,3 +451,46 @@ def test_bad_words(tailback: Tailback, scenario: Path, tmp_path: Path) -> None:
         done = tailback("compare", *args)
         assert (done.returncode, done.stdout) == (2, ""), args
         assert said in done.stderr
+
+
+def test_harm_of_the_textbook() -> None:
+    """A completion time of 4 s instead of 1 s, and a quarter of the rate: both lose 3/4."""
+    assert harm(1.0, 4.0, "less") == harm(8.0, 2.0, "more") == 0.75
+    assert harm(2.0, 2.0, "less") == harm(2.0, 2.0, "more") == 0.0
+    assert harm(2.0, 1.0, "less") == -1.0
+    assert harm(1.0, 2.0, "more") == -1.0
+    assert harm(1.0, 0.0, "less") is None
+    assert harm(0.0, 1.0, "more") is None
+
+
+def test_harm_is_of_a_variant_and_untested(tmp_path: Path) -> None:
+    two = SCENARIO + '\n[[flows]]\nname = "rival"\ncc = "cubic"\n'
+    made = tb.compare(
+        two,
+        {"alone": {"flows.rival.stop": "1ms"}, "beside": {}},
+        seeds=3,
+        metrics=["harm_throughput", "throughput_mbit"],
+        jobs=1,
+        out=tmp_path,
+        progress=False,
+    )
+    cells = {(cell.name, cell.quantity): cell for cell in made.cells}
+    name = made.baseline.results[0].summary["flows"][0]["name"]
+    lost, rate = cells[name, "harm.throughput"], cells[name, "throughput_mbit"]
+    assert lost.values["alone"].n == 0
+    assert lost.values["beside"].n == 3
+    by_seed = [
+        1
+        - beside.summary["flows"][0]["throughput_mbit"]
+        / alone.summary["flows"][0]["throughput_mbit"]
+        for alone, beside in zip(*(column.results for column in made.variants), strict=True)
+    ]
+    assert lost.values["beside"].mean == pytest.approx(sum(by_seed) / 3)
+    assert all(0 < one < 1 for one in by_seed)
+    assert not lost.differences
+    assert rate.differences
+    assert ("rival", "harm.throughput") not in cells, "it is not there alone"
+    assert {row["quantity"] for row in made.to_dict()["cells"]} == {
+        "harm.throughput",
+        "throughput_mbit",
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from tailback.experiments.dualpi2_2022 import (
     layout,
     points,
     readings,
+    recorder,
     signature,
     truth,
 )
@@ -36,6 +38,9 @@ def one(archive: str, stem: str) -> Run:
 
 PC = "pcdualpi2_res_mr"
 OVERLOAD = "pcdualpi2_res_overload"
+GOLDEN = Path(__file__).parent / "dualpi2_2022"
+#: What a golden that does not fit is to be replaced by, once the difference is understood.
+UPDATE = "tests/dualpi2_2022/{}.txt would be:\n{}"
 
 
 # --- the source ----------------------------------------------------------------------------------
@@ -100,7 +105,7 @@ def test_idle_flows_in_the_rates_of_the_source() -> None:
     known = layout.published()
     for run in RUNS:
         key = (OVERLOAD, f"{run.stem}_tcp")
-        if run.archive.name != OVERLOAD or run.flows != 5 or sum(run.udp) > 70:
+        if run.archive.name != OVERLOAD or sum(run.udp) > 70:
             continue
         for side, active in zip(("ecn", "nonecn"), run.active, strict=True):
             p1, p25, p75, mean = (
@@ -155,33 +160,61 @@ def test_what_a_case_sets() -> None:
     assert made["bottleneck"]["queue"]["aqm"] == "pie"
     alone = points.made(one("erfqcodel_res_mr", "mix_1000_d5005_r0"), 250, points.AS_PUBLISHED)
     assert [flow["cc"] for flow in alone["flows"]] == ["reno"]
-    udp = points.made(one(OVERLOAD, "mix_1000d_u0s1_r_u140s1"), 250, points.AS_PUBLISHED)
+    udp = points.made(one(OVERLOAD, "mix_1000d_u0s5_r_u140s5"), 250, points.AS_PUBLISHED)
     (source,) = udp["traffic"]
     assert (source["class"], source["ecn"], source["rate"]) == ("C-udp", "not-ect", "144000000bit")
-    assert [flow["count"] for flow in udp["flows"]] == [1, 1]
-    five = points.made(one(OVERLOAD, "mix_1000d_u0s5_r_u140s5"), 250, points.AS_PUBLISHED)
-    assert [flow["count"] for flow in five["flows"]] == [3, 4]
+    assert [flow["count"] for flow in udp["flows"]] == [3, 4]
 
 
-def test_one_set_of_options_for_every_row() -> None:
-    found: dict[str, set[str]] = {}
+def test_the_set_up_of_every_row() -> None:
+    """Every row of the eight archives and what is set for it, beside what was written down."""
+    table = "".join(f"{line}\n" for line in sorted(_set_up(case) for case in CASES))
+    assert table == (GOLDEN / "set-up.txt").read_text(), UPDATE.format("set-up", table)
+
+
+def _set_up(case: Case) -> str:
+    made = points.made(case.run, 250, points.AS_PUBLISHED)
+    queue = made["bottleneck"]["queue"]
+    ecn = (
+        {True: "any_ect", None: "l4s_ect"}[queue.get("any_ect")]
+        if case.run.archive.ccs[0] == "prague"
+        else "-"
+    )
+    flows = " + ".join(
+        f"{flow.get('count', 1)} {flow['cc']}{'' if not flow['ecn'] else '/ecn'} {flow['rtt']}"
+        for flow in made["flows"]
+    )
+    udp = "".join(f" + udp {t['rate']} in {t['class']}" for t in made.get("traffic", ()))
+    where = f"{made['bottleneck']['rate']} {queue['aqm']} {ecn}"
+    return f"{case.run.archive.name} {case.name}: {where}: {flows}{udp}"
+
+
+def test_the_same_options_in_every_row_of_a_queue() -> None:
+    found: dict[tuple[str, bool], set[str]] = {}
     for run in RUNS:
         made = points.made(run, 250, points.AS_PUBLISHED)
-        found.setdefault(run.archive.aqm, set()).add(str(made["bottleneck"]["queue"]))
-    assert {aqm: len(queues) for aqm, queues in found.items()} == {
-        "dualpi2": 1,
-        "pie": 1,
-        "fq_codel": 1,
+        queue = dict(made["bottleneck"]["queue"])
+        found.setdefault((run.archive.aqm, queue.pop("any_ect", False)), set()).add(str(queue))
+        assert made["tcp"]["pacing"] == "fq"
+        assert made["bottleneck"]["burst"] == "tc"
+    assert {name: len(queues) for name, queues in found.items()} == {
+        ("dualpi2", True): 1,
+        ("dualpi2", False): 1,
+        ("pie", False): 1,
+        ("fq_codel", False): 1,
     }
 
 
 def test_parts_and_what_a_quick_run_does() -> None:
     assert set(GROUPS) < set(PARTS)
-    assert sum(len(GROUPS[part]) for part in PARTS if part in GROUPS and part != "mixed-rtt") == 92
+    both = {layout.MIXED, layout.OVERLOAD}
+    assert sum(len(GROUPS[part]) for part in PARTS if part in GROUPS and part not in both) == 92
+    assert sum(len(GROUPS[part]) for part in both) == 92
+    assert len(layout.ARCHIVES) == 8
     chosen = [run for run in RUNS if run in layout.published_runs()]
     assert len(chosen) == 46
-    assert all(run.flows == 5 or run.archive.kind != layout.OVERLOAD for run in chosen)
     assert {run.archive.ccs[1] for run in chosen} == {"cubic"}
+    assert all(run.flows == (5 if run.archive.kind == layout.OVERLOAD else 1) for run in RUNS)
 
 
 # --- definitions ---------------------------------------------------------------------------------
@@ -193,11 +226,19 @@ class Made:
 
     summary: dict[str, Any]
     rows: list[tuple[int, str | None, str, float]] = field(default_factory=list)
+    #: Lower bound, width and count, by class.
+    delays: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
 
     def series(self) -> pl.DataFrame:
         """As of a run."""
         schema = {"time_ns": pl.Int64, "flow": pl.String, "quantity": pl.String}
         return pl.DataFrame(self.rows, schema={**schema, "value": pl.Float64}, orient="row")
+
+    def histogram(self, quantity: str) -> pl.DataFrame:
+        """As of a run."""
+        rows = self.delays.get(quantity.removeprefix("delay_ns."), [])
+        schema = {"lower": pl.Int64, "width": pl.Int64, "count": pl.Int64}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def stat(mean: float) -> dict[str, float]:
@@ -234,7 +275,7 @@ def test_columns_of_a_row_with_both_flows() -> None:
         "queues": {"bottleneck": {"samples": {"utilisation": stat(0.999)}}},
     }
     (case,) = run.cases
-    found = points.values(case, Made(summary))
+    found = points.values(case, Made(summary), recorder=False)
     assert set(found) == set(case.columns)
     assert found["rate_ratio"] == pytest.approx(1.5)
     assert found["rpf_ecn_mean"] == pytest.approx(3e6)
@@ -264,7 +305,7 @@ def test_columns_of_the_rows_of_overload() -> None:
             rows.append((second, f"L/{number}", "rate_mbit", 5.0 + number))
             rows.append((second, f"C/{number}", "rate_mbit", 4.0))
     made = Made({"classes": classes, "queues": {"bottleneck": {"samples": None}}}, rows)
-    found = points.values(tcp, made)
+    found = points.values(tcp, made, recorder=False)
     assert set(found) == set(tcp.columns)
     # 30, 50, 55 and 45 % of the link, second by second.
     assert found["util_mean"] == pytest.approx(45)
@@ -277,11 +318,48 @@ def test_columns_of_the_rows_of_overload() -> None:
         [0, 6 * 125_000, 8 * 125_000, 9 * 125_000]
     )
     assert found["rate_ratio"] == pytest.approx(6 / (4 * 0.8))
-    own = points.values(udp, made)
+    own = points.values(udp, made, recorder=False)
     assert set(own) == set(udp.columns)
     assert own["util_mean"] == pytest.approx(51.4)
     assert own["rpf_ecn_mean"] == pytest.approx(0.514 * 12.5e6)
     assert own["win_ecn_mean"] == pytest.approx(0.514 * 12.5e6 * 0.0102)
+
+
+def test_published_delays_are_what_the_recorder_can_write() -> None:
+    """Every published percentile of delays is one of its values, to the microsecond."""
+    values = {round(recorder.read(recorder.cut(i << 15)), 3) for i in range(4096)}
+    found = [
+        value
+        for (_, _, column), value in layout.published().items()
+        if column.startswith("qs_") and column.rpartition("_")[2] in ("p1", "p25", "p75", "p99")
+    ]
+    assert len(found) > 300
+    assert {value for value in found if round(value, 3) not in values} == set()
+
+
+def test_what_the_recorder_makes_of_a_delay() -> None:
+    # 255 units of 2^15 ns are exact; above, steps are of 2, then of 4 units.
+    cuts = [recorder.cut(units << 15) for units in (0, 1, 255, 256, 257, 511, 512, 515, 516)]
+    assert cuts == [0, 1, 255, 256, 256, 510, 512, 512, 516]
+    assert recorder.cut((1 << 15) - 1) == 0
+    # The source's C cuts what it reads to whole microseconds.
+    assert [recorder.read(units) for units in (0, 1, 2, 780)] == [0, 0.032, 0.065, 25.559]
+
+
+def test_recorded_statistics() -> None:
+    run = one(PC, "mix_1000_d5005_r0")
+    (case,) = run.cases
+    classes = [{**a_class("L", 24.0, 0.6, 0.3), "flows": 1}]
+    summary = {"classes": classes, "queues": {"bottleneck": {"samples": {"utilisation": stat(1)}}}}
+    # A hundred packets that do not wait, three hundred of 1.5 units, and one bucket of 2.5 to 3.5.
+    unit = 1 << 15
+    delays = [(0, 1, 100), (unit + unit // 2, 1, 300), (2 * unit + unit // 2, unit, 100)]
+    found = points.values(case, Made(summary, delays={"L": delays}))
+    mean = (300 * 0.032 + 50 * 0.065 + 50 * 0.098) / 500
+    assert found["qs_ecn_mean"] == pytest.approx(mean)
+    assert [found[f"qs_ecn_{p}"] for p in ("p1", "p25", "p75", "p99")] == [0, 0.032, 0.032, 0.098]
+    # A window is a rate times the recorded mean and the base round-trip time.
+    assert found["win_ecn_mean"] == pytest.approx(3e6 * (mean + 5) / 1000)
 
 
 def test_percentiles_are_by_nearest_rank() -> None:
@@ -393,27 +471,38 @@ def test_what_needs_prague_is_not_of_the_kernel(tmp_path: Path) -> None:
 
 
 def test_readings_change_one_thing() -> None:
-    ids = [tried.id for tried in readings.TRIED]
+    ids = [tried.id for tried in readings.EVERY]
     assert len(set(ids)) == len(ids)
-    for tried in readings.TRIED:
+    for tried in readings.EVERY:
         run = next(r for r in RUNS if r in layout.published_runs() and tried.concerns(r))
         base = points.made(run, 250, points.AS_PUBLISHED)
-        assert points.made(run, 250, tried.variant) != base
+        assert (points.made(run, 250, tried.variant) != base) is tried.variant.recorder or (
+            tried.id == "former"
+        )
 
 
 # --- numbers -------------------------------------------------------------------------------------
 
 
+#: Runs that are drawn of each archive, of those with published rows.
+DRAWN = 2
+
+
+def drawn() -> list[Run]:
+    """The first of each archive by the hash of their names: nobody chose them."""
+
+    def place(run: Run) -> str:
+        return hashlib.sha256(f"{run.archive.name}/{run.stem}".encode()).hexdigest()
+
+    ranked = sorted(layout.published_runs(), key=place)
+    archives = sorted({run.archive.name for run in ranked})
+    return [run for a in archives for run in [r for r in ranked if r.archive.name == a][:DRAWN]]
+
+
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> list[points.Entry]:
-    """A few rows, as a quick run has them."""
-    runs = [
-        one("ecpie_res_mr", "mix_1000_d5005_r5005"),
-        one("ecfqcodel_res_mr", "mix_1000_d5005_r5100"),
-        one(PC, "mix_1000_d5005_r5005"),
-        one(OVERLOAD, "mix_1000d_u0s5_r_u200s5"),
-        one(OVERLOAD, "mix_1000d_u100s5_r_u0s5"),
-    ]
+    """The rows drawn, as a quick run has them."""
+    runs = drawn()
     results = tailback.run_many(
         [points.job(run, seeds=1, seconds=50) for run in runs],
         out=tmp_path_factory.mktemp("results"),
@@ -422,17 +511,25 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> list[points.Entry]:
     return truth.judged(points.entries(runs, results))
 
 
-def test_a_quick_part_agrees(quick: list[points.Entry]) -> None:
-    held = {f"{e.run.stem}/{e.case.whose}/{e.column}": e for e in quick}
-    asked = [e for e in quick if e.within is not None]
-    assert len(asked) > 20
-    missed = {name: e.cell for name, e in held.items() if e.within is False}
-    assert missed == {}
+def test_the_cells_drawn_are_within_their_goals_but_for_those_listed(
+    quick: list[points.Entry],
+) -> None:
+    """Tolerances are the goals of the page; what misses them stands in a list, with its error."""
+    held = [e for e in quick if e.within is not None]
+    assert len(held) >= 20
+    misses = [_miss(e) for e in held if not e.within]
+    table = "".join(f"{line}\n" for line in sorted(misses))
+    assert table == (GOLDEN / "misses.txt").read_text(), UPDATE.format("misses", table)
 
 
-def test_overload_moves_the_target_to_l(quick: list[points.Entry]) -> None:
-    assert [s.measured for s in signature.signatures(quick)] == ["C", "L"]
-    (share,) = [
-        e.cell.measured for e in quick if e.case.whose == "udp" and e.column == "drops_nonecn_mean"
-    ]
-    assert share == pytest.approx(signature.udp_share(200), abs=1)
+def _miss(entry: points.Entry) -> str:
+    cell = entry.cell
+    return (
+        f"{cell.id}: {cell.measured:.3g} for {cell.published:.3g}, "
+        f"{abs(cell.error or 0.0) / (cell.tolerance or 1.0):.1f} times the goal"
+    )
+
+
+def test_the_queue_at_the_target_is_the_source_s(quick: list[points.Entry]) -> None:
+    signs = signature.signatures(quick)
+    assert [sign.agrees for sign in signs] == [True, True]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import tailback
+from drawn import check, draw
 from synthetic import FakeRun, expand, measured, run
 from tailback.experiments import get
 from tailback.experiments.dctcp_internet_2014 import PARTS, QUICK_SEEDS, SEEDS, table1
@@ -225,6 +226,7 @@ def test_cells_of_table_1(built: tuple[Builder, object]) -> None:
             "measured",
             "n",
             "ci95",
+            "blind",
         }
     # The made-up runs share equally where the paper has it.
     assert all(c.status == "pass" for c in table if c.quantity == "k_over_m")
@@ -237,6 +239,27 @@ def test_one_part_alone_makes_a_report() -> None:
 
 
 # --- real runs -----------------------------------------------------------------------------------
+
+
+def test_rows_of_table_1_drawn_by_hash(tmp_path: Path) -> None:
+    """Two rows, near equal sharing, with one seed each and the tolerances of the experiment."""
+    names = [f"readings/taken/{kind}" for kind in ("two-reno", *(f"step-{t}" for t, _ in pts.ROWS))]
+    batches = pts.plan(["readings"], [], [("taken", {})], quick=False)
+    published = table1.published()
+    rows = draw(range(len(pts.ROWS)), lambda i: f"M = {pts.ROWS[i][1]:g}", 2)
+    wanted = [names[0], *(names[1 + i] for i in sorted(rows))]
+    jobs = [tailback.Job(batches[name].scenario, batches[name].set, 1) for name in wanted]
+    found = tailback.run_many(jobs, out=tmp_path, progress=False)
+    frames = {n: pts.table(r.points) for n, r in zip(wanted, found, strict=True)}
+    cells = []
+    for i in sorted(rows):
+        share = table1.share(frames[names[1 + i]], pts.ROWS[i][1])
+        cells += table1.step_cells(published[i], share)
+        cells += table1.two_reno_cells(published[i], frames[names[0]])
+    shown = [
+        (c.id, f"{c.published:g}", f"{c.measured:.3f}", f"{c.error:+.3f}", c.status) for c in cells
+    ]
+    check("dctcp-internet-2014", ("cell", "published", "measured", "error", ""), shown)
 
 
 def test_thresholds_between_two_frames_are_the_same_queue(tmp_path: Path) -> None:

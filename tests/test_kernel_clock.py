@@ -27,8 +27,8 @@ def test_the_clocks_have_versions_of_their_own(kernel_kit: Kit) -> None:
     ]
     assert len(ids[0] | ids[1]) == 4
     place = Path("/work")
-    words = set(guest.command(kernel_kit, place, 256)) - set(
-        guest.command(kernel_kit, place, 256, "real")
+    words = set(guest.command(kernel_kit, place, 256, 1)) - set(
+        guest.command(kernel_kit, place, 256, 1, "real")
     )
     assert words == {"time-travel=inf-cpu", f"time-travel-start={guest.EPOCH_S}"}
     with pytest.raises(InputError, match="kernel-realtime"):

@@ -132,10 +132,15 @@ def machine() -> Iterator[Machine]:
 
 
 def launch(
-    programs: Path, machine: Machine, without: list[str], confined: str, user: int | None
+    programs: Path,
+    machine: Machine,
+    without: list[str],
+    confined: str,
+    user: int | None,
+    mode: str = "seccomp",
 ) -> tuple[int, str]:
     """The probes behind the launcher: its status and what was printed."""
-    words: list[object] = [programs / "launch", os.getpid(), MIB, confined]
+    words: list[object] = [programs / "launch", os.getpid(), MIB, confined, mode]
     words += ["-r", machine.folder / "kit"]
     words += ["-x", programs / "plain", "-w", machine.folder / "work", "--", programs / "plain"]
     if without:
@@ -196,12 +201,14 @@ def sleepers(programs: Path) -> list[str]:
     return found
 
 
+@pytest.mark.parametrize("mode", ["seccomp", "ptrace"])
 @pytest.mark.parametrize("without", [[], ["landlock"], ["namespaces"]])
 def test_nothing_of_the_machine_is_reached(
-    programs: Path, machine: Machine, without: list[str]
+    programs: Path, machine: Machine, without: list[str], mode: str
 ) -> None:
-    """By any of its two walls around files, and the filter of calls, alone too."""
-    status, said = launch(programs, machine, without, "confined", None)
+    """By any of its two walls around files, and the filter of calls, alone too; also where that
+    lets a kernel trace what it has started."""
+    status, said = launch(programs, machine, without, "confined", None, mode)
     assert status == 0, said
     walls = confine.Walls.parse(said.splitlines()[0])
     expected = {

@@ -14,6 +14,7 @@ import pytest
 
 import tailback
 from conftest import Tailback
+from drawn import check, draw
 from synthetic import FakeRun
 from tailback.experiments import get
 from tailback.experiments.sce_2019 import (
@@ -48,7 +49,7 @@ def number(quantity: str, mode: str, *ccs: str) -> int:
 
 
 def test_the_numbers_of_the_tables() -> None:
-    assert sorted(layout.TABLES) == [*range(5, 11), *range(12, 112)]
+    assert sorted(layout.TABLES) == [*range(5, 112)]
     assert number("throughput_mbit", "", "cubic") == 12
     assert number("tcp_rtt_ms", "", "dctcp-sce") == 21
     assert number("throughput_mbit", "flowblind", "cubic", "reno-sce") == 24
@@ -70,7 +71,7 @@ def test_the_numbers_of_the_tables() -> None:
 def test_published_rows_agree_with_the_layout(name: str) -> None:
     text = (Path(layout.__file__).parent / name).read_text()
     rows = list(csv.DictReader(io.StringIO(text)))
-    assert len(rows) == {"published.csv": 2880, "jain.csv": 120}[name]
+    assert len(rows) == {"published.csv": 4240, "jain.csv": 140}[name]
     for row in rows:
         table = layout.TABLES[int(row["table"])]
         position = int(row.get("position", 1))
@@ -85,7 +86,10 @@ def test_published_rows_agree_with_the_layout(name: str) -> None:
 
 def test_published_values() -> None:
     known = layout.published()
-    assert len(known) == 3000
+    assert len(known) == 4380
+    assert len(layout.blind()) == 1380
+    assert (12, 1, 2.0, 20.0) in layout.blind()
+    assert (12, 1, 5.0, 20.0) not in layout.blind()
     assert known[12, 1, 5.0, 20.0] == 4.76
     assert known[18, 1, 0.5, 0.0] == 138.77
     assert known[16, 1, 100.0, 160.0] == 82.53
@@ -93,11 +97,15 @@ def test_published_values() -> None:
     assert known[25, 2, 50.0, 20.0] == 31.72
     assert known[6, 0, 5.0, 80.0] == 0.632
     # Cake's rate times 1448/1514 is the most that can be had; two flows do not end together.
+    more = []
     for (table, position, rate, delay), value in known.items():
         if layout.TABLES[table].quantity == "throughput_mbit":
             other = known.get((table, 3 - position, rate, delay), 0.0)
             slack = 0.05 if other else 0.006
-            assert value + other <= rate * 1448 / 1514 + slack
+            if value + other > rate * 1448 / 1514 + slack:
+                more.append((table, rate, delay))
+    # One cell of the source has more than its link carries.
+    assert set(more) == {(50, 5.0, 10.0)}
 
 
 def test_the_noise_of_the_source() -> None:
@@ -161,17 +169,16 @@ def test_a_quick_sample_is_even() -> None:
 
 def test_parts() -> None:
     assert set(GROUPS) == {"one-flow", "two-flow", "flowblind", "sce-single", "fair-queued", "jain"}
-    assert [len(GROUPS[name]) for name in GROUPS] == [10, 96, 33, 32, 31, 6]
+    assert [len(GROUPS[name]) for name in GROUPS] == [10, 97, 33, 32, 32, 7]
     assert "table-24" in PARTS
-    assert "table-11" not in PARTS
+    assert "table-11" in PARTS
+    assert "table-112" not in PARTS
     told = unknown("part", "table-211", PARTS)
     assert (
-        told.endswith(
-            'jain, ablation, table-5 to table-10, table-12 to table-111; did you mean "table-21"?'
-        )
+        told.endswith('jain, ablation, table-5 to table-111; did you mean "table-21"?')
         or 'did you mean "table-' in told
     )
-    assert "table-5 to table-10, table-12 to table-111" in told
+    assert "table-5 to table-111" in told
 
 
 def test_a_part_that_does_not_exist(tailback: Tailback, tmp_path: Path) -> None:
@@ -234,7 +241,7 @@ ALL = tuple(layout.TABLES.values())
 
 def test_cells_name_table_row_and_column() -> None:
     found = made_up(off_by(1.03), ALL)
-    assert len(found) == 4240 + 120
+    assert len(found) == 4240 + 140
     by_id = {entry.cell.id: entry for entry in found}
     assert len(by_id) == len(found)
     cell = by_id["Table 12/5Mbit/20ms"].cell
@@ -243,29 +250,32 @@ def test_cells_name_table_row_and_column() -> None:
         *(4.76, 1),
     )
     assert cell.measured == pytest.approx(4.76 * 1.03)
-    assert by_id["Table 12/25Mbit/20ms"].cell.published is None, "kept out"
+    assert not cell.blind
+    assert by_id["Table 12/25Mbit/20ms"].cell.blind
+    # The set-up of DCTCP was changed after the first look at every cell.
+    assert not by_id["Table 15/25Mbit/20ms"].cell.blind
     told = by_id["Table 25/50Mbit/20ms/2"].json()
     assert (told["table"], told["cc"], told["peer"], told["position"]) == (25, "dctcp", "cubic", 2)
     assert (told["published"], told["rate_mbit"], told["delay_ms"]) == (31.72, 50.0, 20.0)
     assert by_id["Table 6/5Mbit/80ms"].cell.published == 0.632
-    assert sum(entry.cell.published is not None for entry in found) == 3000
+    assert all(entry.cell.published is not None for entry in found)
 
 
 def test_goals() -> None:
     """Each error is counted in its own way, and over its own cells."""
     rows = {row["quantity"]: row for row in truth.summary(made_up(off_by(1.05), ALL))}
     clear = rows["throughput_mbit.one-flow,fair-queued"]
-    assert (clear["cells"], clear["median_goal_error"]) == (5 * 48 + 400, pytest.approx(0.05))
+    assert (clear["cells"], clear["median_goal_error"]) == (5 * 64 + 600, pytest.approx(0.05))
     assert not clear["holds"]
-    assert rows["throughput_mbit.one-flow,fair-queued.cubic,reno"]["cells"] == 2 * 48 + 3 * 40
+    assert rows["throughput_mbit.one-flow,fair-queued.cubic,reno"]["cells"] == 2 * 64 + 3 * 40
     shared = rows["throughput_mbit.shared"]
-    assert shared["cells"] == 800
+    assert shared["cells"] == 1200
     # A twentieth of about half of the rate.
     assert 0.01 < shared["median_goal_error"] < 0.03
     assert shared["source_noise"]["cells"] == 120
-    assert rows["tcp_rtt_ms.from-5Mbit"]["cells"] + rows["tcp_rtt_ms.below-5Mbit"]["cells"] == 1440
+    assert rows["tcp_rtt_ms.from-5Mbit"]["cells"] + rows["tcp_rtt_ms.below-5Mbit"]["cells"] == 2120
     assert rows["tcp_rtt_ms.below-5Mbit"]["holds"]
-    assert rows["jain"]["cells"] == 120
+    assert rows["jain"]["cells"] == 140
     exact = truth.verdicts(made_up(off_by(1.0), ALL))
     assert [verdict.holds for verdict in exact] == [True] * 6
 
@@ -301,13 +311,13 @@ def test_the_report_of_made_up_runs(tmp_path: Path) -> None:
         *("result", "map-one-flow", "map-flowblind", "misses", "set-up"),
         *("tables-one-flow", "tables-flowblind", "tables-jain"),
     ]
-    # 30 % off is beyond 25 %; Table 24 is kept out and held against nothing.
+    # 30 % off is beyond 25 %.
     off = misses.listed(entries)
     assert len(off) == sum(e.cell.published is not None for e in entries)
-    assert {entry.table.number for entry in off} == {6, 12, 17, 28, 73}
+    assert {entry.table.number for entry in off} == {6, 12, 17, 24, 28, 73}
     for figure in written.figures():
         drawn = export.spec(figure.chart)
-        assert sum(map(len, drawn["datasets"].values())) in (40, 48)
+        assert sum(map(len, drawn["datasets"].values())) in (40, 64, 80)
     index = tailback_write(written, tmp_path / "report")
     assert (index.parent / "tables" / "table-28.md").is_file()
     assert "table-24" in index.read_text()
@@ -323,10 +333,11 @@ def test_what_a_mechanism_does_is_told_of_the_cells_it_concerns() -> None:
     plan = ablation.plan(quick=False, seeds=1)
     rows = [BASELINE, *(tried.id for tried in ablation.TRIED)]
     remarks = [f"{r.id}/{name}" for r in ablation.REMARKS for name in (BASELINE, *r.tried)]
-    receivers = [f"receiver/{name}" for name in ablation.RECEIVERS]
-    assert list(plan) == [*rows, *receivers, *remarks]
-    # One flow, and three pairs in three modes.
-    assert len(plan["receiver/precise"]) == 10
+    assert list(plan) == [*rows, *remarks]
+    # One flow, and five pairs in three modes, every cell of them.
+    assert len(plan["precise"]) == 16
+    assert sum(len(batch.places) for batch in plan["precise"]) == 64 + 15 * 20
+    assert set(ablation.EVERY) <= {tried.id for tried in ablation.TRIED}
     concerned = {batch.setup for batch in plan["no-unit-quirk"]}
     assert all(set(setup.ccs) & {"reno-sce", "dctcp-sce"} for setup in concerned)
     assert {batch.setup.mode for batch in plan["slope"]} == {"flowblind sce-single"}
@@ -338,16 +349,6 @@ def test_what_a_mechanism_does_is_told_of_the_cells_it_concerns() -> None:
 
 # --- real runs -----------------------------------------------------------------------------------
 
-#: Cells with their largest relative errors: throughput and RTT.
-CELLS = {
-    Setup("", ("cubic",)): [(5.0, 20.0, 0.01, 0.04), (50.0, 10.0, 0.01, 0.04)],
-    Setup("", ("reno",)): [(10.0, 20.0, 0.02, 0.03)],
-    Setup("", ("reno-sce",)): [(1.0, 20.0, 0.02, 0.03), (5.0, 0.0, 0.02, 0.06)],
-    Setup("", ("dctcp-sce",)): [(10.0, 10.0, 0.03, 0.03), (100.0, 20.0, 0.01, 0.03)],
-    # Holds CE over SCE marks: with the precise echo 9 ms.
-    Setup("", ("dctcp",)): [(50.0, 0.0, 0.01, 0.05)],
-}
-
 
 def run(made: Sequence[pts.Batch], out: Path, **options: Any) -> list[pts.Entry]:
     """The cells of these batches."""
@@ -355,15 +356,31 @@ def run(made: Sequence[pts.Batch], out: Path, **options: Any) -> list[pts.Entry]
     return pts.entries(pts.tables_of(b.setup for b in made), made, results)
 
 
-def test_cells_in_the_simulator(tmp_path: Path) -> None:
-    wanted = {setup: [row[:2] for row in rows] for setup, rows in CELLS.items()}
+#: Places that are drawn of the tables.
+DRAWN = 48
+
+
+def test_cells_drawn_by_hash(tmp_path: Path) -> None:
+    """Each is held against the 90th percentile that is hoped of its group; the table has what is
+    beyond it."""
+    every = [(s, place) for s, places in pts.every(layout.SETUPS).items() for place in places]
+    chosen = draw(every, lambda at: f"{at[0].title}, {at[1][0]:g} Mbit/s, {at[1][1]:g} ms", DRAWN)
+    wanted: dict[Setup, list[pts.Place]] = {}
+    for setup, place in chosen:
+        wanted.setdefault(setup, []).append(place)
     found = run(pts.plan(wanted, seeds=1), tmp_path)
-    for entry in found:
-        rows = CELLS[entry.table.setup]
-        (limits,) = [row[2:] for row in rows if row[:2] == entry.place]
-        allowed = limits[layout.QUANTITIES.index(entry.table.quantity)]
-        assert entry.cell.relative is not None
-        assert abs(entry.cell.relative) <= allowed, entry
+    rows = []
+    for entry in sorted(found, key=lambda e: (e.table.number, e.place, e.position)):
+        goal = next(goal for goal in truth.GOALS if goal.belongs(entry))
+        error = entry.error(goal.kind)
+        assert error is not None
+        shown = f"{error:+.3f}" if goal.kind == "absolute" else f"{100 * error:+.1f} %"
+        within = "" if abs(error) <= goal.p90 else "miss"
+        cell = entry.cell
+        numbers = (f"{cell.published:g}", f"{cell.measured:.3f}", shown)
+        rows.append((cell.id, entry.cc, entry.table.setup.mode or "alone", *numbers, within))
+    head = ("cell", "flow", "mode", "published", "measured", "error", "")
+    check("sce-2019", head, rows)
 
 
 def test_cells_on_the_kernel(kernel_kit: Kit, tmp_path: Path) -> None:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
+
+import prose
+
 from conftest import Tailback
 from tailback import running
 from tailback.kernel.kit import Kit
-from tailback.validation import grid, page
+from tailback.reproduction.judges import from_csv
+from tailback.validation import causes, grid
 from tailback.validation.cells import Cell, Measure, cell
-from tailback.validation.verdicts import LIMITS, verdicts, worst
+from tailback.validation.verdicts import LIMITS, OF_RATE, judges, misses, verdict
 
-THROUGHPUT, DELAY, SIGNALS, RATIO = LIMITS
+THROUGHPUT, ORDER, DELAY, SIGNALS, RATIO, COMPLETION = LIMITS
 
 
 def summary(*throughputs: float, delay: float = 5.0, marks: int | None = 0, drops: int = 0) -> Any:
@@ -60,9 +66,11 @@ def test_noise_is_welchs_interval_of_the_difference() -> None:
     assert not measure([10.0, 10.0], [9.0, 9.0]).inside_noise
 
 
-def test_a_pair_is_judged_by_the_share_of_the_link_and_by_its_ratio() -> None:
+def test_a_pair_is_judged_by_its_fair_shares_and_by_its_ratio() -> None:
     found = alone([summary(6.0, 3.0)], [summary(5.0, 4.0)], ("reno", "cubic"))
-    assert [m.error for m in found.of("throughput")] == pytest.approx([0.1, -0.1])
+    # 1 Mbit/s of a share of 5, of a rate of 10.
+    assert [m.error for m in found.of("throughput")] == pytest.approx([0.2, -0.2])
+    assert [m.error_of_rate for m in found.of("throughput")] == pytest.approx([0.1, -0.1])
     (ratio,) = found.of("ratio")
     assert ratio.shown("sim").mean == pytest.approx(2.0)
     assert ratio.shown("kernel").mean == pytest.approx(1.25)
@@ -70,6 +78,54 @@ def test_a_pair_is_judged_by_the_share_of_the_link_and_by_its_ratio() -> None:
     # A mean of ratios and its reverse are equally far from 1.
     both = alone([summary(2.0, 1.0), summary(1.0, 2.0)], [summary(1.0, 1.0)] * 2, ("reno", "reno"))
     assert both.of("ratio")[0].error == pytest.approx(0.0)
+    # Nobody competes: the kernel's throughput, not what the link could carry.
+    (one,) = alone([summary(6.0)], [summary(5.0)]).of("throughput")
+    assert [one.error, one.error_of_rate] == pytest.approx([0.2, 0.2])
+
+
+def test_errors_over_the_rate_forgive_what_a_fair_share_does_not() -> None:
+    """Of 64 flows one may be without anything at all."""
+    mix = ("cubic",) * 64
+    fair = 10 / 64
+    starved = alone([summary(0.0, *[fair] * 63)], [summary(*[fair] * 64)], mix)
+    assert OF_RATE.misses(starved) == []
+    assert len(THROUGHPUT.misses(starved)) == 1
+
+
+def test_flows_alike_are_compared_in_order_of_throughput() -> None:
+    """Another flow is slow in each run of each engine."""
+    sim = [summary(1.0, 4.0, 5.0), summary(4.0, 1.0, 5.0)]
+    kernel = [summary(4.0, 1.0, 5.0), summary(4.0, 1.0, 5.0)]
+    found = alone(sim, kernel, ("reno", "reno", "cubic"))
+    assert [m.error for m in found.of("order")] == pytest.approx([0.0, 0.0, 0.0])
+    assert [m.flow for m in found.of("order")][:2] == [
+        "reno, part 1 of 2",
+        "reno, part 2 of 2",
+    ]
+    assert len(THROUGHPUT.misses(found)) == 2
+    (miss,) = misses([found])
+    assert (miss.limit, miss.count) == (THROUGHPUT, 2)
+    # Of many flows quarters are compared: 1, 1, 1 and 2 of five.
+    many = alone([summary(5.0, 1.0, 4.0, 2.0, 3.0)], [summary(*[3.0] * 5)], ("reno",) * 5)
+    assert [m.sim for m in many.of("order")] == [(1.0,), (2.0,), (3.0,), (4.5,)]
+    # Hosts of their own tell flows of one congestion control apart.
+    apart = cell("cake", ("reno",) * 3, 10e6, 0.02, sim, kernel, kinds=("a", "b", "c"))
+    assert apart.of("order") == []
+    (queue,) = (q for q in grid.QUEUES if q.hosts)
+    assert len(set(grid.kinds(queue, queue.mixes[0]))) == 2
+
+
+def test_requests_have_a_mean_over_all_sizes() -> None:
+    def web(*bins: tuple[int, float]) -> Any:
+        made = [{"n": n, "completion_s": {"mean": mean}} for n, mean in bins]
+        return {**summary(), "traffic": [{"completions": {"bins": made}}, {"completions": None}]}
+
+    found = alone([web((3, 0.1), (1, 0.5))], [web((4, 0.25), (0, 0.0))], ())
+    (completion,) = found.of("completion")
+    assert completion.shown("sim").mean == pytest.approx(200.0)
+    assert completion.error == pytest.approx(-0.2)
+    assert found.flows == "none"
+    assert alone([summary(1.0)], [summary(1.0)]).of("completion") == []
 
 
 def test_delay_has_an_absolute_limit_too() -> None:
@@ -89,48 +145,98 @@ def test_signals_are_marks_and_drops() -> None:
 def test_goals_count_cells() -> None:
     good = alone([summary(9.0)], [summary(9.0)])
     bad = alone([summary(9.0, delay=6.0)], [summary(10.0, delay=5.0)])
-    found = verdicts([good] * 19 + [bad])
-    assert [v.value for v in found] == pytest.approx([0.0, 0.95, 0.95, 1.0])
-    assert [v.holds for v in found] == [True] * 4
+    found = judges([good] * 19 + [bad])
+    # The median; throughput; delay; marks and drops; throughput over the rate.
+    assert [judge.within for judge in found] == [None, 19, 19, 20, 19]
+    assert [judge.holds for judge in found] == [True] * 5
+    assert found[0].median == 0
+    assert [judge.error for judge in found] == [
+        "share",
+        "share",
+        "relative",
+        "relative",
+        "capacity",
+    ]
     # No pair was measured, so nothing can be said of ratios.
-    assert RATIO.words not in [v.goal for v in found]
-    assert worst([good, bad], 5) == [bad]
-    assert [v.holds for v in verdicts([good] * 9 + [bad])][:2] == [True, False]
+    assert RATIO.name not in [judge.judge for judge in found]
+    assert [miss.cell for miss in misses([good, bad])] == [bad, bad]
+    assert [judge.holds for judge in judges([good] * 9 + [bad])][:2] == [True, False]
 
 
-def test_a_miss_inside_noise_is_no_miss() -> None:
+def test_noise_is_counted_beside_and_never_instead() -> None:
     sim = [summary(mbit) for mbit in (4.0, 6.0, 8.0, 10.0, 10.0)]
     spread = alone(sim, [summary(mbit) for mbit in (9.0, 9.0, 9.0, 9.5, 9.5)])
-    (wide,) = [v for v in verdicts([spread]) if v.goal == THROUGHPUT.words]
-    assert (wide.value, wide.plain, wide.holds) == (1.0, 0.0, True)
-    assert worst([spread], 1) == []
-    few = alone(sim[:4], [summary(9.5)] * 4)
-    (told,) = [v for v in verdicts([few]) if v.goal == THROUGHPUT.words]
-    assert (told.value, told.plain, told.holds) == (0.0, 0.0, False)
+    told = verdict(THROUGHPUT, [spread])
+    assert told is not None
+    assert (told.within, told.chance, told.holds) == (0, 1, False)
+    assert (told.judge.within, told.judge.within_or_chance) == (0, 1)
+    (miss,) = misses([spread])
+    assert miss.inside_noise
+    few = verdict(THROUGHPUT, [spread, alone(sim[:4], [summary(9.5)] * 4)])
+    assert few is not None
+    assert (few.within, few.chance, few.holds) == (0, None, False)
+    assert few.judge.within_or_chance is None
 
 
-def test_causes_name_cells_of_the_grid() -> None:
-    queues = {queue.name: queue for queue in grid.QUEUES}
-    mixes = {"+".join(mix) for queue in grid.QUEUES for mix in queue.mixes}
-    for entry in page.causes():
-        assert set(entry) <= {"queues", "flows", "at", "cause"}
-        assert set(entry.get("queues", [])) <= set(queues)
-        assert set(entry.get("flows", [])) <= mixes
-    table = [{"queues": ["fifo"], "flows": ["reno"], "cause": "phase"}]
-    assert page.cause(alone([summary(1.0)], [summary(1.0)]), table) == "phase"
-    assert page.cause(alone([summary(1.0)], [summary(1.0)], ("cubic",)), table) == page.UNEXPLAINED
+def test_the_kernel_is_compared_with_itself() -> None:
+    """Two seeds against two others, scaled to the five that there are."""
+    found = measure([10.0] * 5, [9.0, 11.0, 50.0, 12.0, 14.0])
+    assert found.own_noise == pytest.approx(3 * math.sqrt(2 / 5) / 19.2)
+    assert measure([10.0], [9.0]).own_noise is None
+    told = verdict(DELAY, [Cell("fifo", ("reno",), 10e6, 0.04, (found,))])
+    assert told is not None
+    assert told.judge.noise_cells == 1
+    assert told.judge.noise_median == pytest.approx(found.own_noise)
+
+
+def test_causes_are_what_was_measured() -> None:
+    noisy = [summary(mbit) for mbit in (4.0, 6.0, 8.0, 10.0, 10.0)]
+    noise = alone(noisy, [summary(9.0)] * 5)
+    drawn = alone([summary(1.0, 4.0)] * 5, [summary(4.0, 1.0)] * 5, ("reno", "reno"))
+    beyond = [miss for miss in misses([noise, drawn]) if miss.limit is THROUGHPUT]
+    ran = grid.Ran([], {}, Path("nowhere"), [])
+    assert {cause.text for cause in causes.explain(beyond, ran)} == {causes.NOISE, causes.DRAWN}
+
+    off = alone([summary(5.0)] * 5, [summary(6.0)] * 5)
+    (miss,) = misses([off])
+    assert causes.judged(miss, []).text == causes.NOT_RUN
+    same = alone([summary(5.0)] * 5, [summary(6.0)] * 5)
+    told = causes.judged(miss, [same])
+    assert (told.text, told.sim, told.kernel) == (causes.UNKNOWN, (5.0, 5.0), (6.0, 6.0))
+    assert told.error == pytest.approx(-1 / 6)
+    # Beside the cell it is the other way round.
+    other = alone([summary(6.0)] * 5, [summary(5.0)] * 5)
+    assert causes.judged(miss, [other]) == causes.Cause(causes.PHASES, 0.0, (5.0, 6.0), (5.0, 6.0))
+
+
+def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
+    """What goes with a rate stays with it; nothing is run if nothing is to be."""
+    found = []
+    for queue in grid.QUEUES:
+        for mix in queue.mixes:
+            at = Cell(queue.name, mix, 10e6, 0.02, (), {"sim": ["a"]})
+            loaded = running.load(queue.file, running.texts(causes.around(queue, at)), 1)
+            assert len(loaded.points) == len(causes.RTTS)
+            found += loaded.points
+    assert {point.params["bottleneck.rate"] for point in found} == {10e6}
+    assert {point.params["path.rtt"] for point in found} == {19.6e6, 19.8e6, 20.2e6, 20.4e6}
+    # RED's thresholds are those of the slower link.
+    thresholds = {point.params.get("bottleneck.queue.max") for point in found}
+    assert thresholds == {None, 37500.0}
+    one = Cell("red", ("reno",), 10e6, 0.02, (), {"sim": ["a"], "kernel": ["a"]})
+    ran = grid.Ran([], {}, tmp_path, [])
+    assert causes.neighbours([one], ran, stored=True) == {one.id: []}
 
 
 def test_every_scenario_is_complete() -> None:
     for queue in grid.QUEUES:
         for mix in queue.mixes:
-            loaded = running.load(
-                queue.file, running.texts({"flows": grid.flows(queue, mix)}), None
-            )
-            # 2 rates, 3 round-trip times (1 where flows have queues of their own, or where
-            # something else is looked at), 5 seeds.
+            loaded = running.load(queue.file, running.texts(grid.sets(queue, mix)), None)
+            # 2 rates, 3 round-trip times (2 of requests, 1 where flows have queues of their own
+            # or where something else is looked at), 5 seeds.
             one = ("fq_", "cake", "dualpi2-options", "dualpi2-udp")
-            assert len(loaded.points) == (10 if queue.name.startswith(one) else 30)
+            times = 2 if queue.family == "web" else 1 if queue.name.startswith(one) else 3
+            assert len(loaded.points) == 10 * times
         assert set(queue.quick) <= set(queue.mixes)
 
 
@@ -138,7 +244,7 @@ def both(tmp_path: Path, queue: str, mix: tuple[str, ...], rate: str, rtt: str) 
     """A cell with one seed, 10 s long."""
     (chosen,) = (q for q in grid.QUEUES if q.name == queue)
     base = {
-        "flows": grid.flows(chosen, mix),
+        **grid.sets(chosen, mix),
         "duration": "10s",
         "warmup": "2s",
         "sweep": {"path.rtt": [rtt]},
@@ -193,14 +299,26 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     shown = json.loads(done.stdout)
     assert set(shown["engines"]) == {"sim", "kernel"}
     assert [c["flows"] for c in shown["cells"]] == [["reno"]] * 4
-    assert [v["holds"] for v in shown["summary"]] == [True] * 4
+    assert [v["holds"] for v in shown["summary"]] == [True] * 5
+    assert shown["misses"] == []
     # A part does not stand in the place of the whole.
     assert not (tmp_path / "docs" / "validation.md").exists()
     text = (tmp_path / "docs" / "validation-codel.md").read_text(encoding="utf-8")
-    for name in ("validation-codel/errors.svg", "validation-codel/cells.csv"):
-        assert (tmp_path / "docs" / name).is_file()
-    assert "](validation-codel/errors.svg)" in text
-    assert "`tailback validate --quick --seeds 1 --queue codel --write`" in text
+    for name in ("errors-codel.svg", "cells.csv", "goals.csv"):
+        assert (tmp_path / "docs" / "validation-codel" / name).is_file()
+    assert "](validation-codel/errors-codel.svg)" in text
+    assert "- **command**: tailback validate --quick --seeds 1 --queue codel --write\n" in text
+    assert prose.loose("validation-codel.md", text) == []
+    told = from_csv((tmp_path / "docs" / "validation-codel" / "goals.csv").read_text())
+    assert [judge.within for judge in told] == [None, 4, 4, 4, 4]
+    assert {judge.within_or_chance for judge in told} == {None}
+    # What is stored is compared without running anything, and is the same.
+    again = tailback(
+        "validate", "--quick", "--queue", "codel", "--seeds", "1", "--stored", "--json"
+    )
+    assert json.loads(again.stdout) == shown
+    nothing = tailback("validate", "--quick", "--queue", "pie", "--seeds", "1", "--stored")
+    assert nothing.returncode == 2
 
 
 def test_many_flows_have_a_short_name() -> None:

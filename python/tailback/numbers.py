@@ -26,3 +26,13 @@ def with_spread(found: Estimate) -> str:
         mean = f"{found.mean:.1f}"
     decimals = len(mean.partition(".")[2])
     return f"{mean} ±{found.half_width:.{decimals}f}"
+
+
+def bytes_text(count: int) -> str:
+    """A size on the disk, in decimal units."""
+    value, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{short(value, 3)} {unit}"

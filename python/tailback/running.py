@@ -158,6 +158,11 @@ def run_loaded(
     return results
 
 
+def stored(loaded: Sequence[_native.Scenario], root: Path) -> list[Results]:
+    """What is stored of scenarios that `load` has read; nothing is run."""
+    return [Results.of(_index(scenario), root, _assertions(scenario)) for scenario in loaded]
+
+
 def _open(
     root: Path, loaded: Sequence[_native.Scenario], *, read_only: bool
 ) -> _native.Store | None:

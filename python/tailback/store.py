@@ -60,12 +60,27 @@ def run_path(root: Path, run_id: str) -> Path:
     return root / "runs" / run_id
 
 
+LATEST = "latest"
+"""Stands for what was written last, wherever an id is asked for."""
+
+
 def find_run(name: str, root: Path) -> Path:
-    """The folder of a run that is given as such or by its id."""
+    """The folder of a run that is given as such, by its id or the beginning of it, or as `latest`:
+    that of the latest sweep, if it has one run."""
     for path in (Path(name), run_path(root, name)):
         if (path / "manifest.json").is_file():
             return path
+    if name == LATEST and (newest := next(iter(sweeps(root)), None)) is not None:
+        ids = list(dict.fromkeys(point.run_id for point in read_index(newest).points))
+        if len(ids) == 1:
+            return run_path(root, ids[0])
+        raise InputError(f"{name}: the latest sweep has {len(ids)} runs, e.g. {ids[0]}")
     known = sorted(path.parent.name for path in (root / "runs").glob("[!.]*/manifest.json"))
+    begun = [identity for identity in known if name and identity.startswith(name)]
+    if len(begun) == 1:
+        return run_path(root, begun[0])
+    if begun:
+        raise InputError(f"{name}: {len(begun)} runs begin so, e.g. {begun[0]}")
     hint = (difflib.get_close_matches(name, known, n=1) or known[:1] or [""])[0]
     raise InputError(
         f"{name}: no run; expected a folder of {root / 'runs'} or its name"

@@ -58,8 +58,13 @@ pub mod flags {
     pub const AE: u16 = ESCE;
     /// The ACE field.
     pub const ACE: u16 = AE | CWR | ECE;
-    /// An ACK with the AccECN option, whose counters are in the last of [`super::Packet::sack`].
+    /// An ACK with the AccECN option, whose counters are in the last of [`super::Packet::sack`] and in
+    /// [`super::Packet::ect0`].
     pub const ACCECN: u16 = 256;
+    /// An ACK whose timestamp is newer than the last one's, where hosts have timestamps of their
+    /// own: it then tells of marks even if of nothing else (Linux `FLAG_TS_PROGRESS`). The
+    /// simulator's receivers send no such ACK.
+    pub const NEWER: u16 = 512;
     /// Its DSCP was cleared on the way.
     pub const WASHED: u16 = 1 << 12;
     /// Of no meaning outside the queue that holds it: DualPI2 notes here on arrival
@@ -90,8 +95,10 @@ pub struct Packet {
     /// Data: when it was sent (TSval). ACK: the echo of that (TSecr).
     pub sent: Time,
     /// ACK: selective acknowledgements, the most recent first; with [`flags::ACCECN`] two of
-    /// them at most, and the third holds the counters of the AccECN option.
+    /// them at most, and the third holds two counters of the AccECN option.
     pub sack: [Sack; 3],
+    /// ACK with [`flags::ACCECN`]: the third counter, of ECT(0).
+    pub ect0: u32,
     /// Number of its two ends: a flow, a traffic source or a slot of one's connections
     /// ([`crate::plan::Plan::owners`]).
     pub flow: u32,
@@ -117,6 +124,7 @@ impl Packet {
             seq: 0,
             sent: Time::ZERO,
             sack: [Sack { offset: 0, len: 0 }; 3],
+            ect0: 0,
             flow,
             len,
             payload: 0,

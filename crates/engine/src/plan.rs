@@ -42,6 +42,10 @@ keys! {
         warmup: Time = ANY_TIME.default("0s");
         /// Seed of every random stream; a sweep's seeds count up from it.
         key seed = int(0, i64::MAX).default("1");
+        /// The Linux that plays it, kernel engine only: by its release ("6.1", "6.1.176") or by the
+        /// beginning of its kit's hash, among the kits that are built (`tailback kernel list`); of
+        /// several the one in use, else the one built last. Default: the kit in use.
+        kernel: Option<String> => TEXT;
         /// Each flow's start is delayed by a uniform draw from 0 to this; default: path.rtt.
         start_jitter: Time = ANY_TIME;
         /// Order-preserving delay that each host adds to a packet, uniform from 0 to this; below

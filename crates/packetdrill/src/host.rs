@@ -11,15 +11,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tailback_engine::cc::{self, EcnNeed};
 use tailback_engine::packet::{Ecn, Packet, Sack, flags};
-use tailback_engine::plan::{EcnFeedback, Pacing, TcpPlan};
+use tailback_engine::plan::{AccEcnOption, EcnFeedback, Pacing, TcpPlan};
 use tailback_engine::registry::{complete_defaults, find};
 use tailback_engine::tcp::Port;
+use tailback_engine::tcp::accecn::{self, Counters};
 use tailback_engine::tcp::ecn_echo::EcnEcho;
 use tailback_engine::tcp::receiver::Receiver;
 use tailback_engine::tcp::sender::Sender;
 use tailback_engine::units::{Bytes, Time};
 
 use crate::check::Values;
+use crate::ecn::{Agreed, Much, codepoint, on_the_wire};
 use crate::run::Category;
 use crate::script::{Segment, TcpOption};
 use crate::setup::{Beyond, Setup};
@@ -30,6 +32,8 @@ const OUR_MSS: u32 = 1460;
 const DEFAULT_MSS: u32 = 536;
 /// Bytes of each segment the timestamps take.
 const TIMESTAMPS_LEN: u32 = 12;
+/// Bytes of each segment that the AccECN option takes, where it goes with all of them.
+const ACCECN_LEN: u32 = 12;
 
 /// A packet the host has sent.
 #[derive(Clone, Debug)]
@@ -49,7 +53,11 @@ pub(crate) struct Sent {
     pub ece: bool,
     pub cwr: bool,
     pub ecn: Ecn,
-    /// The simulator decided to send it; else it is the handshake's.
+    /// The ACE field, where that is what the flags are.
+    pub ace: Option<u32>,
+    /// Counters of the AccECN option, as on the wire.
+    pub accecn: Option<[Option<u32>; 3]>,
+    /// The simulator decided to send it, or with what; else it is the handshake's.
     pub judged: bool,
 }
 
@@ -87,6 +95,13 @@ pub(crate) struct Host {
     window: u64,
     /// When the SYN, or SYN-ACK, of this host was sent.
     syn_at: Time,
+    /// This end asks for Accurate ECN, or the other end did and is granted it or RFC 3168: the
+    /// simulator decides about the flags of the handshake.
+    pub negotiates: bool,
+    /// Accurate ECN was agreed on.
+    pub accurate: bool,
+    /// The other end's last timestamp.
+    ts_recent: Option<u32>,
 }
 
 impl Host {
@@ -95,7 +110,7 @@ impl Host {
     pub fn new<'a>(
         setup: &Setup,
         syn: &Segment,
-        ecn: bool,
+        agreed: Agreed,
         inbound: impl Iterator<Item = &'a Segment>,
     ) -> Result<Host, Beyond> {
         let option = |test: fn(&TcpOption) -> Option<u32>| syn.options().iter().find_map(test);
@@ -109,12 +124,25 @@ impl Host {
             _ => None,
         });
         let sack = syn.options().contains(&TcpOption::SackPermitted);
+        let accurate = agreed.ecn == Much::Accurate;
+        let inbound: Vec<&Segment> = inbound.collect();
+        // Full segments have room for the option, if they all have it.
+        let option = accurate && matches!(setup.option, AccEcnOption::Full | AccEcnOption::Persist);
+        let opens = |p: &&Segment| p.accecn().is_some();
+        let heard = opens(&syn) || inbound.first().is_some_and(opens);
         let header = if timestamps { TIMESTAMPS_LEN } else { 0 };
+        let header = header + if option && heard { ACCECN_LEN } else { 0 };
         let mss = (offered.unwrap_or(DEFAULT_MSS).clamp(64, OUR_MSS)) - header;
         let plan = TcpPlan {
             mss: mss as u16,
             timestamps,
             rwnd: Bytes(1 << 30),
+            // A client's sender asks; what is agreed on it learns of the SYN-ACK.
+            ecn_feedback: match agreed.ours {
+                Much::Accurate if agreed.negotiates => EcnFeedback::AccEcn,
+                _ => agreed.feedback(),
+            },
+            accecn_option: setup.option,
             pacing: if setup.paced {
                 Pacing::Fq
             } else {
@@ -129,21 +157,24 @@ impl Host {
             ));
         };
         let control = (entry.build)(&complete_defaults(entry));
-        let mut sender = Sender::new(0, &plan, control, ecn, Some(0));
+        let ecn = agreed.ecn != Much::None;
+        let asks = ecn || agreed.ours == Much::Accurate && agreed.negotiates;
+        let mut sender = Sender::new(0, &plan, control, asks, Some(0));
         sender.expect_writes();
         sender.idle_restart = setup.idle_restart;
+        sender.ecn_fallback = setup.fallback;
+        let echo = EcnEcho::of(ecn, agreed.feedback(), EcnNeed::Optional);
+        let mut receiver = Receiver::new(0, &plan, echo);
+        receiver.hears_option(syn.accecn().is_some());
         let mut edges: BTreeSet<u32> = inbound
+            .into_iter()
             .filter(|p| !p.is_empty())
             .flat_map(|p| [p.start, p.end])
             .collect();
         edges.insert(1);
         Ok(Host {
             sender,
-            receiver: Receiver::new(
-                0,
-                &plan,
-                EcnEcho::of(ecn, EcnFeedback::Auto, EcnNeed::Optional),
-            ),
+            receiver,
             out: VecDeque::new(),
             begins: vec![1],
             edges: edges.into_iter().collect(),
@@ -155,6 +186,9 @@ impl Host {
             scale: scale.unwrap_or(0).min(14),
             window: u64::from(syn.win.unwrap_or(0)),
             syn_at: Time::ZERO,
+            negotiates: agreed.negotiates,
+            accurate,
+            ts_recent: None,
         })
     }
 
@@ -168,9 +202,16 @@ impl Host {
     pub fn accept(&mut self, syn: &Segment, now: Time) {
         self.syn_at = now;
         self.note_timestamp(syn);
+        let mut asked = Packet::new(0, 74, codepoint(syn));
+        asked.flags = flags::SYN | accecn::flags_of(syn.ace());
+        let mut wire = Wire::default();
+        self.receiver.on_packet(&asked, now, &mut wire);
+        let answer = wire.0.first().map_or(0, |answer| answer.flags);
+        let judged = self.negotiates;
         self.push(now, 0, |sent| {
             sent.syn = true;
-            sent.judged = false;
+            sent.ace = judged.then_some(accecn::ace(answer));
+            sent.judged = judged;
         });
     }
 
@@ -179,10 +220,21 @@ impl Host {
         self.note_timestamp(syn_ack);
         self.apply_window();
         self.receiver.establish(now - self.syn_at);
-        let mut answer = Packet::new(0, 74, Ecn::NotEct);
-        answer.flags = flags::SYN | flags::ACK;
+        let mut answer = Packet::new(0, 74, codepoint(syn_ack));
+        answer.flags = flags::SYN | flags::ACK | accecn::flags_of(syn_ack.ace());
         answer.sent = self.syn_at;
-        self.push(now, 1, |sent| sent.judged = false);
+        self.hear_option(syn_ack);
+        if self.accurate {
+            let third = self.receiver.third_ack(answer.ecn, now);
+            self.push(now, 1, |sent| {
+                sent.ace = Some(accecn::ace(third.flags));
+                sent.accecn = on_the_wire(&third);
+                sent.ecn = third.ecn;
+                sent.echo = third.sent;
+            });
+        } else {
+            self.push(now, 1, |sent| sent.judged = false);
+        }
         self.with_sender(now, |s, wire| s.on_syn_ack(&answer, now, wire));
     }
 
@@ -191,6 +243,16 @@ impl Host {
         let rtt = now - self.syn_at;
         self.note_timestamp(packet);
         self.receiver.establish(rtt);
+        self.hear_option(packet);
+        if self.accurate {
+            let mut third = Packet::new(0, 66, codepoint(packet));
+            third.flags = flags::ACK | accecn::flags_of(packet.ace());
+            third.payload = packet.len().min(1) as u16;
+            self.sender.grant_accurate(&third);
+            if packet.is_empty() {
+                self.receiver.note_ecn_field(third.ecn);
+            }
+        }
         self.sender.establish(now, rtt);
         self.window = u64::from(packet.win.unwrap_or(0)) << self.scale;
         self.apply_window();
@@ -213,6 +275,8 @@ impl Host {
             ece: false,
             cwr: false,
             ecn: Ecn::NotEct,
+            ace: None,
+            accecn: None,
             judged: true,
         };
         set(&mut sent);
@@ -222,8 +286,19 @@ impl Host {
     fn with_sender(&mut self, now: Time, act: impl FnOnce(&mut Sender, &mut Wire)) {
         let mut wire = Wire::default();
         act(&mut self.sender, &mut wire);
-        for packet in wire.0 {
+        for mut packet in wire.0 {
+            // What this end receives it tells with its data, too.
+            if !packet.has(flags::SYN) && self.accurate {
+                self.receiver.accompany(&mut packet, now);
+            }
             self.absorb(&packet, now);
+        }
+    }
+
+    /// The other end understands the option once it has sent it.
+    fn hear_option(&mut self, packet: &Segment) {
+        if packet.accecn().is_some() {
+            self.receiver.hears_option(true);
         }
     }
 
@@ -240,15 +315,18 @@ impl Host {
             ece: packet.has(flags::ECE),
             cwr: packet.has(flags::CWR),
             ecn: packet.ecn,
-            // The first SYN is the script's doing, another the simulator's.
-            judged: !(packet.has(flags::SYN) && now == self.syn_at),
+            ace: (self.accurate || self.negotiates && packet.has(flags::SYN))
+                .then(|| accecn::ace(packet.flags)),
+            accecn: on_the_wire(packet),
+            // The first SYN is the script's doing, if not its flags; another the simulator's.
+            judged: self.negotiates || !(packet.has(flags::SYN) && now == self.syn_at),
         };
         if packet.has(flags::ACK) {
             sent.ack = begin(packet.seq);
             sent.echo = packet.sent;
             if self.sack {
-                sent.sack = packet
-                    .sack
+                let most = if packet.has(flags::ACCECN) { 2 } else { 3 };
+                sent.sack = packet.sack[..most]
                     .iter()
                     .filter(|b| b.len > 0)
                     .map(|b| {
@@ -337,6 +415,7 @@ impl Host {
     fn note_timestamp(&mut self, packet: &Segment) {
         if let (true, Some((value, _))) = (self.timestamps, packet.timestamps()) {
             let unit = self.edges.partition_point(|e| *e < packet.start);
+            self.ts_recent = self.ts_recent.max(Some(value));
             self.receiver
                 .note_timestamp(unit as u64, Time::from_ms(u64::from(value)));
         }
@@ -349,8 +428,10 @@ impl Host {
 
     /// A packet of the open connection has come.
     pub fn receive(&mut self, packet: &Segment, now: Time) -> Result<(), Beyond> {
+        self.hear_option(packet);
         self.take_ack(packet, now)?;
         if packet.is_empty() {
+            self.receiver.note_ecn_field(codepoint(packet));
             self.note_timestamp(packet);
         } else {
             self.take_data(packet, now)?;
@@ -401,7 +482,13 @@ impl Host {
         let mut told = Packet::new(0, 66, Ecn::NotEct);
         told.flags = flags::ACK;
         told.seq = self.segment_at(ack)?;
-        if packet.has('E') {
+        if self.accurate {
+            told.flags |= accecn::flags_of(packet.ace());
+            let stamp = packet.timestamps().map(|(value, _)| value);
+            if self.timestamps && stamp > self.ts_recent {
+                told.flags |= flags::NEWER;
+            }
+        } else if packet.has('E') {
             told.flags |= flags::ECE;
         }
         if let (true, Some((_, echo))) = (self.timestamps, packet.timestamps()) {
@@ -417,6 +504,13 @@ impl Host {
                 offset: from.wrapping_sub(told.seq) as u32,
                 len: (to - from) as u32,
             };
+        }
+        if let (true, Some(counters)) = (self.accurate, packet.accecn()) {
+            if blocks.len() > 2 {
+                let why = "three SACK blocks beside the AccECN option";
+                return Err((Category::PartOfSegment, why.to_owned()));
+            }
+            Counters::from_the_wire(counters).put(&mut told);
         }
         // RFC 2883 section 4.
         if let Some(&(from, to)) = blocks.first() {
@@ -440,14 +534,10 @@ impl Host {
         let mut wire = Wire::default();
         for unit in units {
             self.arrived.insert(unit);
-            let ecn = match packet.ecn.as_deref() {
-                Some("ect0") => Ecn::Ect0,
-                Some("ect1") => Ecn::Ect1,
-                Some("ce") => Ecn::Ce,
-                _ => Ecn::NotEct,
-            };
-            let mut data = Packet::new(0, 1514, ecn);
+            let mut data = Packet::new(0, 1514, codepoint(packet));
             data.seq = unit as u64;
+            let edge = |unit: usize| self.edges.get(unit).copied().unwrap_or(packet.end);
+            data.payload = (edge(unit + 1) - edge(unit)) as u16;
             data.sent = match packet.timestamps() {
                 Some((value, _)) if self.timestamps => Time::from_ms(u64::from(value)),
                 _ => Time::ZERO,
@@ -489,9 +579,17 @@ impl Host {
             ("tcpi_delivered", conn.delivered as i64),
             ("tcpi_delivered_ce", conn.delivered_ce as i64),
         ];
+        let bytes = (self.sender.told_bytes().into_iter()).flat_map(|[e1, ce, e0]| {
+            [
+                ("tcpi_delivered_e1_bytes", i64::from(e1)),
+                ("tcpi_delivered_ce_bytes", i64::from(ce)),
+                ("tcpi_delivered_e0_bytes", i64::from(e0)),
+            ]
+        });
         let srtt = self.sender.srtt().map(|t| ("tcpi_rtt", us(t)));
         let min = (conn.min_rtt < Time::NEVER).then(|| ("tcpi_min_rtt", us(conn.min_rtt)));
         told.into_iter()
+            .chain(bytes)
             .chain(srtt)
             .chain(min)
             .map(|(name, value)| (name.to_owned(), value))

@@ -13,15 +13,18 @@
 //! | [`script`] | a script, parsed |
 //! | `parse` | the parser, with places in its errors |
 //! | [`check`] | the assertions of `%{ ... }%` |
+//! | `ecn` | what both ends agree on about ECN |
 //! | `setup` | what a script configures, and what of it is beyond the simulator |
 //! | `host` | sender, receiver and the translation between bytes and segments |
 //! | `run` | the clock and the verdict |
+//! | `words` | packets in words |
 //! | [`report`] | verdicts as table, JSON and Markdown |
 //!
 //! What is judged: which data segments and ACKs leave and when, their SACK
-//! blocks, echoed timestamps, ECN flags and codepoints, and assertions on
-//! `tcp_info`. What is not, because the simulator has none of it:
-//! - the handshake: this crate answers it and sets the ends up as if they had done it;
+//! blocks, echoed timestamps, ECN flags and codepoints, the ACE field and the AccECN option,
+//! and assertions on `tcp_info`. What is not, because the simulator has none of it:
+//! - the handshake, but for its flags where Accurate ECN is asked for: this crate answers it and
+//!   sets the ends up as if they had done it;
 //! - the PSH flag, the advertised window, options of SYN and SYN-ACK;
 //! - how many segments share one packet: the simulator has no TSO and no GRO, so one expected
 //!   packet of several segments is compared with as many of the simulator's, all at the
@@ -33,12 +36,14 @@
 //! the simulator may be packetdrill's tolerance away from its own.
 
 pub mod check;
+mod ecn;
 mod host;
 mod parse;
 pub mod report;
 mod run;
 pub mod script;
 mod setup;
+mod words;
 
 pub use parse::{SyntaxError, parse};
 pub use run::{Category, Judged, Verdict, judge};

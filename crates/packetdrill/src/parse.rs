@@ -1,6 +1,7 @@
 //! The parser of scripts. Errors carry line and column and what was expected.
 
-use crate::check::{Action, Expression, Statement};
+mod python;
+
 use crate::script::{Call, Event, Script, Segment, TcpOption, What, When};
 
 /// Where a script is not one.
@@ -34,10 +35,6 @@ type Parsed<T> = Result<T, SyntaxError>;
 
 const NS: u64 = 1_000_000_000;
 const MOST_SECONDS: u64 = 100_000;
-
-/// The most operands and brackets of an expression: parsing, evaluating and
-/// dropping it take a stack frame for each.
-const MOST_PARTS: u32 = 500;
 
 /// Parses a script.
 pub fn parse(text: &str) -> Parsed<Script> {
@@ -411,7 +408,8 @@ impl Reader {
                 }
                 TcpOption::Sack(blocks)
             }
-            "FO" | "FOEXP" | "ECN" | "md5" | "exp" | "unknown" => {
+            "ECN" => TcpOption::AccEcn(self.counters()?),
+            "FO" | "FOEXP" | "md5" | "exp" | "unknown" => {
                 let rest = self.word(|c| !",>\n".contains(c));
                 TcpOption::Other(format!("{name} {rest}").trim().to_owned())
             }
@@ -422,6 +420,34 @@ impl Reader {
                 ));
             }
         })
+    }
+
+    /// `e1b 1 ceb 0 e0b 1`: the counters there are, in any order.
+    fn counters(&mut self) -> Parsed<[Option<u32>; 3]> {
+        let mut counters = [None; 3];
+        loop {
+            self.blanks();
+            if self.peek().is_none_or(|c| c == ',' || c == '>') {
+                return Ok(counters);
+            }
+            let start = self.at;
+            let name = self.word(|c| c.is_ascii_alphanumeric());
+            let at = ["e1b", "ceb", "e0b"]
+                .iter()
+                .position(|known| *known == name);
+            let Some(at) = at.filter(|at| counters[*at].is_none()) else {
+                self.at = start;
+                return Err(self.error("`e1b`, `ceb` or `e0b`, each once, `,` or `>`"));
+            };
+            self.blanks();
+            let start = self.at;
+            let value = self.number("bytes")?;
+            if value >> 24 != 0 {
+                self.at = start;
+                return Err(self.error("bytes of 24 bits"));
+            }
+            counters[at] = Some(value);
+        }
     }
 
     fn call(&mut self) -> Parsed<What> {
@@ -508,359 +534,7 @@ impl Reader {
             }
         }
     }
-
-    // Python.
-
-    fn statements(&mut self) -> Parsed<What> {
-        let mut statements = Vec::new();
-        loop {
-            while self
-                .peek()
-                .is_some_and(|c| c.is_whitespace() || c == ';' || c == '\\')
-            {
-                self.at += 1;
-            }
-            if self.peek() == Some('#') {
-                self.skip_line();
-                continue;
-            }
-            if self.take("}%") {
-                return Ok(What::Check(statements));
-            }
-            let line = self.line();
-            let start = self.at;
-            self.parts = 0;
-            let keyword = self.word(|c| c.is_ascii_alphanumeric() || c == '_');
-            let action = match keyword.as_str() {
-                "assert" => {
-                    self.python_space();
-                    let expression = self.disjunction()?;
-                    self.python_space();
-                    if !(self.ahead(",") || self.at_statement_end()) {
-                        return Err(self.error("an operator, `,` and a message, or a new line"));
-                    }
-                    Action::Assert(expression)
-                }
-                "print" | "import" => Action::Pass,
-                _ => self.assignment(keyword, start)?,
-            };
-            self.skip_message()?;
-            statements.push(Statement { line, action });
-        }
-    }
-
-    /// `name = value`, `name += value`; `start`: where the name begins.
-    fn assignment(&mut self, name: String, start: usize) -> Parsed<Action> {
-        self.python_space();
-        let add = self.take("+=");
-        let names = !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit());
-        if !names || !(add || !self.ahead("==") && self.take("=")) {
-            self.at = start;
-            return Err(self.error("`assert`, `print`, an assignment or `}%`"));
-        }
-        let value = self.disjunction()?;
-        self.python_space();
-        if !self.at_statement_end() {
-            return Err(self.error("an operator or a new line"));
-        }
-        let value = if add {
-            let before = Expression::Name(name.clone());
-            Expression::Binary(Box::new(before), "+", Box::new(value))
-        } else {
-            value
-        };
-        Ok(Action::Assign(name, value))
-    }
-
-    fn at_statement_end(&self) -> bool {
-        self.ahead("}%") || self.peek().is_none_or(|c| ";\n#".contains(c))
-    }
-
-    /// What is said when an assertion fails, up to the statement's end.
-    fn skip_message(&mut self) -> Parsed<()> {
-        while !self.at_statement_end() {
-            match self.peek() {
-                Some(quote @ ('\'' | '"')) => {
-                    self.at += 1;
-                    self.word(|c| c != quote && c != '\n');
-                    if self.peek() != Some(quote) {
-                        return Err(self.error("a closing quotation mark"));
-                    }
-                }
-                Some('\\') if self.text.get(self.at + 1) == Some(&'\n') => self.at += 1,
-                _ => {}
-            }
-            self.at += 1;
-        }
-        if self.peek().is_none() {
-            return Err(self.error("`}%`"));
-        }
-        Ok(())
-    }
-
-    fn python_space(&mut self) {
-        loop {
-            match self.peek() {
-                Some(' ' | '\t' | '\r') => self.at += 1,
-                Some('\\') if self.text.get(self.at + 1) == Some(&'\n') => self.at += 2,
-                _ => return,
-            }
-        }
-    }
-
-    fn keyword(&mut self, word: &str) -> bool {
-        let after = self.text.get(self.at + word.len());
-        let ends = after.is_none_or(|c| !c.is_alphanumeric() && *c != '_');
-        ends && self.take(word)
-    }
-
-    fn disjunction(&mut self) -> Parsed<Expression> {
-        let mut left = self.conjunction()?;
-        loop {
-            self.python_space();
-            if !self.keyword("or") {
-                return Ok(left);
-            }
-            let right = self.conjunction()?;
-            left = Expression::Binary(Box::new(left), "or", Box::new(right));
-        }
-    }
-
-    fn conjunction(&mut self) -> Parsed<Expression> {
-        let mut left = self.negation()?;
-        loop {
-            self.python_space();
-            if !self.keyword("and") {
-                return Ok(left);
-            }
-            let right = self.negation()?;
-            left = Expression::Binary(Box::new(left), "and", Box::new(right));
-        }
-    }
-
-    fn negation(&mut self) -> Parsed<Expression> {
-        self.python_space();
-        self.part()?;
-        if self.keyword("not") {
-            return Ok(Expression::Not(Box::new(self.negation()?)));
-        }
-        let first = self.binary(0)?;
-        let mut rest = Vec::new();
-        loop {
-            self.python_space();
-            let found = ["==", "!=", "<=", ">=", "<", ">"]
-                .into_iter()
-                .find(|op| self.take(op));
-            let Some(op) = found else { break };
-            rest.push((op, self.binary(0)?));
-        }
-        Ok(if rest.is_empty() {
-            first
-        } else {
-            Expression::Chain(Box::new(first), rest)
-        })
-    }
-
-    /// Operators by rising precedence.
-    fn binary(&mut self, level: usize) -> Parsed<Expression> {
-        const LEVELS: [&[&str]; 4] = [&["|"], &["&"], &["+", "-"], &["*", "/", "%"]];
-        let Some(operators) = LEVELS.get(level) else {
-            return self.atom();
-        };
-        let mut left = self.binary(level + 1)?;
-        loop {
-            self.python_space();
-            let Some(op) = operators.iter().find(|op| self.take(op)) else {
-                return Ok(left);
-            };
-            let right = self.binary(level + 1)?;
-            left = Expression::Binary(Box::new(left), op, Box::new(right));
-        }
-    }
-
-    /// Counts what an expression consists of.
-    fn part(&mut self) -> Parsed<()> {
-        self.parts += 1;
-        if self.parts > MOST_PARTS {
-            return Err(self.error("an expression of fewer parts"));
-        }
-        Ok(())
-    }
-
-    fn atom(&mut self) -> Parsed<Expression> {
-        self.python_space();
-        self.part()?;
-        match self.peek() {
-            Some('(') => {
-                self.at += 1;
-                let inner = self.disjunction()?;
-                self.python_space();
-                self.expect(")", "`)`")?;
-                Ok(inner)
-            }
-            Some(c) if c.is_ascii_digit() => {
-                let start = self.at;
-                let parsed = if self.take("0x") {
-                    i64::from_str_radix(&self.word(|c| c.is_ascii_hexdigit()), 16)
-                } else {
-                    self.word(|c| c.is_ascii_digit()).parse()
-                };
-                parsed.map(Expression::Number).map_err(|_| {
-                    self.at = start;
-                    self.error("a number of at most 63 bits")
-                })
-            }
-            Some(c) if c.is_ascii_alphabetic() || c == '_' => Ok(Expression::Name(
-                self.word(|c| c.is_ascii_alphanumeric() || c == '_'),
-            )),
-            _ => Err(self.error("a number, a name or `(`")),
-        }
-    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn only(text: &str) -> Event {
-        let mut script = parse(text).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(script.events.len(), 1, "{text}");
-        script.events.remove(0)
-    }
-
-    fn error(text: &str) -> String {
-        match parse(text) {
-            Ok(script) => panic!("{script:?}"),
-            Err(e) => e.to_string(),
-        }
-    }
-
-    #[test]
-    fn times() {
-        let ms = NS / 1000;
-        for (text, when) in [
-            ("0.25", When::Absolute(250 * ms, 250 * ms)),
-            ("+.1", When::Relative(100 * ms, 100 * ms)),
-            ("+.3~+.310", When::Relative(300 * ms, 310 * ms)),
-            ("1~2", When::Absolute(1000 * ms, 2000 * ms)),
-            ("+0...0.2", When::Relative(0, 0)),
-            ("+.002 ... 0.004", When::Relative(2 * ms, 2 * ms)),
-            ("*", When::Any),
-        ] {
-            assert_eq!(only(&format!("{text} close(3) = 0")).at, when, "{text}");
-        }
-    }
-
-    #[test]
-    fn packets() {
-        let event = only(
-            "+0 > [ect0] P. 1:2921(2920) ack 7 win 9 <nop,nop,TS val 3 ecr 4,sack 5:6 8:9> // c",
-        );
-        let What::Packet(packet) = event.what else {
-            panic!("{event:?}");
-        };
-        assert_eq!(packet.ecn.as_deref(), Some("ect0"));
-        assert_eq!(
-            (packet.flags.as_str(), packet.start, packet.end),
-            ("P.", 1, 2921)
-        );
-        assert_eq!((packet.ack, packet.win), (Some(7), Some(9)));
-        assert_eq!(packet.timestamps(), Some((3, 4)));
-        assert_eq!(packet.sack(), [(5, 6), (8, 9)]);
-    }
-
-    #[test]
-    fn calls_span_lines() {
-        let event = only(
-            "+0 sendmsg(4, {msg_iov(2)=[{..., 20},\n {..., 30}], msg_flags=0}, 0) = -1 EAGAIN (x y)",
-        );
-        let What::Call(call) = event.what else {
-            panic!("{event:?}");
-        };
-        assert_eq!((call.name.as_str(), call.args.len()), ("sendmsg", 3));
-        assert_eq!((call.result, call.errno.as_deref()), (-1, Some("EAGAIN")));
-    }
-
-    #[test]
-    fn assertions() {
-        let event = only(
-            "+0 %{ assert 3 <= a <= 9 and (b & 4) != 0, 'b=%d; }' % b ;\\\n assert not a == 3 or b # c\n}%",
-        );
-        let What::Check(statements) = event.what else {
-            panic!("{event:?}");
-        };
-        assert_eq!(statements.len(), 2);
-        let eval = |n: usize, a: i64, b: i64| {
-            let values = [("a".to_owned(), a), ("b".to_owned(), b)]
-                .into_iter()
-                .collect();
-            match &statements[n].action {
-                Action::Assert(e) => Some(e.value(&values)),
-                _ => None,
-            }
-        };
-        assert_eq!(eval(0, 3, 4), Some(Ok(1)));
-        assert_eq!(eval(0, 10, 4), Some(Ok(0)));
-        assert_eq!(eval(0, 9, 3), Some(Ok(0)));
-        assert_eq!(eval(1, 3, 0), Some(Ok(0)));
-        assert_eq!(eval(1, 3, 1), Some(Ok(1)));
-    }
-
-    #[test]
-    fn errors_have_a_place() {
-        for (text, message) in [
-            (
-                "+0 < X 0:0(0)",
-                "1:6: expected TCP flags (S, ., P., F., E, W ...), found `X`",
-            ),
-            (
-                "\n+0 < . 1:1001(99) ack 1",
-                "2:15: expected a length of 1000, as the range has, found `99)`",
-            ),
-            (
-                "+0 close(3",
-                "1:11: expected `)`, found the end of the file",
-            ),
-            (
-                "+0 close(3)\n",
-                "2:1: expected `=` and the result of the system call, found the end of the file",
-            ),
-            (
-                "+.x close(3) = 0",
-                "1:2: expected a time (0.1, +.1, *), found something else",
-            ),
-            (
-                "+0 > . 1:1(0) ack 1 <sac 1:2>",
-                "1:22: expected a TCP option (mss, sackOK, TS val, wscale, nop, eol, sack, FO, ECN, md5, ...), found `sac`",
-            ),
-            (
-                "+0 %{ assert a = 3 }%",
-                "1:16: expected an operator, `,` and a message, or a new line, found `=`",
-            ),
-            (
-                "+0 %{ assert a == 3",
-                "1:20: expected `}%`, found the end of the file",
-            ),
-            (
-                "+0 `nstat",
-                "1:10: expected a closing backquote, found the end of the file",
-            ),
-        ] {
-            assert_eq!(error(text), message);
-        }
-        // Of a file that is no script nothing is repeated.
-        assert!(!error("root:$y$secret:19000").contains("root"));
-    }
-
-    #[test]
-    fn expressions_are_as_deep_as_the_stack_allows() {
-        let many = 100_000;
-        for (begin, end) in [("(", ")"), ("not ", ""), ("1 + ", ""), ("1 or ", "")] {
-            let expression = format!("{}1{}", begin.repeat(many), end.repeat(many));
-            let found = error(&format!("+0 %{{ assert {expression}\n}}%"));
-            assert!(found.contains("an expression of fewer parts"), "{found}");
-            let expression = format!("{}1{}", begin.repeat(50), end.repeat(50));
-            only(&format!("+0 %{{ assert {expression}\n}}%"));
-        }
-    }
-}
+mod tests;

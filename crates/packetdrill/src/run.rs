@@ -6,9 +6,11 @@ use tailback_engine::packet::Ecn;
 use tailback_engine::units::Time;
 
 use crate::check::{Action, Values};
+use crate::ecn::Agreed;
 use crate::host::{Host, Sent};
 use crate::script::{Call, Event, Script, Segment, TcpOption, What, When};
 use crate::setup::{Beyond, Setup, beyond};
+use crate::words::{describe, told};
 
 /// packetdrill's tolerance of times.
 const TOLERANCE: Time = Time::from_ms(4);
@@ -21,8 +23,6 @@ const PATIENCE: Time = Time::from_secs(10);
 pub enum Category {
     /// IPv6 only.
     Ipv6,
-    /// Accurate ECN, which this release does not have.
-    AccEcn,
     /// TCP Fast Open.
     FastOpen,
     /// MD5 signatures.
@@ -64,7 +64,6 @@ impl Category {
     pub const fn label(self) -> &'static str {
         match self {
             Category::Ipv6 => "IPv6",
-            Category::AccEcn => "Accurate ECN",
             Category::FastOpen => "Fast Open",
             Category::Md5 => "MD5",
             Category::SynCookies => "SYN cookies",
@@ -121,10 +120,21 @@ pub struct Judged {
     pub verdict: Verdict,
     /// Expected packets that the simulator sent.
     pub packets: u32,
+    /// Fields of them that the script names: ECN field, flags of ECN, AccECN option, SACK blocks,
+    /// echoed timestamp.
+    pub fields: u32,
     /// Assertions that held.
     pub assertions: u32,
     /// Values asserted of that the simulator does not keep.
     pub unjudged: Vec<String>,
+}
+
+impl Judged {
+    /// Whether a sender or receiver that did otherwise would have failed: that there is one
+    /// packet, of which nothing but its place is said, every TCP fulfils.
+    pub fn asserts(&self) -> bool {
+        self.assertions + self.fields > 0 || self.packets > 1
+    }
 }
 
 enum Stop {
@@ -165,6 +175,7 @@ struct Run<'a> {
     nodelay: bool,
     now: Time,
     packets: u32,
+    fields: u32,
     assertions: u32,
     unjudged: BTreeSet<String>,
     /// Names that assertions have given values.
@@ -189,6 +200,7 @@ pub fn judge(script: &Script) -> Judged {
         nodelay: false,
         now: Time::ZERO,
         packets: 0,
+        fields: 0,
         assertions: 0,
         unjudged: BTreeSet::new(),
         variables: Values::new(),
@@ -204,6 +216,7 @@ pub fn judge(script: &Script) -> Judged {
     Judged {
         verdict,
         packets: run.packets,
+        fields: run.fields,
         assertions: run.assertions,
         unjudged: run.unjudged.into_iter().collect(),
     }
@@ -267,7 +280,14 @@ impl Run<'_> {
         match &event.what {
             What::Packet(packet) => self.inbound(index, packet),
             What::Icmp(_) => no(Category::Pmtu, "an ICMP message"),
-            What::Shell(commands) => Ok(self.setup.run(commands)?),
+            What::Shell(commands) => {
+                let option = self.setup.option;
+                self.setup.run(commands)?;
+                if self.host.is_some() && self.setup.option != option {
+                    return no(Category::Command, "the AccECN option is switched off or on");
+                }
+                Ok(())
+            }
             What::Call(call) => self.call(index, call),
             What::Check(statements) => {
                 for statement in statements {
@@ -334,8 +354,8 @@ impl Run<'_> {
             if !packet.is_empty() {
                 return no(Category::FastOpen, "a SYN with data");
             }
-            let ecn = self.setup.ecn_accept && packet.has('E') && packet.has('W');
-            let mut host = Host::new(&self.setup, packet, ecn, self.inbound_after(index))?;
+            let agreed = Agreed::as_server(self.setup.ecn_accept, packet);
+            let mut host = Host::new(&self.setup, packet, agreed, self.inbound_after(index))?;
             host.accept(packet, now);
             self.host = Some(host);
             self.link = Link::SynReceived;
@@ -359,6 +379,7 @@ impl Run<'_> {
             }
             (Link::Open, false, true) => Ok(host.receive(packet, now)?),
             (_, _, false) => no(Category::Handshake, "a segment without ACK"),
+            (Link::Open, true, true) => no(Category::Challenge, "a SYN-ACK to an open connection"),
             _ => no(
                 Category::Handshake,
                 "packets that do not belong to a handshake",
@@ -388,8 +409,8 @@ impl Run<'_> {
                 let Some(answer) = self.inbound_after(index).find(|p| p.has('S')) else {
                     return no(Category::Handshake, "a connection that nobody answers");
                 };
-                let ecn = self.setup.ecn && answer.has('E') && !answer.has('W');
-                let mut host = Host::new(&self.setup, answer, ecn, self.inbound_after(index))?;
+                let agreed = Agreed::as_client(self.setup.ecn, answer);
+                let mut host = Host::new(&self.setup, answer, agreed, self.inbound_after(index))?;
                 host.connect(self.now);
                 self.host = Some(host);
                 self.link = Link::Connecting;
@@ -461,7 +482,9 @@ impl Run<'_> {
             return no(Category::Handshake, "a packet without a connection");
         }
         let (earliest, latest) = (from.since(self.tolerance), to + self.tolerance);
-        let wanted = describe(packet, from, to);
+        let accurate = (self.host.as_ref())
+            .is_some_and(|host| host.accurate || host.negotiates && packet.has('S'));
+        let wanted = describe(packet, accurate, from, to);
         let mut at = packet.start;
         loop {
             let Some(sent) = self.next_sent(latest) else {
@@ -478,16 +501,19 @@ impl Run<'_> {
             };
             let judged = sent.judged;
             let timely = earliest <= sent.at && sent.at <= latest;
-            if !timely || !self.matches(packet, &sent, at) {
+            let Some(fields) = self.matches(packet, &sent, at).filter(|_| timely) else {
                 return Err(Stop::Fail(wanted, told(&sent)));
-            }
+            };
             self.now = self.now.max(sent.at);
             at = sent.end;
             if let (Some((value, _)), Some(host)) = (packet.timestamps(), &mut self.host) {
                 host.name_stamp(value, sent.at);
             }
             if at == packet.end {
-                self.packets += u32::from(judged);
+                if judged {
+                    self.packets += 1;
+                    self.fields += fields;
+                }
                 return Ok(());
             }
         }
@@ -503,15 +529,24 @@ impl Run<'_> {
         host.out.pop_front()
     }
 
-    /// Whether `sent` is (part of) `packet`, of which the bytes below `at` have come.
-    fn matches(&self, packet: &Segment, sent: &Sent, at: u32) -> bool {
+    /// Whether `sent` is (part of) `packet`, of which the bytes below `at` have come: the number
+    /// of fields that the script names and that are as it says.
+    fn matches(&self, packet: &Segment, sent: &Sent, at: u32) -> Option<u32> {
         let begins = sent.start == at && sent.end <= packet.end;
+        let ace = sent.ace.is_none_or(|ace| ace == packet.ace());
         if packet.has('S') || sent.syn {
-            return packet.has('S') == sent.syn && begins;
+            let ack = packet.ack.is_none_or(|ack| ack == sent.ack);
+            let same = packet.has('S') == sent.syn && begins && ace && ack;
+            return same.then_some(u32::from(sent.ace.is_some()));
         }
         let whole = sent.end > sent.start || packet.is_empty();
-        // The CWR flag travels on the first segment of a burst.
-        let cwr = packet.has('W') == sent.cwr || (at > packet.start && !sent.cwr);
+        let flags = if sent.ace.is_some() {
+            ace
+        } else {
+            // The CWR flag travels on the first segment of a burst.
+            let cwr = packet.has('W') == sent.cwr || (at > packet.start && !sent.cwr);
+            cwr && packet.has('E') == sent.ece
+        };
         let ecn = match packet.ecn.as_deref() {
             Some("ect0") => sent.ecn == Ecn::Ect0,
             Some("ect1") => sent.ecn == Ecn::Ect1,
@@ -521,81 +556,29 @@ impl Run<'_> {
         };
         let wildcard = packet.options().contains(&TcpOption::Any);
         let sack = wildcard || packet.sack() == sent.sack;
+        let accecn = wildcard || packet.accecn() == sent.accecn;
         let stamped =
             sent.judged && packet.is_empty() && self.host.as_ref().is_some_and(|h| h.timestamps);
-        let echo = match packet.timestamps() {
-            Some((_, echo)) if stamped => sent.echo == Time::from_ms(u64::from(echo)),
-            _ => true,
-        };
-        begins
+        let echo = packet
+            .timestamps()
+            .filter(|_| stamped)
+            .map(|(_, echo)| echo);
+        let echoes = echo.is_none_or(|echo| sent.echo == Time::from_ms(u64::from(echo)));
+        let named = [
+            packet.ecn.is_some(),
+            sent.ace.is_some() || packet.has('E') || packet.has('W'),
+            packet.accecn().is_some(),
+            !packet.sack().is_empty(),
+            echo.is_some(),
+        ];
+        let same = begins
             && whole
-            && cwr
+            && flags
             && ecn
             && sack
-            && echo
-            && packet.has('E') == sent.ece
-            && packet.ack == Some(sent.ack)
+            && accecn
+            && echoes
+            && packet.ack == Some(sent.ack);
+        same.then(|| named.into_iter().map(u32::from).sum())
     }
-}
-
-fn seconds(t: Time) -> String {
-    format!("{:.4} s", t.ns() as f64 / 1e9)
-}
-
-fn blocks(sack: &[(u32, u32)]) -> String {
-    let each: Vec<String> = sack.iter().map(|(a, b)| format!(" {a}:{b}")).collect();
-    if each.is_empty() {
-        String::new()
-    } else {
-        format!(", SACK{}", each.concat())
-    }
-}
-
-/// An expected packet in words.
-fn describe(packet: &Segment, from: Time, to: Time) -> String {
-    let what = if packet.has('S') {
-        "a SYN".to_owned()
-    } else if packet.is_empty() {
-        format!("ACK {}", packet.ack.unwrap_or(0))
-    } else {
-        format!("data {}:{}", packet.start, packet.end)
-    };
-    let marks: String = [('E', ", ECE"), ('W', ", CWR")]
-        .iter()
-        .filter(|(f, _)| packet.has(*f) && !packet.has('S'))
-        .map(|(_, name)| *name)
-        .collect();
-    let ecn = packet
-        .ecn
-        .as_ref()
-        .map_or(String::new(), |e| format!(", {e}"));
-    let until = if to > from {
-        format!(" to {}", seconds(to))
-    } else {
-        String::new()
-    };
-    let sack = blocks(packet.sack());
-    let at = seconds(from);
-    format!("{what}{marks}{ecn}{sack} at {at}{until}")
-}
-
-/// A packet of the simulator in words.
-fn told(sent: &Sent) -> String {
-    let what = if sent.syn {
-        "a SYN".to_owned()
-    } else if sent.start == sent.end {
-        format!("ACK {}", sent.ack)
-    } else {
-        format!("data {}:{}", sent.start, sent.end)
-    };
-    let ece = if sent.ece { ", ECE" } else { "" };
-    let cwr = if sent.cwr { ", CWR" } else { "" };
-    let ecn = match sent.ecn {
-        Ecn::NotEct => "",
-        Ecn::Ect0 => ", ect0",
-        Ecn::Ect1 => ", ect1",
-        Ecn::Ce => ", ce",
-    };
-    let sack = blocks(&sent.sack);
-    format!("{what}{ece}{cwr}{ecn}{sack} at {}", seconds(sent.at))
 }

@@ -103,6 +103,26 @@ impl Segment {
             .unwrap_or(&[])
     }
 
+    /// The counters of its AccECN option, of ECT(1), CE and ECT(0).
+    pub fn accecn(&self) -> Option<[Option<u32>; 3]> {
+        self.options().iter().find_map(|o| match o {
+            TcpOption::AccEcn(counters) => Some(*counters),
+            _ => None,
+        })
+    }
+
+    /// Its ACE field (RFC 9768 section 3.2.2): a digit, or the letters A, W and E.
+    pub fn ace(&self) -> u32 {
+        let digit = self.flags.chars().find_map(|c| c.to_digit(10));
+        digit.unwrap_or_else(|| {
+            [('A', 4), ('W', 2), ('E', 1)]
+                .iter()
+                .filter(|(letter, _)| self.has(*letter))
+                .map(|(_, bit)| bit)
+                .sum()
+        })
+    }
+
     /// Its timestamp option: value and echo.
     pub fn timestamps(&self) -> Option<(u32, u32)> {
         self.options().iter().find_map(|o| match o {
@@ -129,6 +149,8 @@ pub enum TcpOption {
     Sack(Vec<(u32, u32)>),
     /// Timestamp and echo, ticks.
     Timestamps(u32, u32),
+    /// The AccECN option: byte counters of ECT(1), CE and ECT(0), as they stand on the wire.
+    AccEcn([Option<u32>; 3]),
     /// Another, as written.
     Other(String),
 }

@@ -1,5 +1,8 @@
 //! What a script configures, and what in it is beyond the simulator.
 
+use tailback_engine::plan::AccEcnOption;
+
+use crate::ecn::Much;
 use crate::run::Category;
 use crate::script::{Script, TcpOption, What};
 
@@ -10,10 +13,14 @@ pub(crate) struct Setup {
     pub cc: String,
     /// Whether an idle connection's window decays.
     pub idle_restart: bool,
-    /// Whether this end asks for ECN when it connects.
-    pub ecn: bool,
-    /// Whether it agrees to ECN when the other end asks.
-    pub ecn_accept: bool,
+    /// What this end asks for when it connects.
+    pub ecn: Much,
+    /// The most that it agrees to when the other end asks.
+    pub ecn_accept: Much,
+    /// When the option of Accurate ECN is sent.
+    pub option: AccEcnOption,
+    /// Whether ECN is given up where it seems to get lost (`tcp_ecn_fallback`).
+    pub fallback: bool,
     /// Whether timestamps are offered.
     pub timestamps: bool,
     /// Whether SACK is offered.
@@ -27,8 +34,10 @@ impl Default for Setup {
         Setup {
             cc: "cubic".to_owned(),
             idle_restart: true,
-            ecn: false,
-            ecn_accept: true,
+            ecn: Much::None,
+            ecn_accept: Much::Rfc3168,
+            option: AccEcnOption::Full,
+            fallback: true,
             timestamps: true,
             sack: true,
             paced: false,
@@ -59,8 +68,7 @@ impl Setup {
             "defaults.sh" => {
                 // What the simulator does anyway is left out.
                 self.idle_restart = false;
-                self.ecn = false;
-                self.ecn_accept = false;
+                (self.ecn, self.ecn_accept) = (Much::None, Much::None);
                 self.timestamps = true;
                 self.sack = true;
                 "cubic".clone_into(&mut self.cc);
@@ -108,13 +116,30 @@ impl Setup {
         let unknown = |what: &str| Err((Category::Command, format!("{what} ({name} = {value})")));
         match (name, value) {
             ("tcp_slow_start_after_idle", _) => self.idle_restart = value != "0",
-            ("tcp_ecn", "0" | "1" | "2") => {
-                self.ecn = value == "1";
-                self.ecn_accept = value != "0";
+            ("tcp_ecn", value) => {
+                // Linux `enum tcp_ecn_mode`: what is asked for, and what is agreed to.
+                (self.ecn, self.ecn_accept) = match value {
+                    "0" => (Much::None, Much::None),
+                    "1" => (Much::Rfc3168, Much::Rfc3168),
+                    "2" => (Much::None, Much::Rfc3168),
+                    "3" => (Much::Accurate, Much::Accurate),
+                    "4" => (Much::Rfc3168, Much::Accurate),
+                    "5" => (Much::None, Much::Accurate),
+                    _ => return unknown("ECN in another way"),
+                };
             }
-            ("tcp_ecn" | "tcp_ecn_option" | "tcp_ecn_option_beacon", _) => {
-                return Err((Category::AccEcn, format!("{name} = {value}")));
+            ("tcp_ecn_option", value) => {
+                self.option = match value {
+                    "0" => AccEcnOption::Off,
+                    "1" => AccEcnOption::Minimum,
+                    "2" => AccEcnOption::Full,
+                    "3" => AccEcnOption::Persist,
+                    _ => return unknown("the AccECN option in another way"),
+                };
             }
+            ("tcp_ecn_fallback", _) => self.fallback = value != "0",
+            // It concerns the smallest number of options.
+            ("tcp_ecn_option_beacon", _) => {}
             ("tcp_timestamps", _) => self.timestamps = value != "0",
             ("tcp_sack", _) => self.sack = value != "0",
             ("tcp_congestion_control", _) => value.clone_into(&mut self.cc),
@@ -133,7 +158,7 @@ impl Setup {
             ("tcp_dsack", "1") | ("tcp_early_retrans", "3" | "4") => {}
             // Sizes of TSO packets and buffers, limits of challenge ACKs.
             ("tcp_tso_win_divisor" | "tcp_min_tso_segs" | "tcp_rmem" | "tcp_wmem", _) => {}
-            ("tcp_invalid_ratelimit" | "tcp_ecn_fallback" | "tcp_notsent_lowat", _) => {}
+            ("tcp_invalid_ratelimit" | "tcp_notsent_lowat", _) => {}
             ("tcp_rto_max_ms", _) => return unknown("another ceiling of the timeout"),
             _ => return unknown("a setting the simulator does not have"),
         }
@@ -175,14 +200,9 @@ fn of_event(what: &What) -> Option<Beyond> {
             });
             match other.map(|o| o.split(' ').next().unwrap_or(o)) {
                 Some("FO" | "FOEXP") => return not(Category::FastOpen, "a Fast Open cookie"),
-                Some("ECN") => return not(Category::AccEcn, "an AccECN option"),
                 Some("md5") => return not(Category::Md5, "an MD5 signature"),
                 Some(name) => return not(Category::Command, &format!("TCP option {name}")),
                 None => {}
-            }
-            let ace = |c: char| c == 'A' || c.is_ascii_digit();
-            if packet.flags.contains(ace) {
-                return not(Category::AccEcn, "the ACE field");
             }
             if packet.has('U') {
                 return not(Category::Urgent, "urgent data");

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tailback_packetdrill::script::{Script, What, When};
+use tailback_packetdrill::script::{Script, Segment, TcpOption, What, When};
 use tailback_packetdrill::{
     Verdict, judge, kernel_scripts, kernel_version, parse, report, scripts_in,
 };
@@ -66,8 +66,44 @@ fn verdicts_are_those_of_the_table() {
     );
 }
 
+/// The packet expected to say something else, once for each field that it names.
+fn otherwise(packet: &Segment) -> Vec<Segment> {
+    let mut all = Vec::new();
+    let mut with = |change: &dyn Fn(&mut Segment)| {
+        let mut other = packet.clone();
+        change(&mut other);
+        if other != *packet {
+            all.push(other);
+        }
+    };
+    with(&|p| {
+        if let Some(ecn) = &mut p.ecn {
+            *ecn = if ecn == "ce" { "noecn" } else { "ce" }.to_owned();
+        }
+    });
+    // The ACE field, or ECE: a digit or a letter.
+    with(&|p| {
+        p.flags = match p.flags.find(|c: char| c.is_ascii_digit()) {
+            Some(at) => p
+                .flags
+                .replacen(&p.flags[at..=at], if p.has('2') { "3" } else { "2" }, 1),
+            None if p.has('E') => p.flags.replacen('E', "", 1),
+            None => format!("{}E", p.flags),
+        };
+    });
+    for n in 0..packet.options().len() {
+        with(&|p| match &mut p.options.as_mut().expect("it has one")[n] {
+            TcpOption::AccEcn(counters) => counters[0] = counters[0].map(|bytes| bytes ^ 1),
+            TcpOption::Sack(blocks) => blocks[0].1 += 1,
+            TcpOption::Timestamps(_, echo) => *echo += 1,
+            _ => {}
+        });
+    }
+    all
+}
+
 /// The same as for this project's own scripts: expected a second later, or to
-/// acknowledge one byte more, no judged packet is found.
+/// acknowledge one byte more, no judged packet is found; nor with any other field.
 #[test]
 fn every_judged_packet_is_compared() {
     let Some(scripts) = scripts() else { return };
@@ -76,7 +112,7 @@ fn every_judged_packet_is_compared() {
         let Verdict::Pass { until } = told.verdict else {
             continue;
         };
-        let mut compared = 0;
+        let (mut compared, mut fields) = (0, 0);
         for (i, event) in script.events.iter().enumerate() {
             let What::Packet(packet) = &event.what else {
                 continue;
@@ -85,9 +121,16 @@ fn every_judged_packet_is_compared() {
                 continue;
             }
             let mut late = script.clone();
+            let second = |a: u64, b: u64| (1_000_000_000 + b, 1_000_000_000 + b + (b - a));
             late.events[i].at = match event.at {
-                When::Relative(a, b) => When::Relative(a + 1_000_000_000, b + 1_000_000_000),
-                When::Absolute(a, b) => When::Absolute(a + 1_000_000_000, b + 1_000_000_000),
+                When::Relative(a, b) => {
+                    let (a, b) = second(a, b);
+                    When::Relative(a, b)
+                }
+                When::Absolute(a, b) => {
+                    let (a, b) = second(a, b);
+                    When::Absolute(a, b)
+                }
                 When::Any => continue,
             };
             let mut more = script.clone();
@@ -95,8 +138,19 @@ fn every_judged_packet_is_compared() {
                 packet.ack = packet.ack.map(|ack| ack + 1);
             }
             let fails = |script: &Script| matches!(judge(script).verdict, Verdict::Fail { line, .. } if line == event.line);
-            compared += u32::from(fails(&late) && fails(&more));
+            // A SYN acknowledges nothing.
+            compared += u32::from(fails(&late) && (packet.ack.is_none() || fails(&more)));
+            for other in otherwise(packet) {
+                let mut wrong = script.clone();
+                wrong.events[i].what = What::Packet(Box::new(other));
+                fields += u32::from(fails(&wrong));
+            }
         }
+        assert!(
+            fields >= told.fields,
+            "{name}: {fields} of {} fields",
+            told.fields
+        );
         assert!(
             compared >= told.packets,
             "{name}: {compared} of {}",

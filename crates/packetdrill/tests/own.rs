@@ -39,19 +39,21 @@ fn own_scripts_hold() {
         })
         .collect();
     let expected = "\
-script               verdict  packets  asserts  why
-application_limited  pass           2        3
-duplicates           pass           5        0
-ecn_receiver         pass           4        0
-ecn_sender           pass           3        3
-frto                 pass           4        5
-late_originals       pass           3        3
-limited_transmit     pass           3        4
-needless             pass           2        3
-recovery             pass           7        8
-slow_start           pass           5        3
-timeout              pass           5        9
-11 pass, 0 fail, 0 not applicable, of 11
+script               verdict  packets  fields  asserts  why
+accecn_receiver      pass           7      20        0
+accecn_sender        pass          12      25        5
+application_limited  pass           2       0        3
+duplicates           pass           5       4        0
+ecn_receiver         pass           4       3        0
+ecn_sender           pass           3       4        3
+frto                 pass           4       0        5
+late_originals       pass           3       0        3
+limited_transmit     pass           3       0        4
+needless             pass           2       0        3
+recovery             pass           7       0        8
+slow_start           pass           5       0        3
+timeout              pass           5       0        9
+13 pass, 0 run and assert nothing, 0 fail, 0 not applicable, of 13
 ";
     assert_eq!(report::table(&rows), expected);
 }
@@ -161,7 +163,14 @@ fn what_does_not_apply_is_said() {
             (Category::Socket, 8),
         ),
         ("+0 `reboot`\n", (Category::Command, 8)),
-        ("+0 `sysctl -q net.ipv4.tcp_ecn=3`\n", (Category::AccEcn, 8)),
+        (
+            "+0 `sysctl -q net.ipv4.tcp_ecn_option=0`\n",
+            (Category::Command, 8),
+        ),
+        (
+            "+0 `sysctl -q net.ipv4.tcp_ecn=6`\n",
+            (Category::Command, 8),
+        ),
         (
             "+0 < PU. 1:2(1) ack 1 win 600 urg 1\n",
             (Category::Urgent, 8),

@@ -1,5 +1,6 @@
 //! Scenarios as Python sees them.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -103,7 +104,7 @@ impl Scenario {
         self.inner.engine.name()
     }
 
-    /// Version of that engine, as it is part of the names of runs.
+    /// Version of that engine; where its points have several, each once.
     #[getter]
     fn engine_version(&self) -> &str {
         &self.inner.engine_version
@@ -163,12 +164,23 @@ impl Scenario {
             .collect()
     }
 
-    /// The same scenario for another version of its engine.
-    fn versioned(&self, engine_version: &str) -> Scenario {
-        let inner = tailback_scenario::Scenario::clone(&self.inner);
-        Scenario {
-            inner: Arc::new(inner.versioned(engine_version)),
+    /// The same scenario for other versions of its engine, by the kernel that a point names
+    /// (`None`: none). Raises `ValueError` for a kernel that is not among them.
+    fn versioned(&self, versions: HashMap<Option<String>, String>) -> PyResult<Scenario> {
+        let versions: HashMap<_, Arc<str>> = versions
+            .into_iter()
+            .map(|(kernel, version)| (kernel, version.into()))
+            .collect();
+        let mut kernels = self.inner.points.iter().map(|point| &point.plan.kernel);
+        if let Some(kernel) = kernels.find(|kernel| !versions.contains_key(*kernel)) {
+            let message = format!("no version for kernel {kernel:?}");
+            return Err(PyValueError::new_err(message));
         }
+        let inner = tailback_scenario::Scenario::clone(&self.inner);
+        let version_of = |kernel: Option<&str>| Arc::clone(&versions[&kernel.map(str::to_owned)]);
+        Ok(Scenario {
+            inner: Arc::new(inner.versioned(version_of)),
+        })
     }
 
     /// Runs a point in the simulator and stores its folder; other Python threads
@@ -216,7 +228,7 @@ impl Scenario {
     ) -> PyResult<Vec<String>> {
         let point = self.at(index)?;
         let ran = Ran {
-            engine_version: &self.inner.engine_version,
+            engine_version: &point.engine_version,
             environment,
             wall_s,
             cpu_s,
@@ -292,6 +304,12 @@ impl Point {
     #[getter]
     fn canonical(&self) -> &str {
         &self.point().canonical
+    }
+
+    /// The kernel that the point names, if it does.
+    #[getter]
+    fn kernel(&self) -> Option<&str> {
+        self.point().plan.kernel.as_deref()
     }
 
     /// Names of the modules of a kernel kit that the point needs.

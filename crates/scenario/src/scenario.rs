@@ -18,7 +18,7 @@ pub struct Scenario {
     pub title: String,
     /// The engine it was loaded for.
     pub engine: EngineKind,
-    /// Version of that engine, as it is part of the names of runs.
+    /// Version of that engine; where its points have several, each once.
     pub engine_version: String,
     /// Names the sweep: a hash of the runs it consists of.
     pub id: String,
@@ -33,13 +33,20 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The same scenario for another version of its engine: only names change.
-    pub fn versioned(mut self, engine_version: &str) -> Scenario {
+    /// The same scenario for other versions of its engine, by the kernel that a point names:
+    /// only names change.
+    pub fn versioned(mut self, version_of: impl Fn(Option<&str>) -> Arc<str>) -> Scenario {
+        let mut versions: Vec<Arc<str>> = Vec::new();
         for point in &mut self.points {
-            point.run_id = hash::run_id(&point.canonical, point.seed, engine_version);
+            let version = version_of(point.plan.kernel.as_deref());
+            point.run_id = hash::run_id(&point.canonical, point.seed, &version);
+            if !versions.contains(&version) {
+                versions.push(Arc::clone(&version));
+            }
+            point.engine_version = version;
         }
         self.id = hash::sweep_id(self.points.iter().map(|point| point.run_id.as_str()));
-        self.engine_version = engine_version.to_owned();
+        self.engine_version = versions.join(", ");
         self
     }
 }
@@ -74,6 +81,8 @@ pub struct Point {
     pub seed: u64,
     /// Names the run: a hash of `canonical`, the seed and the engine's version.
     pub run_id: String,
+    /// Version of the engine that plays it.
+    pub engine_version: Arc<str>,
     /// JSON: everything but the seed, with defaults filled in, base units and sorted keys.
     pub canonical: Arc<str>,
     /// The point with the same seed in which every flow has its standard

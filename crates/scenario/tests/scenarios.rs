@@ -1150,7 +1150,10 @@ count = 2
     assert_eq!(one.points[0].canonical, sim.points[0].canonical);
     let ids = |scenario: &Scenario| (scenario.points[0].run_id.clone(), scenario.id.clone());
     // A version that is known later changes names only.
-    assert_eq!(ids(&one.clone().versioned("6.17 b")), ids(&other));
+    assert_eq!(
+        ids(&one.clone().versioned(|_| "6.17 b".into())),
+        ids(&other)
+    );
     let unknown = kernel(SMALL, &[], "kernel");
     let all = [ids(&sim), ids(&one), ids(&other), ids(&unknown)];
     for (i, a) in all.iter().enumerate() {

@@ -148,7 +148,7 @@ static KIT: LazyLock<Kit> = LazyLock::new(|| {
     let mut kit = Kit {
         ccs: names(cc::ENTRIES),
         qdiscs: names(aqm::ENTRIES),
-        extra: BTreeMap::new(),
+        ..Kit::default()
     };
     kit.ccs.insert("vegas".to_owned(), None);
     for qdisc in ["bfifo", "fq", "sfq"] {

@@ -111,7 +111,7 @@ def run_battery(
     every = SEEDS if seeds is None else seeds
     cases = _read(battery, picked, variants, readings, base or {}, quick, every)
     flat = [case for each in cases for case in each.loaded]
-    runners = [engines.get(v.engine, v.kernel) for _ in cases for v in variants]
+    runners = [engines.get(v.engine) for _ in cases for v in variants]
     failures: list[str] = []
     try:
         results = running.run_loaded(

@@ -15,20 +15,26 @@ from tailback._native import engine_version
 from tailback.cli import boundary
 from tailback.cli.commands.check import check
 from tailback.cli.commands.compare import compare
+from tailback.cli.commands.completion import completion
 from tailback.cli.commands.export import export
 from tailback.cli.commands.kernel import kernel
 from tailback.cli.commands.list import list_
+from tailback.cli.commands.new import new
 from tailback.cli.commands.report import report
 from tailback.cli.commands.reproduce import reproduce
+from tailback.cli.commands.results import results
 from tailback.cli.commands.run import run
 from tailback.cli.commands.validate import validate
 from tailback.cli.commands.verify import verify
 
-COMMANDS = (run, check, reproduce, compare, validate, report, export, kernel, verify, list_)
+COMMANDS = (
+    *(new, run, check, compare, report, results, export, verify),
+    *(reproduce, validate, kernel, list_, completion),
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(engine_version(), message="tailback %(version)s")
+@click.version_option(engine_version(), "-V", "--version", message="tailback %(version)s")
 def cli() -> None:
     """A laboratory for what happens at a bottleneck."""
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from tailback.cli.completing import engine_names
+
 
 def _unconfine(_context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     """For whatever this command runs, in whichever thread."""
@@ -27,6 +29,7 @@ engine_option = click.option(
     "--engine",
     default="sim",
     show_default=True,
+    shell_complete=engine_names,
     help="What runs it: sim, kernel or kernel-realtime.",
 )
 seeds_option = click.option(

@@ -1,14 +1,16 @@
-"""From runs to cells: flows and links matched by name, differences tested over all of them."""
+"""From runs to cells: flows and links matched by name, differences tested over all of them; what
+differs at one point is a family."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tailback.comparison.families import false_discovery
 from tailback.comparison.model import Cell, Comparison, Judged, Kind, VariantResults
-from tailback.comparison.points import runs_by_point
+from tailback.comparison.points import key_of, runs_by_point
 from tailback.metrics import Metric, estimate
-from tailback.metrics.differences import Difference, false_discovery, paired, unpaired
+from tailback.metrics.differences import Difference, paired, unpaired
 from tailback.results import Run
 
 
@@ -22,7 +24,10 @@ def judge(
         groups = [found.get(params, []) for found in runs]
         drafts += _cells_of_point(dict(params), columns, groups, wanted)
     places = [(i, variant) for i, cell in enumerate(drafts) for variant in cell.differences]
-    qs = false_discovery([drafts[i].differences[variant].p for i, variant in places])
+    qs = false_discovery(
+        [drafts[i].differences[variant].p for i, variant in places],
+        [(key_of(drafts[i].params), variant) for i, variant in places],
+    )
     judged: list[dict[str, Judged]] = [{} for _ in drafts]
     for (i, variant), q in zip(places, qs, strict=True):
         judged[i][variant] = Judged(**{**vars(drafts[i].differences[variant]), "q": q})
@@ -56,6 +61,9 @@ def _cells_of_point(
                     {run.seed: metric.value(part(run.summary)) for run in group} if part else {}
                     for group, part in zip(groups, parts, strict=True)
                 ]
+                if metric.against is not None:
+                    yield from _of_both(params, labels, kind, name, metric, columns, found)
+                    continue
                 values = {
                     column.name: estimate(by_seed.values())
                     for column, by_seed in zip(columns, found, strict=True)
@@ -68,6 +76,34 @@ def _cells_of_point(
                     if difference is not None:
                         differences[column.name] = Judged(**vars(difference))
                 yield Cell(params, labels, kind, name, metric, values, differences)
+
+
+def _of_both(
+    params: dict[str, float | str],
+    labels: dict[str, str],
+    kind: Kind,
+    name: str,
+    metric: Metric,
+    columns: Sequence[VariantResults],
+    found: Sequence[Mapping[int, float | None]],
+) -> Iterator[Cell]:
+    """A metric of two results: a value for each variant but the baseline, and no test. What it is
+    made of is tested under its own name.
+    """
+    against, base = metric.against, found[0]
+    values = {columns[0].name: estimate(())}
+    for column, by_seed in zip(columns[1:], found[1:], strict=True):
+        if column.paired_with(columns[0]):
+            pairs = [(base.get(seed), other) for seed, other in by_seed.items()]
+        else:
+            pairs = [(estimate(base.values()).mean, estimate(by_seed.values()).mean)]
+        values[column.name] = estimate(
+            against(one, other)
+            for one, other in pairs
+            if against is not None and one is not None and other is not None
+        )
+    if any(value.n for value in values.values()):
+        yield Cell(params, labels, kind, name, metric, values, {})
 
 
 def _difference(

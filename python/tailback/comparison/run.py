@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tailback import _native, engines, running
+from tailback import _native, engines, running, toml
 from tailback.comparison.judging import judge
 from tailback.comparison.model import Comparison, VariantResults
 from tailback.comparison.points import refuse_mixed_axes, refuse_other_points, seeds_by_point
@@ -97,8 +97,11 @@ def _load(
 def load_one(scenario: running.Source, variant: Variant, seeds: int | None) -> _native.Scenario:
     """The one place where a variant is read: what an engine wants to know of it goes in here."""
     try:
-        runner = engines.get(variant.engine, variant.kernel)
-        return running.load(scenario, list(variant.sets.items()), seeds, runner)
+        values = list(variant.sets.items())
+        if variant.kernel is not None:
+            # Over what the file says: a key of the scenario like the others.
+            values.append(("kernel", toml.value(variant.kernel)))
+        return running.load(scenario, values, seeds, engines.get(variant.engine))
     except ScenarioError as error:
         place = f"--variant {variant.name}:"
         raise ScenarioError(
@@ -126,7 +129,7 @@ def _run(
     read_only: bool,
 ) -> tuple[list[Results], list[str]]:
     """Runs the variants in one pool; also says what failed."""
-    runners = [engines.get(variant.engine, variant.kernel) for variant in variants]
+    runners = [engines.get(variant.engine) for variant in variants]
     try:
         found = running.run_loaded(
             loaded, runners, jobs=jobs, out=out, progress=progress, read_only=read_only

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from tailback.errors import InputError
+from tailback.errors import InputError, TailbackError
 from tailback.names import unknown
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class Engine(Protocol):
         """Runs one point and stores its folder."""
 
 
-def get(name: str, kernel: str | None = None) -> Engine:
-    """The engine of this name; `kernel` is a kit of the kernel engine, default the current one.
+def get(name: str) -> Engine:
+    """The engine of this name.
 
     `kernel-realtime` is the kernel engine on the machine's clock, with a version of its own.
     """
@@ -52,6 +52,18 @@ def get(name: str, kernel: str | None = None) -> Engine:
         from tailback.engines.kernel import Kernel
         from tailback.kernel import kit
 
-        chosen = kit.current() if kernel is None else kit.named(kernel)
-        return Kernel(chosen, KERNELS[name])
+        return Kernel(kit.current(), KERNELS[name])
     raise InputError(unknown("engine", name, list(NAMES)))
+
+
+def versions() -> dict[str, set[str]]:
+    """The versions of each engine that this installation has, by its name in results; an engine
+    that is not there, for want of a kernel kit, is left out."""
+    found: dict[str, set[str]] = {}
+    for name in NAMES:
+        try:
+            engine = get(name)
+        except TailbackError:
+            continue
+        found.setdefault(engine.name, set()).add(engine.version)
+    return found

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from tailback._native import Control, Point, Scenario, Store
+    from tailback.kernel.kit import Kit
 
 AGENT = Path(kit.__file__).parent / "tailback-guest"
 """The first process of a guest, built with the rest of tailback."""
@@ -40,6 +41,7 @@ class Kernel:
     kit: kit.Kit
     clock: guest.Clock = "virtual"
     name: str = field(default="kernel", init=False)
+    _others: dict[str, Kernel] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @cached_property
     def version(self) -> str:
@@ -48,15 +50,38 @@ class Kernel:
 
     @cached_property
     def has(self) -> str:
-        """What the kernel has, as JSON for the mapping of plans."""
+        """What the kernel has, and the others that a scenario may name, as JSON for the mapping
+        of plans."""
+        return json.dumps({**self._has, "others": [Kernel(one)._has for one in self._kits]})
+
+    @cached_property
+    def _kits(self) -> list[Kit]:
+        return kit.all_kits()
+
+    @cached_property
+    def _has(self) -> dict[str, Any]:
         modules = {name: f"/modules/{path.name}" for name, path in self.kit.modules.items()}
 
         def paths(kinds: dict[str, str | None]) -> dict[str, str | None]:
             return {kind: modules[stem] if stem else None for kind, stem in kinds.items()}
 
-        return json.dumps(
-            {"ccs": paths(self.kit.ccs), "qdiscs": paths(self.kit.qdiscs), "extra": self._extra}
-        )
+        return {
+            "version": self.kit.version,
+            "hash": self.kit.identity,
+            "ccs": paths(self.kit.ccs),
+            "qdiscs": paths(self.kit.qdiscs),
+            "extra": self._extra,
+        }
+
+    def of(self, name: str | None) -> Kernel:
+        """This engine with the kernel that a scenario names; without one, itself."""
+        if name is None:
+            return self
+        found = self._others.get(name)
+        if found is None:
+            found = Kernel(kit.named(name, self.kit), self.clock)
+            self._others[name] = found
+        return found
 
     @cached_property
     def _extra(self) -> dict[str, list[str]]:
@@ -73,11 +98,18 @@ class Kernel:
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
         """Reads a scenario; what Linux or this kit cannot do of it is refused.
 
-        The modules of the user's that it takes are part of the engine's version.
+        The kernel that a point names, and the modules of the user's that the points of a kernel
+        take, are part of the engine's version.
         """
         scenario = read({"engine": self.name, "engine_version": self.version, "kit": self.has})
-        chosen = set[str]().union(*(point.modules for point in scenario.points))
-        return scenario.versioned(self._version(sorted(chosen))) if chosen else scenario
+        chosen: dict[str | None, set[str]] = {}
+        for point in scenario.points:
+            chosen.setdefault(point.kernel, set()).update(point.modules)
+        if all(name is None and not modules for name, modules in chosen.items()):
+            return scenario
+        return scenario.versioned(
+            {name: self.of(name)._version(sorted(modules)) for name, modules in chosen.items()}
+        )
 
     def memory(self, point: Point) -> int:  # noqa: ARG002 (that of every guest)
         """What a run may take, bytes: no guest takes more, and most far less."""
@@ -94,6 +126,11 @@ class Kernel:
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
         """Boots a guest for one point and stores its folder."""
         point = scenario.points[index]
+        self.of(point.kernel)._run(scenario, point, index, store, control)
+
+    def _run(
+        self, scenario: Scenario, point: Point, index: int, store: Store, control: Control
+    ) -> None:
         workplace = store.workplace(point.run_id)
         try:
             self.kit.verify(self._shelves(set(point.modules)))

@@ -16,9 +16,12 @@ _MODULES = {
     "abe-2017": "tailback.experiments.abe_2017",
     "dctcp-internet-2014": "tailback.experiments.dctcp_internet_2014",
     "dualpi2-2022": "tailback.experiments.dualpi2_2022",
+    "l4s-tests-2020": "tailback.experiments.l4s_tests_2020",
+    "ccafct-2020": "tailback.experiments.ccafct_2020",
     "sce-2019": "tailback.experiments.sce_2019",
     "dualpi2-2019-wrr": "tailback.experiments.dualpi2_2019_wrr",
     "dualpi2-2019-refactoring": "tailback.experiments.dualpi2_2019_refactoring",
+    "kernels": "tailback.experiments.kernels",
 }
 
 NAMES = tuple(_MODULES)

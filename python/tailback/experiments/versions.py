@@ -6,17 +6,72 @@ is what comes of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tailback import toml
 from tailback.errors import InputError, RunsFailed
-from tailback.reproduction.experiment import ALL_CELLS, Experiment, ReproduceResult, all_cells
+from tailback.metrics.naming import identifier
+from tailback.metrics.statistics import median, nearest_rank
+from tailback.reproduction.experiment import (
+    ALL_CELLS,
+    Experiment,
+    ReproduceResult,
+    all_cells,
+    command,
+)
+
+if TYPE_CHECKING:
+    from tailback.comparison.model import Comparison
+    from tailback.report import Table
 
 SEEDS = 10
+PAGE_SEEDS = 5
 QUICK_SEEDS = 3
+
+
+LEAD = (
+    "The source has figures only, so that nothing is held against published numbers: versions are "
+    "held against each other. `all-cells.csv` beside this page has every number."
+)
+
+
+def medians(made: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
+    """By quantity, how far versions are apart over all cases."""
+    from tailback.report import Table, Value
+    from tailback.report.tables import left, right
+
+    changes: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
+    for cell in made.cells:
+        for pair in pairs:
+            one, other = (cell.values[name].mean for name in pair)
+            if one is not None and other:
+                key = identifier(cell.quantity), cell.name
+                own = changes.setdefault(key, {}).setdefault(pair, [])
+                own.append(one / other - 1)
+    rows: list[list[Value]] = []
+    for (quantity, of), by_pair in changes.items():
+        row: list[Value] = [quantity, of, max(len(own) for own in by_pair.values())]
+        for pair in pairs:
+            own = by_pair.get(pair, [])
+            middle, far = median(own), nearest_rank([abs(change) for change in own], 0.9)
+            row += [None if n is None else f"{100 * n:+.1f} %" for n in (middle, far)]
+        rows.append(row)
+    titles = (title for one, other in pairs for title in (f"{one} over {other}", "90 % below"))
+    caption = (
+        "The difference of the means over seeds, in percent: its median over the cases, and what "
+        "the sizes of 90 % of them stay below."
+    )
+    return Table(
+        "medians",
+        "Versions apart",
+        [*left("quantity", "of"), *right("cases", *titles)],
+        rows,
+        caption,
+    )
 
 
 @dataclass(frozen=True)
@@ -32,6 +87,10 @@ class Versions(Experiment):
     """Values by path, of every version."""
     setup: Sequence[tuple[str, str, str]]
     """What, what it is here, where that is from."""
+    pairs: Sequence[tuple[str, str]] = ()
+    """Versions that are laid side by side beside the baseline: one, and what it is held against."""
+    text: str = ""
+    """What the page says of what came out."""
     presets: Sequence[str] = ()
     battery: str = "l4s-battery"
     parts: Sequence[str] = field(
@@ -59,8 +118,11 @@ class Versions(Experiment):
         from tailback.batteries.side_by_side import run_battery
         from tailback.comparison.model import Cell
         from tailback.comparison.variants import Variant
-        from tailback.report import Facts, Section, write
+        from tailback.report import Facts, Section, Table, Text, write
+        from tailback.report.comparison import facts_of
         from tailback.report.tables import setup
+        from tailback.reproduction import runs as ran
+        from tailback.reproduction.page import Page
 
         request = self.request(parts, quick, seeds, engine, page)
         made = run_battery(
@@ -73,7 +135,7 @@ class Versions(Experiment):
             presets=self.presets,
             base=self.base,
             quick=quick,
-            seeds=request.seeds_or(SEEDS, QUICK_SEEDS),
+            seeds=request.seeds_or(PAGE_SEEDS if page else SEEDS, QUICK_SEEDS),
             jobs=jobs,
             out=out,
             progress=progress,
@@ -104,7 +166,25 @@ class Versions(Experiment):
             for cell in made.cells
             for variant, value in cell.values.items()
         ]
-        report = replace(report, files={**report.files, ALL_CELLS: all_cells(cells)})
+        files = {**report.files, ALL_CELLS: all_cells(cells)}
+        if page:
+            first = next(iter(self.versions))
+            pairs = [(name, first) for name in self.versions if name != first] + [*self.pairs]
+            tables = [block for block in summary.blocks if isinstance(block, Table)]
+            sections = [
+                Section("medians", "What comes out", [Text(self.text), medians(made, pairs)]),
+                Section("summary", summary.title, tables),
+                Section(
+                    "set-up",
+                    "Set-up",
+                    [setup(self.setup, Facts()), ran.table({"every version": facts_of(made)})],
+                ),
+            ]
+            note = Page(self.title, f"{self.doc} {LEAD}", sections, facts_of(made))
+            runs = {run.run_id: run for column in made.variants for run in column.results}
+            cost = math.fsum(run.timing["cpu_s"] for run in runs.values())
+            files[f"{self.name}.md"] = note.text(command(self.name, request), cost)
+        report = replace(report, files=files)
         index = write(report, out / "reports" / report.name, pdf=True)
         if made.failures:
             raise RunsFailed(made.failures, [column.results for column in made.variants])

@@ -24,6 +24,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from tailback.kernel import (
     modules,
     own,
     process,
+    releases,
     root,
     source,
     tools,
@@ -45,7 +47,6 @@ from tailback.kernel import (
 from tailback.kernel.kit import Kit
 from tailback.kernel.steps import Steps
 
-SUITES = ("trixie", "trixie-backports", "sid")
 KERNEL = "kernel.json"
 RECIPE = 1
 """To be raised when a change to this package makes other kits from the same input."""
@@ -60,17 +61,23 @@ ALWAYS_QDISCS = ("mq", "noqueue", "pfifo_fast", "pfifo_head_drop")
 def build(
     *,
     origin: Path | None = None,
+    release: str | None = None,
     fragments: Sequence[Path] = (),
     extra: Sequence[str] = (),
     jobs: int | None = None,
     progress: bool | None = None,
 ) -> Kit:
-    """Builds what is not built yet, makes it the current kit and returns it.
+    """Builds what is not built yet and returns it.
 
     `origin` is a tree, a tarball or a linux-source package in the place of
-    Debian's newest; `extra` are modules, `NAME=DIR` or `DIR`. With modules only,
-    they are built for the current kit.
+    Debian's newest, `release` an older one of Debian's; `extra` are modules, `NAME=DIR` or
+    `DIR`. With modules only, they are built for the current kit, or for that of the release.
+    What is built becomes the current kit, but for a release, which stands beside it.
     """
+    if origin is not None and release is not None:
+        raise InputError("--source and --release: one of them says which kernel is built")
+    suites = releases.suites(release) if release is not None else releases.NEWEST_SUITES
+    beside = release is not None and release != releases.NEWEST
     named = [modules.spelled(text) for text in extra]
     theirs = [config.load(path) for path in fragments]
     cache = kit.cache()
@@ -79,10 +86,14 @@ def build(
     with Steps(enabled=progress) as steps, process.terminable(), _lock(cache, steps):
         tools.check()
         only_modules = named and origin is None and not theirs
-        if only_modules and (cache / "current" / kit.MANIFEST).exists():
-            folder = (cache / "current").resolve()
+        there_is = _built(cache, release) if only_modules else None
+        if there_is is not None:
+            folder = there_is
         else:
-            folder = _kit(cache, origin, theirs, cores, steps)
+            wanted = Wanted(origin, release or releases.NEWEST, suites, theirs)
+            folder = _kit(cache, wanted, cores, steps)
+            if not beside or not (cache / "current" / kit.MANIFEST).exists():
+                _choose(cache, folder)
         own.add(folder, jobs=cores, steps=steps)
         for name, path in named:
             steps.step(f"building module {name}")
@@ -90,6 +101,28 @@ def build(
         built = kit.load(folder)
         built.verify()
         return built
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which kernel is to be built."""
+
+    origin: Path | None
+    """The user's tree, tarball or package, if there is one."""
+    release: str
+    """Else Debian's, of these suites."""
+    suites: tuple[str, ...]
+    fragments: Sequence[config.Fragment]
+    """Options on top of the kit's own."""
+
+
+def _built(cache: Path, release: str | None) -> Path | None:
+    """The kit that modules alone are built for, if it is there."""
+    if release is not None and release != releases.NEWEST:
+        found = [one for one in kit.all_kits() if one.release == release]
+        return found[0].path if found else None
+    current = cache / "current"
+    return current.resolve() if (current / kit.MANIFEST).exists() else None
 
 
 def kernel_hash(identity: str, fragments: Sequence[config.Fragment]) -> str:
@@ -115,23 +148,29 @@ def _digest(inputs: dict[str, Any]) -> str:
 
 def _kit(
     cache: Path,
-    origin: Path | None,
-    theirs: Sequence[config.Fragment],
+    wanted: Wanted,
     jobs: int,
     steps: Steps,
 ) -> Path:
-    """The folder of a kit, built if need be, and made the current one."""
+    """The folder of a kit, built if need be."""
     env = tools.environment(cache, steps)
-    debian = apt.Apt(cache / "apt", SUITES, downloads=cache / "downloads")
-    debian.update(steps)
-    tree = source.users(origin, cache, steps) if origin else source.debian(debian, cache)
+    debian = _archive(cache, releases.NEWEST_SUITES, steps)
+    # The guest's root is the same beneath every kernel, so that only the kernel differs.
+    archive = debian
+    if wanted.suites != releases.NEWEST_SUITES:
+        archive = _archive(cache, wanted.suites, steps)
+    if wanted.origin is not None:
+        tree = source.users(wanted.origin, cache, steps)
+    else:
+        tree = source.debian(archive, cache, wanted.release)
     debs = root.packages(debian)
     packages = dict(apt.versions_of(debs))
-    fragments = [config.ours(), *theirs]
+    # For a kit that is built too: modules are compiled against these headers.
+    source.prepare(tree, archive, env, steps)
+    version = source.kernel_version(tree.folder)
+    fragments = [config.ours(), *config.older(version), *wanted.fragments]
     digest = kit_hash(tree.identity, fragments, packages)
     folder = cache / "kits" / digest[:16]
-    # For a kit that is built too: modules are compiled against these headers.
-    source.prepare(tree, debian, env, steps)
     if not _sound(folder):
         paths = debian.fetch(debs, steps)
         compiled = cache / "kernels" / kernel_hash(tree.identity, fragments)[:16]
@@ -161,8 +200,15 @@ def _kit(
         }
         facts["hash"] = kit.content_hash(facts)
         manifest.write(folder / kit.MANIFEST, facts)
-    _choose(cache, folder)
     return folder
+
+
+def _archive(cache: Path, suites: tuple[str, ...], steps: Steps) -> apt.Apt:
+    """Debian's packages of some suites."""
+    own = "apt" if suites == releases.NEWEST_SUITES else "apt-" + "-".join(suites)
+    archive = apt.Apt(cache / own, suites, downloads=cache / "downloads")
+    archive.update(steps)
+    return archive
 
 
 def _sound(folder: Path) -> bool:
@@ -201,7 +247,8 @@ def _kernel(
     folder.mkdir(parents=True, exist_ok=True)
     make = Make(tree.folder, folder, env, jobs)
     try:
-        final = configure(make, fragments, steps, lenient=tree.origin is not None)
+        newest = tree.origin is None and releases.of(make.version) >= source.OLDEST
+        final, lacks = configure(make, fragments, steps, lenient=not newest)
     except InputError:
         # Nothing to go on with: other options make another kernel.
         folders.remove(folder, inside=folder.parent)
@@ -215,6 +262,8 @@ def _kernel(
         "source": tree.identity,
         "source_tree": str(tree.folder),
         "config_hash": config.digest(final),
+        "lacks": lacks,
+        "helps": [one.reason for one in releases.helps(make.version)],
         "compiler": config.values(final).get("CONFIG_CC_VERSION_TEXT", "").strip('"'),
         **_inventory(tree.folder, folder),
     }
@@ -226,6 +275,7 @@ class Make:
 
     def __init__(self, tree: Path, folder: Path, env: dict[str, str], jobs: int) -> None:
         self.tree = tree
+        self.version = source.kernel_version(tree)
         self.build = folder / "build"
         self.log = folder / "build.log"
         self._jobs = jobs
@@ -245,7 +295,8 @@ class Make:
 
     def __call__(self, *targets: str, on_line: Any = None) -> None:
         """Makes targets; what make prints goes to build.log."""
-        command = ["make", "-C", str(self.tree), f"O={self.build}", *modules.build_flags()]
+        flags = modules.build_flags(self.version)
+        command = ["make", "-C", str(self.tree), f"O={self.build}", *flags]
         try:
             process.run(
                 [*command, f"-j{self._jobs}", *targets],
@@ -261,8 +312,9 @@ class Make:
 
 def configure(
     make: Make, fragments: Sequence[config.Fragment], steps: Steps, *, lenient: bool
-) -> str:
-    """Configures, unless an earlier attempt has; returns the .config."""
+) -> tuple[str, list[str]]:
+    """Configures, unless an earlier attempt has; returns the .config, and options of ours that
+    the tree lacks."""
     dot_config = make.build / ".config"
     configured = make.build / ".tailback-configured"
     if not configured.exists():
@@ -274,31 +326,34 @@ def configure(
                 file.write(fragment.text())
         make("olddefconfig")
     final = dot_config.read_text(encoding="utf-8")
-    _verify(fragments, final, steps, lenient=lenient)
+    lacks = _verify(fragments, final, steps, lenient=lenient)
     configured.touch()
-    return final
+    return final, lacks
 
 
 def _verify(
     fragments: Sequence[config.Fragment], final: str, steps: Steps, *, lenient: bool
-) -> None:
+) -> list[str]:
     values = config.values(final)
+    lacks: list[str] = []
     for name, refused in config.refused(fragments, values).items():
         if name == fragments[0].name and lenient:
-            # A tree of the user's may be older than some queue of ours.
+            # A tree may be older than some queue of ours.
             absent = [
                 text
                 for text in refused
                 if config.DEVELOPED.match(text) and text.partition("=")[0] not in values
             ]
+            lacks = [text.partition("=")[0] for text in absent]
             if absent:
-                steps.note(f"this tree does not have {', '.join(absent)}")
+                steps.note(f"this tree does not have {', '.join(lacks)}")
             refused = [text for text in refused if text not in absent]
         if refused:
             listed = "\n  ".join(refused)
             raise InputError(f"{name}: the kernel's configuration refuses\n  {listed}")
     if values.get("CONFIG_HZ") != "1000":
         raise TailbackError(f"CONFIG_HZ is {values.get('CONFIG_HZ')}, not 1000")
+    return lacks
 
 
 def _compile(make: Make, cache: Path, steps: Steps) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tailback import foreign
 from tailback.errors import InputError
+from tailback.kernel import releases
 
 HERE = Path(__file__).parent
 OURS = HERE / "kernel.config"
@@ -72,6 +73,13 @@ def load(path: Path) -> Fragment:
 def ours() -> Fragment:
     """The kit's own fragment."""
     return parse(OURS.read_text(encoding="utf-8"), "the kit's configuration")
+
+
+def older(version: str) -> list[Fragment]:
+    """What the kit's own asks for under other names in a kernel that is older than it."""
+    options = {k: v for one in releases.helps(version) for k, v in one.options.items()}
+    name = f"the kit's configuration for {releases.text(version)}"
+    return [Fragment(name, options)] if options else []
 
 
 def recipe(fragments: Sequence[Fragment]) -> str:

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from tailback.errors import TailbackError
+from tailback.kernel import releases
 from tailback.kernel.kit import Kit
 
 VARIABLE = "TAILBACK_UNCONFINED"
@@ -109,7 +110,13 @@ def command(kit: Kit, workplace: Path, memory_mib: int, boot: Sequence[str]) -> 
     words += ["-w", str(workplace.resolve())]
     confined = "unconfined" if allowed() else "confined"
     # It must not outlive us, whatever ends us.
-    return [str(launcher), str(os.getpid()), str(memory_mib), confined, *words, "--", *boot]
+    start = [str(launcher), str(os.getpid()), str(memory_mib), confined, mode(kit)]
+    return [*start, *words, "--", *boot]
+
+
+def mode(kit: Kit) -> str:
+    """How a kernel stops the processes of its guest at their calls: older ones by ptrace."""
+    return "seccomp" if releases.of(kit.version) >= releases.SECCOMP else "ptrace"
 
 
 @cache

@@ -24,7 +24,7 @@ from typing import Literal
 
 from tailback.errors import Cancelled, GuestFailed, InputError
 from tailback.foreign import shown
-from tailback.kernel import confine
+from tailback.kernel import confine, releases
 from tailback.kernel.console import Console, has_ended, lines
 from tailback.kernel.kit import Kit
 
@@ -103,7 +103,7 @@ def run(
     console = Console(duration_ns, progress)
     began = looked = time.monotonic()
     with contextlib.ExitStack() as stack:
-        words = command(kit, workplace, memory_mib, clock)
+        words = command(kit, workplace, memory_mib, seed, clock)
         child = _start(words, workplace, environment(kit, seed))
         stack.callback(_end, child)
         for line, waited in lines(child):
@@ -137,19 +137,35 @@ def run(
     )
 
 
-def command(kit: Kit, workplace: Path, memory_mib: int, clock: Clock = "virtual") -> list[str]:
+def command(
+    kit: Kit, workplace: Path, memory_mib: int, seed: int, clock: Clock = "virtual"
+) -> list[str]:
     """The boot line, for a process in its workplace."""
+    boot = boot_words(kit, memory_mib, seed, clock)
+    return confine.command(kit, workplace, memory_mib, boot)
+
+
+def boot_words(kit: Kit, memory_mib: int, seed: int, clock: Clock) -> list[str]:
+    """What the kernel is started with."""
     travel = ["time-travel=inf-cpu", f"time-travel-start={EPOCH_S}"]
-    boot = [
+    release = releases.of(kit.version)
+    # Without a word of it a kernel traces: older ones know nothing else.
+    mode = ["seccomp=on"] if release >= releases.SECCOMP else []
+    # Without it User-mode Linux asks for a block device of its own, and older ones look for that.
+    root = ["root=hostfs"] if release < releases.ROOT_WITHOUT_DEVICE else []
+    # random_init() mixes the boot line in: where the machine gives no random numbers, a seed.
+    seeded = [f"TAILBACK_SEED={seed}"] if release < releases.HOST_RANDOM else []
+    return [
         str(kit.linux.resolve()),
         f"mem={memory_mib}M",
+        *root,
         "rootfstype=hostfs",
         f"hostfs={HERE}",
         "rootflags=/root",
         "ro",
         "init=/init",
         *(travel if clock == "virtual" else ()),
-        "seccomp=on",
+        *mode,
         "con=null",
         "con0=fd:0,fd:1",
         "uml_dir=.",
@@ -157,8 +173,8 @@ def command(kit: Kit, workplace: Path, memory_mib: int, clock: Clock = "virtual"
         "panic=-1",
         "quiet",
         "norandmaps",
+        *seeded,
     ]
-    return confine.command(kit, workplace, memory_mib, boot)
 
 
 def environment(kit: Kit, seed: int) -> dict[str, str]:

@@ -10,6 +10,7 @@ Reading only; `tailback.kernel.build` makes them.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -21,7 +22,7 @@ from typing import Any
 
 from tailback import foreign, names
 from tailback.errors import InputError
-from tailback.kernel import contents
+from tailback.kernel import contents, releases
 from tailback.kernel import manifest as manifests
 
 COMMAND = "tailback kernel build"
@@ -87,6 +88,11 @@ class Kit:
     """Hash of all that can change a result: kernel, configuration, guest packages, modules."""
     manifest: dict[str, Any]
     """kit.json; with modules chosen, their manifests under "chosen"."""
+
+    @property
+    def release(self) -> str:
+        """The release of its kernel, e.g. 7.3."""
+        return releases.text(self.version)
 
     @property
     def library(self) -> Path:
@@ -239,20 +245,42 @@ def current() -> Kit:
     return kit
 
 
-def named(name: str) -> Kit:
-    """A kit by the beginning of its hash, or by its kernel's version (then the newest)."""
+def all_kits() -> list[Kit]:
+    """Every kit that can be read, the one built last first."""
     folders = sorted(
         (path.parent for path in (cache() / "kits").glob(f"*/{MANIFEST}")),
         key=lambda folder: folder.stat().st_mtime,
         reverse=True,
     )
-    kits = [load(folder) for folder in folders]
-    for one in kits:
-        if name and (one.identity.startswith(name) or one.version == name):
+    found = []
+    for folder in folders:
+        with contextlib.suppress(InputError):
+            found.append(load(folder))
+    return found
+
+
+HASH_DIGITS = 6
+"""Fewest of a hash that name a kit."""
+
+
+def named(name: str, in_use: Kit | None = None) -> Kit:
+    """A kit by its kernel's release or version, or by the beginning of its hash.
+
+    Of several the one in use, else the one built last. What a scenario's `kernel` names follows
+    the same rule (`map::kits`).
+    """
+    kits = all_kits()
+    link = cache() / "current"
+    if in_use is None and (link / MANIFEST).exists():
+        in_use = load(link.resolve())
+    for one in [in_use, *kits] if in_use is not None else kits:
+        by_hash = len(name) >= HASH_DIGITS and one.identity.startswith(name)
+        if name in (one.release, one.version) or by_hash:
             one.verify()
             return one
-    have = sorted({one.version for one in kits})
-    raise InputError(f"{names.unknown('kernel kit', name, have)}; to build one: {COMMAND}")
+    have = sorted({one.version for one in kits}, key=releases.numbers)
+    there_are = f"there are {', '.join(have)}" if have else "there is none"
+    raise InputError(f"no kit of {name}; run `{COMMAND} --release {name}`; {there_are}")
 
 
 def with_modules(chosen: Sequence[str]) -> Kit:

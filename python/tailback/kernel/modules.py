@@ -15,9 +15,12 @@ from tailback import folders
 from tailback.errors import InputError, TailbackError
 from tailback.kernel import kit as kits
 from tailback.kernel import manifest as manifests
-from tailback.kernel import process, source
+from tailback.kernel import process, releases, source
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+COMPAT = Path(__file__).with_name("compat.h")
+"""What older kernels lack; every module is built with it there."""
+
 IS_MODULE = re.compile(r"\b(module_init|MODULE_LICENSE)\s*\(")
 
 
@@ -29,9 +32,9 @@ class Kinds:
     ccs: tuple[str, ...]
 
 
-def build_flags() -> list[str]:
-    """What every make of a kit is told."""
-    return ["ARCH=um"]
+def build_flags(version: str) -> list[str]:
+    """What every make of a kit is told, for a kernel of this version."""
+    return ["ARCH=um", *(word for one in releases.helps(version) for word in one.make)]
 
 
 def modinfo(module: Path) -> dict[str, list[str]]:
@@ -135,13 +138,16 @@ def build(kit: Path, name: str, folder: Path, *, jobs: int) -> dict[str, Any]:
     Nothing is written into the folder. A version that is built already is
     taken as it is; other versions of the same name stay.
     """
-    tree = manifests.read(kit / kits.MANIFEST, manifests.KIT)["source_tree"]
+    facts = manifests.read(kit / kits.MANIFEST, manifests.KIT)
+    tree, version = facts["source_tree"], facts["kernel"]
     if not Path(tree).exists():
         raise InputError(f"the kit's kernel source is gone ({tree}); run: tailback kernel build")
     written = makefile(folder)
     files = content(folder)
     if written is not None:
         files["Makefile"] = written.encode()
+    if releases.of(version) < releases.COMPAT:
+        files[COMPAT.name] = COMPAT.read_bytes()
     total = hashlib.sha256()
     for path, data in sorted(files.items()):
         total.update(f"{path}\0{hashlib.sha256(data).hexdigest()}\n".encode())
@@ -153,7 +159,7 @@ def build(kit: Path, name: str, folder: Path, *, jobs: int) -> dict[str, Any]:
         folders.remove(done, inside=shelf)
         folders.remove(work, inside=shelf)
         try:
-            manifest = _compile(kit, name, folder, files, work / "build", jobs)
+            manifest = _compile(kit, version, name, folder, files, work / "build", jobs)
             manifest = {"name": name, "hash": digest, "from": str(folder), **manifest}
             for module in sorted((work / "build").rglob("*.ko")):
                 module.rename(work / module.name)
@@ -185,6 +191,7 @@ def _name(link: Path, target: str) -> None:
 
 def _compile(
     kit: Path,
+    version: str,
     name: str,
     folder: Path,
     files: dict[str, bytes],
@@ -195,10 +202,11 @@ def _compile(
         path = work / relative
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
+    flags = build_flags(version)
+    if COMPAT.name in files:
+        flags.append(f"KCPPFLAGS=-include {work / COMPAT.name}")
     try:
-        process.run(
-            ["make", "-C", kit / "build", *build_flags(), f"M={work}", f"-j{jobs}", "modules"]
-        )
+        process.run(["make", "-C", kit / "build", *flags, f"M={work}", f"-j{jobs}", "modules"])
     except process.CommandFailed as error:
         shown = "\n".join(diagnostics(error.lines)).replace(f"{work}/", "")
         raise TailbackError(f"module {name} ({folder}) does not build:\n{shown}") from error

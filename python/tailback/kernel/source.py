@@ -1,4 +1,4 @@
-"""Kernel sources: Debian's newest, a tree, a tarball. Kept unpacked, once each.
+"""Kernel sources: Debian's of a release, a tree, a tarball. Kept unpacked, once each.
 
 Parts that no User-mode Linux compiles (other processors, graphics, sound) are
 left out: a third of the size. Their Kconfig files stay, the others refer to them.
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tailback import folders
 from tailback.errors import InputError, TailbackError
-from tailback.kernel import process
+from tailback.kernel import process, releases
 from tailback.kernel.apt import Apt, Deb, newest
 from tailback.kernel.steps import Steps
 
@@ -82,9 +82,20 @@ def newest_package(apt: Apt) -> tuple[str, str]:
     )
 
 
-def debian(apt: Apt, cache: Path) -> Source:
-    """Debian's newest."""
-    name, version = newest_package(apt)
+def package_of(apt: Apt, release: str) -> tuple[str, str]:
+    """Name and version of Debian's linux-source of a release: "6.1", or the newest there is."""
+    if release == releases.NEWEST:
+        return newest_package(apt)
+    name = f"linux-source-{release}"
+    if name in apt.names(name) and (versions := apt.versions(name)):
+        return name, newest(versions)
+    suites = ", ".join(releases.suites(release))
+    raise TailbackError(f"Debian's archive has no {name} ({suites}); --source takes a tree")
+
+
+def debian(apt: Apt, cache: Path, release: str = releases.NEWEST) -> Source:
+    """Debian's of a release."""
+    name, version = package_of(apt, release)
     [deb] = apt.locate([f"{name}={version}"])
     return Source(
         identity=f"{name}={version}",

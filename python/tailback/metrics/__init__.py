@@ -13,6 +13,7 @@ from tailback.metrics import (
     delay,
     events,
     gain,
+    harm,
     jain,
     occupancy,
     ratio,
@@ -38,6 +39,7 @@ _MODULES = (
     events,
     requests,
     classes,
+    harm,
 )
 
 METRICS: tuple[Metric, ...] = tuple(metric for module in _MODULES for metric in module.METRICS)

@@ -22,6 +22,9 @@ class Metric:
     doc: str
     value: Callable[[Mapping[str, Any]], float | None]
     """Given the flow's, the link's or the class's part of a summary, or the summary."""
+    against: Callable[[float, float], float | None] | None = None
+    """What is made of two such values, the baseline's and a variant's, where the metric is of two
+    results (`harm`); of one there is none then."""
 
     @property
     def name(self) -> str:

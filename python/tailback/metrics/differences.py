@@ -1,8 +1,8 @@
 """Differences between two sets of runs: size, interval, whether they are more than noise.
 
 Runs that share their seeds are compared seed by seed (paired t test), others as two samples with
-variances of their own (Welch's t test). Over many differences the share of false ones among those
-that are flagged is kept down by the method of Benjamini and Hochberg (1995).
+variances of their own (Welch's t test). What is flagged of many differences is decided in
+`tailback.comparison.families`.
 """
 
 from __future__ import annotations
@@ -110,20 +110,6 @@ def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None
     # From the moments: of a sample without spread ttest_ind warns.
     p = float(ttest_ind_from_stats(mean_other, b, m, mean, a, n, equal_var=False).pvalue)
     return Difference(min(n, m), False, absolute, relative, t * error, ratio_ci95, effect, p)
-
-
-def false_discovery(ps: Sequence[float | None]) -> list[float | None]:
-    """The q value of each p: the false discovery rate at which it would just be flagged.
-
-    Where there is no p there is no q, and it counts for nothing.
-    """
-    known = [p for p in ps if p is not None]
-    if not known:
-        return [None] * len(ps)
-    from scipy.stats import false_discovery_control
-
-    qs = iter(false_discovery_control(known).tolist())
-    return [None if p is None else next(qs) for p in ps]
 
 
 def _deviation(values: Sequence[float]) -> float:

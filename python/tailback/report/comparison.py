@@ -107,8 +107,10 @@ def how_to_read(made: Comparison) -> list[str]:
         "by seed.",
         "A difference is marked as more than noise if its q is below "
         f"{FALSE_DISCOVERY:g}: of all that are marked so, at most {percentage} are expected to be "
-        "false (Benjamini and Hochberg's method over the paired or Welch's t tests of all "
-        "differences of this comparison). It says nothing about how much a difference matters. A "
+        "false. The quantities of one point come from the same runs and move together, so each "
+        "point is asked first whether anything differs there (Benjamini and Yekutieli), over all "
+        "points by Benjamini and Hochberg's method, and then what (Benjamini and Bogomolov 2014); "
+        "the tests are paired or Welch's t. It says nothing about how much a difference matters. A "
         "difference that is the same for every seed has no interval; its p is that of the sign "
         "test, or of the permutation test for unpaired runs.",
         *(f"{plain(note[0].upper() + note[1:])}." for note in made.notes()),

@@ -10,8 +10,14 @@ from typing import Any
 from tailback.metrics.statistics import LEAST_SEEDS, estimate
 from tailback.report import Cell
 
-KINDS = {"relative": "relative", "capacity": "of the rate", "absolute": "absolute"}
-"""How errors are counted: over the published value, over the link's rate, as they are."""
+KINDS = {
+    "relative": "relative",
+    "capacity": "of the rate",
+    "share": "of a fair share",
+    "absolute": "absolute",
+}
+"""How errors are counted: over the published value, over the link's rate or over a fair share of
+it, as they are."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -106,6 +106,9 @@ class Experiment(ABC):
     parts: Sequence[str]
     """Figures and tables that can be run by themselves."""
 
+    needs_kernel: bool = False
+    """Whether only the kernel engine has it: its page is not made where no kernel is needed."""
+
     not_run: Sequence[tuple[str, int | None, str]] = ()
     """What of the source is not reproduced: what, how many of its rows, why."""
 

@@ -3,12 +3,19 @@
 Every number is a mean over seeds. Beside it stands the noise: half the 95 % interval of the
 difference of the two means (Welch), from the spread over the seeds of both engines. Where the runs
 of neither engine differ there is none.
+
+Flows that compete are held against their fair share, the link's rate over their number. Flows that
+nothing in the scenario tells apart are compared twice: one by one, and in order of throughput, the
+slowest quarter of them with the slowest. Where a hash decides which of them share a queue, the seed
+decides who is slow and how many are, and what both engines have in common is the order. Quarters,
+as the throughput of the fourth slowest is that of a flow that shares its queue or twice as much,
+by chance: means over a few seeds differ by a fifth from one simulator to the same with other seeds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -20,21 +27,26 @@ from tailback.metrics.statistics import LEAST_SEEDS
 
 Summary = Mapping[str, Any]
 
+PARTS = 4
+"""Of flows alike, in order of throughput, that are compared by their means."""
+
 
 @dataclass(frozen=True)
 class Measure:
     """One quantity of one cell on both engines."""
 
     quantity: str
-    """Throughput, ratio, delay, signals, utilisation or retransmits."""
+    """Throughput, order, ratio, delay, signals, completion, utilisation or retransmits."""
     unit: str
     sim: tuple[float, ...]
     """By seed. Of ratios the logarithm: twice and half as much are equally far from equal."""
     kernel: tuple[float, ...]
     scale: float | None = None
-    """What an error is relative to, in `unit`; `None`: the kernel's mean."""
+    """What an error is relative to, in `unit`: a fair share; `None`: the kernel's mean."""
     flow: str = ""
     """Of which flow, where it is of one."""
+    shares: int = 1
+    """How many fair shares the link's rate has."""
 
     @cached_property
     def values(self) -> dict[str, Estimate]:
@@ -61,6 +73,22 @@ class Measure:
         """Half the 95 % interval of the error; `None` for one seed and without spread."""
         found = unpaired(self.kernel, self.sim)
         return None if found is None or found.ci95 is None else abs(self._relative(found.ci95))
+
+    @property
+    def error_of_rate(self) -> float:
+        """The error over the rate of the link, where it is one over a fair share of it."""
+        return self.error / self.shares
+
+    @property
+    def own_noise(self) -> float | None:
+        """How far the kernel is from itself: its first seeds against its last, as many seeds as
+        there are."""
+        half = len(self.kernel) // 2
+        if not half:
+            return None
+        first, last = (math.fsum(part) / half for part in (self.kernel[:half], self.kernel[-half:]))
+        # The mean of fewer seeds is wider by the root of their number.
+        return abs(self._relative((first - last) * math.sqrt(half / len(self.kernel))))
 
     @property
     def inside_noise(self) -> bool:
@@ -101,6 +129,7 @@ class Measure:
             "kernel": side("kernel"),
             "absolute": None if self.logarithmic else self.absolute,
             "error": self.error if math.isfinite(self.error) else None,
+            "error_of_rate": self.error_of_rate if math.isfinite(self.error) else None,
             "noise": self.noise if self.noise is not None and math.isfinite(self.noise) else None,
         }
 
@@ -110,7 +139,7 @@ class Cell:
     """A set of flows in a queue at a rate and a round-trip time."""
 
     queue: str
-    """Name of the scenario file."""
+    """Its name in the grid."""
     mix: tuple[str, ...]
     """The flows' congestion controls."""
     rate_bit: float
@@ -124,6 +153,8 @@ class Cell:
     @property
     def flows(self) -> str:
         """The flows in words: `reno+cubic`, `32 reno+32 cubic`."""
+        if not self.mix:
+            return "none"
         if len(self.mix) <= 2:
             return "+".join(self.mix)
         return "+".join(f"{len(list(same))} {cc}" for cc, same in groupby(self.mix))
@@ -167,8 +198,13 @@ def cell(
     sim: Sequence[Summary],
     kernel: Sequence[Summary],
     runs: dict[str, list[str]] | None = None,
+    kinds: Sequence[Hashable] | None = None,
 ) -> Cell:
-    """The cell of some runs' summaries, by engine."""
+    """The cell of some runs' summaries, by engine.
+
+    `kinds` says which flows are alike, equal for those that are; by default they are if their
+    congestion control is.
+    """
 
     def both(
         quantity: str, unit: str, value: Callable[[Summary], float | None], **rest: Any
@@ -181,24 +217,52 @@ def cell(
             yield Measure(quantity, unit, here, there, **rest)
 
     measures: list[Measure] = []
+    share: dict[str, Any] = {}
+    if len(mix) > 1:
+        share = {"scale": rate_bit / 1e6 / len(mix), "shares": len(mix)}
     for i, flow in enumerate(sim[0]["flows"]):
-        scale = rate_bit / 1e6 if len(mix) > 1 else None
-        measures += both(
-            "throughput",
-            "Mbit/s",
-            lambda s, i=i: s["flows"][i]["throughput_mbit"],  # type: ignore[misc]
-            scale=scale,
-            flow=flow["name"],
-        )
+        measures += both("throughput", "Mbit/s", _throughput(i), flow=flow["name"], **share)
+    alike = _alike(kinds if kinds is not None else mix)
+    if any(len(flows) > 1 for flows in alike):
+        for flows in alike:
+            parts = min(PARTS, len(flows))
+            for part in range(parts):
+                name = f"{mix[flows[0]]}, part {part + 1} of {parts}"
+                value = _in_order(flows, part, parts)
+                measures += both("order", "Mbit/s", value, flow=name, **share)
     if len(mix) == 2:
         measures += both("ratio", "", _log_ratio)
     measures += both("delay", "ms", lambda s: s["queue"]["delay_ms"]["mean"])
     measures += both("signals", "packets", _signals)
+    measures += both("completion", "ms", _completion)
     measures += both("utilisation", "", lambda s: s["queue"]["utilisation"])
     measures += both(
         "retransmits", "packets", lambda s: sum(f["retransmits"] or 0 for f in s["flows"])
     )
     return Cell(queue, tuple(mix), rate_bit, rtt_s, tuple(measures), runs or {})
+
+
+def _alike(kinds: Sequence[Hashable]) -> list[list[int]]:
+    """The flows by kind, in the order in which kinds first appear."""
+    found: dict[Hashable, list[int]] = {}
+    for i, kind in enumerate(kinds):
+        found.setdefault(kind, []).append(i)
+    return list(found.values())
+
+
+def _throughput(flow: int) -> Callable[[Summary], float | None]:
+    return lambda summary: float(summary["flows"][flow]["throughput_mbit"])
+
+
+def _in_order(flows: Sequence[int], part: int, parts: int) -> Callable[[Summary], float | None]:
+    """Mean throughput of a part of these flows, in order of throughput, the slowest first."""
+    first, last = (len(flows) * end // parts for end in (part, part + 1))
+
+    def value(summary: Summary) -> float:
+        ordered = sorted(summary["flows"][i]["throughput_mbit"] for i in flows)
+        return math.fsum(ordered[first:last]) / (last - first)
+
+    return value
 
 
 def _log_ratio(summary: Summary) -> float | None:
@@ -212,5 +276,13 @@ def _signals(summary: Summary) -> float | None:
     return None if known == [None, None] else sum(n or 0 for n in known)
 
 
-def _retransmits(summary: Summary) -> float:
-    return sum(flow["retransmits"] or 0 for flow in summary["flows"])
+def _completion(summary: Summary) -> float | None:
+    """Mean time of all requests from connect to their last byte, ms."""
+    bins = [
+        size
+        for source in summary.get("traffic", ())
+        for size in (source.get("completions") or {}).get("bins", ())
+        if size["n"]
+    ]
+    n = sum(size["n"] for size in bins)
+    return 1e3 * sum(size["n"] * size["completion_s"]["mean"] for size in bins) / n if n else None

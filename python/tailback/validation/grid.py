@@ -3,8 +3,8 @@ and its runs on both engines."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tailback import engines, running, store
@@ -25,8 +25,10 @@ ENGINES = ("sim", "kernel")
 class Queue:
     """A scenario file of this folder: a queue at every rate and round-trip time."""
 
+    family: str
+    """What the page shows it with."""
     name: str
-    """That of the file, without its ending."""
+    """That of the file, without its ending, unless that is another queue's."""
     ecn: bool | str
     """Whether it marks; its flows then negotiate ECN, or only those of this congestion control."""
     mixes: tuple[tuple[str, ...], ...]
@@ -35,11 +37,15 @@ class Queue:
     """Those of them that `--quick` runs."""
     hosts: tuple[int, ...] = ()
     """How many flows each pair of hosts has, if not all have the same one."""
+    base: str = ""
+    """The scenario file, if it is another queue's."""
+    sets: Mapping[str, object] = field(default_factory=dict)
+    """What is replaced in it."""
 
     @property
     def file(self) -> Path:
         """The scenario."""
-        return HERE / f"{self.name}.toml"
+        return HERE / f"{self.base or self.name}.toml"
 
 
 ALONE = (("reno",), ("cubic",))
@@ -56,27 +62,53 @@ COUPLED = (
     ("cubic",) * 5 + ("dctcp",) * 5,
 )
 
+# Feedback of every mark, by senders that act on each and by such as act once in a round trip.
+COUNTED: Mapping[str, object] = {"tcp.ecn_feedback": "accecn"}
+BBR = (("bbr",), ("cubic", "bbr"))
+# Short connections, alone and beside a long one.
+BESIDE = ((), ("cubic",))
+
 QUEUES = (
-    Queue("fifo", False, (*EVERY, *TWINS), (("cubic",), ("reno", "cubic"))),
-    Queue("fifo-default", False, ALONE),
-    Queue("codel", False, MIXED, (("reno",),)),
-    Queue("codel-ecn", True, (*EVERY, *TWINS), (("cubic",), ("dctcp",), ("cubic", "dctcp"))),
-    Queue("pie", False, MIXED, (("reno",),)),
-    Queue("pie-ecn", True, EVERY, (("cubic",),)),
-    Queue("red", False, MIXED, (("reno",),)),
-    Queue("red-ecn", True, EVERY, (("reno", "dctcp"),)),
-    Queue("fq_codel", False, FAIR, FAIR[:1]),
-    Queue("fq_codel-ecn", True, FAIR, FAIR[1:2]),
-    Queue("fq_pie", False, FAIR, FAIR[:1]),
-    Queue("fq_pie-ecn", True, FAIR, FAIR[1:2]),
-    Queue("cake", True, FAIR, FAIR[1:2]),
-    Queue("cake-hosts", True, FAIR[1:2], hosts=(1, 7)),
-    Queue("dualpi2", "dctcp", COUPLED, (("cubic", "dctcp"),)),
-    Queue("dualpi2-ecn", True, ALONE),
-    Queue("dualpi2-options", "dctcp", COUPLED[4:]),
-    Queue("dualpi2-udp-c", "dctcp", COUPLED[4:]),
-    Queue("dualpi2-udp-l", "dctcp", COUPLED[4:], COUPLED[4:5]),
+    Queue("FIFO", "fifo", False, (*EVERY, *TWINS), (("cubic",), ("reno", "cubic"))),
+    Queue("FIFO", "fifo-default", False, ALONE),
+    Queue("CoDel", "codel", False, MIXED, (("reno",),)),
+    Queue("CoDel", "codel-ecn", True, (*EVERY, *TWINS), (("cubic",), ("dctcp",), EVERY[-1])),
+    Queue("PIE", "pie", False, MIXED, (("reno",),)),
+    Queue("PIE", "pie-ecn", True, EVERY, (("cubic",),)),
+    Queue("RED", "red", False, MIXED, (("reno",),)),
+    Queue("RED", "red-ecn", True, EVERY, (("reno", "dctcp"),)),
+    Queue("fair queues", "fq_codel", False, FAIR, FAIR[:1]),
+    Queue("fair queues", "fq_codel-ecn", True, FAIR, FAIR[1:2]),
+    Queue("fair queues", "fq_pie", False, FAIR, FAIR[:1]),
+    Queue("fair queues", "fq_pie-ecn", True, FAIR, FAIR[1:2]),
+    Queue("fair queues", "cake", True, FAIR, FAIR[1:2]),
+    Queue("fair queues", "cake-hosts", True, FAIR[1:2], hosts=(1, 7)),
+    Queue("DualPI2", "dualpi2", "dctcp", COUPLED, (("cubic", "dctcp"),)),
+    Queue("DualPI2", "dualpi2-ecn", True, ALONE),
+    Queue("DualPI2", "dualpi2-options", "dctcp", COUPLED[4:]),
+    Queue("DualPI2", "dualpi2-udp-c", "dctcp", COUPLED[4:]),
+    Queue("DualPI2", "dualpi2-udp-l", "dctcp", COUPLED[4:], COUPLED[4:5]),
+    Queue(
+        *("Accurate ECN", "codel-accecn", True, (*ALONE, ("dctcp",), EVERY[-1]), (("dctcp",),)),
+        base="codel-ecn",
+        sets=COUNTED,
+    ),
+    Queue(
+        *("Accurate ECN", "dualpi2-accecn", "dctcp", (("dctcp",), EVERY[-1])),
+        base="dualpi2",
+        sets=COUNTED,
+    ),
+    Queue("BBR", "fifo-bbr", False, (*BBR, ("bbr", "bbr")), BBR[:1], base="fifo"),
+    Queue("BBR", "codel-bbr", False, BBR, base="codel"),
+    Queue("BBR", "pie-bbr", False, BBR, base="pie"),
+    Queue("BBR", "fq_codel-bbr", False, BBR, base="fq_codel"),
+    Queue("web", "fifo-web", False, BESIDE, BESIDE[:1]),
+    Queue("web", "codel-web", False, BESIDE),
+    Queue("web", "pie-web", False, BESIDE),
+    Queue("web", "fq_codel-web", False, BESIDE),
 )
+
+FAMILIES = tuple(dict.fromkeys(queue.family for queue in QUEUES))
 
 QUICK: dict[str, object] = {"duration": "20s", 'sweep."path.rtt"': ["10ms", "40ms"]}
 """What `--quick` replaces in every scenario."""
@@ -90,11 +122,15 @@ class Batch:
     mix: tuple[str, ...]
     results: dict[str, Results]
     """By engine."""
+    seeds: int
+    """Of each cell on each engine."""
+    cells: int
+    """How many there are to measure."""
 
     def pairs(self) -> list[tuple[list[Run], list[Run]]]:
-        """The runs of each point, seeds together: simulator, kernel."""
+        """The runs of each cell that has all of them, seeds together: simulator, kernel."""
         groups = {
-            name: {tuple(runs[0].params.items()): runs for runs in results.groups()}
+            name: {tuple(r[0].params.items()): r for r in results.groups() if len(r) == self.seeds}
             for name, results in self.results.items()
         }
         sim, kernel = (groups[name] for name in ENGINES)
@@ -111,7 +147,12 @@ class Ran:
     root: Path
     """Folder of results."""
     failures: list[str]
-    """Runs that failed; the cells rest on the others."""
+    """Runs that failed; their cells are not measured."""
+
+    @property
+    def cells(self) -> int:
+        """Cells of the grid, measured or not."""
+        return sum(batch.cells for batch in self.batches)
 
 
 def flows(queue: Queue, mix: Sequence[str]) -> list[dict[str, object]]:
@@ -123,6 +164,16 @@ def flows(queue: Queue, mix: Sequence[str]) -> list[dict[str, object]]:
     return made
 
 
+def kinds(queue: Queue, mix: Sequence[str]) -> list[str]:
+    """For each flow a text that those share which nothing tells apart."""
+    return [repr(sorted(flow.items(), key=str)) for flow in flows(queue, mix)]
+
+
+def sets(queue: Queue, mix: Sequence[str]) -> dict[str, object]:
+    """What a cell replaces in the scenario of its queue."""
+    return {**queue.sets, **({"flows": flows(queue, mix)} if mix else {})}
+
+
 def run(
     *,
     quick: bool = False,
@@ -131,8 +182,13 @@ def run(
     out: Path | None = None,
     progress: bool | None = None,
     only: Sequence[str] = (),
+    stored: bool = False,
 ) -> Ran:
-    """Runs the grid on both engines; `only` names the queues that are wanted."""
+    """Runs the grid on both engines; `only` names the queues that are wanted.
+
+    What is stored is not run again, so that a grid that was stopped goes on; with `stored` nothing
+    is run at all.
+    """
     root = out if out is not None else store.DEFAULT
     runners = {name: engines.get(name) for name in ENGINES}
     plan = [
@@ -142,22 +198,29 @@ def run(
         for mix in (queue.quick if quick else queue.mixes)
     ]
     count = seeds if seeds is not None else QUICK_SEEDS if quick else None
-    loaded, who = [], []
-    for queue, mix in plan:
-        sets: dict[str, object] = {"flows": flows(queue, mix)}
-        if quick:
-            sets |= QUICK
-        texts = running.texts(sets)
-        for name in ENGINES:
-            loaded.append(running.load(queue.file, texts, count, runners[name]))
-            who.append(runners[name])
+    batches: list[Batch] = []
     failures: list[str] = []
-    try:
-        results = running.run_loaded(loaded, who, jobs=jobs, out=root, progress=progress)
-    except RunsFailed as failed:
-        results, failures = failed.results, failed.failures
-    batches = [
-        Batch(queue, mix, {results[2 * i + k].engine: results[2 * i + k] for k in range(2)})
-        for i, (queue, mix) in enumerate(plan)
-    ]
+    # Queue by queue: a grid that was stopped has whole cells, and not some seeds of each.
+    for name in dict.fromkeys(queue.name for queue, _ in plan):
+        own = [(queue, mix) for queue, mix in plan if queue.name == name]
+        loaded, who = [], []
+        for queue, mix in own:
+            texts = running.texts(sets(queue, mix) | (QUICK if quick else {}))
+            for runner in runners.values():
+                loaded.append(running.load(queue.file, texts, count, runner))
+                who.append(runner)
+        try:
+            results = (
+                running.stored(loaded, root)
+                if stored
+                else running.run_loaded(loaded, who, jobs=jobs, out=root, progress=progress)
+            )
+        except RunsFailed as failed:
+            results = failed.results
+            failures += failed.failures
+        for i, (queue, mix) in enumerate(own):
+            points = loaded[2 * i].points
+            many = len({point.seed for point in points})
+            both = {found.engine: found for found in results[2 * i : 2 * i + 2]}
+            batches.append(Batch(queue, mix, both, many, len(points) // many))
     return Ran(batches, {name: runner.version for name, runner in runners.items()}, root, failures)

@@ -248,6 +248,11 @@ pub const ENTRY: Entry<Build> = Entry {
             default: Some("false"),
             tc: None,
         },
+        time(
+            "reset_interval",
+            "Statistics are reset each so often, as by a reader of 2019: the delays among them are what the controller takes for those of its last update, so that the next one sees the whole delay as growth; default: never.",
+            Time::from_us(1),
+        ),
         Opt {
             name: "split_gso",
             doc: "Splits what offloads have joined; packets of the simulator are single segments whatever it says.",
@@ -361,6 +366,10 @@ pub struct DualPi2 {
     /// The decision is made when a packet arrives.
     early: bool,
     reset_statistics: bool,
+    /// Time between two resets of the statistics, and with them of the controller's
+    /// last delay; none: never.
+    reset_interval: Option<Time>,
+    next_reset: Time,
     statistics: Statistics,
     /// Time to the first update.
     first_update: Time,
@@ -408,6 +417,11 @@ impl DualPi2 {
             any_ect: options.bool("any_ect"),
             early: options.word("drop") == "enqueue",
             reset_statistics: options.bool("reset_statistics"),
+            reset_interval: match options.get("reset_interval") {
+                Some(Value::Time(interval)) => Some(*interval),
+                _ => None,
+            },
+            next_reset: Time::ZERO,
             statistics: Statistics::default(),
             first_update: if old { HALF_A_SECOND } else { params.tupdate },
             next_update: Time::NEVER,
@@ -545,6 +559,12 @@ impl Queue for DualPi2 {
         if self.next_update == Time::NEVER {
             self.next_update = now + self.first_update;
         } else if now >= self.next_update {
+            if let Some(interval) = self.reset_interval
+                && now >= self.next_reset
+            {
+                self.vars.last = 0;
+                self.next_reset = now + interval;
+            }
             let (l, c) = self.delays(now);
             self.vars.update(&self.params, l.max(c));
             self.next_update = now + self.params.tupdate;

@@ -120,6 +120,13 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
         Opt {
+            name: "cut",
+            doc: "When alpha/2 of the window is cut: in the rounds with ECN-Echo (\"echo\"), or also at each update of alpha, marks or none (\"round\", a later state of the SCE kernels; \"round-ssthresh\": ssthresh comes down with it).",
+            kind: Kind::Word(&["echo", "round", "round-ssthresh"]),
+            default: Some("echo"),
+            tc: None,
+        },
+        Opt {
             name: "grow_in_cwr",
             doc: "The window may grow in the round of a reduction, and progress towards the next increase is kept if the window was not reduced (modification (b)); not with \"prr\"; default: false, or true in the paper.",
             kind: Kind::Bool,
@@ -159,6 +166,11 @@ pub const ENTRY: Entry<Build> = Entry {
                 _ => Reduction::Prr,
             },
             below: u32::from(options.word("ssthresh") == "cwnd-1"),
+            cut: match options.word("cut") {
+                "round" => Cut::Round,
+                "round-ssthresh" => Cut::RoundAndSsthresh,
+                _ => Cut::Echo,
+            },
             grow_in_cwr: options.bool("grow_in_cwr"),
             receiver: match options.word("receiver") {
                 "sce_holds_ce" => CeEcho::SceHoldsCe,
@@ -305,6 +317,14 @@ enum Reduction {
     Progressive,
 }
 
+/// When the window is cut; see the option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
+    Echo,
+    Round,
+    RoundAndSsthresh,
+}
+
 /// The congestion control.
 #[derive(Debug)]
 pub struct Dctcp {
@@ -326,6 +346,8 @@ pub struct Dctcp {
     reduction: Reduction,
     /// Distance of ssthresh below the reduced window, segments.
     below: u32,
+    /// When the window is cut.
+    cut: Cut,
     /// Growth in CWR.
     grow_in_cwr: bool,
     /// What is asked of the receiver.
@@ -412,7 +434,7 @@ impl CongestionControl for Dctcp {
         cong_avoid(view, window, acked);
     }
 
-    fn in_ack_event(&mut self, view: View<'_>, _window: &mut Window, ack: &Ack) {
+    fn in_ack_event(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         if self.per_ack {
             let full = if ack.ece { 1 << self.bits } else { 0 };
             if self.normalise {
@@ -431,6 +453,13 @@ impl CongestionControl for Dctcp {
             let rise = (marked << (self.bits - self.shift_g)) / delivered.max(1);
             self.average(self.alpha >> self.shift_g, rise);
             self.begin_window(view);
+            if self.cut != Cut::Echo {
+                self.loss_cwnd = window.cwnd;
+                window.cwnd = self.reduced(window.cwnd);
+                if self.cut == Cut::RoundAndSsthresh {
+                    window.ssthresh = window.ssthresh.min(window.cwnd);
+                }
+            }
         }
     }
 

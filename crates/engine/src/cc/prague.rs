@@ -88,6 +88,13 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
         Opt {
+            name: "pace",
+            doc: "What the pacing rate is a share of: the window in whole packets, or what is in flight if that is more (\"packets\", as before and after), or the window with its fraction (\"fraction\", commits of version 0.6 in between; needs window = \"fraction\").",
+            kind: Kind::Word(&["packets", "fraction"]),
+            default: Some("packets"),
+            tc: None,
+        },
+        Opt {
             name: "pace_iw",
             doc: "The first ten segments are paced, too, at twice the window in the RTT of the handshake.",
             kind: Kind::Bool,
@@ -129,6 +136,7 @@ pub const ENTRY: Entry<Build> = Entry {
             alpha_init: libm::round(options.float("alpha_init") * one as f64) as u64,
             pace_iw: options.bool("pace_iw"),
             fraction: options.word("window") == "fraction",
+            pace_fraction: options.word("pace") == "fraction",
             burst_shift: options.int("burst_shift") as u32,
             min_burst: options.int("min_burst") as u32,
             reno: false,
@@ -155,12 +163,23 @@ fn shift_of(g: f64) -> Option<u32> {
 }
 
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
-    match shift_of(options.float("g")) {
-        Some(_) => Ok(()),
-        None => Err(vec![OptionError {
+    let mut errors = Vec::new();
+    if shift_of(options.float("g")).is_none() {
+        errors.push(OptionError {
             option: "g",
             message: "expected a power of two from 1 down to 2^-10, such as 0.0625".to_owned(),
-        }]),
+        });
+    }
+    if options.word("pace") == "fraction" && options.word("window") != "fraction" {
+        errors.push(OptionError {
+            option: "pace",
+            message: "expected \"packets\" where the window has no fraction".to_owned(),
+        });
+    }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
     }
 }
 
@@ -170,6 +189,8 @@ const MIN_CWND: u32 = 2;
 const CWND_SHIFT: u32 = 20;
 /// A segment.
 const ONE: i64 = 1 << CWND_SHIFT;
+/// Half of one, to round.
+const HALF: u128 = 1 << (CWND_SHIFT - 1);
 /// RTTs are scaled in units of 2^7 us.
 const RTT_SHIFT: u32 = 7;
 /// No scaling above this RTT, in those units.
@@ -208,6 +229,8 @@ pub struct Prague {
     pace_iw: bool,
     /// The window is the fraction rounded up.
     fraction: bool,
+    /// The pacing rate follows the fraction.
+    pace_fraction: bool,
     /// Bursts last up to 2^-burst_shift s.
     burst_shift: u32,
     /// Segments in a burst at least.
@@ -383,9 +406,13 @@ impl Prague {
         }
         let mtu = u64::from(view.mss) + HEADERS;
         let twice = u32::from(window.cwnd < window.ssthresh / 2);
-        let packets = u64::from(window.cwnd.max(view.flight.in_flight()));
-        window.pacing_rate =
-            (u128::from((mtu * packets) << twice) * 1_000_000_000 / u128::from(srtt)) as u64;
+        let per_second = |bytes: u64| u128::from(bytes << twice) * 1_000_000_000 / u128::from(srtt);
+        window.pacing_rate = if self.pace_fraction {
+            ((per_second(mtu) * u128::from(self.window(window)) + HALF) >> CWND_SHIFT) as u64
+        } else {
+            let packets = u64::from(window.cwnd.max(view.flight.in_flight()));
+            per_second(mtu * packets) as u64
+        };
         let burst = (window.pacing_rate / mtu) >> self.burst_shift;
         window.pacing_burst = (burst.min(1 << 16) as u32).max(self.min_burst);
     }

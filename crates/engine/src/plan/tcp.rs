@@ -71,9 +71,11 @@ words! {
         Off = "off",
         /// After CE and changes of the ECN field, and three times in a round trip.
         Minimum = "minimum",
-        /// On every ACK, as there is room.
+        /// On every ACK, as there is room, until the ACKs that carry it seem to get lost.
         #[default]
         Full = "full",
+        /// On every ACK, as there is room, whatever becomes of them.
+        Persist = "persist",
     }
 }
 
@@ -137,7 +139,8 @@ keys! {
         /// 3168. What needs Accurate ECN and does not find it does without ECN.
         ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto");
         /// When the receiver sends the option of Accurate ECN, 4 to 12 bytes: never, after CE and
-        /// three times in a round trip, or on every ACK: Linux tcp_ecn_option 0, 1 and 2.
+        /// three times in a round trip, on every ACK until they seem to get lost, or on every ACK:
+        /// Linux tcp_ecn_option 0 to 3.
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
         /// Pacing rate in slow start (below half of ssthresh), percent of cwnd/srtt: Linux
         /// tcp_pacing_ss_ratio.

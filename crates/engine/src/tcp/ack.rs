@@ -1,11 +1,13 @@
 //! What an acknowledgement does (Linux `tcp_ack`).
 
+use super::accecn::Delivered;
 use super::ecn::Echo;
 use super::port::Port;
 use super::rack::REORDERING;
 use super::scoreboard::{Segment, state};
 use super::sender::Sender;
 use super::states::{Event, Resend};
+use super::timestamps;
 use crate::cc::{Ack, CaState, Control};
 use crate::packet::{Packet, Sack, flags};
 use crate::units::Time;
@@ -84,9 +86,8 @@ impl Sender {
         event.duplicate = !event.advanced && event.sacked == 0 && !event.dsack;
         self.conn.delivered += u64::from(covered.delivered);
         let mut ce = if ece { covered.delivered } else { 0 };
-        if (event.advanced || covered.delivered > 0)
-            && let Some(marked) = self.accurate_ce(packet, covered.delivered)
-        {
+        let progress = event.advanced || covered.delivered > 0 || packet.has(flags::NEWER);
+        if progress && let Some(marked) = self.accurate_ce(packet, covered.delivered, event.dsack) {
             ce = marked;
             ece = ce > 0;
             event.ece = ece;
@@ -162,9 +163,14 @@ impl Sender {
         self.note_if_done();
     }
 
-    /// Segments that an ACK newly tells to have been marked, with Accurate ECN.
+    /// Segments that an ACK newly tells to have been marked, with Accurate ECN; it delivers so
+    /// many, of which one is a duplicate.
     #[inline]
-    fn accurate_ce(&mut self, packet: &Packet, delivered: u32) -> Option<u32> {
+    fn accurate_ce(&mut self, packet: &Packet, segments: u32, dsack: bool) -> Option<u32> {
+        let delivered = Delivered {
+            segments,
+            duplicates: u32::from(dsack),
+        };
         self.ecn
             .marked(packet, delivered, self.conn.delivered_ce, self.plan.mss)
     }
@@ -199,8 +205,11 @@ impl Sender {
     /// answer a probe.
     #[cold]
     fn on_ack_of_nothing(&mut self, packet: &Packet, event: &mut Event, port: &mut impl Port) {
-        if event.dsack {
-            let ce = self.accurate_ce(packet, 1).unwrap_or(0);
+        if event.dsack || packet.has(flags::NEWER) {
+            let duplicates = u32::from(event.dsack);
+            let ce = self
+                .accurate_ce(packet, duplicates, event.dsack)
+                .unwrap_or(0);
             self.conn.delivered_ce += u64::from(ce);
             event.ece |= ce > 0;
         }
@@ -312,7 +321,7 @@ impl Sender {
             covered.delivered += 1;
             // An older timestamp than the retransmission's: the original was
             // delivered (Linux `tcp_skb_spurious_retrans`).
-            if !(again && echo.is_some_and(|echo| echo < segment.sent)) {
+            if !(again && echo.is_some_and(|echo| timestamps::before(echo, segment.sent))) {
                 self.recovery.rack.advance(seq, segment, &self.conn);
             }
         }
@@ -333,7 +342,7 @@ impl Sender {
             && event.advanced
             && let Some(echo) = event.echo.filter(|echo| *echo > Time::ZERO)
         {
-            let rtt = now.since(echo);
+            let rtt = timestamps::rtt(now, echo);
             self.take_rtt_sample(rtt, rtt);
             return Some(rtt);
         }

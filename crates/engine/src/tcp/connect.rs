@@ -19,7 +19,9 @@ impl Sender {
         let now = self.conn.now;
         let mut syn = Packet::new(self.flow, self.plan.header + SYN_EXTRA, Ecn::NotEct);
         syn.flags = flags::SYN;
-        self.ecn.on_syn(&mut syn);
+        if !(self.ecn_fallback && self.handshake.retransmits > 1) {
+            self.ecn.on_syn(&mut syn);
+        }
         syn.sent = now;
         port.send(syn);
         self.timer
@@ -40,7 +42,8 @@ impl Sender {
         }
         let timestamps = self.plan.timestamps;
         if self.handshake.tells_rtt(timestamps) {
-            self.take_rtt_sample(now - packet.sent, now - packet.sent);
+            let rtt = self.handshake.rtt(packet, now);
+            self.take_rtt_sample(rtt, rtt);
         } else {
             // Nothing was learned of the path but that it is slow. That is no RTT.
             let flight = &self.board.flight;
@@ -63,6 +66,18 @@ impl Sender {
         let rtt = rtt.max(Time::from_us(1));
         self.take_rtt_sample(rtt, rtt);
         self.init_transfer();
+    }
+
+    /// This end has granted Accurate ECN, and `third` has ended the handshake: for hosts that
+    /// accept, before [`Sender::establish`].
+    pub fn grant_accurate(&mut self, third: &Packet) {
+        self.conn.delivered_ce = self.ecn.grant(third, self.ecn_fallback);
+    }
+
+    /// Bytes that the other end has told to have arrived with ECT(1), CE and ECT(0), with
+    /// Accurate ECN.
+    pub fn told_bytes(&self) -> Option<[u32; 3]> {
+        self.ecn.arrived()
     }
 
     /// Linux `tcp_init_transfer`.

@@ -1,7 +1,7 @@
 //! ECN of a sender: what packets carry, and what ACKs echo (RFC 3168,
 //! RFC 9768; Linux `tcp_ecn.h`).
 
-use super::accecn::{self, Answer, Sending};
+use super::accecn::{self, Answer, Delivered, Sending};
 use crate::cc::EcnNeed;
 use crate::packet::{Ecn, Packet, flags};
 use crate::plan::EcnFeedback;
@@ -57,6 +57,28 @@ impl EcnSender {
         if self.asks_accurate {
             syn.flags |= accecn::REQUEST;
         }
+    }
+
+    /// This end has granted Accurate ECN; `third` ends the handshake, with the ECN field of the
+    /// SYN-ACK, which was not ECN-capable (Linux `tcp_accecn_third_ack`). Whoever falls back does
+    /// so where the field was cleared or is none that can have become of that. Gives the marked
+    /// packets that have arrived.
+    pub fn grant(&mut self, third: &Packet, fallback: bool) -> u64 {
+        self.accurate = Some(Sending::default());
+        self.always = true;
+        let pure = third.payload == 0;
+        let valid = match accecn::ace(third.flags) {
+            0 => false,
+            // Not told: data, or of no meaning yet.
+            1 | 5 | 7 => return 0,
+            _ if !pure => return 0,
+            2 => return 0,
+            _ => !fallback,
+        };
+        if !valid {
+            (self.on, self.always) = (false, false);
+        }
+        u64::from(valid && accecn::ace(third.flags) == 6)
     }
 
     /// The other end has answered the request for Accurate ECN (Linux
@@ -122,8 +144,20 @@ impl EcnSender {
     /// Segments that an ACK newly tells to have been marked, with Accurate ECN;
     /// `counted` of them are known, and it delivers so many.
     #[inline]
-    pub fn marked(&mut self, ack: &Packet, delivered: u32, counted: u64, mss: u16) -> Option<u32> {
+    pub fn marked(
+        &mut self,
+        ack: &Packet,
+        delivered: Delivered,
+        counted: u64,
+        mss: u16,
+    ) -> Option<u32> {
         let accurate = self.accurate.as_mut()?;
         Some(accurate.process(ack, delivered, counted, mss))
+    }
+
+    /// Bytes that the other end has told to have arrived with ECT(1), CE and ECT(0), with
+    /// Accurate ECN.
+    pub fn arrived(&self) -> Option<[u32; 3]> {
+        self.accurate.as_ref().map(|accurate| accurate.bytes)
     }
 }

@@ -16,8 +16,14 @@ pub enum EcnEcho {
     /// The same, but a packet with ECT(1) changes nothing: where SCE marks are
     /// looked at first, DCTCP hears neither of CE nor of its absence.
     PerPacketButEct1,
-    /// Counters in every ACK (RFC 9768); with the ECN field of the ACKs.
-    Accurate(Ecn),
+    /// Counters in every ACK (RFC 9768).
+    Accurate {
+        /// The ECN field of the ACKs.
+        acks: Ecn,
+        /// What is delayed when CE starts or ends is acknowledged first: DCTCP's receiver does
+        /// so whatever the feedback is (Linux `dctcp_cwnd_event`).
+        splits: bool,
+    },
 }
 
 impl EcnEcho {
@@ -26,10 +32,14 @@ impl EcnEcho {
         match (feedback, need) {
             _ if !ecn => EcnEcho::None,
             (EcnFeedback::None, _) => EcnEcho::None,
-            (EcnFeedback::AccEcn | EcnFeedback::Auto, EcnNeed::Accurate) => {
-                EcnEcho::Accurate(Ecn::Ect1)
-            }
-            (EcnFeedback::AccEcn, _) => EcnEcho::Accurate(Ecn::Ect0),
+            (EcnFeedback::AccEcn | EcnFeedback::Auto, EcnNeed::Accurate) => EcnEcho::Accurate {
+                acks: Ecn::Ect1,
+                splits: false,
+            },
+            (EcnFeedback::AccEcn, need) => EcnEcho::Accurate {
+                acks: Ecn::Ect0,
+                splits: need == EcnNeed::Dctcp(CeEcho::Precise),
+            },
             (EcnFeedback::Rfc3168, _)
             | (_, EcnNeed::Optional | EcnNeed::Sce | EcnNeed::Dctcp(CeEcho::Sticky)) => {
                 EcnEcho::Sticky
@@ -40,6 +50,9 @@ impl EcnEcho {
     }
 
     pub(super) fn is_per_packet(self) -> bool {
-        matches!(self, EcnEcho::PerPacket | EcnEcho::PerPacketButEct1)
+        matches!(
+            self,
+            EcnEcho::PerPacket | EcnEcho::PerPacketButEct1 | EcnEcho::Accurate { splits: true, .. }
+        )
     }
 }

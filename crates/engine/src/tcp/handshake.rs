@@ -1,6 +1,7 @@
 //! How far a connection is, and what its SYN teaches.
 
 use super::rtt::{INITIAL_RTO, MAX_RTO};
+use super::timestamps;
 use crate::packet::Packet;
 use crate::units::Time;
 
@@ -28,7 +29,7 @@ pub(super) enum Phase {
 pub(super) struct Handshake {
     pub phase: Phase,
     /// SYNs sent again.
-    retransmits: u32,
+    pub retransmits: u32,
     /// When the first SYN was sent.
     first_sent: Time,
 }
@@ -51,6 +52,14 @@ impl Handshake {
     /// The SYN is sent again.
     pub fn repeat(&mut self) {
         self.retransmits += 1;
+    }
+
+    /// The RTT that a SYN-ACK tells: of a SYN sent again its timestamp has to say it.
+    pub fn rtt(&self, syn_ack: &Packet, now: Time) -> Time {
+        match self.retransmits {
+            0 => now - syn_ack.sent,
+            _ => timestamps::rtt(now, syn_ack.sent),
+        }
     }
 
     /// How long the SYN waits for its answer.

@@ -6,7 +6,7 @@
 //! | [`sender`] | the sender's pieces put together, and transmission |
 //! | `connect`, `ack`, `timeouts` | what it does on a SYN-ACK, an ACK, a deadline |
 //! | `states` | congestion states: reductions and their undoing (`tcp_fastretrans_alert`) |
-//! | [`handshake`], `timer`, `pacing`, `ecn`, `send_queue` | its pieces |
+//! | [`handshake`], `timer`, `timestamps`, `pacing`, `ecn`, `send_queue` | its pieces |
 //! | `recovery`, `rack`, `prr`, `undo` | those of loss recovery |
 //! | [`scoreboard`], [`rtt`], [`rate`] | sent segments, round-trip times, samples of the delivery rate |
 //! | [`receiver`] | acknowledgement (quick, delayed, compressed SACKs) and ECN echo |
@@ -34,8 +34,6 @@
 //! - SACKs are compressed by Linux's defaults (`tcp_comp_sack_*`, which are no keys here), from the
 //!   RTT of the handshake and without slack.
 //! - Only ECN-Echo and a probe's repair lead to CWR: there is no congestion of the host itself.
-//! - Timestamps compare send times in ns, where Linux has ms: spurious retransmissions
-//!   within one ms are told apart here.
 
 pub mod accecn;
 mod ack;
@@ -63,6 +61,7 @@ mod states;
 mod tests;
 mod timeouts;
 mod timer;
+mod timestamps;
 mod undo;
 
 pub use port::Port;

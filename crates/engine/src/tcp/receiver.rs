@@ -119,7 +119,7 @@ impl Receiver {
             dup_acks: 0,
             dup_acks_at: 0,
             echo,
-            accurate: matches!(echo, EcnEcho::Accurate(_))
+            accurate: matches!(echo, EcnEcho::Accurate { .. })
                 .then(|| Receiving::new(plan.accecn_option, plan.timestamps)),
             sce: Sce::default(),
             ecn_seen: false,
@@ -130,7 +130,7 @@ impl Receiver {
             header: plan.header,
             delayed: plan.delack,
             ack_ecn: match echo {
-                EcnEcho::Accurate(ect) => ect,
+                EcnEcho::Accurate { acks, .. } => acks,
                 EcnEcho::PerPacket | EcnEcho::PerPacketButEct1 => Ecn::Ect0,
                 EcnEcho::None | EcnEcho::Sticky => Ecn::NotEct,
             },
@@ -222,6 +222,42 @@ impl Receiver {
         self.rtt = rtt;
     }
 
+    /// A packet that is no data has come with this ECN field, which Accurate ECN counts: for
+    /// hosts whose data is acknowledged.
+    pub fn note_ecn_field(&mut self, ecn: Ecn) {
+        if let Some(accurate) = &mut self.accurate {
+            self.ack_now |= accurate.on_data(ecn, 0);
+        }
+    }
+
+    /// Whether the other end understands the AccECN option: for hosts whose handshake tells.
+    pub fn hears_option(&mut self, heard: bool) {
+        if let Some(accurate) = &mut self.accurate {
+            accurate.heard = heard;
+        }
+    }
+
+    /// What Accurate ECN adds to a packet that this end sends at `now`: for hosts that send data,
+    /// too.
+    pub fn accompany(&mut self, packet: &mut Packet, now: Time) {
+        if let Some(accurate) = &mut self.accurate {
+            accurate.on_ack(packet, 0, now, self.rtt);
+        }
+    }
+
+    /// The ACK that ends the handshake of a host that connects, to a SYN-ACK with this ECN
+    /// field, which Accurate ECN reflects (RFC 9768 section 3.2.2.1).
+    pub fn third_ack(&mut self, syn_ack: Ecn, now: Time) -> Packet {
+        let mut ack = self.ack_packet();
+        ack.sent = self.ts_recent;
+        if let Some(accurate) = &mut self.accurate {
+            accurate.on_ack(&mut ack, 0, now, self.rtt);
+            accurate.count(syn_ack);
+            ack.flags = (ack.flags & !flags::ACE) | accecn::accepted(syn_ack);
+        }
+        ack
+    }
+
     /// A packet with a timestamp has come: it is echoed unless it lies beyond
     /// a hole (RFC 7323 section 4.3). Pure ACKs of the other end count, where
     /// there are any.
@@ -234,7 +270,7 @@ impl Receiver {
     /// ECN of the handshake: what the SYN-ACK answers to a SYN that asks for Accurate ECN.
     /// Other SYNs carry no flags here; both ends then know what the plan says.
     fn negotiate(&mut self, syn: &Packet) -> u16 {
-        if syn.flags & flags::ACE != accecn::REQUEST {
+        if !accecn::requests(syn.flags) {
             return 0;
         }
         match (&mut self.accurate, self.echo) {
@@ -257,12 +293,19 @@ impl Receiver {
             self.demand_cwr = false;
             self.ack_now = true;
         }
-        if let Some(accurate) = &mut self.accurate {
+        // What ends below the last ACK is answered before its ECN field is looked at
+        // (Linux `tcp_sequence`).
+        if let Some(accurate) = &mut self.accurate
+            && seq + 1 >= self.acked
+        {
             self.ack_now |= accurate.on_data(packet.ecn, packet.payload);
         }
         self.note_timestamp(seq, packet.sent);
         if seq < self.rcv_nxt {
             // A duplicate: report it, and ACK at once for a while.
+            if let Some(accurate) = &mut self.accurate {
+                accurate.on_duplicate(seq);
+            }
             self.sack.dsack = Some(seq);
             self.enter_quickack(MAX_QUICKACKS);
             self.send_ack(self.rcv_nxt, port);
@@ -356,8 +399,7 @@ impl Receiver {
                 if self.sce.echo != SceEcho::Off {
                     self.note_sce(marked, port);
                 }
-                if self.echo == EcnEcho::PerPacket
-                    || (self.echo == EcnEcho::PerPacketButEct1 && !marked)
+                if self.echo.is_per_packet() && (self.echo != EcnEcho::PerPacketButEct1 || !marked)
                 {
                     self.ce_changed(false, port);
                 }
@@ -470,7 +512,7 @@ impl Receiver {
         let mut ack = self.ack_packet();
         ack.seq = up_to;
         ack.sent = self.ts_recent;
-        if self.demand_cwr {
+        if self.demand_cwr && self.accurate.is_none() {
             ack.flags |= flags::ECE;
         }
         if self.sce.echo != SceEcho::Off && self.sce.on_ack(up_to.saturating_sub(self.acked_to)) {

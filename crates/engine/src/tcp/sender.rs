@@ -41,6 +41,9 @@ pub struct Sender {
     pub stats: SenderStats,
     /// Whether the window of an idle connection decays (Linux `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
+    /// Whether ECN is given up where it seems to get lost in the handshake (Linux
+    /// `tcp_ecn_fallback`): a SYN sent again for the second time does not ask for it.
+    pub ecn_fallback: bool,
     /// Next new segment when the usage of the window was last noted.
     usage_noted: u64,
     /// Segments the receive window allows to be outstanding.
@@ -120,6 +123,7 @@ impl Sender {
             queue: SendQueue::new(bytes),
             stats: SenderStats::default(),
             idle_restart: true,
+            ecn_fallback: false,
             usage_noted: 0,
             rwnd: (plan.rwnd.0 / u64::from(plan.mss)).max(1),
             flow,

@@ -1,6 +1,7 @@
 //! Whether a reduction was spurious, and what it takes to take it back (Linux
 //! `tcp_init_undo`, `tcp_may_undo`).
 
+use super::timestamps;
 use crate::units::Time;
 
 /// The last reduction.
@@ -48,7 +49,7 @@ impl Undo {
     /// older than the first retransmission, or nothing was retransmitted yet.
     pub fn was_delayed(&self, echo: Option<Time>) -> bool {
         match self.retrans_stamp {
-            Some(stamp) => echo.is_some_and(|echo| echo < stamp),
+            Some(stamp) => echo.is_some_and(|echo| timestamps::before(echo, stamp)),
             None => true,
         }
     }

@@ -65,6 +65,7 @@ pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)])
 pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan {
     Plan {
         duration,
+        kernel: None,
         warmup: Time::ZERO,
         start_jitter: Time::ZERO,
         host_jitter: Time::ZERO,

@@ -8,7 +8,7 @@ use tailback_engine::plan::{Algorithm, EcnFeedback, FlowPlan};
 use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::registry::{complete_defaults, find};
 
-use super::Kit;
+use super::kits::{ACCURATE_ECN, Kits};
 use super::modules::Modules;
 use super::refuse::{Refusals, instead};
 
@@ -29,7 +29,7 @@ pub(super) fn stand_in<'a>(control: &'a Algorithm, module: Option<&'a str>) -> O
 pub(super) fn control(
     path: &str,
     flow: &FlowPlan,
-    kit: &Kit,
+    kit: &Kits<'_>,
     modules: &mut Modules,
     refusals: &mut Refusals,
 ) -> String {
@@ -44,6 +44,15 @@ pub(super) fn control(
             &format!("{path}.tcp.ecn_feedback"),
             "both hosts of the guest have the same ECN",
             "ecn_feedback = \"auto\" or \"accecn\", or a flow with ecn = false",
+        );
+    }
+    let accurate = flow.ecn && flow.tcp.ecn_feedback == EcnFeedback::AccEcn;
+    if accurate && !kit.has(ACCURATE_ECN.since) {
+        refusals.add(
+            &format!("{path}.tcp.ecn_feedback"),
+            kit.without(ACCURATE_ECN.name, Some(ACCURATE_ECN.since)),
+            kit.with(Some(ACCURATE_ECN.since), |kit| kit.has(ACCURATE_ECN.since))
+                .unwrap_or_default(),
         );
     }
     let (name, parameters) = match &flow.cc {

@@ -27,6 +27,7 @@ use tailback_engine::registry::kernel::Shaper;
 use tailback_engine::rng::Stream;
 use tailback_engine::units::{Rate, Time};
 
+use super::kits::{Kits, TXREHASH};
 use super::stage::{delay_words, stages};
 use super::tc::Qdisc;
 use crate::job::{Batch, Change, Device, Namespace, Tool, Veth};
@@ -103,10 +104,10 @@ enum Next {
 
 impl Layout {
     /// Lays out a plan that was found possible; `queues` by link.
-    pub fn of(plan: &Plan, seed: u64, queues: &[Qdisc]) -> Layout {
+    pub fn of(plan: &Plan, seed: u64, queues: &[Qdisc], kit: &Kits<'_>) -> Layout {
         let mut layout = Layout::default();
         layout.group(plan);
-        layout.hosts(plan, seed);
+        layout.hosts(plan, seed, kit);
         let mtu = layout.groups.iter().map(|g| g.key.mtu).max();
         let mtu = mtu.unwrap_or(1500);
         layout.middle(plan);
@@ -197,7 +198,7 @@ impl Layout {
         self.of_source = sources.to_vec();
     }
 
-    fn hosts(&mut self, plan: &Plan, seed: u64) {
+    fn hosts(&mut self, plan: &Plan, seed: u64, kit: &Kits<'_>) {
         for g in 0..self.groups.len() {
             let key = &self.groups[g].key;
             let mut sysctls = vec![
@@ -225,11 +226,12 @@ impl Layout {
                     ("net/ipv4/tcp_no_metrics_save", "1"),
                     // A router hashes addresses and ports; here it sees the hash of
                     // the socket, which must not change with a timeout either.
-                    ("net/core/txrehash", "0"),
+                    (TXREHASH.name, "0"),
                     // Windows of 32 MiB: up to half of a buffer is overhead.
                     ("net/ipv4/tcp_rmem", "4096 67108864 67108864"),
                     ("net/ipv4/tcp_wmem", "4096 1048576 67108864"),
                 ]);
+                sysctls.retain(|(path, _)| *path != TXREHASH.name || kit.has(TXREHASH.since));
                 if let Some(option) = stack.accecn {
                     sysctls.push((
                         "net/ipv4/tcp_ecn_option",
@@ -237,6 +239,7 @@ impl Layout {
                             AccEcnOption::Off => "0",
                             AccEcnOption::Minimum => "1",
                             AccEcnOption::Full => "2",
+                            AccEcnOption::Persist => "3",
                         },
                     ));
                 }

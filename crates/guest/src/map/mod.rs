@@ -5,12 +5,14 @@
 //! | `layout` | namespaces, devices, routes, shapers, delays |
 //! | `tc` | queue disciplines in tc's words |
 //! | `cc` | congestion controls and their parameters |
+//! | `kits` | the kernels there are, and what came with which |
 //! | `modules` | what is loaded |
 //! | `refuse` | what Linux cannot do, by place in the plan |
 //! | `stage` | what stands behind a link, in netem's words |
 //! | `script` | a job as text, to be read |
 
 mod cc;
+mod kits;
 mod layout;
 mod modules;
 mod refuse;
@@ -22,7 +24,6 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
 use tailback_engine::keys::EngineKind;
 use tailback_engine::plan::{
     Algorithm, ConnectionsPlan, FlowPlan, LinkPlan, Pacing, Plan, RatePlan, Refusal, SeriesMode,
@@ -34,6 +35,8 @@ use tailback_engine::traffic;
 use tailback_engine::units::Time;
 
 use crate::job::{Connections, FORMAT, Flow, Job, Link, Module, Record, Source};
+pub use kits::Kit;
+use kits::Kits;
 use layout::{Group, Layout, mtu_of};
 use modules::Modules;
 use refuse::Refusals;
@@ -56,20 +59,6 @@ const MOST_CONNECTIONS: u32 = 4096;
 /// Most socket buffer over all senders, bytes.
 const SEND_BUFFERS: u64 = 1 << 30;
 
-/// What the kernel of a kit has.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kit {
-    /// Congestion controls: guest path of the module, or none if built in.
-    #[serde(default)]
-    pub ccs: BTreeMap<String, Option<String>>,
-    /// Queue disciplines: guest path of the module, or none if built in.
-    #[serde(default)]
-    pub qdiscs: BTreeMap<String, Option<String>>,
-    /// Other modules by name: guest paths, in the order of loading.
-    #[serde(default)]
-    pub extra: BTreeMap<String, Vec<String>>,
-}
-
 /// Why a kernel cannot run a plan; empty if it can. The plan may be incomplete:
 /// what it lacks is not judged.
 pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
@@ -89,7 +78,9 @@ pub fn modules(plan: &Plan) -> BTreeSet<&str> {
 }
 
 /// What is used of the kernel.
-struct Decided {
+struct Decided<'k> {
+    /// The kit that plays it.
+    kit: Kits<'k>,
     modules: Vec<Module>,
     /// By link.
     queues: Vec<tc::Qdisc>,
@@ -121,7 +112,8 @@ fn as_flow(source: &TrafficPlan, connections: &ConnectionsPlan) -> FlowPlan {
 }
 
 /// Finds what of the kernel a plan uses, or why it cannot.
-fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
+fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
+    let kit = &Kits::of(plan, kit).map_err(|refusal| vec![refusal])?;
     let mut refusals = Refusals::default();
     let mut modules = Modules::default();
     whole(plan, &mut refusals);
@@ -212,6 +204,7 @@ fn decide(plan: &Plan, kit: &Kit) -> Result<Decided, Vec<Refusal>> {
         return Err(refusals.0);
     }
     Ok(Decided {
+        kit: *kit,
         modules: modules.list(),
         queues,
         controls,
@@ -239,12 +232,13 @@ fn connection(path: &str, flow: &FlowPlan, links: usize, refusals: &mut Refusals
 /// Everything that Linux, or this kit, cannot do.
 pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
     let Decided {
+        kit,
         modules,
         queues,
         controls,
         source_controls,
     } = decide(plan, kit)?;
-    let mut layout = Layout::of(plan, seed, &queues);
+    let mut layout = Layout::of(plan, seed, &queues, &kit);
     let setup = layout.setup();
     let schedule_of = |link: &LinkPlan| link.schedule.clone().unwrap_or_default();
     let links = (0..).zip(&plan.links).zip(queues).zip(&layout.links);

@@ -1,10 +1,10 @@
 //! Which modules to load, and with what parameters.
 
-use tailback_engine::aqm;
+use tailback_engine::{aqm, cc};
 
 use crate::job::Module;
 
-use super::Kit;
+use super::kits::Kits;
 use super::refuse::{Refusals, instead};
 
 /// Modules so far, by what they provide.
@@ -30,7 +30,7 @@ impl Modules {
         name: &str,
         stand_in: Option<&str>,
         parameters: String,
-        kit: &Kit,
+        kit: &Kits<'_>,
         refusals: &mut Refusals,
     ) {
         let provides = format!("cc {name}");
@@ -55,10 +55,12 @@ impl Modules {
             None => match kit.ccs.get(name) {
                 Some(built) => Some(built.iter().cloned().collect()),
                 None => {
+                    let since = cc::face(name).and_then(|face| face.since);
+                    let others = kit.with(since, |kit| kit.ccs.contains_key(name));
                     refusals.add(
                         &format!("{path}.cc"),
-                        format!("this kernel has no congestion control {name}"),
-                        instead(name, kit.ccs.keys()),
+                        kit.without(&format!("congestion control {name}"), since),
+                        others.unwrap_or_else(|| instead(name, kit.ccs.keys())),
                     );
                     None
                 }
@@ -86,7 +88,7 @@ impl Modules {
         path: &str,
         kind: &str,
         stand_in: Option<&str>,
-        kit: &Kit,
+        kit: &Kits<'_>,
         refusals: &mut Refusals,
     ) {
         let provides = format!("qdisc {kind}");
@@ -112,10 +114,12 @@ impl Modules {
             None => match kit.qdiscs.get(kind) {
                 Some(built) => Some(built.iter().cloned().collect()),
                 None => {
+                    let since = face.and_then(|face| face.since);
+                    let others = kit.with(since, |kit| kit.qdiscs.contains_key(kind));
                     refusals.add(
                         &format!("{path}.queue"),
-                        format!("this kernel has no queue discipline {kind}"),
-                        instead(kind, kit.qdiscs.keys()),
+                        kit.without(&format!("queue discipline {kind}"), since),
+                        others.unwrap_or_else(|| instead(kind, kit.qdiscs.keys())),
                     );
                     None
                 }
@@ -161,7 +165,7 @@ impl Modules {
 }
 
 /// The files of an extra module.
-fn extra(path: &str, name: &str, kit: &Kit, refusals: &mut Refusals) -> Option<Vec<String>> {
+fn extra(path: &str, name: &str, kit: &Kits<'_>, refusals: &mut Refusals) -> Option<Vec<String>> {
     let found = kit.extra.get(name).cloned();
     if found.is_none() {
         refusals.add(

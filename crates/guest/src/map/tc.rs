@@ -6,7 +6,7 @@ use tailback_engine::registry::kernel::{self, Kernel, Order, Shaper};
 use tailback_engine::registry::{Options, Value, find};
 use tailback_engine::units::Time;
 
-use super::Kit;
+use super::kits::Kits;
 use super::modules::Modules;
 use super::refuse::{Refusals, instead};
 use crate::job::{DropsAt, Limit};
@@ -67,7 +67,7 @@ impl Qdisc {
 pub(super) fn queue(
     path: &str,
     link: &LinkPlan,
-    kit: &Kit,
+    kit: &Kits<'_>,
     modules: &mut Modules,
     refusals: &mut Refusals,
 ) -> Qdisc {

@@ -31,6 +31,7 @@ fn kit() -> Kit {
                 vec!["/modules/base.ko".to_owned(), "/modules/my.ko".to_owned()],
             ),
         ]),
+        ..Kit::default()
     };
     kit.ccs.insert("reno".to_owned(), None);
     kit.qdiscs.insert("fq".to_owned(), None);

@@ -9,9 +9,12 @@ mod sweep;
 
 use std::sync::Arc;
 
+use tailback_engine::keys::KeyKind;
+use tailback_engine::plan::Plan;
+
 use crate::declare::Reader;
 use crate::plan::name_flows;
-use crate::read::{Node, Path, Problem, Sources, Span, Toml, parse_value, render, shorten};
+use crate::read::{Node, Path, Problem, Sources, Span, Step, Toml, parse_value, render, shorten};
 use crate::request::{Override, Request};
 use crate::scenario::{Point, Scenario};
 use crate::{canonical, hash};
@@ -103,6 +106,7 @@ pub(crate) fn expand(
         return Err(problems);
     }
     let axes = axes(&sweep, &runs);
+    let version: Arc<str> = request.engine_version.into();
     let mut points = Vec::with_capacity(runs.len() * sweep.seeds as usize);
     for (run, baseline) in runs.into_iter().zip(baselines) {
         let canonical: Arc<str> = canonical::canonical(&run.plan, &reader.traces).into();
@@ -115,6 +119,7 @@ pub(crate) fn expand(
                 labels: Arc::clone(&labels),
                 seed,
                 run_id: hash::run_id(&canonical, seed, request.engine_version),
+                engine_version: Arc::clone(&version),
                 canonical: Arc::clone(&canonical),
                 baseline: baseline.map(|run| run * sweep.seeds as usize + k as usize),
                 plan: Arc::clone(&plan),
@@ -156,13 +161,31 @@ fn overrides(
             }
         };
         let value = parse_value(value, source, key.len() + 1, problems);
-        let Some(value) = value else { continue };
+        let Some(value) = value.map(|node| as_text(&path, node, &text[key.len() + 1..])) else {
+            continue;
+        };
         match graft(root, &path, value.clone()) {
             Ok(()) => sets.push(Set { path, value }),
             Err(problem) => problems.push(problem),
         }
     }
     sets
+}
+
+/// What a key of text is set to is text as it is written: a kernel of 5.10 is none of 5.1.
+fn as_text(path: &Path, node: Node, written: &str) -> Node {
+    let key = match path.0.as_slice() {
+        [(Step::Key(key), _)] => Plan::TABLE.key(key),
+        _ => None,
+    };
+    let of_text = key.is_some_and(|key| matches!(key.kind, KeyKind::Text));
+    match node.value {
+        Toml::Integer(_) | Toml::Float(_) | Toml::Bool(_) | Toml::Datetime(_) if of_text => Node {
+            value: Toml::String(written.trim().to_owned()),
+            ..node
+        },
+        _ => node,
+    }
 }
 
 /// Refuses a sweep of too many points before it is expanded.

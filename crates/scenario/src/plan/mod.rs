@@ -12,7 +12,7 @@ mod stack;
 
 use std::collections::HashMap;
 
-use tailback_engine::keys::KeyKind;
+use tailback_engine::keys::{EngineKind, KeyKind};
 use tailback_engine::plan::{FlowPlan, PathKeys, Plan, TcpPlan};
 
 pub(crate) use names::{name_flows, names};
@@ -98,6 +98,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
         ..Plan::default()
     };
     plan.set(|key| top.value(key));
+    plan.kernel = kernel(reader, &top);
     check_host_jitter(reader, &top, &plan, &links, &tcp, &flows);
     queues::check(reader, &links, &flows, &traffic);
     plan.links = links.plans;
@@ -105,6 +106,17 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
     plan.traffic = traffic;
     let seed = top.int("seed").unwrap_or_default().unsigned_abs();
     (plan, seed, origins)
+}
+
+/// Which kernel plays it; the simulator has none to choose.
+fn kernel(reader: &mut Reader<'_>, top: &Fields<'_>) -> Option<String> {
+    let item = top.item("kernel")?;
+    let name = reader.string(item, "the release of a kernel such as \"6.1\"")?;
+    if reader.engine == EngineKind::Sim {
+        let problem = Problem::new(item.node.span, "the simulator is no kernel of any release");
+        reader.problem(problem.expected("--engine kernel, or no kernel"));
+    }
+    Some(name.to_owned())
 }
 
 /// An array of tables of the root.

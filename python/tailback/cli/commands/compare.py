@@ -116,9 +116,9 @@ def compare(
     the kernel engine), step-2019 (step thresholds of 6 and 2 ms at 4 and 12
     Mbit/s), overload-5 (five flows in each class). Its report has a PDF too.
 
-    STORED is the folder of a sweep, results/sweeps/ID, or of a run,
-    results/runs/ID; or a data file of Flent (.flent.gz), or a folder of such
-    files: replicates of one set-up.
+    STORED is the folder of a sweep, results/sweeps/ID, its id or the beginning
+    of it, or `latest`; the folder of a run, results/runs/ID; or a data file of
+    Flent (.flent.gz), or a folder of such files: replicates of one set-up.
     """
     from tailback import batteries
     from tailback.comparison import quantities, run_variants
@@ -170,7 +170,7 @@ def compare(
             read_only=read_only,
         )
     else:
-        made = _compare_stored(sources, chosen, seeds)
+        made = _compare_stored(sources, chosen, seeds, out)
     return _show_comparison(made, thresholds, report_folder, no_report, pdf, as_json, out)
 
 
@@ -188,7 +188,7 @@ def _battery(sources: tuple[str, ...]) -> str | None:
 
 
 def _compare_stored(
-    sources: tuple[str, ...], chosen: tuple[str, ...], seeds: int | None
+    sources: tuple[str, ...], chosen: tuple[str, ...], seeds: int | None, out: Path | None
 ) -> Comparison:
     from tailback.comparison import compare_stored
 
@@ -204,7 +204,17 @@ def _compare_stored(
         raise InputError(f"{sources[0]}: nothing to compare it with; expected {hint}")
     if seeds is not None:
         raise InputError("--seeds: stored sweeps have the seeds that they have")
-    return compare_stored([Path(source) for source in sources], chosen)
+    from tailback import archive, store
+
+    root = out if out is not None else store.DEFAULT
+    places = [
+        path
+        if (path := Path(source)).exists() or path.suffix or len(path.parts) > 1
+        # A word is the id of a sweep, or the beginning of it.
+        else archive.find(source, root)
+        for source in sources
+    ]
+    return compare_stored(places, chosen)
 
 
 def _show_comparison(

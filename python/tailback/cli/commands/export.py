@@ -8,11 +8,12 @@ import click
 
 from tailback import terminal
 from tailback.cli.boundary import OK
+from tailback.cli.completing import run_ids
 from tailback.errors import InputError
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=run_ids)
 @click.option("--format", "name", required=True, metavar="FORMAT", help="flent, pcapng or csv.")
 @click.option(
     "--out",
@@ -38,7 +39,8 @@ def export(
 ) -> int:
     """Write a run in another tool's format.
 
-    RUN is the folder of a run, results/runs/ID, or its id.
+    RUN is the folder of a run, results/runs/ID, its id or the beginning of it,
+    or `latest` where the latest sweep has one run.
 
     csv: the series in FILE, the summary in a second file beside it.
 

@@ -28,6 +28,11 @@ def kernel() -> None:
     help="Kernel source [default: Debian's newest linux-source package].",
 )
 @click.option(
+    "--release",
+    metavar="RELEASE",
+    help="Debian's linux-source of this release (5.10, 6.1, 6.12), beside the kit in use; newest.",
+)
+@click.option(
     "--config",
     "fragments",
     multiple=True,
@@ -48,6 +53,7 @@ def kernel() -> None:
 @json_option
 def build(
     origin: Path | None,
+    release: str | None,
     fragments: tuple[Path, ...],
     extra: tuple[str, ...],
     jobs: int | None,
@@ -56,14 +62,55 @@ def build(
     """Build the kernel kit, or what of it is missing.
 
     Needs gcc and make, and no root: packages are unpacked, never installed.
-    With --module alone, the modules are built for the kit in use. An
-    interrupted build goes on where it was.
+    With --module alone, the modules are built for the kit in use, with --release
+    for that of the release. An interrupted build goes on where it was.
+
+    What is built becomes the kit in use, but with --release: a scenario says
+    kernel = "6.1" to run on it.
     """
     from tailback.kernel import build as kit_build
 
-    _show(
-        kit_build.build(origin=origin, fragments=fragments, extra=extra, jobs=jobs), as_json=as_json
+    built = kit_build.build(
+        origin=origin, release=release, fragments=fragments, extra=extra, jobs=jobs
     )
+    _show(built, as_json=as_json)
+    return 0
+
+
+@kernel.command("list")
+@json_option
+def list_kits(as_json: bool) -> int:
+    """List the kernel kits that are built, by release; * is the one in use."""
+    from tailback.kernel import confine, kit, releases
+
+    in_use = (kit.cache() / "current").resolve()
+    kits = sorted(kit.all_kits(), key=lambda one: releases.numbers(one.version))
+    rows = [
+        {
+            "release": one.release,
+            "kernel": one.version,
+            "kit": one.identity,
+            "current": one.path.resolve() == in_use,
+            "mode": confine.mode(one),
+            "lacks": one.manifest.get("lacks", []),
+            "source": one.manifest["source"],
+            "modules": sorted({m["name"] for m in one.extras() if m["current"]}),
+            "path": str(one.path),
+        }
+        for one in kits
+    ]
+    if as_json:
+        terminal.out_json({"kits": rows})
+        return 0
+    if not rows:
+        terminal.out(f"no kit is built; run: {kit.COMMAND}")
+    for row in rows:
+        mark = "*" if row["current"] else " "
+        names = ", ".join(row["modules"]) or "-"
+        first = f"{mark} {row['release']:6} {row['kernel']:10} {row['kit'][:16]}"
+        terminal.out(f"{first}  {row['mode']:7}  modules {names}")
+        if row["lacks"]:
+            terminal.out(f"  {'':6} {'':10} lacks {', '.join(row['lacks'])}")
     return 0
 
 

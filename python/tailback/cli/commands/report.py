@@ -8,24 +8,30 @@ import click
 
 from tailback import terminal
 from tailback.cli.boundary import OK
+from tailback.cli.completing import sweep_ids
 from tailback.cli.options import pdf_option
-from tailback.errors import InputError
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument(
+    "folder",
+    metavar="DIR|SWEEP",
+    type=click.Path(path_type=Path),
+    default=Path("latest"),
+    shell_complete=sweep_ids,
+)
 @pdf_option
 def report(folder: Path, pdf: bool) -> int:
-    """Write the report of a sweep.
+    """Write the report of a sweep [default: latest].
 
     DIR is a folder of results, of which the latest sweep is taken, or the
-    folder of a sweep, results/sweeps/ID.
+    folder of a sweep, results/sweeps/ID; SWEEP its id or the beginning of it.
     """
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder")
+    from tailback import archive, store
     from tailback.report import also_pdf
     from tailback.report.sweep import write_folder
 
     with also_pdf(pdf):
-        terminal.out(write_folder(folder))
+        where = folder if folder.is_dir() else archive.find(str(folder), store.DEFAULT)
+        terminal.out(write_folder(where))
     return OK

@@ -8,6 +8,7 @@ import click
 
 from tailback import terminal
 from tailback.cli.boundary import OK
+from tailback.cli.completing import experiment_names
 from tailback.cli.options import (
     engine_option,
     jobs_option,
@@ -20,7 +21,7 @@ from tailback.cli.options import (
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=experiment_names)
 @click.option("--part", "parts", multiple=True, help="Only this figure or table.")
 @click.option("--quick", is_flag=True, help="Shorter runs and fewer points: a first look.")
 @click.option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -42,11 +43,14 @@ def run(
     as_json: bool,
 ) -> int:
     """Run a scenario or a sweep; what is stored already is not run again."""
-    from tailback import engines, running
+    from tailback import engines, running, store
 
     runner = engines.get(engine)
     job = running.load(Path(file), running.overrides(overrides), seeds, runner)
     failures: list[str] = []
+    root = out if out is not None else store.DEFAULT
+    wanted = {point.run_id for point in job.points}
+    reused = sum(os.path.lexists(store.run_path(root, run_id)) for run_id in wanted)
     try:
         results = running.run_loaded([job], [runner], jobs=jobs, out=out, read_only=read_only)[0]
     except RunsFailed as failed:
@@ -57,6 +61,7 @@ def run(
         from tailback.cli.tables import results as table
 
         table.show(results)
+        table.show_where(results, reused, len(wanted))
     broken = results.failed_assertions()
     for message in failures:
         terminal.complain(message)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.table import Table
 
+from tailback import store, terminal
 from tailback.cli.tables.layout import MAX_ROWS, new_console, print_table, short_names, width_of
 from tailback.foreign import line
 from tailback.metrics import estimate
@@ -100,6 +101,24 @@ def show(results: Results) -> None:
         console.print(f"{hidden} more rows; --json has them all")
     for warning in _warnings(results):
         console.print(warning, soft_wrap=True)
+
+
+FEW = 3
+"""So many runs are named by their ids."""
+
+
+def show_where(results: Results, reused: int, runs: int) -> None:
+    """Where the results are, how many were there already, and what can be done with them next.
+
+    On stderr: the output is the table alone.
+    """
+    ids = list(dict.fromkeys(run.run_id for run in results.points))
+    count = f"reused {reused} of {runs} runs" if runs > 1 or reused else "1 run"
+    named = f": {', '.join(ids)}" if len(ids) <= FEW else ""
+    usual = results.root == store.DEFAULT
+    again = "tailback results show" + ("" if usual else f" --out {results.root}")
+    terminal.err(f"sweep {results.root / 'sweeps' / results.id}, {count}{named}")
+    terminal.err(f"next: tailback report {store.LATEST if usual else results.root}, {again}")
 
 
 def _warnings(results: Results) -> list[str]:

@@ -2,64 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
 from tailback.cli.tables.layout import new_console, print_table
+from tailback.reproduction.judges import Judge
 from tailback.validation import Validation
-from tailback.validation.verdicts import Verdict, worst
 
 MOST = 12
 """Cells that are named."""
 
 
-def show(made: Validation, pages: list[Path]) -> None:
-    """The goals, the worst cells, where the page is."""
+def show(made: Validation, pages: list[Path], took_s: float) -> None:
+    """The goals, what is furthest beyond a limit, where the page is, how long it took."""
     console = new_console()
     engines = ", ".join(f"{name} {version}" for name, version in made.ran.versions.items())
-    console.print(f"{len(made.cells)} cells on {engines}")
+    console.print(f"{len(made.cells)} of {made.ran.cells} cells on {engines}")
     console.print()
-    print_table(_goals(made.verdicts))
-    missing = worst(made.cells, len(made.cells))
-    if missing:
+    print_table(_goals(made.judges))
+    if made.misses:
         console.print()
         print_table(_worst(made))
-        if len(missing) > MOST:
-            console.print(f"{len(missing) - MOST} more; --json and the report have them")
-    console.print("A miss inside noise (95 % interval over seeds of both engines) is not a miss.")
+        if len(made.misses) > MOST:
+            console.print(f"{len(made.misses) - MOST} more; --json and the report have them")
     for page in pages:
         console.print(f"report: {page}", soft_wrap=True)
+    each = ", ".join(f"{name} {made.cpu_s(name):.0f} s" for name in made.ran.versions)
+    console.print(f"time: {took_s:.0f} s; processor time of all runs: {each}")
 
 
-def share(verdict: Verdict, value: float) -> str:
-    """A share of cells, or an error, in percent."""
-    return f"{100 * value:.2f} %" if "median" in verdict.goal else f"{100 * value:.1f} %"
-
-
-def _goals(verdicts: list[Verdict]) -> Table:
+def _goals(judges: Sequence[Judge]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("goal")
-    for title in ("cells", "value", "noise ignored", "holds"):
+    for title in ("asked for", "cells", "within", "or noise", "holds"):
         table.add_column(title, justify="right", no_wrap=True)
-    for verdict in verdicts:
+    for judge in judges:
+        middle = "" if judge.median is None else f"{100 * judge.median:.2f} %"
         table.add_row(
-            verdict.goal,
-            str(verdict.cells),
-            share(verdict, verdict.value),
-            share(verdict, verdict.plain),
-            Text("yes") if verdict.holds else Text("no", "bold"),
+            judge.judge if judge.error != "capacity" else f"{judge.judge}, of the rate",
+            judge.limit,
+            str(judge.cells),
+            middle if judge.within is None else str(judge.within),
+            "" if judge.within_or_chance is None else str(judge.within_or_chance),
+            Text("yes") if judge.holds else Text("no", "bold"),
         )
     return table
 
 
 def _worst(made: Validation) -> Table:
-    from tailback.validation.page import missed_words
+    from tailback.validation import tables
 
-    table = Table(title="Worst cells", title_justify="left", box=None, pad_edge=False)
+    table = Table(title="Furthest beyond a limit", title_justify="left", box=None, pad_edge=False)
     table.add_column("cell", no_wrap=True)
-    table.add_column("simulator against kernel")
-    for cell in worst(made.cells, MOST):
-        table.add_row(cell.id, "; ".join(missed_words(cell)))
+    for title in ("what", "simulator", "kernel", "error", "cause"):
+        table.add_column(title)
+    for miss, cause in list(zip(made.misses, made.causes, strict=True))[:MOST]:
+        sim, kernel = (tables.number(miss.measure, engine) for engine in ("sim", "kernel"))
+        error = tables.signed(miss.limit.error(miss.measure))
+        table.add_row(miss.cell.id, miss.limit.name, sim, kernel, error, cause.text)
     return table

@@ -35,11 +35,12 @@ class Abe2017(Reproduction):
             verdicts, numbers = truth.verdicts(found), cells(found)
             made = report.ran(results)
             written = report.report(found, verdicts, numbers, made, quick=request.quick)
-            files = {**written.files, "abe-2017.md": page.page(written, verdicts)}
             told = [{**cell.json(), "predicted": predicted} for cell, predicted in numbers]
             summary = summarise([cell for cell, _ in numbers])
             summary += [verdict.json() for verdict in verdicts]
-            return Findings(replace(written, files=files), told, summary)
+            judges = [verdict.judge() for verdict in verdicts]
+            note = page.page(written, verdicts, made) if request.page else None
+            return Findings(written, told, summary, judges, note)
 
         return Study({name: [job for _, job in own] for name, own in plans.items()}, findings)
 

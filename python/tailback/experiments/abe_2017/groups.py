@@ -22,8 +22,11 @@ CASES = (
     ("reno", "reno", "pie"),
     ("reno", "cubic", "pie"),
 )
-#: The poster: the average ratio at these factors.
-PUBLISHED = {0.7: 1.25, 0.85: 2.0}
+#: Congestion control of the poster's group with ABE; the other group is its "standard TCP".
+POSTER_ABE = "cubic"
+#: The poster: between these factors the average ratio is in this range.
+POSTER_BETAS = (0.7, 0.85)
+POSTER_RATIO = (1.25, 2.0)
 
 
 @dataclass(frozen=True)

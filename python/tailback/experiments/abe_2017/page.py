@@ -1,56 +1,51 @@
-"""The note: measured against predicted and published values, as Markdown."""
+"""The page in docs: measured against predicted values."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tailback.experiments.abe_2017 import layout, truth
-from tailback.report import Report, Section, Table, Text, to_markdown
+from tailback.report import Facts, Report, Section, Table, Text
 from tailback.report.tables import left, words
+from tailback.reproduction import runs
+from tailback.reproduction.page import Page
 
 
-def page(whole: Report, verdicts: Sequence[truth.Verdict]) -> str:
+def page(whole: Report, verdicts: Sequence[truth.Verdict], made: Mapping[str, Facts]) -> Page:
     """What docs/abe-2017.md has: the tables of the report, without its figures."""
     sections = []
     for section in whole.sections:
-        blocks = [b for b in section.blocks if isinstance(b, Table | Text)]
+        blocks = runs.bare(section.blocks)
         if section.id == "result":
             blocks += [_misses(v) for v in verdicts if v.misses]
         if blocks:
             sections.append(Section(section.id, section.title, blocks))
-    report = Report(
-        name="",
-        title="ABE (RFC 8511): what a gentler backoff gains and costs",
-        lead=(
-            "`tailback reproduce abe-2017` runs the experiments of the ABE poster (2017) and "
-            "writes this page beside its report, which has the figures."
-        ),
-        meta=whole.meta,
-        sections=[*sections, Section("set-up", "Set-up", [Text(_setup()), _queues()])],
+    sections.append(Section("set-up", "Set-up", [Text(_setup()), _queues(), runs.table(made)]))
+    return Page(
+        "ABE (RFC 8511): what a gentler backoff gains and costs",
+        "The experiments of the ABE poster (2017), run again. The figures are in the report.",
+        sections,
     )
-    return to_markdown(report)
 
 
 def _misses(verdict: truth.Verdict) -> Table:
-    shown = list(verdict.misses[:12])
-    more = len(verdict.misses) - len(shown)
-    if more > 0:
-        shown.append(f"and {more} more")
     return Table(
         f"misses-{verdict.id.replace('.', '-')}",
         f"{verdict.title}: what does not hold",
         left(""),
-        [[line] for line in shown],
+        [[line] for line in verdict.misses],
     )
 
 
 def _setup() -> str:
     return """
 The poster gives rates, queues and round-trip times; how long it ran, its seeds and its stack it
-does not. Here the congestion controls are those of today's Linux (`reno`, `cubic`) with `beta_ecn`,
-its reductions from cwnd and by PRR (`abe = "linux"`); PIE of 2014 (`version = "linux-3.14"`: target
-20 ms, tupdate 30 ms, departure-rate estimator, three gain levels, plain Bernoulli) is the primary
-one, and today's the second.
+does not. Its flows with ABE in experiment 6 are CUBIC; it publishes no ratio of a pair or of a
+factor, so that no cell of this experiment has a published value. Here the congestion controls are
+those of today's Linux (`reno`, `cubic`) with `beta_ecn`, its reductions from cwnd and by PRR
+(`abe = "linux"`); PIE of 2014 (`version = "linux-3.14"`: `target 20ms`, `tupdate 30ms`,
+departure-rate estimator, three gain levels, plain Bernoulli) is the primary one, and today's the
+second.
 """
 
 

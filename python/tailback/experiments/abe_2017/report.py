@@ -78,7 +78,7 @@ def report(
         "trade-off": tradeoff.blocks(found.tradeoff, of("tradeoff")) if found.tradeoff else [],
     }
     sections = [
-        expectations.section(verdicts),
+        expectations.section(verdicts, found.single),
         *(Section(part, section_title(part), blocks) for part, blocks in parts.items()),
         *([formula.section(found.single, of("single"))] if found.single else ()),
         *(Section(part, section_title(part), blocks) for part, blocks in later.items()),

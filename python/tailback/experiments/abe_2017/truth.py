@@ -8,16 +8,14 @@ from typing import Any
 
 from tailback.experiments.abe_2017 import equal, groups, layout, short, single
 from tailback.experiments.abe_2017.measured import Measured
-from tailback.metrics.statistics import median
+from tailback.metrics.statistics import median, nearest_rank
 from tailback.report.model import errors
+from tailback.reproduction.judges import Judge
 
 #: Points of utilisation, share of a ratio, ms.
 UTILISATION = 0.02
 RATIO = 0.08
 DELAY_MS = 2.0
-#: The poster's ratio of ten flows to ten, between these factors.
-POSTER_RATIO = (1.25, 2.0)
-POSTER_BETAS = (0.7, 0.85)
 
 
 @dataclass(frozen=True)
@@ -36,6 +34,9 @@ class Verdict:
     holds: bool
     #: The cells that do not, in words.
     misses: Sequence[str] = field(default_factory=tuple)
+    #: How far off each cell is, and how that is counted: one of `entries.KINDS`.
+    sizes: Sequence[float] = field(default_factory=tuple)
+    error: str = "absolute"
 
     def json(self) -> dict[str, Any]:
         """A row of the summary."""
@@ -49,6 +50,19 @@ class Verdict:
             "holds": self.holds,
         }
 
+    def judge(self) -> Judge:
+        """A row of goals.csv."""
+        return Judge(
+            judge=self.title,
+            error=self.error,
+            limit=self.expected,
+            cells=self.cells,
+            median=median(self.sizes),
+            p90=nearest_rank(self.sizes, 0.9),
+            within=self.held,
+            holds=self.holds,
+        )
+
 
 def verdicts(found: Measured) -> list[Verdict]:
     """Every expectation of which something was run."""
@@ -56,7 +70,6 @@ def verdicts(found: Measured) -> list[Verdict]:
         *_utilisation(found.single),
         _equal(found.equal),
         *_poster(found.groups),
-        _which(found.groups),
         _cubic_gains_less(found.single),
         *_delays(found.single),
         _steps(found.steps),
@@ -64,9 +77,9 @@ def verdicts(found: Measured) -> list[Verdict]:
     return [verdict for verdict in every if verdict is not None]
 
 
-def judged(points: Sequence[single.Point]) -> list[single.Point]:
-    """Where the assumptions of the formula hold."""
-    return [p for p in points if not p.doubt and p.utilisation.mean is not None]
+def predicted(points: Sequence[single.Point]) -> list[single.Point]:
+    """Those of which the formula says something: every one with a reduction."""
+    return [p for p in points if p.predicted is not None and p.utilisation.mean is not None]
 
 
 def gap(point: single.Point) -> float:
@@ -91,22 +104,22 @@ def cycle_gap(point: single.Point) -> float:
 
 
 def _utilisation(points: Sequence[single.Point]) -> list[Verdict]:
-    clear = judged(points)
+    every = predicted(points)
     known = [p for p in points if p.by_cycles is not None and p.utilisation.mean is not None]
     return [
         *_gaps(
             "utilisation",
-            "Utilisation of one NewReno flow by the AIMD formula, where its assumptions hold",
-            [(p, gap(p)) for p in clear if p.setup.cc == "reno"],
+            "Utilisation of one NewReno flow by the AIMD formula",
+            [(p, gap(p)) for p in every if p.setup.cc == "reno"],
         ),
         *_gaps(
             "utilisation.cubic",
-            "Of one CUBIC flow by the mean of its curve, where its assumptions hold",
-            [(p, gap(p)) for p in clear if p.setup.cc == "cubic"],
+            "Of one CUBIC flow by the mean of its curve",
+            [(p, gap(p)) for p in every if p.setup.cc == "cubic"],
         ),
         *_gaps(
             "utilisation.cycles",
-            "Of any flow by the formula applied cycle by cycle",
+            "Of any flow by the formula applied cycle by cycle, which was made after the others",
             [(p, cycle_gap(p)) for p in known],
         ),
     ]
@@ -126,6 +139,7 @@ def _gaps(name: str, title: str, cells: Sequence[tuple[single.Point, float]]) ->
         len(cells) - len(off),
         not off,
         [f"{where(p)}: {100 * g:+.1f} points" for p, g in off],
+        sizes,
     )
 
 
@@ -148,6 +162,8 @@ def _equal(points: Sequence[equal.Point]) -> Verdict | None:
         len(abe) - len(off),
         not off,
         [f"{layout.NAMES[p.cc]}, beta {p.beta:g}: {100 * (p.error or 0):+.1f} %" for p in off],
+        errors,
+        "relative",
     )
 
 
@@ -160,70 +176,44 @@ def over_rtts(points: Sequence[groups.Point]) -> dict[tuple[str, str], dict[floa
     return out
 
 
-def in_poster_range(by_beta: dict[float, groups.Point]) -> list[tuple[groups.Point, bool]]:
-    """Each factor of the poster's range, and whether the ratio is in the poster's, the interval
-    counted."""
-    low, high = POSTER_RATIO
+def in_poster_range(by_beta: dict[float, groups.Point]) -> list[tuple[groups.Point, float]]:
+    """Each factor of the poster's range, and how far the ratio is outside of the poster's."""
+    low, high = groups.POSTER_RATIO
     out = []
     for beta, p in sorted(by_beta.items()):
-        if POSTER_BETAS[0] <= beta <= POSTER_BETAS[1] and p.ratio.mean is not None:
-            half = p.ratio.half_width or 0.0
-            out.append((p, low <= p.ratio.mean + half and p.ratio.mean - half <= high))
+        if groups.POSTER_BETAS[0] <= beta <= groups.POSTER_BETAS[1] and p.ratio.mean is not None:
+            out.append((p, max(0.0, low - p.ratio.mean, p.ratio.mean - high)))
     return out
 
 
 def _poster(points: Sequence[groups.Point]) -> list[Verdict]:
+    """The poster's group with ABE is CUBIC; what its "standard TCP" is it does not say."""
     out = []
     for (abe, standard), by_beta in over_rtts(points).items():
         cells = in_poster_range(by_beta)
-        held = sum(inside for _, inside in cells)
+        if abe != groups.POSTER_ABE or not cells:
+            continue
+        held = sum(not outside for _, outside in cells)
         means = ", ".join(f"{p.ratio.mean:.2f} ({p.beta:g})" for p, _ in cells)
         out.append(
             Verdict(
                 f"poster.{abe}-against-{standard}",
                 f"Ratio of ten to ten: {layout.NAMES[abe]} with ABE against "
-                f"{layout.NAMES[standard]}",
+                f"{layout.NAMES[standard]}, average over round-trip times",
                 "1.25 to 2 for beta 0.7 to 0.85",
                 means,
                 len(cells),
                 held,
                 held == len(cells),
+                [
+                    f"beta {p.beta:g}: {p.ratio.mean:.2f}, {outside:.2f} outside"
+                    for p, outside in cells
+                    if outside
+                ],
+                [outside for _, outside in cells],
             )
         )
     return out
-
-
-def _which(points: Sequence[groups.Point]) -> Verdict | None:
-    """Who has the poster's range: on average over round-trip times, and from which one up."""
-    average, some = [], []
-    pairs = over_rtts(points)
-    for (abe, standard), by_beta in pairs.items():
-        name = f"{layout.NAMES[abe]} with ABE against {layout.NAMES[standard]}"
-        if all(inside for _, inside in in_poster_range(by_beta)):
-            average.append(name)
-        at: dict[float, dict[float, groups.Point]] = {}
-        for p in points:
-            if (p.abe, p.standard) == (abe, standard) and p.rtt_ms is not None:
-                at.setdefault(p.rtt_ms, {})[p.beta] = p
-        rtts = [
-            f"{rtt:g}"
-            for rtt, own in sorted(at.items())
-            if all(inside for _, inside in in_poster_range(own))
-        ]
-        if rtts:
-            some.append(f"{name} at {', '.join(rtts)} ms")
-    if not pairs:
-        return None
-    return Verdict(
-        "which-baseline",
-        "Who has a ratio of 1.25 to 2 at every beta from 0.7 to 0.85",
-        "NewReno against NewReno, by the ratios at equal mark probability",
-        f"averaged over round-trip times: {'; '.join(average) or 'none'}; at single ones: "
-        f"{'; '.join(some) or 'none'}",
-        len(pairs),
-        len(average),
-        any("NewReno with ABE against NewReno" in name for name in average),
-    )
 
 
 def gains(points: Sequence[single.Point]) -> list[tuple[float, str, single.Point, single.Point]]:
@@ -266,6 +256,7 @@ def _cubic_gains_less(points: Sequence[single.Point]) -> Verdict | None:
             f"{100 * (r - 1):+.1f} %"
             for rtt, queue, c, r in off
         ],
+        [max(0.0, c - r) for _, _, c, r in pairs],
     )
 
 
@@ -297,7 +288,22 @@ def _delays(points: Sequence[single.Point]) -> Iterator[Verdict]:
             len(cells) - len(off),
             not off,
             [f"{where(p)}: {d:+.1f} ms" for p, d in off],
+            sizes,
         )
+
+
+def p99_changes(
+    points: Sequence[single.Point],
+) -> dict[single.Setup, dict[float, tuple[float, float]]]:
+    """99th percentile of the queue delay, ms, without ABE and with the recommended factor, by
+    round-trip time."""
+    standard = {(p.setup, p.rtt_ms): p.delay["p99"] for p in points if p.standard}
+    out: dict[single.Setup, dict[float, tuple[float, float]]] = {}
+    for p in points:
+        base, own = standard.get((p.setup, p.rtt_ms)), p.delay["p99"]
+        if p.beta == layout.RECOMMENDED[p.setup.cc] and base and own is not None:
+            out.setdefault(p.setup, {})[p.rtt_ms] = (base, own)
+    return out
 
 
 def _steps(steps: Sequence[short.Steps]) -> Verdict | None:
@@ -319,4 +325,5 @@ def _steps(steps: Sequence[short.Steps]) -> Verdict | None:
             for s in cells
             if s.within < s.bounded
         ],
+        [float(s.bounded - s.within) / s.bounded for s in cells],
     )

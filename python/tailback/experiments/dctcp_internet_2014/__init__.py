@@ -9,6 +9,7 @@ from tailback.reproduction.experiment import Findings, Found, Reproduction, Requ
 if TYPE_CHECKING:
     import polars as pl
 
+    from tailback.experiments.dctcp_internet_2014.points import Batch
     from tailback.results import Results
 
 #: Every figure and table of the paper, and three beyond it.
@@ -29,6 +30,7 @@ PARTS: tuple[str, ...] = (
 )
 #: Seeds of each point; a quick run makes do with the second number.
 SEEDS = 3
+PAGE_SEEDS = 5
 QUICK_SEEDS = 2
 
 
@@ -48,7 +50,7 @@ class DctcpInternet2014(Reproduction):
 
     def study(self, request: Request) -> Study:
         """The batches that the parts need."""
-        from tailback.experiments.dctcp_internet_2014 import builder, points, report
+        from tailback.experiments.dctcp_internet_2014 import builder, page, points, report
         from tailback.experiments.dctcp_internet_2014.options import OPTIONS, READINGS
         from tailback.report import summarise
         from tailback.running import Job
@@ -56,7 +58,7 @@ class DctcpInternet2014(Reproduction):
         quick = request.quick
         readings = [(name, changes) for name, _, changes, brief in READINGS if brief or not quick]
         batches = points.plan(request.parts, OPTIONS, readings, quick=quick)
-        every = request.seeds_or(SEEDS, QUICK_SEEDS)
+        every = request.seeds_or(PAGE_SEEDS if request.page else SEEDS, QUICK_SEEDS)
 
         def findings(results: Found) -> Findings:
             found = {name: result for name, (result,) in results.items()}
@@ -68,15 +70,23 @@ class DctcpInternet2014(Reproduction):
                 version=next((result.version for result in found.values()), ""),
                 quick=quick,
             )
-            made = report.report(builder.Builder(measured), request.parts)
+            builder_of = builder.Builder(measured)
+            made = report.report(builder_of, request.parts)
             cells = [cell.json() for cell in made.cells]
-            return Findings(made, cells, summarise(made.cells))
+            told = page.judges(made.cells)
+            note = page.page(made, builder_of.by_part()) if request.page else None
+            return Findings(made, cells, summarise(made.cells), told, note)
 
         jobs = {
-            name: [Job(b.scenario, b.set, min(every, b.most_seeds or every))]
-            for name, b in batches.items()
+            name: [Job(b.scenario, b.set, _seeds(every, b, request))] for name, b in batches.items()
         }
         return Study(jobs, findings)
+
+
+def _seeds(every: int, batch: Batch, request: Request) -> int:
+    """A page has all seeds of everything but what is drawn of one run."""
+    most = batch.most_seeds or every
+    return every if request.page and most > 1 else min(every, most)
 
 
 def _series(results: Results) -> list[pl.DataFrame]:

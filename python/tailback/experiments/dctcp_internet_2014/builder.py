@@ -67,6 +67,13 @@ class Builder:
             deviations=(*DEVIATIONS, *deviations),
         )
 
+    def by_part(self) -> dict[str, Facts]:
+        """The facts of each group of batches."""
+        groups: dict[str, list[str]] = {}
+        for name in self.measured.frames:
+            groups.setdefault(name.partition("/")[0].partition("-m")[0], []).append(name)
+        return {group: self.facts(*names) for group, names in groups.items()}
+
     def share(self, tag: str, m: float) -> pts.EqualShare | None:
         """Equal sharing on one row of Table I."""
         if tag not in self._shares:

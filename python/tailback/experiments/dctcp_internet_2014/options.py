@@ -149,7 +149,15 @@ READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
     ("ecn-arriving", "arriving packet counts for the marks", _ECN_ARRIVING, False),
     ("arriving", "arriving packet counts for marks and drops", _ARRIVING, False),
     ("in-service", "packet in transmission in the queue", _IN_SERVICE, False),
+    ("idle-100", "idle time in packets of 100 B", {f"{_QUEUE}.avpkt": "100b"}, False),
+    ("idle-500", "idle time in packets of 500 B", {f"{_QUEUE}.avpkt": "500b"}, False),
+    ("idle-1500", "idle time in frames of 1500 B", {f"{_QUEUE}.avpkt": "1500b"}, False),
+    ("idle-hold", "average held over idle times", {f"{_QUEUE}.idle": "hold"}, False),
 )
+
+#: Readings that differ in RED's idle clock only, fastest first: what the two-Reno cells of Table I
+#: choose from.
+CLOCKS = ("taken", "idle-100", "idle-500", "avpkt", "idle-1500", "idle-hold")
 
 #: Every entry is run against the reading taken, on two rows of Table I and on a slope.
 OPTIONS: tuple[Option, ...] = (

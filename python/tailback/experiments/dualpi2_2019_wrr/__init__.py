@@ -32,6 +32,11 @@ EXPERIMENT = Versions(
         "traffic.L-web.cc": _DCTCP,
     },
     presets=("step-2019",),
+    text=(
+        "The two forms of a ratio differ most where both queues are full: what L gets beside C "
+        "then is the scheduler's. The table has every quantity of the battery, the differences "
+        "beyond noise are listed below it."
+    ),
     setup=(
         (
             "WRR ratio 10 and 15",

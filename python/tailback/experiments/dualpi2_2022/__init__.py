@@ -6,12 +6,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tailback.errors import InputError
-from tailback.experiments.dualpi2_2022.layout import ARCHIVES, MIXED, RUNS, Run, published_runs
+from tailback.experiments.dualpi2_2022.layout import (
+    ARCHIVES,
+    MIXED,
+    OVERLOAD,
+    RUNS,
+    Run,
+    published_runs,
+)
 from tailback.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 #: Groups of runs, by their name on the command line.
 GROUPS: Mapping[str, tuple[Run, ...]] = {
-    MIXED: tuple(run for run in RUNS if run.archive.kind == MIXED),
+    **{kind: tuple(run for run in RUNS if run.archive.kind == kind) for kind in (MIXED, OVERLOAD)},
     **{a.part: tuple(run for run in RUNS if run.archive == a) for a in ARCHIVES},
 }
 #: What is no result file: the readings that the source leaves open, one by one.
@@ -34,34 +41,45 @@ class DualPi2(Reproduction):
 
     def study(self, request: Request) -> Study:
         """The runs of the source, and the readings if they are asked for."""
-        from tailback.experiments.dualpi2_2022 import law, points, readings, report, truth
+        from tailback.experiments.dualpi2_2022 import law, page, points, readings, report, truth
         from tailback.reproduction.page import Page
+        from tailback.reproduction.readings import BASELINE
 
         runs = self._runs(request)
         every = request.seeds_or(SEEDS, quick=1)
         quick = request.quick
         seconds = points.QUICK_SECONDS if quick else points.SECONDS
         tried = readings.plan(quick=quick) if request.named_part(READINGS) else {}
+        # The baseline is among the runs of the source, if they are run at all.
+        shared = bool(runs) and set(tried.get(BASELINE, ())) <= set(runs)
 
         def findings(results: Found) -> Findings:
             own = results["runs"]
+            if shared:
+                by_run = dict(zip(runs, own, strict=True))
+                results = {**results, BASELINE: [by_run[run] for run in tried.get(BASELINE, ())]}
             entries = truth.judged(points.entries(runs, own))
             laws = law.laws(runs, own)
             every_result = [result for group in results.values() for result in group]
             made = report.ran(runs, own or every_result, quick=quick, draw=bool(runs))
             written = report.report(entries, laws, made)
-            page = None
+            its_page = None
             if tried:
                 found = readings.measured(tried, results)
-                sections = readings.sections(found, made.facts)
-                page = Page(readings.TITLE, readings.LEAD, sections, made.facts)
-                written = replace(written, sections=[*sections, *written.sections])
+                sections = page.sections(entries, found, laws, runs, own, made.facts)
+                its_page = Page(page.TITLE, page.LEAD, sections, made.facts)
+                of_page = {section.id for section in sections}
+                rest = [s for s in written.sections if s.id not in of_page]
+                written = replace(written, sections=[*sections, *rest])
             cells = [entry.json() for entry in entries]
             judges = truth.judged_goals(entries)
-            return Findings(written, cells, truth.summary(entries, laws), judges, page)
+            return Findings(written, cells, truth.summary(entries, laws), judges, its_page)
 
         own = [points.job(run, seeds=every, seconds=seconds) for run in runs]
-        return Study({"runs": own, **readings.jobs(tried, quick=quick, seeds=every)}, findings)
+        more = readings.jobs(tried, quick=quick, seeds=every)
+        if shared:
+            more.pop(BASELINE, None)
+        return Study({"runs": own, **more}, findings)
 
     def _runs(self, request: Request) -> list[Run]:
         """The runs that these parts need, in the order of the source."""

@@ -2,51 +2,67 @@
 
 from __future__ import annotations
 
-from tailback.experiments.dualpi2_2022.layout import MIXED
+from tailback.experiments.dualpi2_2022.layout import MIXED, OVERLOAD
 from tailback.experiments.dualpi2_2022.points import Entry
 
-#: What, value here, basis.
+#: What, value here, basis. Stated: in `info`, the file that stands in each archive.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
         "40 Mbit/s, 100 Mbit/s in overload, counted in frames",
-        "stated; a single flow fills 99.9 % of it in frames",
+        "stated; a single flow fills the link in frames, also with PIE and FQ-CoDel: none of them "
+        "saw packets that offloads had joined",
     ),
     (
         "link",
-        "a shaper: a packet leaves at the start of its slot, and its delay ends there",
-        "htb with a burst of 1514 bytes, as the authors' scripts have it: the queue is asked for a "
-        "packet when the one before has been paid for",
+        "a shaper with the burst that tc computes: one frame and what the rate makes of a tick of "
+        "the clock, so that two packets leave together after an idle time",
+        "stated: htb, and nothing of its class's burst; an older script of the authors sets "
+        "1516 bytes",
     ),
     (
         "DualPI2",
-        "target 15 ms, tupdate 16 ms, step 1 ms, k 2, drop_on_overload, classic_protection 10 %",
+        "limit 40000p, target 15 ms, tupdate 16 ms, step 1 ms, k 2, drop_on_overload, "
+        "classic_protection 10 %; any_ect but in overload with Prague and CUBIC",
         "stated",
     ),
     (
         "DualPI2's gains",
         "41/256 and 819/256 Hz",
-        "the authors' module, which prints them cut to 40/256 and 818/256 (0.15625 and 3.1953)",
+        "stated as tc prints them, which cuts them to 40/256 and 818/256",
     ),
     (
         "DualPI2's step",
         "only for packets that find two more in L (`min_qlen_step = 2`)",
-        "the authors' module for 5.10",
+        "the authors' module",
     ),
     (
         "PIE",
-        "target 15 ms, ECN; everything else as tc has it, but an update every 20 ms",
-        "target: the name of the runs; the update: a kernel of 250 Hz (inferred, as those of the "
-        "authors' reports) counts 15 ms as 4 jiffies, and its timers come one later",
+        "limit 40000p, target 15 ms, tupdate 16 ms, alpha 2, beta 20, ECN",
+        "stated; the kernel counts the update in jiffies and its timers come one later, here of "
+        "1 ms each. On a kernel of 250 Hz, as the configuration in the authors' repository is of, "
+        "the same text stands for 20 ms",
     ),
     (
         "FQ-CoDel",
-        "target 5 ms, interval 100 ms, ECN; everything else as tc has it",
-        "tc's defaults; decided by the delays, the 20 ms in the name of the runs are of none of "
-        "its options",
+        "limit 40000p, 1024 flows, quantum 1514, target 5 ms, interval 100 ms, ECN",
+        "stated",
     ),
     ("L", "TCP Prague on DualPI2, CUBIC or Reno with ECN elsewhere", "the names of the archives"),
     ("C", "CUBIC or Reno without ECN", "the names of the archives"),
+    ("hosts", 'paced by fq (`pacing = "fq"`)', "stated: fq is the root qdisc of every host"),
+    (
+        "TCP Prague",
+        "rtt_scaling rate, rtt_target 25 ms, rtt_transition 500, burst_shift 12; the window is a "
+        "fraction rounded up, paced by whole packets",
+        "the parameters are stated; of the window, version 0.6 is a year of commits that differ "
+        "(see the open questions)",
+    ),
+    (
+        "CUBIC",
+        "beta 717/1024, fast convergence, HyStart, Reno-friendly",
+        "stated",
+    ),
     (
         "UDP",
         "so many Mbit/s of payload in frames of 1512 bytes (1470 and headers), ECT(1) in L",
@@ -55,9 +71,10 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "flows in overload",
         "of the five in each class 4 in L and 4 in C are active with UDP in L, 3 and 4 with UDP "
-        "in C; the rates of the others count as 0",
+        "in C, and 3 and 4 with 140 Mbit/s in L beside CUBIC; the rates of the others count as 0",
         "inferred from the source's own rates per flow: P1 is 0 and P25 is not where one of five "
-        "is idle, P25 is 0 in L with UDP in C",
+        "is idle, P25 is 0 in L with UDP in C; the row of 140 Mbit/s from its window statistics. "
+        "Taken over for Prague and Reno, of which nothing is known here",
     ),
     ("start", "within one round-trip time of the longer path", "inferred"),
     (
@@ -70,8 +87,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "queue delay",
-        "each packet's, enqueue to dequeue",
-        "stated; its multiples of 32.8 us are not",
+        "each packet's, enqueue to dequeue, cut to 32.8 us, and from 8.4 ms on to two in 256 of it",
+        "the source's recorder: 2^15 ns and a float of 7 binary digits in the IP header",
     ),
     (
         "windows",
@@ -79,11 +96,11 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "the source's scripts",
     ),
     (
-        "rows with one flow, and with Reno",
-        "the cases of mixed round-trip times with Reno, overload with one flow in each class",
-        "the source's scripts name their archives; not among the data here",
+        "rows with Reno",
+        "mixed round-trip times on all three queues, overload with Prague",
+        "the source's archives; not among the data here",
     ),
-    ("offloads", "every segment is a packet: no TSO, GSO, GRO", "inferred"),
+    ("offloads", "every segment is a packet: no TSO, GSO, GRO", "inferred: see bottleneck"),
 )
 
 
@@ -94,6 +111,12 @@ def cause(entry: Entry) -> str:
     stem, _, statistic = entry.column.rpartition("_")
     if stem.startswith(("rpf", "win")) and statistic in ("p1", "stddev"):
         return "two of the source's 250 samples of rates are 0 or cut short"
-    if entry.run.archive.kind == MIXED and entry.run.archive.aqm == "pie":
-        return "unexplained: windows at a PIE of 5.10"
+    if entry.run.archive.aqm == "fq_codel" and stem.startswith("qs"):
+        return "open: fq of the hosts paces packets one by one here"
+    if entry.run.archive.kind == MIXED and entry.run.archive.aqm == "dualpi2":
+        if not entry.run.rtt_nonecn:
+            return "unexplained; not beyond it without the shaper's burst"
+        return "open: C's queue beside a short round-trip time in L"
+    if entry.run.archive.kind == OVERLOAD and stem.startswith(("qs", "drops")):
+        return "open: Prague's window under losses and marks"
     return "unexplained"

@@ -22,14 +22,12 @@ DRAWN: tuple[tuple[str, str, str, str], ...] = (
 
 def place_of(run: Run) -> str:
     """Where on the axis of cases a run stands."""
-    if run.archive.kind == OVERLOAD:
-        return f"{run.title} x{run.flows}" if run.flows != 5 else run.title
     return str(run.title)
 
 
 def _x_title(kind: str) -> str:
     if kind == OVERLOAD:
-        return "class with UDP, Mbit/s (x1: one TCP flow in each class, else five)"
+        return "class with UDP, Mbit/s"
     return "round-trip times, ms: with ECN / without"
 
 

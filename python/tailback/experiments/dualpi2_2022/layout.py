@@ -35,7 +35,14 @@ class Archive:
     @property
     def part(self) -> str:
         """Its name on the command line."""
-        return OVERLOAD if self.kind == OVERLOAD else self.name.removesuffix("_res_mr")
+        if self.kind == OVERLOAD:
+            return self.name.replace("_res_", "-")
+        return self.name.removesuffix("_res_mr")
+
+    @property
+    def any_ect(self) -> bool:
+        """DualPI2's `any_ect`: stated of all but the overload runs of Prague and CUBIC."""
+        return self.aqm == "dualpi2" and (self.kind == MIXED or self.ccs[1] == "reno")
 
     @property
     def title(self) -> str:
@@ -59,8 +66,14 @@ def _mixed(name: str, aqm: str, target: int, ccs: tuple[str, str]) -> Archive:
     return Archive(f"{name}_res_mr", f"mr2_{name}_100msecn{target}ms_40_0", MIXED, aqm, ccs)
 
 
-#: The archives of mixed round-trip times and of overload. Those with Reno are not among the data
-#: here; that they exist and what is in them is said by the scripts of the source.
+def _overload(name: str, ccs: tuple[str, str]) -> Archive:
+    return Archive(
+        f"{name}_res_overload", f"o_{name}_100msecn20ms_100_10", OVERLOAD, "dualpi2", ccs
+    )
+
+
+#: The archives of mixed round-trip times and of overload, as the source's repository lists them.
+#: What those with Reno hold is not among the data here.
 ARCHIVES: tuple[Archive, ...] = (
     _mixed("pcdualpi2", "dualpi2", 20, ("prague", "cubic")),
     _mixed("ecpie", "pie", 15, ("cubic", "cubic")),
@@ -68,27 +81,24 @@ ARCHIVES: tuple[Archive, ...] = (
     _mixed("prdualpi2", "dualpi2", 20, ("prague", "reno")),
     _mixed("erpie", "pie", 15, ("reno", "reno")),
     _mixed("erfqcodel", "fq_codel", 20, ("reno", "reno")),
-    Archive(
-        "pcdualpi2_res_overload",
-        "o_pcdualpi2_100msecn20ms_100_10",
-        OVERLOAD,
-        "dualpi2",
-        ("prague", "cubic"),
-    ),
+    _overload("pcdualpi2", ("prague", "cubic")),
+    _overload("prdualpi2", ("prague", "reno")),
 )
 
 #: Round-trip times of the flow with ECN and of the one without, ms; 0: there is none.
 RTTS_ECN = (5, 100)
 RTTS_NONECN = (0, 5, 10, 20, 50, 100)
-#: UDP in overload, Mbit/s of its payload, and TCP flows in each class.
+#: UDP in overload, Mbit/s of its payload, and TCP flows in each class (`s5`).
 UDP_MBIT = (50, 70, 100, 140, 200)
-TCP_FLOWS = (5, 1)
+TCP_FLOWS = 5
 #: Base round-trip time in overload, ms.
 OVERLOAD_RTT = 10
 #: Of five flows so many have packets, in L and in C: with UDP in L, with UDP in C. The source's
 #: own rates per flow show it: where P1 is 0 and P25 is not, one flow of five is idle; in L with UDP
 #: in C P25 is 0 and P75 is 5/3 of the mean.
 ACTIVE: Mapping[str, tuple[int, int]] = {"L": (4, 4), "C": (3, 4)}
+#: Rows of Prague and CUBIC whose window statistics count otherwise: UDP in L and in C, Mbit/s.
+ACTIVE_IN: Mapping[tuple[int, int], tuple[int, int]] = {(140, 0): (3, 4)}
 
 
 @dataclass(frozen=True)
@@ -105,11 +115,17 @@ class Run:
     udp: tuple[int, int] = (0, 0)
 
     @property
+    def active_by_class(self) -> tuple[int, int]:
+        """TCP flows with packets, in the class with ECN and in the other one, by where UDP is."""
+        if self.archive.kind == MIXED:
+            return self.flows, self.flows
+        return ACTIVE["L" if self.udp[0] else "C"]
+
+    @property
     def active(self) -> tuple[int, int]:
-        """TCP flows with packets, in the class with ECN and in the other one."""
-        if self.flows == TCP_FLOWS[0]:
-            return ACTIVE["L" if self.udp[0] else "C"]
-        return self.flows, self.flows
+        """The same, as counted where the source lets them be counted."""
+        counted = ACTIVE_IN.get(self.udp) if self.archive.ccs[1] == "cubic" else None
+        return counted or self.active_by_class
 
     @property
     def stem(self) -> str:
@@ -133,7 +149,7 @@ class Run:
         """The same at more length."""
         if self.archive.kind == OVERLOAD:
             where = "L" if self.udp[0] else "C"
-            return f"{sum(self.udp)} Mbit/s of UDP in {where}, {self.flows} flows"
+            return f"{sum(self.udp)} Mbit/s of UDP in {where}"
         return f"{self.title} ms"
 
     @property
@@ -214,10 +230,9 @@ def _runs() -> tuple[Run, ...]:
     out = []
     for archive in ARCHIVES:
         if archive.kind == OVERLOAD:
-            for flows in TCP_FLOWS:
-                for rate in UDP_MBIT:
-                    for udp in ((0, rate), (rate, 0)):
-                        out.append(Run(archive, OVERLOAD_RTT, OVERLOAD_RTT, flows, udp))
+            for rate in UDP_MBIT:
+                for udp in ((0, rate), (rate, 0)):
+                    out.append(Run(archive, OVERLOAD_RTT, OVERLOAD_RTT, TCP_FLOWS, udp))
         else:
             out += [Run(archive, ecn, other) for ecn in RTTS_ECN for other in RTTS_NONECN]
     return tuple(out)

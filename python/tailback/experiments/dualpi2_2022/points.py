@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
 
 from tailback.experiments.dualpi2_2022.layout import (
     MIXED,
@@ -17,6 +17,7 @@ from tailback.experiments.dualpi2_2022.layout import (
     Run,
     published,
 )
+from tailback.experiments.dualpi2_2022.recorder import recorded
 from tailback.metrics.statistics import estimate
 from tailback.report import Cell
 from tailback.reproduction.entries import Entry as BaseEntry
@@ -31,12 +32,17 @@ QUICK_SECONDS = 50.0
 BEFORE = 40.0
 #: Frame and payload of iperf's UDP packets, bytes.
 UDP_FRAME, UDP_PAYLOAD = 1512, 1470
-#: Queues of the archives that are not DualPI2; what is not set here is tc's default. PIE's timer
-#: counts jiffies: of those of 4 ms its 15 ms are 4, and the timer wheel has one more: 20 ms. A
-#: jiffy of both engines is 1 ms, which makes 20 ms of 19.
+#: Queues of the archives that are not DualPI2, as `tc qdisc` told of them; what is not set here
+#: is tc's default.
 QUEUES: Mapping[str, Mapping[str, Any]] = {
-    "pie": {"aqm": "pie", "target": "15ms", "tupdate": "19ms", "ecn": True},
-    "fq_codel": {"aqm": "fq_codel", "target": "5ms", "interval": "100ms", "ecn": True},
+    "pie": {"aqm": "pie", "limit": "40000p", "target": "15ms", "tupdate": "16ms", "ecn": True},
+    "fq_codel": {
+        "aqm": "fq_codel",
+        "limit": "40000p",
+        "target": "5ms",
+        "interval": "100ms",
+        "ecn": True,
+    },
 }
 #: What stock Linux has: of the others the L class needs Prague.
 STOCK = ("pie", "fq_codel")
@@ -59,10 +65,14 @@ class Variant:
     udp_overhead: float = UDP_FRAME / UDP_PAYLOAD
     #: Flows of the classic class start this much later, s.
     later: float = 0.0
-    #: No flow of overload is idle.
-    all_active: bool = False
+    #: Which flows of overload have packets: as counted, by the class of UDP alone, or all five.
+    active: Literal["counted", "general", "all"] = "counted"
     #: Added to every base round-trip time, ms.
     longer: float = 0.0
+    #: DualPI2's `any_ect` is set where it is stated.
+    any_ect: bool = True
+    #: Queue delays are what the source's recorder makes of them.
+    recorder: bool = True
     #: How long the flows have run when the source begins to count its time, s.
     before: float = BEFORE
 
@@ -79,6 +89,9 @@ class Stored(Protocol):
 
     def series(self) -> Any:
         """The run's series."""
+
+    def histogram(self, quantity: str) -> Any:
+        """A histogram of the run."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +146,9 @@ def made(run: Run, seconds: float, variant: Variant) -> dict[str, Any]:
     warmup = variant.before + left_out(run)
     out["warmup"] = f"{warmup:g}s"
     out["duration"] = f"{warmup + seconds:g}s"
-    queue = QUEUES.get(archive.aqm, out["bottleneck"]["queue"])
+    queue = dict(QUEUES.get(archive.aqm, out["bottleneck"]["queue"]))
+    if archive.any_ect and variant.any_ect:
+        queue["any_ect"] = True
     out["bottleneck"]["queue"] = {**queue, **variant.queue.get(archive.aqm, {})}
     for flow, cc in zip(out["flows"], archive.ccs, strict=True):
         options = variant.ccs.get(cc, {})
@@ -147,8 +162,8 @@ def made(run: Run, seconds: float, variant: Variant) -> dict[str, Any]:
         if not run.rtt_nonecn:
             del out["flows"][1]
     else:
-        counts = (run.flows, run.flows) if variant.all_active else run.active
-        for flow, count in zip(out["flows"], counts, strict=True):
+        counts = {"counted": run.active, "general": run.active_by_class, "all": (run.flows,) * 2}
+        for flow, count in zip(out["flows"], counts[variant.active], strict=True):
             flow["count"] = count
             flow["rtt"] = f"{run.rtt_ecn + variant.longer:g}ms"
         _udp(out["traffic"][0], run, variant)
@@ -172,19 +187,25 @@ def stock(run: Run) -> bool:
 # --- cells --------------------------------------------------------------------------------------
 
 
-def entries(runs: Sequence[Run], results: Sequence[Iterable[Stored]]) -> list[Entry]:
+def entries(
+    runs: Sequence[Run],
+    results: Sequence[Iterable[Stored]],
+    variant: Variant = AS_PUBLISHED,
+) -> list[Entry]:
     """The cells of these runs, in the order of the source."""
     known = published()
     out = []
     for run, stored in zip(runs, results, strict=True):
         each = list(stored)
         for case in run.cases:
-            rows = [values(case, one) for one in each]
+            rows = [values(case, one, recorder=variant.recorder) for one in each]
             for column in case.columns:
                 found = [row[column] for row in rows]
                 value = estimate(found)
                 key = (run.archive.name, case.name, column)
                 cell = Cell.of("/".join(key), column, unit(column), known.get(key), value)
+                # What is not among the data was not known when the set-up was fixed.
+                cell = replace(cell, blind=key not in known)
                 kept = tuple(one for one in found if one is not None)
                 out.append(Entry(case, column, cell=cell, values=kept))
     return out
@@ -195,7 +216,7 @@ def unit(column: str) -> str:
     return "" if column in RATIOS else QUANTITIES[column.rpartition("_")[0]]
 
 
-def values(case: Case, stored: Stored) -> dict[str, float | None]:
+def values(case: Case, stored: Stored, *, recorder: bool = True) -> dict[str, float | None]:
     """The columns of a row from one run; null where the run has nothing of it."""
     classes = {entry["name"]: entry for entry in stored.summary["classes"]}
     out: dict[str, float | None] = {}
@@ -205,7 +226,10 @@ def values(case: Case, stored: Stored) -> dict[str, float | None]:
         entry = classes[name]
         rtt = case.run.rtt_ecn if side == "ecn" else case.run.rtt_nonecn
         rate = _rate(case, entry, stored)
-        for quantity, found in _of_class(entry, rtt, rate).items():
+        delay = entry["delay_ms"]
+        if recorder:
+            delay = recorded(stored.histogram(f"delay_ns.{name}"))
+        for quantity, found in _of_class(entry, rtt, rate, delay).items():
             for statistic in STATISTICS:
                 out[f"{quantity}_{side}_{statistic}"] = found.get(statistic)
     for statistic, value in _utilisation(case, stored).items():
@@ -217,10 +241,13 @@ def values(case: Case, stored: Stored) -> dict[str, float | None]:
 
 
 def _of_class(
-    entry: Mapping[str, Any], rtt: float, rate: Mapping[str, float | None]
+    entry: Mapping[str, Any],
+    rtt: float,
+    rate: Mapping[str, float | None],
+    delay: Mapping[str, float | None],
 ) -> dict[str, Mapping[str, float | None]]:
     """The quantities of a class, in the units of the source."""
-    samples, delay = entry["samples"], entry["delay_ms"]
+    samples = entry["samples"]
     # One factor for all samples: the mean queue delay of the run, not that of each second.
     seconds = None if delay["mean"] is None else (delay["mean"] + rtt) / 1000
     return {

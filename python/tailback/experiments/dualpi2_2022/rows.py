@@ -28,15 +28,14 @@ def misses(entries: Sequence[Entry], facts: Facts) -> list[Block]:
         rows.append(
             [
                 f"{e.run.archive.title}, {e.run.words}: {e.column}",
-                _number(e.cell.published),
-                _number(e.cell.measured),
+                number(e.cell.published),
+                number(e.cell.measured),
                 _signed(e, goal.kind),
                 goal.text,
                 cause(e),
             ]
         )
-    title = f"{len(off)} of {held} cells are beyond their goal"
-    return [Table("misses", title, columns, rows, "", facts)]
+    return [Table("misses", "Every miss", columns, rows, "", facts)]
 
 
 def tables(entries: Sequence[Entry]) -> list[Section]:
@@ -84,15 +83,15 @@ def _rows(archive: Archive, entries: Sequence[Entry]) -> Table:
 def _value(entry: Entry | None, factor: float) -> Value:
     if entry is None or entry.cell.measured is None:
         return None
-    text = _number(entry.cell.measured * factor) or ""
+    text = number(entry.cell.measured * factor) or ""
     if entry.cell.published is None:
         return text
-    text += f" ({_number(entry.cell.published * factor)})"
+    text += f" ({number(entry.cell.published * factor)})"
     held = entry.within
     return text if held is None else Mark(text, "pass" if held else "miss")
 
 
-def _number(value: float | None) -> str | None:
+def number(value: float | None) -> str | None:
     return None if value is None else f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
 
 
@@ -107,12 +106,13 @@ def all_cells(entries: Sequence[Entry]) -> str:
     """Every cell as CSV, published or not."""
     head = ("archive", "case", "column", "unit", "published", "measured")
     rows: list[Sequence[object]] = [
-        (*head, "difference", "relative", "n", "ci95", "tolerance", "within")
+        (*head, "difference", "relative", "n", "ci95", "tolerance", "within", "blind")
     ]
     for e in entries:
         cell = e.cell
         within = None if e.within is None else int(e.within)
         numbers = (cell.published, cell.measured, cell.error, cell.relative, cell.n, cell.ci95)
         place = (e.run.archive.name, e.case.name, e.column, cell.unit)
-        rows.append((*place, *numbers, cell.tolerance, within))
+        blind = "yes" if cell.blind else "no"
+        rows.append((*place, *numbers, cell.tolerance, within, blind))
     return csv_text(rows)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tailback.experiments.dualpi2_2022.layout import OVERLOAD, Run
 from tailback.experiments.dualpi2_2022.points import UDP_FRAME, UDP_PAYLOAD, Entry
 from tailback.report import Facts, Table, Value
-from tailback.report.tables import left, mark, right
+from tailback.report.tables import left, mark
 
 #: Rate of the link with UDP, Mbit/s.
 _LINK_MBIT = 100.0
@@ -67,16 +67,14 @@ def at_target(q_l: float, q_c: float) -> str:
 
 def table(signs: Sequence[Signature], facts: Facts) -> Table:
     columns = [
-        *left("UDP, Mbit/s"),
-        *right("TCP flows in each class"),
+        *left("run"),
         *left("published", "measured", ""),
     ]
     rows: list[list[Value]] = []
     for sign in signs:
         rows.append(
             [
-                f"{sum(sign.run.udp)} in {'L' if sign.run.udp[0] else 'C'}",
-                sign.run.flows,
+                f"{sign.run.archive.title}, {sign.run.words}",
                 sign.published,
                 sign.measured,
                 None if sign.agrees is None else mark(sign.agrees),

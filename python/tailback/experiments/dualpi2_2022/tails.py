@@ -73,7 +73,6 @@ def figure(frame: pl.DataFrame, kind: str, facts: Facts) -> Figure | None:
         for run in RUNS
         if run.archive.kind == kind
         and ((run.rtt_ecn, run.rtt_nonecn) if kind == MIXED else run.udp) in _TAILS[kind]
-        and (kind == MIXED or run.flows == 5)
     ]
     keys = {(run.archive.name, run.stem) for run in wanted}
     rows = frame.filter(

@@ -23,6 +23,7 @@ ABLATION = "ablation"
 PARTS: tuple[str, ...] = (*GROUPS, ABLATION, *(table.part for table in TABLES.values()))
 #: Seeds of each point.
 SEEDS = 1
+PAGE_SEEDS = 5
 
 
 class Sce2019(Reproduction):
@@ -38,33 +39,36 @@ class Sce2019(Reproduction):
 
     def study(self, request: Request) -> Study:
         """The cells of the tables asked for, and the mechanisms if they are."""
-        from tailback.experiments.sce_2019 import ablation, points, report, truth
-        from tailback.reproduction.page import Page
+        from tailback.experiments.sce_2019 import ablation, page, points, report, truth
 
-        every = request.seeds_or(SEEDS)
+        every = request.seeds_or(PAGE_SEEDS if request.page else SEEDS)
         quick = request.quick
         ablate = request.named_part(ABLATION)
         wanted = _tables(request)
         setups = self._setups(request, wanted)
         places = points.sample(setups) if quick else points.every(setups)
         batches = points.plan(places, seeds=every, engine=request.engine)
-        tried = ablation.plan(quick=quick, seeds=every) if ablate else {}
+        tried = ablation.plan(quick=quick, seeds=request.seeds_or(ablation.SEEDS)) if ablate else {}
+        before = page.first(seeds=every) if request.page else []
 
         def findings(results: Found) -> Findings:
             tables = [t for t in wanted if t.setup in setups]
             entries = points.entries(tables, batches, results["cells"])
-            every_result = [result for group in results.values() for result in group]
-            made = report.ran(every_result, options=points.options_told())
+            made = report.ran(results["cells"], options=points.options_told())
             written = report.report(entries, made, quick=quick)
-            page = None
+            note = None
             if tried:
-                sections = ablation.sections(ablation.measured(tried, results), made)
-                page = Page(ablation.TITLE, ablation.LEAD, sections, made)
+                every_try = [result for name in tried for result in results[name]]
+                told = report.ran(every_try, options=points.options_told())
+                sections = ablation.sections(ablation.measured(tried, results), told)
+                if request.page:
+                    first = points.entries(wanted, before, results["first"])
+                    note = page.page(written, page.merged(entries, first), sections, made, told)
                 written = replace(written, sections=[*sections, *written.sections])
             cells = [entry.json() for entry in entries]
-            return Findings(written, cells, truth.summary(entries), truth.judges(entries), page)
+            return Findings(written, cells, truth.summary(entries), truth.judges(entries), note)
 
-        groups = {"cells": batches, **tried}
+        groups = {"cells": batches, "first": before, **tried}
         return Study({name: [b.job for b in own] for name, own in groups.items()}, findings)
 
     def _setups(self, request: Request, tables: list[TableId]) -> list[Setup]:

@@ -6,21 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tailback.experiments.sce_2019 import points
-from tailback.experiments.sce_2019.layout import (
-    NAMES,
-    SETUPS,
-    TABLES,
-    UNITS,
-    WORDS,
-    Setup,
-    published,
-)
+from tailback.experiments.sce_2019 import points, questions
+from tailback.experiments.sce_2019.errors import COLUMNS, arrow
+from tailback.experiments.sce_2019.layout import NAMES, SETUPS, UNITS, WORDS, Setup
 from tailback.experiments.sce_2019.points import Batch, Entry, Place, Variant
-from tailback.metrics.statistics import median, nearest_rank
 from tailback.report import Block, Facts, Section, Table, Text, Value
 from tailback.report.tables import left, right, words
-from tailback.reproduction.entries import sizes
 from tailback.reproduction.experiment import Found
 from tailback.reproduction.readings import BASELINE, Reading, before_and_after
 
@@ -89,6 +80,18 @@ TRIED: tuple[Reading[Variant, Setup], ...] = (
         _with("dctcp"),
     ),
     Reading(
+        "echo",
+        'DCTCP cuts in marked rounds only (`cut = "echo"`)',
+        Variant(ccs={"dctcp": {"cut": "echo"}}),
+        _with("dctcp"),
+    ),
+    Reading(
+        "round-ssthresh",
+        'DCTCP\'s ssthresh comes down with each cut (`cut = "round-ssthresh"`)',
+        Variant(ccs={"dctcp": {"cut": "round-ssthresh"}}),
+        _with("dctcp"),
+    ),
+    Reading(
         "slope",
         'sce-single keeps its slope (`sce_single_slope = "kept"`)',
         Variant(modes={"flowblind sce-single": {"sce_single_slope": "kept"}}),
@@ -122,6 +125,15 @@ TRIED: tuple[Reading[Variant, Setup], ...] = (
 )
 
 
+#: Readings that are run on every cell; the others on a sample.
+EVERY = (
+    *("no-memory", "fresh", "precise", "sticky", "echo", "round-ssthresh"),
+    *("slope", "one-way", "sce-only"),
+)
+#: Seeds of these runs.
+SEEDS = 1
+
+
 @dataclass(frozen=True)
 class Remark:
     """What the source leaves "under investigation", with the cells that show it."""
@@ -142,7 +154,7 @@ _ALONE = tuple(Setup("", (cc,)) for cc in _SCE)
 REMARKS: tuple[Remark, ...] = (
     Remark(
         "low-rates",
-        "RTTs at low rates, and Reno's 138 ms at 0.5 Mbit/s",
+        "RTTs at low rates, and Reno's at the lowest",
         "tcp_rtt_ms",
         tuple(Setup("", (cc,)) for cc in ("cubic", "reno", "dctcp")),
         ((0.5, 0.0), (0.5, 80.0), (1.0, 0.0), (1.0, 80.0)),
@@ -158,10 +170,10 @@ REMARKS: tuple[Remark, ...] = (
         "throughput_mbit",
         tuple(Setup("", (cc,)) for cc in ("reno", "dctcp")),
         ((50.0, 80.0), (50.0, 160.0), (100.0, 40.0), (100.0, 80.0), (100.0, 160.0)),
-        ("no-memory",),
+        ("no-memory", "echo"),
         "Not a remark of the source either: a Linux of today is faster in these cells. It does "
-        "not remember an ssthresh, and its first slow start ends at the first mark. DCTCP stays "
-        "a few percent above the source, unexplained.",
+        "not remember an ssthresh, and its first slow start ends at the first mark; nor does its "
+        "DCTCP cut the window in rounds without marks.",
     ),
     Remark(
         "under-utilisation",
@@ -170,9 +182,10 @@ REMARKS: tuple[Remark, ...] = (
         _ALONE,
         _BELOW,
         ("no-unit-quirk", "no-cwr-quirk", "dither"),
-        "Counters that count acknowledged bytes of 1448 and windows of 536 make both growth and "
-        "response 2.7 times what was meant. A few segments of window then swing between 2 and more "
-        "than the path holds; with one unit most of the lost throughput is there.",
+        "Counters that count acknowledged bytes of `1448` and windows of `536` make both growth "
+        "and response larger than was meant by their ratio. A few segments of window then swing "
+        "between two and more than the path holds; with one unit most of the lost throughput is "
+        "there.",
     ),
     Remark(
         "rtt-at-high-bdp",
@@ -182,7 +195,7 @@ REMARKS: tuple[Remark, ...] = (
         ((50.0, 80.0), (50.0, 160.0), (100.0, 80.0), (100.0, 160.0)),
         ("no-unit-quirk", "dither", "one-way"),
         "A flow with SCE keeps the queue between half of the target and the target, where Reno "
-        "and DCTCP leave it empty for most of a cycle at such delays: 1 to 2 ms of 80 or 160. The "
+        "and DCTCP leave it empty for most of a cycle at such delays. The "
         "source suspects the feedback; without split ACKs, or without the second Cake, the RTT "
         "is the same.",
     ),
@@ -205,12 +218,12 @@ REMARKS: tuple[Remark, ...] = (
         ((5.0, 0.0), (5.0, 80.0), (10.0, 80.0), (50.0, 80.0), (100.0, 20.0)),
         ("slope", "no-unit-quirk", "no-cwr-quirk"),
         "With marks from the target on, where CE begins, the flow with SCE answers both and Reno "
-        "one. At 5 Mbit/s neither the slope nor the units move the shares; from 50 Mbit/s up the "
-        "slope and the two reductions do. The cell at 100 Mbit/s and 20 ms is not explained.",
+        "one. At low rates neither the slope nor the units move the shares; at high ones the slope "
+        "and the two reductions do. See the open questions for the highest rate.",
     ),
     Remark(
         "extremes",
-        "Single cells with an RTT of 207 to 1036 ms (Tables 90 and 95)",
+        "Single cells with RTTs of many times the delay (Tables 90 and 95)",
         "tcp_rtt_ms",
         (
             Setup("flowblind sce-single", ("reno", "dctcp-sce")),
@@ -218,55 +231,21 @@ REMARKS: tuple[Remark, ...] = (
         ),
         ((1.0, 0.0), (1.0, 10.0), (1.0, 20.0), (1.0, 80.0)),
         ("no-unit-quirk",),
-        "Not explained. These tables are kept out of the published data here; nothing like it "
-        "comes up in the rows where RTTs are largest.",
+        "Not explained: nothing like it comes up in any seed of these rows.",
     ),
-)
-
-#: What decides which receiver DCTCP had: every published cell with DCTCP.
-RECEIVERS = {"sce_holds_ce": BASELINE, "precise": "precise", "sticky": "sticky"}
-
-
-def _published_dctcp() -> list[Setup]:
-    known = {number for number, *_ in published()}
-    setups = (t.setup for t in TABLES.values() if t.number in known and "dctcp" in t.setup.ccs)
-    return list(dict.fromkeys(setups))
-
-
-#: Columns of the table: heading, kind of error, which cells.
-COLUMNS: tuple[tuple[str, str, Callable[[Entry], bool]], ...] = (
-    (
-        "throughput, one flow or fair-queued",
-        "relative",
-        lambda e: e.table.quantity == "throughput_mbit" and not e.table.setup.shared,
-    ),
-    (
-        "throughput, shared, of the rate",
-        "capacity",
-        lambda e: e.table.quantity == "throughput_mbit" and e.table.setup.shared,
-    ),
-    (
-        "TCP RTT from 5 Mbit/s",
-        "relative",
-        lambda e: e.table.quantity == "tcp_rtt_ms" and e.rate_mbit >= 5,
-    ),
-    ("TCP RTT below", "relative", lambda e: e.table.quantity == "tcp_rtt_ms" and e.rate_mbit < 5),
 )
 
 
 def plan(*, quick: bool, seeds: int) -> dict[str, list[Batch]]:
     """What to run, by row of the table, and by remark and row."""
     setups = SETUPS[:: 3 if quick else 1]
-    out = {BASELINE: points.plan(points.sample(setups), seeds=seeds)}
+    whole = points.sample(setups) if quick else points.every(setups)
+    out = {BASELINE: points.plan(whole, seeds=seeds)}
     for tried in TRIED:
         own = [setup for setup in setups if tried.concerns(setup)]
-        out[tried.id] = points.plan(points.sample(own), seeds=seeds, variant=tried.variant)
+        places = points.every(own) if tried.id in EVERY and not quick else points.sample(own)
+        out[tried.id] = points.plan(places, seeds=seeds, variant=tried.variant)
     known = {tried.id: tried.variant for tried in TRIED}
-    if not quick:
-        every = points.every(_published_dctcp())
-        for receiver, name in RECEIVERS.items():
-            variant = known.get(name, points.AS_PUBLISHED)
-            out[f"receiver/{receiver}"] = points.plan(every, seeds=seeds, variant=variant)
     for remark in REMARKS:
         wanted = dict.fromkeys(remark.setups, remark.places)
         for name in (BASELINE, *remark.tried):
@@ -292,18 +271,11 @@ def sections(found: Mapping[str, Sequence[Entry]], facts: Facts) -> list[Section
         Section(
             "mechanisms",
             "Mechanisms",
-            [Text(MECHANISMS), _ablation(found, facts), *_receivers(found)],
+            [Text(MECHANISMS), _ablation(found, facts)],
         ),
+        Section("open", "Open questions", [Text(questions.LEAD), questions.table(found)]),
         Section("remarks", "What the source left under investigation", remarks),
     ]
-
-
-TITLE = "SCE and Cake in 2019: mechanisms"
-LEAD = (
-    "What makes the numbers of \u201cSome Congestion Experienced One and Two-Flow Tests\u201d "
-    "(2019) what they are: each mechanism, and what becomes of the errors of the reproduction "
-    "without it. `tailback reproduce sce-2019 --part ablation` writes this page beside its report."
-)
 
 
 def _ablation(found: Mapping[str, Sequence[Entry]], facts: Facts) -> Table:
@@ -313,32 +285,17 @@ def _ablation(found: Mapping[str, Sequence[Entry]], facts: Facts) -> Table:
         before, changed = before_and_after(found, tried)
         row: list[Value] = [tried.title, sum(e.cell.error is not None for e in changed)]
         for _, kind, belongs in COLUMNS:
-            pair = [
-                _two(sizes((e for e in cells if belongs(e)), kind)) for cells in (before, changed)
-            ]
-            row.append(None if None in pair else " \u2192 ".join(str(text) for text in pair))
+            row.append(arrow(before, changed, kind, belongs))
         rows.append(row)
     caption = (
         "Median and 90th percentile of the errors in percent, in the set-up of the reproduction "
-        "\u2192 with one thing changed, of the same cells: of every congestion control alone each "
-        "rate and each delay once, and one cell of each pair in each mode, as far as the change "
-        "can make a difference to them. Errors that rise when something is changed speak for it."
+        "\u2192 with one thing changed, of the same cells, as far as the change can make a "
+        "difference to them: of contested mechanisms every cell of the source, of the others a "
+        "sample (of every congestion control alone each rate and each delay once, and one cell of "
+        "each pair in each mode). One seed. Errors that rise when something is changed speak for "
+        "the set-up, errors that fall against it; the open questions say what was made of them."
     )
     return Table("ablation", "One mechanism at a time", columns, rows, caption, facts)
-
-
-def _receivers(found: Mapping[str, Sequence[Entry]]) -> list[Table]:
-    rows: list[list[Value]] = []
-    for receiver in RECEIVERS:
-        cells = found.get(f"receiver/{receiver}")
-        if cells is None:
-            return []
-        own = [e for e in cells if e.cc == "dctcp" or e.peer == "dctcp"]
-        errors = [_two(sizes((e for e in own if belongs(e)), kind)) for _, kind, belongs in COLUMNS]
-        rows.append([f"`{receiver}`", sum(e.cell.error is not None for e in own), *errors])
-    columns = [*words("receiver"), *right("cells", *(title for title, _, _ in COLUMNS))]
-    caption = "Median and 90th percentile of the errors in percent, of every published cell."
-    return [Table("receivers", "Which receiver DCTCP had", columns, rows, caption)]
 
 
 def _remark(remark: Remark, found: Mapping[str, Sequence[Entry]]) -> Table:
@@ -370,50 +327,47 @@ def _remark(remark: Remark, found: Mapping[str, Sequence[Entry]]) -> Table:
     return Table(f"remark-{remark.id}", title[0].upper() + title[1:], columns, rows)
 
 
-def _two(errors: Sequence[float]) -> str | None:
-    middle, high = median(errors), nearest_rank(errors, 0.9)
-    if middle is None or high is None:
-        return None
-    return f"{100 * middle:.1f} / {100 * high:.1f}"
-
-
 MECHANISMS = """
-**Units.** Senders with SCE count acknowledged bytes, 1448 a segment, and take a segment of the
-window for `rcv_mss`, which a host that only sends never measures: 536. Growth and response are 2.7
-times what was meant (`unit_quirk`).
+**Units.** Senders with SCE count acknowledged bytes, `1448` a segment, and take a segment of the
+window for `rcv_mss`, which a host that only sends never measures: `536`. Growth and response are
+larger than was meant by their ratio (`unit_quirk`).
 
 **Two reductions.** The end of CWR takes the factor of CE off a window that the stack has halved
 already (`cwr_quirk`).
 
+**DCTCP cuts every round.** In the tree of the SCE kernels (a later state of its `tcp_dctcp.c`; that
+of the test bed is not known) each update of alpha also sets cwnd to what `ssthresh` would be, marks
+or none: with alpha above 0 after a mark the window comes down by alpha/2 for many round trips, and
+below ssthresh it grows back as in slow start (`cut = "round"`). It was found after the first
+comparison with the cells that had been kept out; see below.
+
 **The receive buffer.** While its window grows a Linux receiver acknowledges every segment. A buffer
 that is tuned, as that of the test bed, grows with what is read in a round-trip time: at low rates
 not at all, and ACKs are delayed from the start. One that is large from the start lets the window
-grow for thousands of segments, that is for the whole of a test of 30 s at 1 Mbit/s. Where each
+grow for thousands of segments, that is for the whole of a short test at a low rate. Where each
 segment is acknowledged by itself the window meets Cake's limit of four packet times one segment
 earlier (`rcvbuf`; see RTTs at low rates below).
 
 **A remembered ssthresh.** Linux before 5.6 began a connection with the ssthresh that the last one
 to the same host had left. Slow start then ends at once, and where delays are long the window grows
-for most of a test. What was remembered depends on the order of the tests, which is not known; 10
-segments stand for it in every cell (`initial_ssthresh`).
+for most of a test. What was remembered depends on the order of the tests, which is not known;
+`initial_ssthresh = 10` stands for it in every cell.
 
 **ACK splitting.** When SCE marks begin or end, the receiver acknowledges what came before by
 itself, and at once what brought the change. With the latter delayed, windows of two segments wait
-for the delayed-ACK timer, which the source does not show (`split-delayed`). ESCE goes to every
-sender that has ECN, so that CUBIC, Reno and DCTCP get the split ACKs as well.
+for the delayed-ACK timer, which the source does not show (`split-delayed`). The receiver of that
+tree tells every sender that has ECN, so that CUBIC, Reno and DCTCP get the split ACKs as well.
 
-**A fresh queue.** Cobalt's table of 1/sqrt(count) is 0 at first, and a clock that is late is set to
-now: the second packet over the target is marked instead of one an interval later.
+**A fresh queue.** Cobalt's table of 1/sqrt(count) is `0` at first, and a clock that is late is set
+to now: the second packet over the target is marked instead of one an interval later.
 
-**DCTCP's receiver under SCE.** Where SCE marks are looked at first, DCTCP hears neither of CE nor
-of its absence from a packet that carries one: an echo lasts until an unmarked packet comes
-(`sce_holds_ce`). The table of receivers has every published cell with DCTCP: the precise echo is
-ruled out, by its share beside others and by half more RTT where delays are short; an echo until CWR
-comes closer, and is further off in shared queues and at low rates.
+**DCTCP's receiver under SCE.** The receiver of that tree looks at SCE marks first, so that DCTCP
+hears neither of CE nor of its absence from a packet that carries one: an echo lasts until an
+unmarked packet comes, or CWR (`sce_holds_ce`).
 
 **The slope of sce-single.** Its authors say that it keeps the slope of the ramp; their code halves
-it. The cells do not decide: kept, it is closer in the median, further off at the 90th percentile.
+it, and the code is followed.
 
-**The second Cake, and the length of tests.** ACKs pass a Cake too. Tests last 30 to 300 s and
-nothing is left out, so that the start counts.
+**The second Cake, and the length of tests.** ACKs pass a Cake too. Each test has the length that
+the authors' scripts give it and nothing is left out, so that the start counts.
 """

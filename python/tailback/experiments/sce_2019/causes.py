@@ -39,6 +39,12 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "holds the echo of CE over SCE marks",
         "its kernels; decided by the data against the precise echo and RFC 3168's",
     ),
+    (
+        "DCTCP's cuts",
+        "at each update of alpha, marks or none",
+        "a later state of its kernels; decided by the data, after the first comparison with every "
+        "cell",
+    ),
     ("pairs", "both flows start together, within one round-trip time", "inferred"),
     (
         "seconds of a cell",
@@ -61,11 +67,6 @@ def cause(entry: Entry) -> str:
         if setup.mode == "triple-isolate" and 5 <= entry.rate_mbit <= 10:
             return "unexplained; Linux 7.3 in virtual time is 14 to 22 % above the source as well"
         return "unexplained"
-    if "dctcp" in ccs and entry.rate_mbit >= 5:
-        return (
-            "unexplained: DCTCP cuts deeper in the source, alone as well (Table 15), than Linux "
-            "7.3 and the simulator have it; its receiver accounts for a part"
-        )
     if ccs <= set(_SCE) and not setup.shared and entry.rate_mbit <= 5:
         return "unexplained: windows of two to five segments, in which each ACK counts"
     if "sce-single" in setup.mode and ccs & set(_SCE):

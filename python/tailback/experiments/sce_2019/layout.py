@@ -111,7 +111,7 @@ GRIDS = {
 
 
 def _tables() -> Mapping[int, TableId]:
-    """Jain's index in Tables 5 to 10, then throughput and RTT of one flow, then of pairs."""
+    """Jain's index in Tables 5 to 11, then throughput and RTT of one flow, then of pairs."""
     out = [
         TableId(5, "jain", Setup("flowblind", ("reno", "reno"))),
         TableId(6, "jain", Setup("flowblind", ("reno", "reno-sce"))),
@@ -119,6 +119,7 @@ def _tables() -> Mapping[int, TableId]:
         TableId(8, "jain", Setup("flowblind sce-single", ("reno", "reno-sce"))),
         TableId(9, "jain", Setup("flowblind sce-single", ("cubic", "dctcp-sce"))),
         TableId(10, "jain", Setup("triple-isolate", ("cubic", "dctcp-sce"))),
+        TableId(11, "jain", Setup("triple-isolate", ("dctcp", "dctcp-sce"))),
     ]
     number = 12
     for ones in (True, False):
@@ -166,12 +167,22 @@ Key = tuple[int, int, float, float]
 
 @cache
 def published() -> Mapping[Key, float]:
-    """What the source has; cells that are kept out for a blind check are missing."""
-    out: dict[Key, float] = {}
-    for row in published_rows(__package__, "published.csv"):
-        place = (float(row["rate_mbit"]), float(row["delay_ms"]))
-        out[int(row["table"]), int(row["position"]), *place] = float(row["value"])
-    for row in published_rows(__package__, "jain.csv"):
-        place = (float(row["rate_mbit"]), float(row["delay_ms"]))
-        out[int(row["table"]), 0, *place] = float(row["jain"])
+    """What the source has."""
+    return {key: value for key, (value, _) in _published().items()}
+
+
+@cache
+def blind() -> frozenset[Key]:
+    """Cells that were kept out until the set-up was held against them for the first time."""
+    return frozenset(key for key, (_, hidden) in _published().items() if hidden)
+
+
+@cache
+def _published() -> Mapping[Key, tuple[float, bool]]:
+    out: dict[Key, tuple[float, bool]] = {}
+    for file, column in (("published.csv", "value"), ("jain.csv", "jain")):
+        for row in published_rows(__package__, file):
+            place = (float(row["rate_mbit"]), float(row["delay_ms"]))
+            key = (int(row["table"]), int(row.get("position", 0)), *place)
+            out[key] = (float(row[column]), row["blind"] == "yes")
     return out

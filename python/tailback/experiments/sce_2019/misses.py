@@ -67,7 +67,7 @@ def misses(entries: Sequence[Entry], facts: Facts) -> list[Block]:
                     cause(e),
                 ]
             )
-        title = f"{len(own)} of {known} cells of {word} are more than {limit} off"
+        title = f"Cells of {word} that are more than {limit} off"
         blocks.append(
             Table(f"misses-{quantity.replace('_', '-')}", title, columns, rows, "", facts)
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from tailback.experiments.sce_2019.layout import (
     UNITS,
     Setup,
     TableId,
+    blind,
     published,
     seconds,
 )
@@ -223,7 +224,7 @@ def entries(
             key = (round(float(run.params["bottleneck.rate"])), float(run.params["path.rtt"]))
             place = names[min(names, key=lambda k, key=key: _distance(k, key))]  # type: ignore[misc]
             found.setdefault((batch.setup, place), []).append(run.summary)
-    known = published()
+    known, hidden = published(), blind()
     out = []
     for table in tables:
         places = next((b.places for b in batches if b.setup == table.setup), ())
@@ -232,13 +233,15 @@ def entries(
             summaries = found.get((table.setup, place), [])
             for position in positions:
                 each = [_value(summary, table.quantity, position) for summary in summaries]
+                cell_key = (table.number, position, *place)
                 cell = Cell.of(
                     _id(table, position, place),
                     table.quantity,
                     UNITS[table.quantity],
-                    known.get((table.number, position, *place)),
+                    known.get(cell_key),
                     estimate(each),
                 )
+                cell = replace(cell, blind=cell_key in hidden and "dctcp" not in table.setup.ccs)
                 values = tuple(value for value in each if value is not None)
                 out.append(Entry(table, position, *place, cell=cell, values=values))
     return out

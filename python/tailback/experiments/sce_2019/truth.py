@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tailback.experiments.sce_2019.layout import SHARED, TABLES, Setup, published
@@ -10,7 +10,7 @@ from tailback.experiments.sce_2019.points import Entry
 from tailback.metrics.statistics import median, nearest_rank
 from tailback.reproduction import goals
 from tailback.reproduction.goals import ErrorsBelow, ErrorsVerdict
-from tailback.reproduction.judges import Judge, judge
+from tailback.reproduction.judges import Judge, Noise, judge
 
 
 def _clear(entry: Entry) -> bool:
@@ -76,7 +76,21 @@ def verdicts(entries: Sequence[Entry]) -> list[ErrorsVerdict]:
 
 def judges(entries: Sequence[Entry]) -> list[Judge]:
     """What each goal says, for tables and goals.csv."""
-    return [judge(verdict, entries) for verdict in verdicts(entries)]
+    return [judge(verdict, entries, _twins(verdict)) for verdict in verdicts(entries)]
+
+
+def _twins(verdict: ErrorsVerdict) -> Noise | None:
+    """What the source differs by from itself in such cells, where it has them twice."""
+    goal = verdict.goal.id
+    if goal == "throughput_mbit.shared":
+        own = noise("throughput_mbit", "capacity")
+    elif goal == "tcp_rtt_ms.from-5Mbit":
+        own = noise("tcp_rtt_ms", "relative", lambda rate: rate >= 5)
+    elif goal == "tcp_rtt_ms.below-5Mbit":
+        own = noise("tcp_rtt_ms", "relative", lambda rate: rate < 5)
+    else:
+        return None
+    return Noise(int(own["cells"]), own["median"], own["p90"])
 
 
 def summary(entries: Sequence[Entry]) -> list[dict[str, Any]]:
@@ -88,7 +102,11 @@ def summary(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     return rows
 
 
-def noise(quantity: str, kind: str) -> dict[str, float]:
+def _any(_rate: float) -> bool:
+    return True
+
+
+def noise(quantity: str, kind: str, rates: Callable[[float], bool] = _any) -> dict[str, float]:
     """How far the source is from itself: CUBIC and Reno in a shared queue do not notice SCE, so
     that the two shared modes are one experiment, done twice."""
     known = published()
@@ -105,7 +123,7 @@ def noise(quantity: str, kind: str) -> dict[str, float]:
         )
         for (number, position, rate, delay), value in known.items():
             other = known.get((twin.number, position, rate, delay))
-            if number == table.number and other is not None:
+            if number == table.number and other is not None and rates(rate):
                 whole = rate if kind == "capacity" else (value + other) / 2
                 gaps.append(abs(value - other) / whole)
     return {

@@ -9,6 +9,10 @@
  *
  * A process of the guest has a second filter of the kernel's that traps its calls;
  * an error here never comes before that trap.
+ *
+ * A kernel before 6.16 copies itself for a process of its guest, and traces it: that has
+ * asked to be (PTRACE_TRACEME). To attach to a process that has not is refused there too.
+ * A call that is traced stops before it comes here.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -72,6 +76,13 @@ static const unsigned int UNIX[] = { AF_UNIX };
 static const unsigned int ITSELF[] = { 0 };
 static const unsigned int OPEN_FILE[] = { AT_EMPTY_PATH };
 
+/* Of ptrace: TRACEME, PEEKUSER, POKEUSER, CONT, KILL, GETREGS, SETREGS, GETFPREGS, SETFPREGS,
+ * OLDSETOPTIONS, SYSCALL, ARCH_PRCTL, SYSEMU, SYSEMU_SINGLESTEP, SETOPTIONS, GETSIGINFO,
+ * GETREGSET, SETREGSET. Neither ATTACH nor SEIZE. */
+static const unsigned int PTRACE[] = {
+	0, 3, 6, 7, 8, 12, 13, 14, 15, 21, 24, 30, 31, 32, 0x4200, 0x4202, 0x4204, 0x4205,
+};
+
 /* The lower half of an argument has to be one of some values. */
 static const struct {
 	unsigned int call;
@@ -85,7 +96,7 @@ static const struct {
 };
 
 #define NO_CLONE (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | \
-		  CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_PARENT)
+		  CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
 
@@ -135,17 +146,18 @@ static void check_exec(struct program *program, const char *name)
 	add(program, RETURN, 0, 0, REFUSED);
 }
 
-static void check_clone(struct program *program)
+/* With `flags`, and none of those that are not for it. */
+static void check_clone(struct program *program, unsigned int flags, unsigned int refused)
 {
 	add(program, EQUAL, 0, 5, SYS_clone);
 	add(program, LOAD, 0, 0, DATA(args));
-	add(program, BPF_ALU | BPF_AND | BPF_K, 0, 0, NO_CLONE | CLONE_VM);
-	add(program, EQUAL, 0, 1, CLONE_VM);
+	add(program, BPF_ALU | BPF_AND | BPF_K, 0, 0, refused | flags);
+	add(program, EQUAL, 0, 1, flags);
 	add(program, RETURN, 0, 0, SECCOMP_RET_ALLOW);
 	add(program, RETURN, 0, 0, REFUSED);
 }
 
-int filter_calls(const char *name)
+int filter_calls(const char *name, bool traces)
 {
 	static struct program program;
 	struct sock_fprog filter;
@@ -162,7 +174,13 @@ int filter_calls(const char *name)
 	for (size_t i = 0; i < COUNT(CHECKED); i++)
 		check_argument(&program, CHECKED[i].call, CHECKED[i].argument, CHECKED[i].values,
 			       CHECKED[i].count);
-	check_clone(&program);
+	if (traces)
+		check_argument(&program, SYS_ptrace, 0, PTRACE, COUNT(PTRACE));
+	/* Traced, a process of the guest makes the next: as a child of the kernel's. */
+	if (traces)
+		check_clone(&program, 0, NO_CLONE);
+	else
+		check_clone(&program, CLONE_VM, NO_CLONE | CLONE_PARENT);
 	check_exec(&program, name);
 	add(&program, RETURN, 0, 0, REFUSED);
 	filter = (struct sock_fprog){ program.length, program.code };

@@ -56,7 +56,8 @@ int drop_capabilities(void);
 void limit(unsigned long memory_bytes);
 /* landlock.c */
 void restrict_files(const struct places *places);
-/* filter.c: 0 or an errno; `name` is the program that is executed then. */
-int filter_calls(const char *name);
+/* filter.c: 0 or an errno; `name` is the program that is executed then, and `traces` whether
+ * it traces the processes that it makes. */
+int filter_calls(const char *name, bool traces);
 
 #endif

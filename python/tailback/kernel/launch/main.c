@@ -2,7 +2,8 @@
 /*
  * Starts the kernel as a process that can reach nothing but what it needs.
  *
- *     launch PARENT MIB confined|unconfined [-r READABLE]... [-x PROGRAM]... -w WORKPLACE -- WORD...
+ *     launch PARENT MIB confined|unconfined seccomp|ptrace [-r READABLE]... [-x PROGRAM]...
+ *            -w WORKPLACE -- WORD...
  *
  * Namespaces of its own, a root with these places, Landlock, a filter of calls and
  * limits: one file each beside this one. Modules of the guest run in the same process,
@@ -54,7 +55,7 @@ static const char *const NAMES[WALLS] = {
 static struct places places;
 static char workplace[PATH_MAX];
 static unsigned long memory_mib;
-static bool unconfined;
+static bool unconfined, traces;
 static char **words;
 static char program[PATH_MAX];
 
@@ -104,7 +105,7 @@ static void become_kernel(void)
 	personality(PER_LINUX | ADDR_NO_RANDOMIZE);
 	if (drop_capabilities())
 		die("capabilities");
-	walls[SECCOMP] = filter_calls(program);
+	walls[SECCOMP] = filter_calls(program, traces);
 	report();
 	if (walls[MOUNT] && walls[LANDLOCK] && !unconfined)
 		_exit(UNCONFINED);
@@ -154,7 +155,7 @@ static void end_as(int status)
 static void read_words(int argc, char **argv)
 {
 	static const enum kind kinds[] = { ['r'] = READABLE, ['x'] = PROGRAM, ['w'] = WRITABLE };
-	int i = 4;
+	int i = 5;
 
 	for (; i + 1 < argc && argv[i][0] == '-' && argv[i][1] != '-'; i += 2) {
 		char letter = argv[i][1];
@@ -179,10 +180,11 @@ int main(int argc, char **argv)
 	int ends[2], status = 0;
 	pid_t first;
 
-	if (argc < 6)
+	if (argc < 7)
 		return BAD_USE;
 	memory_mib = strtoul(argv[2], NULL, 10);
 	unconfined = !strcmp(argv[3], "unconfined");
+	traces = !strcmp(argv[4], "ptrace");
 	read_words(argc, argv);
 	setrlimit(RLIMIT_CORE, &none);
 	memory_file("TAILBACK_MEMORY", (memory_mib + SPARE_MIB) << 20);

@@ -151,6 +151,11 @@ static void cubic_abe_tx_start(struct sock *sk)
 	}
 }
 
+/* compat.h has it for kernels whose congestion controls see it as one event of several. */
+#ifdef TAILBACK_TX_START_EVENT
+TAILBACK_TX_START_EVENT(cubic_abe_tx_start)
+#endif
+
 /* Segments to acknowledge per segment of increase, by the curve. */
 static u32 by_curve(struct cubic_abe *ca, u32 cwnd, u32 acked, u32 now)
 {
@@ -309,7 +314,11 @@ static struct tcp_congestion_ops cubic_abe __read_mostly = {
 	.cong_avoid		= cubic_abe_cong_avoid,
 	.set_state		= cubic_abe_set_state,
 	.undo_cwnd		= tcp_reno_undo_cwnd,
+#ifdef TAILBACK_TX_START_EVENT
+	.cwnd_event		= cubic_abe_tx_start_event,
+#else
 	.cwnd_event_tx_start	= cubic_abe_tx_start,
+#endif
 	.in_ack_event		= cubic_abe_in_ack_event,
 	.pkts_acked		= cubic_abe_pkts_acked,
 	.owner			= THIS_MODULE,

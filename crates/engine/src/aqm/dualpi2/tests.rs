@@ -684,6 +684,34 @@ fn statistics_start_anew_where_asked() {
     }
 }
 
+#[test]
+fn a_reset_of_statistics_makes_the_whole_delay_growth() {
+    // A queue of a constant delay at the target moves p once in each interval, by beta times it.
+    let moved = |set: Set| {
+        let mut b = Bench::new(set, 0.1);
+        b.queue.vars.last = MS(15).ns() as i64;
+        let mut steps = Vec::new();
+        b.queue.timer(b.now, &mut b.sink);
+        for update in 1..=8 {
+            b.now = MS(16 * update);
+            b.queue.c = Packets::default();
+            let mut packet = Packet::new(0, 1_000, Ecn::NotEct);
+            packet.stamp = MS(16 * update - 15);
+            b.queue.c.push(packet);
+            let before = b.queue.vars.prob;
+            b.queue.timer(b.now, &mut b.sink);
+            steps.push(f64::from(b.queue.vars.prob - before) / ONE as f64);
+        }
+        steps
+    };
+    assert_eq!(moved(&[]), [0.0; 8]);
+    let kicked = moved(&[("reset_interval", Value::Time(MS(64)))]);
+    let kicks: Vec<usize> = (0..8).filter(|&i| kicked[i] > 0.0).collect();
+    assert_eq!(kicks, [0, 4]);
+    // 3.2 Hz times 15 ms.
+    assert!((kicked[0] - 0.048).abs() < 0.0005, "{kicked:?}");
+}
+
 /// A load on L and C in multiples of 10 Mbit/s, 1000-byte packets for 40 s; over the
 /// last 20 s the mean sojourn times of L and C in ms, and the share of all dropped.
 fn load(entry: &Entry<Build>, opts: &Options, l: f64, c: f64) -> (f64, f64, f64, Sink) {

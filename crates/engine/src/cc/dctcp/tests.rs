@@ -130,6 +130,29 @@ fn cut_of_the_window() {
 }
 
 #[test]
+fn a_cut_in_rounds_without_marks() {
+    // alpha 1024 becomes 960: 100 - (100 * 960 >> 11) = 54.
+    for (cut, cwnd, ssthresh) in [
+        ("echo", 100, 80),
+        ("round", 54, 80),
+        ("round-ssthresh", 54, 54),
+    ] {
+        let mut cc = build(&[word("cut", cut)]);
+        let mut stack = Stack::new(100);
+        stack.window.ssthresh = 80;
+        stack.with(|view, window| cc.init(view, window));
+        stack.conn.delivered += 20;
+        stack.flight.una = stack.flight.nxt;
+        stack.with(|view, window| cc.in_ack_event(view, window, &acked(2, false)));
+        assert_eq!(
+            (stack.window.cwnd, stack.window.ssthresh),
+            (cwnd, ssthresh),
+            "{cut}"
+        );
+    }
+}
+
+#[test]
 fn resolution_of_alpha() {
     // One mark in 21 all the time, from above: 10 bits stop at 63/1024
     // = 0.0615, where 63 >> 4 = 64/21; 20 bits come to 1/21 = 0.0476.

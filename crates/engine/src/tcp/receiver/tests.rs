@@ -97,6 +97,29 @@ fn a_change_of_ce_is_told_by_two_acks() {
     assert_eq!(told, [(1, false), (2, true)]);
 }
 
+/// DCTCP's receiver sends both with Accurate ECN as well (Linux `dctcp_ece_ack_update`), the
+/// first with the counter as it is by then; others send the second alone. Its ECE is a bit of the
+/// counter and no echo.
+#[test]
+fn with_accurate_ecn_a_change_of_ce_is_told_by_two_acks_to_dctcp_only() {
+    use crate::cc::CeEcho;
+    use crate::tcp::accecn::ace;
+    let told = |need| {
+        let mut end = End::new(EcnEcho::of(true, EcnFeedback::AccEcn, need));
+        let mut acks = Vec::new();
+        for (seq, ecn) in (0..).zip([ECT, ECT, Ecn::Ce, Ecn::Ce, Ecn::Ce, ECT]) {
+            acks.extend(end.data(seq, ms(seq + 1), ecn, 0));
+        }
+        let seen = acks.iter().map(|a| (a.seq, ace(a.flags)));
+        seen.collect::<Vec<_>>()
+    };
+    let dctcp = told(EcnNeed::Dctcp(CeEcho::Precise));
+    let others = told(EcnNeed::Optional);
+    // The counter begins at 5 and has three bits.
+    assert_eq!(dctcp, [(1, 5), (2, 6), (3, 6), (5, 0), (6, 0)]);
+    assert_eq!(others, [(1, 5), (3, 6), (5, 0), (6, 0)]);
+}
+
 /// What each of these packets, 1 ms apart, brings: (acknowledged, ECE, ESCE).
 fn echoes(echo: EcnEcho, sce: SceEcho, packets: &[Ecn]) -> Vec<Vec<(u64, bool, bool)>> {
     let mut end = End::new(echo);

@@ -15,7 +15,7 @@ from tailback.report.tables import left, right
 
 def section(points: Sequence[single.Point], facts: Facts) -> Section:
     """Predicted against measured, and where the formula does not apply."""
-    judged = [p for p in points if p.predicted is not None and p.utilisation.mean is not None]
+    judged = truth.predicted(points)
     order = ["hold", "short path", "unequal cycles", "Reno-friendly", "fast convergence"]
     gaps: dict[tuple[str, str], list[tuple[float, float]]] = {}
     rows = []
@@ -96,30 +96,30 @@ def section(points: Sequence[single.Point], facts: Facts) -> Section:
             for name in order
             if (cc, name) in gaps
         ],
-        "Gap: measured less predicted utilisation.",
+        "Gap: measured less predicted utilisation. Every cell is judged; the criteria of this "
+        "table (fewer segments of path than "
+        f"{single.LEAST_PATH:g}; windows at reductions with a standard deviation of more than "
+        f"{100 * single.EQUAL_CYCLES:g} % of their mean) were set with the cells in view.",
     )
     return Section("formula", "The formula", [Text(FORMULA), figure, table])
 
 
-FORMULA = f"""
+FORMULA = """
 A sawtooth from beta x to x, with x the window at a reduction over the bandwidth-delay product: for
 AIMD u = [(1 - beta\u00b2x\u00b2)/2 + (x\u00b2 - 1)/2] / [(1 - beta x) + (x\u00b2 - 1)/2], for
 CUBIC its curve, which gives (3 + beta)/4 for x = 1. x is measured: ssthresh over beta, after the
 warm-up.
 
 It does not know of the round trip of the reduction, in which the window does not grow, and of ACKs
-for two segments. Together they cost about two segments of window: on paths that hold fewer than
-{single.LEAST_PATH:g} segments more than 2 points (**short path**). It assumes equal cycles: here a
-standard deviation of the windows at reductions of at most {100 * single.EQUAL_CYCLES:g} % of their
-mean. PIE draws its marks, and CoDel marks a second time when a gentle backoff does not empty the
-queue within an interval
-(**unequal cycles**).
+for two segments. Together they cost about two segments of window, which short paths notice
+(**short path**). It assumes equal cycles: PIE draws its marks, and CoDel marks a second time when a
+gentle backoff does not empty the queue within an interval (**unequal cycles**).
 
 CUBIC's curve is not what grows where Reno's growth is back at the old window first
 (**Reno-friendly**). Alone on CoDel it meets the mark on its plateau, a little below the last
-maximum, so that **fast convergence** makes every other cycle a longer and lower one, which costs up
-to 6 points; without it (last set-up of experiment 4) what is left is whole segments: the last
-segment below the plateau takes cbrt(1/C) = 1.4 s, in which the curve of the formula is at the top.
+maximum, so that **fast convergence** makes every other cycle a longer and lower one; without it
+(last set-up of experiment 4) what is left is whole segments: the last segment below the plateau
+takes `cbrt(1/C)` seconds, in which the curve of the formula is at the top.
 
 **Cycle by cycle** the same formula is applied from each reduction to the next, with these effects
 in it. What is still further off has several reductions between two samples of ssthresh.

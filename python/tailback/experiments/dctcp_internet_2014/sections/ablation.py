@@ -54,9 +54,9 @@ def ablation(builder: Builder) -> Section | None:
         "First row: values with the reading of this report. Below: the difference that one option "
         "makes by itself. Equal share is K/M for the two rows of Table I and Max_Prob_DCTCP for "
         "the slope with Min_Thresh_DCTCP = BDP/2 (formula (3): 0.2). **Bold**: the 95 % interval "
-        f"of the difference, paired by seed, does not contain 0; with {len(rows) - 1} options some "
-        "will be so by chance. \u2014: no equal share within "
-        f"the range searched, or the option does not apply.",
+        "of the difference, paired by seed, does not contain 0; with so many options some will be "
+        "so by chance. \u2014: no equal share within "
+        "the range searched, or the option does not apply.",
         builder.facts(*used),
     )
     return Section("ablation", "Beyond the paper: what the open options change", [table])

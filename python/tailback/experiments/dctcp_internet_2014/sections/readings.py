@@ -6,6 +6,7 @@ from tailback.experiments.dctcp_internet_2014 import points as pts
 from tailback.experiments.dctcp_internet_2014 import table1
 from tailback.experiments.dctcp_internet_2014.builder import Builder
 from tailback.experiments.dctcp_internet_2014.options import READINGS
+from tailback.experiments.dctcp_internet_2014.sections import clock
 from tailback.report import Column, Mark, Section, Table, Text, Value
 
 
@@ -54,14 +55,14 @@ def readings(builder: Builder) -> Section | None:
         "formula (3) at three thresholds. What is changed is named; everything else is as in this "
         "report's figures.\n\nTwo things follow. Utilisation and queue at small thresholds depend "
         "on how fast RED's average forgets while the queue is empty: with Linux's clock, one step "
-        "for each packet of 1000 B that could have been sent, the average stays high over the "
-        "gaps, Reno is dropped too early, and the rows of Table I at 1/8 and 1/4 BDP are out of "
-        "reach. And formula (3) needs growth and marking that match: half a packet per RTT "
-        "(delayed ACKs, counted as Linux 3.2 does) with marks at the slope's own probability, or a "
-        "whole packet with uniformised RED, which marks twice as often. The second pair is not the "
-        "kernel that the paper ran, and its queues are longer than those of Table I.\n\nThe first "
-        "row was chosen **after** seeing these numbers. It is an inference about the paper's "
-        "set-up, not a prediction."
+        "for each packet of `avpkt 1000` that could have been sent, the average stays high over "
+        "the gaps, Reno is dropped too early, and the first rows of Table I are out of reach. And "
+        "formula (3) needs growth and marking that match: half a packet per RTT (delayed ACKs, "
+        "counted as Linux 3.2 does) with marks at the slope's own probability, or a whole packet "
+        "with uniformised RED, which marks twice as often. The second pair is not the kernel that "
+        "the paper ran, and its queues are longer than those of Table I.\n\nThe first row was "
+        "chosen **after** seeing these numbers. It is an inference about the paper's set-up, not a "
+        "prediction."
     )
     table = Table(
         "readings-table",
@@ -82,4 +83,5 @@ def readings(builder: Builder) -> Section | None:
         + ". Runs are shorter and thresholds coarser than in the figures.",
         builder.facts(*used),
     )
-    return Section("readings", "Which reading of the paper fits", [Text(text), table])
+    blocks = [Text(text), table, *clock.blocks(builder)]
+    return Section("readings", "Which reading of the paper fits", blocks)

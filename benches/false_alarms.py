@@ -1,0 +1,187 @@
+"""What `tailback compare` flags where nothing differs: A against A with other seeds.
+
+    python benches/false_alarms.py                     200 pairs of a sweep of six points
+    python benches/false_alarms.py --battery N         a quick l4s-battery, of N seeds
+
+Runs are made once, into `results`; each pair is five (or ten) seeds against five (or ten) others.
+Of the sweep there are as many seeds as 200 pairs of five take, and no seed is in two of them; of
+the battery there are fewer, which are dealt anew when they are used up. Counted are pairs in which
+anything is flagged, by Benjamini and Hochberg's method over all differences and by families
+(`tailback.comparison.families`), and the most that one pair flags. Where all of the variant's
+values are made larger by a tenth at one point, it says in how many pairs that is found there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import tailback
+from tailback.batteries.l4s_battery import BATTERY
+from tailback.batteries.side_by_side import run_battery
+from tailback.comparison.families import false_discovery
+from tailback.comparison.judging import judge
+from tailback.comparison.model import VariantResults
+from tailback.comparison.points import key_of, seeds_by_point
+from tailback.comparison.quantities import select
+from tailback.comparison.variants import parse
+from tailback.metrics import Metric
+from tailback.metrics.differences import FALSE_DISCOVERY, Difference, paired, unpaired
+from tailback.results import Results
+
+SWEEP = """
+title = "A against A"
+duration = "8s"
+warmup = "2s"
+start_jitter = "100ms"
+
+[bottleneck]
+rate = "10Mbit"
+queue = {{ aqm = "codel", ecn = true }}
+
+[path]
+rtt = "20ms"
+
+[[flows]]
+cc = "cubic"
+
+[[flows]]
+cc = "dctcp"
+
+[record]
+series = "off"
+
+[sweep]
+"bottleneck.rate" = ["5Mbit", "10Mbit", "20Mbit"]
+"flows.cubic.cc" = ["cubic", "reno"]
+seeds = {seeds}
+"""
+
+PAIRS = 200
+OUT = Path("results")
+Test = Callable[[Sequence[float], Sequence[float]], Difference | None]
+Values = tuple[list[tuple[str, ...]], np.ndarray]
+"""The point and quantity of each cell, and its values: a row for each seed."""
+
+
+def values_of(column: VariantResults, wanted: Sequence[Metric]) -> Values:
+    """Every cell of every seed, read as `tailback compare` does."""
+    seeds = sorted({run.seed for run in column.results})
+    one = [
+        replace(
+            column,
+            results=Results(
+                column.results.id, "", column.engine, column.engine_version, [],
+                [run for run in column.results if run.seed == seed], column.results.root,
+            ),
+        )
+        for seed in seeds
+    ]  # fmt: skip
+    cells: list[dict[tuple[str, ...], float]] = []
+    for variant in one:
+        made = judge([variant], wanted)
+        cells.append(
+            {
+                (json.dumps(key_of(c.params)), c.kind, c.name, c.metric.on, c.quantity): mean
+                for c in made.cells
+                if (mean := c.values[variant.name].mean) is not None
+            }
+        )
+    keys = [key for key in cells[0] if all(key in each for each in cells)]
+    return keys, np.array([[each[key] for key in keys] for each in cells])
+
+
+def pairs(seeds: int, n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows of one side and the other, `PAIRS` times."""
+    draw = np.random.default_rng(1)
+    deck = draw.permutation(seeds)
+    for _ in range(PAIRS):
+        if len(deck) < 2 * n:
+            deck = draw.permutation(seeds)
+        yield deck[:n], deck[n : 2 * n]
+        deck = deck[2 * n :]
+
+
+def count(found: Values, n: int, in_pairs: bool) -> list[str]:
+    """A row of the table."""
+    keys, values = found
+    families = [key[0] for key in keys]
+    alarms: dict[str, list[int]] = {"plain": [], "families": []}
+    told: dict[str, list[bool]] = {"plain": [], "families": []}
+    changed = np.array([family == families[0] for family in families])
+    test: Test = paired if in_pairs else unpaired
+    for a, b in pairs(len(values), n):
+        ps = [_p(test, values[a, i], values[b, i]) for i in range(len(keys))]
+        larger = [
+            _p(test, values[a, i], 1.1 * values[b, i]) if changed[i] else p
+            for i, p in enumerate(ps)
+        ]
+        # A family of each cell is Benjamini and Hochberg's method.
+        for name, groups in (("plain", [str(i) for i in range(len(ps))]), ("families", families)):
+            alarms[name].append(sum(_flagged(ps, groups)))
+            told[name].append(any(np.array(_flagged(larger, groups)) & changed))
+    row = [str(n), "paired" if in_pairs else "Welch", str(len(keys)), str(len(set(families)))]
+    for name in ("plain", "families"):
+        share = 100 * np.mean([n > 0 for n in alarms[name]])
+        row += [f"{share:.1f}", str(max(alarms[name])), f"{100 * np.mean(told[name]):.1f}"]
+    return row
+
+
+def _p(test: Test, base: np.ndarray, other: np.ndarray) -> float | None:
+    found = test(base.tolist(), other.tolist())
+    return None if found is None else found.p
+
+
+def _flagged(ps: Sequence[float | None], families: Sequence[str]) -> list[bool]:
+    return [q is not None and q < FALSE_DISCOVERY for q in false_discovery(ps, families)]
+
+
+def of_sweep(per_side: int) -> Values:
+    """The values of the sweep."""
+    ran = tailback.run(SWEEP.format(seeds=PAIRS * 2 * per_side), out=OUT)
+    column = VariantResults("a", ran.engine, ran.version, {}, ran, seeds_by_point(list(ran)))
+    return values_of(column, select([]))
+
+
+def of_battery(seeds: int) -> Values:
+    """The values of a battery of shorter runs still than a quick one's."""
+    made = run_battery(
+        BATTERY,
+        parse(["a", "b:seed=10001"]),
+        parts=["1-1", "flows", "mixed-rtt"],
+        quick=True,
+        seeds=seeds // 2,
+        base={"duration": "12s", "warmup": "4s"},
+        out=OUT,
+    )
+    both = [values_of(column, select(BATTERY.metrics)) for column in made.variants]
+    keys = [key for key in both[0][0] if key in both[1][0]]
+    kept = [values[:, [own.index(key) for key in keys]] for own, values in both]
+    return keys, np.concatenate(kept)
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--battery", type=int, metavar="N", help="seeds of a quick l4s-battery")
+    chosen = parser.parse_args()
+    found = of_battery(chosen.battery) if chosen.battery else of_sweep(5)
+    print(
+        "| seeds | test | cells | points | BH: pairs, % | most cells | +10 % found, % "
+        "| families: pairs, % | most cells | +10 % found, % |"
+    )
+    print("|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    for n in (5, 10):
+        for in_pairs in (False, True):
+            print(f"| {' | '.join(count(found, n, in_pairs))} |", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,223 @@
+//! The receiver's side: what came with which ECN field, and what ACKs tell of it.
+
+use super::option::{CE, Counters, ECT0, ECT1, fit};
+use super::{CEP_INIT, flags_of};
+use crate::packet::{Ecn, Packet, Sack};
+use crate::plan::AccEcnOption;
+use crate::units::Time;
+
+/// Bytes of the timestamp option.
+const TIMESTAMPS: u16 = 12;
+/// Room for options in a header, bytes.
+pub(super) const ROOM: u16 = 40;
+/// Options in a round trip at least, in [`AccEcnOption::Minimum`] (Linux `tcp_ecn_option_beacon`).
+const BEACON: u64 = 3;
+
+/// The receiver's side.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Receiving {
+    /// Packets that came with CE.
+    packets: u32,
+    /// Bytes that came, by ECN field.
+    bytes: [u32; 3],
+    /// The ECN field of the last packet.
+    last: Ecn,
+    /// ACKs that are to carry the option.
+    demand: u8,
+    /// Counters that changed since the last option, in their order on the wire.
+    required: u8,
+    /// When the last option was sent.
+    sent: Time,
+    option: AccEcnOption,
+    /// The other end understands it (Linux `saw_accecn_opt`).
+    pub heard: bool,
+    /// Room for options.
+    room: u16,
+    /// The last ACK had both the option and a D-SACK: of this segment, once one had.
+    duplicate: Option<u64>,
+    told_duplicate: bool,
+}
+
+impl Receiving {
+    pub fn new(option: AccEcnOption, timestamps: bool) -> Receiving {
+        Receiving {
+            packets: 0,
+            bytes: [0; 3],
+            last: Ecn::NotEct,
+            demand: 1,
+            required: 0,
+            sent: Time::ZERO,
+            option,
+            heard: true,
+            room: ROOM - if timestamps { TIMESTAMPS } else { 0 },
+            duplicate: None,
+            told_duplicate: false,
+        }
+    }
+
+    /// The SYN has come.
+    pub fn on_syn(&mut self, ecn: Ecn) {
+        self.last = ecn;
+        self.packets = u32::from(ecn == Ecn::Ce);
+    }
+
+    /// A packet of the handshake has come.
+    pub fn count(&mut self, ecn: Ecn) {
+        self.packets = self.packets.wrapping_add(u32::from(ecn == Ecn::Ce));
+    }
+
+    /// A data packet has come: whether it is to be acknowledged at once, since the
+    /// ECN field has changed (Linux `tcp_ecn_received_counters`).
+    // Out of line, as its other hooks: receivers without it pay a test, no more.
+    #[inline(never)]
+    pub fn on_data(&mut self, ecn: Ecn, payload: u16) -> bool {
+        let ce = ecn == Ecn::Ce;
+        if let Some(at) = field(ecn) {
+            self.packets = self.packets.wrapping_add(u32::from(ce));
+            let bytes = &mut self.bytes[at];
+            let before = *bytes;
+            *bytes = before.wrapping_add(u32::from(payload));
+            if payload > 0 {
+                self.required = self.required.max(at as u8 + 1);
+            }
+            // At least once in 4 MiB, before the counter could turn.
+            if (*bytes ^ before) >> 22 != 0 {
+                self.demand = self.demand.max(1);
+            }
+        }
+        let edge = self.last != ecn;
+        if edge || ce {
+            self.last = ecn;
+            // Two ACKs tell of the new field for sure.
+            self.demand = 2;
+        }
+        edge
+    }
+
+    /// A duplicate of segment `seq` has come. If the last ACK had told of the same one, with the
+    /// option, ACKs that carry it seem to get lost: no more of them (Linux
+    /// `tcp_rcv_spurious_retrans`, RFC 9768 section 3.2.3.2.2).
+    #[cold]
+    pub fn on_duplicate(&mut self, seq: u64) {
+        let again = self.told_duplicate && self.duplicate == Some(seq);
+        if again && self.option != AccEcnOption::Persist {
+            self.option = AccEcnOption::Off;
+        }
+        self.duplicate = Some(seq);
+    }
+
+    /// Fills in an ACK that has `blocks` SACK blocks, of which the first may be a D-SACK.
+    #[inline(never)]
+    pub fn on_ack(&mut self, ack: &mut Packet, blocks: usize, now: Time, rtt: Time) {
+        ack.flags |= flags_of(self.packets.wrapping_add(CEP_INIT));
+        let due = match self.option {
+            AccEcnOption::Off => false,
+            AccEcnOption::Minimum => {
+                self.demand > 0 || now.since(self.sent).ns() * BEACON >= rtt.ns()
+            }
+            AccEcnOption::Full | AccEcnOption::Persist => true,
+        };
+        self.told_duplicate = false;
+        if due && self.heard {
+            self.put_option(ack, blocks, now);
+        }
+    }
+
+    fn put_option(&mut self, ack: &mut Packet, blocks: usize, now: Time) {
+        let Some((fields, kept, size)) = fit(blocks, self.required, self.room) else {
+            return;
+        };
+        if kept > 2 {
+            return; // the third slot is taken
+        }
+        for slot in &mut ack.sack[kept..] {
+            *slot = Sack::default();
+        }
+        ack.len -= 8 * (blocks - kept) as u16;
+        ack.len += size;
+        Counters::first(&self.bytes, fields).put(ack);
+        self.told_duplicate = ack.has(crate::packet::flags::DSACK);
+        self.required = 0;
+        self.sent = now;
+        self.demand = self.demand.saturating_sub(1);
+    }
+}
+
+/// The counter of an ECN field.
+fn field(ecn: Ecn) -> Option<usize> {
+    match ecn {
+        Ecn::NotEct => None,
+        Ecn::Ect1 => Some(ECT1),
+        Ecn::Ce => Some(CE),
+        Ecn::Ect0 => Some(ECT0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::flags;
+
+    fn acknowledge(receiver: &mut Receiving, at: Time, duplicate: bool) -> Packet {
+        let mut ack = Packet::new(0, 66, Ecn::NotEct);
+        if duplicate {
+            ack.flags |= flags::DSACK;
+        }
+        receiver.on_ack(&mut ack, usize::from(duplicate), at, Time::from_ms(27));
+        ack
+    }
+
+    #[test]
+    fn the_option_on_demand_follows_changes_and_the_clock() {
+        let mut receiver = Receiving::new(AccEcnOption::Minimum, true);
+        receiver.on_syn(Ecn::Ect1);
+        receiver.demand = 0;
+        let mut seen = Vec::new();
+        for (at, ecn) in [
+            (0, Ecn::Ect1),
+            (1, Ecn::Ce),
+            (2, Ecn::Ect1),
+            (3, Ecn::Ect1),
+            (4, Ecn::Ect1),
+            (12, Ecn::Ect1),
+            (13, Ecn::Ect1),
+        ] {
+            receiver.on_data(ecn, 1448);
+            let ack = acknowledge(&mut receiver, Time::from_ms(at), false);
+            seen.push(ack.has(flags::ACCECN));
+        }
+        // Two after each change, then one in 9 ms.
+        assert_eq!(seen, [false, true, true, true, false, true, false]);
+    }
+
+    /// Where ACKs with the option get lost: the same segment comes again right after the ACK
+    /// that told of its duplicate.
+    #[test]
+    fn an_option_that_gets_lost_is_given_up() {
+        // The duplicates that come, each acknowledged with a D-SACK; whether the option goes.
+        let table: [(&[u64], &[bool]); 4] = [
+            (&[3, 3, 3], &[true, false, false]),
+            (&[3, 4, 3], &[true, true, true]),
+            (&[3, 4, 4], &[true, true, false]),
+            (&[7], &[true]),
+        ];
+        for (duplicates, expected) in table {
+            for option in [AccEcnOption::Full, AccEcnOption::Persist] {
+                let mut receiver = Receiving::new(option, true);
+                for (seq, goes) in duplicates.iter().zip(expected) {
+                    receiver.on_duplicate(*seq);
+                    let ack = acknowledge(&mut receiver, Time::ZERO, true);
+                    let goes = *goes || option == AccEcnOption::Persist;
+                    assert_eq!(ack.has(flags::ACCECN), goes, "{duplicates:?} {option:?}");
+                }
+            }
+        }
+        // An ACK of something else in between has got through, as far as is known.
+        let mut receiver = Receiving::new(AccEcnOption::Full, true);
+        receiver.on_duplicate(3);
+        acknowledge(&mut receiver, Time::ZERO, true);
+        acknowledge(&mut receiver, Time::ZERO, false);
+        receiver.on_duplicate(3);
+        assert!(acknowledge(&mut receiver, Time::ZERO, true).has(flags::ACCECN));
+    }
+}

@@ -1,0 +1,230 @@
+//! The sender's side: how many segments an ACK newly tells to have been marked.
+
+use super::option::{CE, Counters, change};
+use super::{ACE_MASK, CEP_INIT, ace};
+use crate::packet::Packet;
+
+/// Weight of an ACK in the mean of segments per ACK, and the digits of that mean.
+const STRETCH_WEIGHT: u32 = 6;
+const STRETCH_DIGITS: u32 = 6;
+/// Segments per ACK, on average, beyond which ACKs are thinned and a counter that seems
+/// to have turned probably has not.
+const THINNED: u32 = 4;
+
+/// What an ACK delivers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::tcp) struct Delivered {
+    /// Segments, duplicates that it tells of included.
+    pub segments: u32,
+    /// Those duplicates: bytes leave them out.
+    pub duplicates: u32,
+}
+
+/// The sender's side.
+#[derive(Clone, Debug, Default)]
+pub(in crate::tcp) struct Sending {
+    /// Bytes that arrived by ECN field, as far as is known.
+    pub bytes: [u32; 3],
+    /// The counter that grows while no option tells otherwise (Linux `est_ecnfield`).
+    growing: Option<usize>,
+    /// An option was seen.
+    seen: bool,
+    /// Mean of the segments delivered by an ACK, scaled by 2^6.
+    stretch: u32,
+}
+
+impl Sending {
+    /// How many segments an ACK newly tells to have been marked; `counted` of
+    /// them are known (Linux `__tcp_accecn_process`).
+    #[inline(never)]
+    pub fn process(&mut self, ack: &Packet, news: Delivered, counted: u64, mss: u16) -> u32 {
+        let delivered = news.segments;
+        let bytes = delivered
+            .saturating_sub(news.duplicates)
+            .saturating_mul(u32::from(mss));
+        let before = self.bytes[CE];
+        let valid = self.take_option(ack, bytes);
+        if delivered > 0 {
+            let news = delivered << STRETCH_DIGITS;
+            self.stretch = if self.stretch == 0 {
+                news
+            } else {
+                ((self.stretch << STRETCH_WEIGHT) - self.stretch + news) >> STRETCH_WEIGHT
+            }
+            .min(0xFFFF);
+        }
+        let ace = ace(ack.flags).wrapping_sub(CEP_INIT);
+        let delta = ace.wrapping_sub(counted as u32) & ACE_MASK;
+        let told = valid.then(|| (self.bytes[CE].wrapping_sub(before), bytes));
+        let thinned = self.stretch > THINNED << STRETCH_DIGITS;
+        marked(delivered, delta, told, thinned, mss)
+    }
+
+    /// Takes the byte counters; whether they can be relied on (Linux
+    /// `tcp_accecn_process_option`).
+    fn take_option(&mut self, ack: &Packet, delivered: u32) -> bool {
+        let growing = self.growing;
+        let Some(option) = Counters::of(ack) else {
+            return match growing.filter(|_| self.seen) {
+                Some(field) => {
+                    self.bytes[field] = self.bytes[field].wrapping_add(delivered);
+                    true
+                }
+                None => false,
+            };
+        };
+        self.seen = true;
+        let mut valid = growing.is_some();
+        let mut ambiguous = false;
+        let mut changed = false;
+        for (field, (known, value)) in self.bytes.iter_mut().zip(option.0).enumerate() {
+            let Some(value) = value else { continue };
+            let news = change(*known, value);
+            *known = known.wrapping_add_signed(news);
+            if news < 0 {
+                (valid, ambiguous) = (false, true);
+            }
+            if news != 0 && Some(field) != growing {
+                if changed {
+                    (valid, ambiguous) = (false, true);
+                } else {
+                    self.growing = Some(field);
+                    changed = true;
+                }
+            }
+        }
+        if ambiguous {
+            self.growing = None;
+        }
+        valid
+    }
+}
+
+/// How often the counter of packets has turned: the marks of an ACK that delivers so many
+/// segments and whose ACE field is `delta` on, modulo 8. `told`: bytes that came with CE, and
+/// bytes delivered, where the option tells (RFC 9768 appendix A.2).
+fn marked(delivered: u32, delta: u32, told: Option<(u32, u32)>, thinned: bool, mss: u16) -> u32 {
+    if delivered <= ACE_MASK {
+        return delta;
+    }
+    let mss = u32::from(mss);
+    // As many as there can be.
+    let most = delivered - ((delivered - delta) & ACE_MASK);
+    match told {
+        Some((0, _)) => delta,
+        Some((ce, bytes)) if delivered >= 2 * (ACE_MASK + 1) => {
+            if bytes <= ce {
+                return most;
+            }
+            let share = (u64::from(ce) * u64::from(delivered)).div_ceil(u64::from(bytes));
+            most.min(delta + (share as u32 & !ACE_MASK))
+        }
+        Some((ce, _)) if ce <= delta * mss && ce < (most * mss) >> 1 => delta,
+        None if thinned => delta,
+        _ => most,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::receiving::Receiving;
+    use super::*;
+    use crate::packet::Ecn;
+    use crate::plan::AccEcnOption;
+    use crate::units::Time;
+
+    /// RFC 9768 appendix A.2 with Linux's choices, at segments of 1000 bytes.
+    #[test]
+    fn wraps_by_table() {
+        // delivered, delta, (CE bytes, bytes) where an option tells, thinned; marks
+        type Told = Option<(u32, u32)>;
+        let table: [(u32, u32, Told, bool, u32); 16] = [
+            // Up to seven segments nothing can have wrapped.
+            (7, 7, None, false, 7),
+            (7, 0, None, false, 0),
+            (0, 0, None, false, 0),
+            // Beyond that as many as there can be: the safe side.
+            (8, 0, None, false, 8),
+            (9, 1, None, false, 9),
+            (9, 2, None, false, 2),
+            (20, 3, None, false, 19),
+            // Who gets such ACKs all the time is not so afraid.
+            (20, 3, None, true, 3),
+            // The option tells: no CE bytes, one turn or none, ...
+            (15, 0, Some((0, 15_000)), false, 0),
+            (15, 1, Some((1_000, 15_000)), false, 1),
+            (15, 7, Some((7_000, 15_000)), false, 7),
+            (15, 7, Some((15_000, 15_000)), false, 15),
+            (8, 0, Some((8_000, 8_000)), false, 8),
+            // ... or how many.
+            (40, 1, Some((17_000, 40_000)), false, 17),
+            (40, 0, Some((40_000, 40_000)), false, 40),
+            (40, 7, Some((31_000, 40_000)), true, 31),
+        ];
+        for (delivered, delta, told, thinned, marks) in table {
+            assert_eq!(
+                marked(delivered, delta, told, thinned, 1000),
+                marks,
+                "{delivered} delivered, {delta} on, {told:?}"
+            );
+        }
+    }
+
+    fn one(segments: u32) -> Delivered {
+        Delivered {
+            segments,
+            duplicates: 0,
+        }
+    }
+
+    #[test]
+    fn counters_survive_the_wire() {
+        let mut receiver = Receiving::new(AccEcnOption::Full, true);
+        receiver.on_syn(Ecn::Ect1);
+        assert!(!receiver.on_data(Ecn::Ect1, 1448), "nothing has changed");
+        assert!(receiver.on_data(Ecn::Ce, 1000));
+        assert!(!receiver.on_data(Ecn::Ce, 1000));
+        assert!(receiver.on_data(Ecn::Ect1, 1448));
+        let mut ack = Packet::new(0, 66, Ecn::NotEct);
+        receiver.on_ack(&mut ack, 0, Time::ZERO, Time::ZERO);
+        assert_eq!((ace(ack.flags), ack.len), (5 + 2, 78));
+        let counters = Counters::of(&ack).expect("an option");
+        assert_eq!(counters, Counters([Some(2896), Some(2000), Some(0)]));
+        assert_eq!(*counters.on_the_wire(), [2897, 2000, 1]);
+        let mut sender = Sending::default();
+        assert_eq!(sender.process(&ack, one(4), 0, 1448), 2);
+        assert_eq!(sender.process(&ack, one(1), 2, 1448), 0);
+        assert_eq!(sender.bytes, [2896, 2000, 0]);
+    }
+
+    /// Each ECN field has a counter, and one that grows beside another leaves open which of
+    /// them it is that will grow (Linux `est_ecnfield`).
+    #[test]
+    fn which_counter_grows() {
+        let mut sender = Sending::default();
+        let ack = |told: [u32; 3]| {
+            let mut ack = Packet::new(0, 66, Ecn::NotEct);
+            Counters(told.map(Some)).put(&mut ack);
+            ack
+        };
+        let bare = Packet::new(0, 66, Ecn::NotEct);
+        sender.process(&ack([0, 0, 1000]), one(1), 0, 1000);
+        sender.process(&bare, one(1), 0, 1000);
+        assert_eq!(sender.bytes, [0, 0, 2000], "what grew goes on");
+        sender.process(&ack([1000, 0, 2000]), one(1), 0, 1000);
+        sender.process(&bare, one(2), 0, 1000);
+        assert_eq!(sender.bytes, [3000, 0, 2000]);
+        // An estimate too high is taken back, and then there is none.
+        sender.process(&ack([2000, 1000, 2000]), one(1), 0, 1000);
+        sender.process(&bare, one(9), 0, 1000);
+        assert_eq!(sender.bytes, [2000, 1000, 2000]);
+        // Bytes of duplicates were never new.
+        sender.process(&ack([2000, 1000, 3000]), one(1), 0, 1000);
+        let duplicate = Delivered {
+            segments: 3,
+            duplicates: 1,
+        };
+        sender.process(&bare, duplicate, 0, 1000);
+        assert_eq!(sender.bytes, [2000, 1000, 5000]);
+    }
+}

@@ -1,0 +1,36 @@
+//! The clock of the timestamp option (RFC 7323 section 5.4): whole milliseconds,
+//! Linux's `TCP_TS_HZ`. What is read from an echoed timestamp is no finer.
+
+use crate::units::Time;
+
+/// A tick, ns.
+const TICK: u64 = 1_000_000;
+
+/// The RTT that an echoed timestamp tells (Linux `tcp_rtt_tsopt_us`): ticks between, at
+/// least one.
+pub(super) fn rtt(now: Time, echo: Time) -> Time {
+    let ticks = (now.ns() / TICK).saturating_sub(echo.ns() / TICK);
+    Time(ticks.max(1) * TICK)
+}
+
+/// Whether an echoed timestamp is older than what was sent at a time
+/// (Linux `tcp_tsopt_ecr_before`).
+pub(super) fn before(echo: Time, sent: Time) -> bool {
+    echo.ns() / TICK < sent.ns() / TICK
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same RTT is one tick or the next, by where in a tick it began.
+    #[test]
+    fn in_whole_milliseconds() {
+        let us = Time::from_us;
+        assert_eq!(rtt(us(30_480), us(10_000)), us(20_000));
+        assert_eq!(rtt(us(31_080), us(10_600)), us(21_000));
+        assert_eq!(rtt(us(10_700), us(10_600)), us(1_000), "at least one");
+        assert!(before(us(10_999), us(11_000)));
+        assert!(!before(us(10_000), us(10_999)), "in the same tick");
+    }
+}

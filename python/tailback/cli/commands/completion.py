@@ -1,0 +1,28 @@
+"""`tailback completion`: what a shell sources to complete commands."""
+
+from __future__ import annotations
+
+import click
+
+from tailback import terminal
+from tailback.cli.boundary import OK
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> int:
+    """Print the completion of a shell.
+
+    In ~/.bashrc: eval "$(tailback completion bash)"; ~/.zshrc likewise; for
+    fish: tailback completion fish > ~/.config/fish/completions/tailback.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    made = get_completion_class(shell)
+    assert made is not None, "click has all of SHELLS"
+    root = context.find_root()
+    terminal.out(made(root.command, {}, "tailback", "_TAILBACK_COMPLETE").source())
+    return OK

@@ -1,0 +1,143 @@
+"""`tailback results`: what is stored, to be looked at and tidied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tailback import terminal
+from tailback.cli.boundary import OK
+from tailback.cli.completing import run_ids, sweep_ids
+from tailback.cli.options import json_option, out_option
+from tailback.errors import InputError
+
+
+@click.group()
+def results() -> None:
+    """List, show, compare and take away what is stored.
+
+    A sweep is named by its folder, by its id or the beginning of it, or as
+    `latest`; a run by its folder or id, or as `latest` if its sweep has no other.
+    """
+
+
+@results.command("list")
+@out_option
+@json_option
+def list_(out: Path | None, as_json: bool) -> int:
+    """The sweeps that are stored, the latest first."""
+    from tailback import archive, store
+
+    found = archive.kept(out or store.DEFAULT)
+    if as_json:
+        terminal.out_json([one.to_dict() for one in found])
+    else:
+        from tailback.cli.tables import archive as table
+
+        table.show_list(found)
+    return OK
+
+
+@results.command("show")
+@click.argument("name", metavar="SWEEP", default="latest", shell_complete=sweep_ids)
+@out_option
+@json_option
+def show(name: str, out: Path | None, as_json: bool) -> int:
+    """The table of a sweep, as at the end of `run` [default: latest]."""
+    from tailback import archive, store
+    from tailback.cli.tables import results as table
+    from tailback.results import open_results
+
+    found = open_results(archive.find(name, out or store.DEFAULT))
+    found.require_whole()
+    if as_json:
+        terminal.out_json(found.to_dict())
+    elif found.points:
+        table.show(found)
+    else:
+        raise InputError(f"{found.id}: none of its runs is stored")
+    return OK
+
+
+@results.command("diff")
+@click.argument("runs", metavar="RUN RUN", nargs=2, shell_complete=run_ids)
+@out_option
+@json_option
+def diff(runs: tuple[str, str], out: Path | None, as_json: bool) -> int:
+    """Where two runs differ: in what was run, and in every number that came out.
+
+    `tailback compare` says of sweeps which differences are more than noise.
+    """
+    from tailback import archive, store
+    from tailback.stored import StoredRun
+
+    one, other = (StoredRun(store.find_run(name, out or store.DEFAULT)) for name in runs)
+    set_up = ("engine", "engine_version", "seed", "canonical")
+    sides = [{key: run.manifest.get(key) for key in set_up} for run in (one, other)]
+    found = {
+        "set_up": list(archive.differences(*sides)),
+        "results": [
+            row
+            for row in archive.differences(one.summary, other.summary)
+            if row[0] not in ("run_id", "seed")
+        ],
+    }
+    if as_json:
+        keys = ("path", "first", "second")
+        made = {k: [dict(zip(keys, row, strict=True)) for row in v] for k, v in found.items()}
+        terminal.out_json(made)
+    else:
+        from tailback.cli.tables import archive as table
+
+        table.show_differences(found["set_up"], found["results"])
+    return OK
+
+
+@results.command("prune")
+@click.argument("names", metavar="[SWEEP]...", nargs=-1, shell_complete=sweep_ids)
+@click.option(
+    "--older-than", "days", type=click.FloatRange(min=0), metavar="DAYS", help="Older sweeps too."
+)
+@click.option("--other-versions", is_flag=True, help="Sweeps of other versions of an engine too.")
+@click.option("--dry-run", is_flag=True, help="Say what would go, and take nothing away.")
+@out_option
+@json_option
+def prune(
+    names: tuple[str, ...],
+    days: float | None,
+    other_versions: bool,
+    dry_run: bool,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Take away sweeps, and runs that no sweep needs any more.
+
+    Without a SWEEP and options only runs go that no sweep names. A run that a
+    sweep that stays needs too is kept.
+    """
+    from tailback import archive, engines, store
+    from tailback.numbers import bytes_text
+
+    root = out or store.DEFAULT
+    versions = engines.versions() if other_versions else None
+    found = archive.plan(root, names, older_days=days, versions=versions)
+    if not dry_run:
+        archive.remove(found)
+    if as_json:
+        terminal.out_json(
+            {
+                "sweeps": [one.index.id for one in found.sweeps],
+                "runs": found.runs,
+                "bytes": found.bytes,
+                "removed": not dry_run,
+            }
+        )
+        return OK
+    for one in found.sweeps:
+        terminal.out(f"{one.index.id}  {one.index.title}")
+    word = "would go" if dry_run else "gone"
+    terminal.out(
+        f"{len(found.sweeps)} sweeps, {len(found.runs)} runs, {bytes_text(found.bytes)} {word}"
+    )
+    return OK

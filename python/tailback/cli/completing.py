@@ -1,0 +1,87 @@
+"""What a shell completes beyond commands and options: names of this installation and of results.
+
+Completion answers while somebody waits for it: nothing heavy is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def _completer(names: Callable[[click.Context], Iterable[tuple[str, str]]]) -> Completer:
+    """Of names with a help text each; where they cannot be had, nothing is completed."""
+
+    def complete(
+        context: click.Context, _parameter: click.Parameter, begun: str
+    ) -> list[CompletionItem]:
+        from tailback.errors import TailbackError
+
+        try:
+            return [
+                CompletionItem(name, help=text)
+                for name, text in names(context)
+                if name.startswith(begun)
+            ]
+        except (TailbackError, OSError):
+            return []
+
+    return complete
+
+
+def _results(context: click.Context) -> Path:
+    from tailback import store
+
+    return Path(context.params.get("out") or context.params.get("results") or store.DEFAULT)
+
+
+def _engines(_context: click.Context) -> Iterable[tuple[str, str]]:
+    from tailback import engines
+
+    return ((name, "") for name in engines.NAMES)
+
+
+def _experiments(_context: click.Context) -> Iterable[tuple[str, str]]:
+    from tailback import experiments
+
+    return ((name, experiments.get(name).doc) for name in experiments.NAMES)
+
+
+def _examples(_context: click.Context) -> Iterable[tuple[str, str]]:
+    from tailback import examples
+
+    return ((name, examples.title(name)) for name in examples.names())
+
+
+def _metrics(_context: click.Context) -> Iterable[tuple[str, str]]:
+    from tailback import metrics
+
+    return ((metric.name, metric.doc) for metric in metrics.METRICS)
+
+
+def _sweeps(context: click.Context) -> Iterable[tuple[str, str]]:
+    from tailback import store
+
+    found = [file.parent.name for file in store.sweeps(_results(context))]
+    return [(name, "") for name in ([store.LATEST] if found else []) + found]
+
+
+def _runs(context: click.Context) -> Iterable[tuple[str, str]]:
+    from tailback import store
+
+    found = sorted((_results(context) / "runs").glob("[!.]*/manifest.json"))
+    names = [file.parent.name for file in found]
+    return [(name, "") for name in ([store.LATEST] if names else []) + names]
+
+
+engine_names = _completer(_engines)
+experiment_names = _completer(_experiments)
+example_names = _completer(_examples)
+metric_names = _completer(_metrics)
+sweep_ids = _completer(_sweeps)
+run_ids = _completer(_runs)

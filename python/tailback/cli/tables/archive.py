@@ -1,0 +1,58 @@
+"""The tables of `results list` and `results diff`."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from tailback import terminal
+from tailback.cli.tables.layout import print_table
+from tailback.foreign import line
+from tailback.numbers import bytes_text, short
+
+if TYPE_CHECKING:
+    from tailback.archive import Kept
+
+
+def show_list(found: Sequence[Kept]) -> None:
+    """One row for each sweep."""
+    if not found:
+        terminal.out("no sweeps are stored here")
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("sweep", "title", "engine", "written"):
+        table.add_column(name)
+    for name in ("stored", "size"):
+        table.add_column(name, justify="right")
+    for one in found:
+        when = datetime.datetime.fromtimestamp(one.written).strftime("%Y-%m-%d %H:%M")
+        runs = f"{len(one.stored)} of {len(one.runs)} runs"
+        index = one.index
+        table.add_row(index.id, line(index.title), index.engine, when, runs, bytes_text(one.bytes))
+    print_table(table)
+
+
+def show_differences(
+    set_up: Sequence[tuple[str, Any, Any]], results: Sequence[tuple[str, Any, Any]]
+) -> None:
+    """What was run differently, and what came out differently."""
+    for title, rows in (("what was run", set_up), ("what came out", results)):
+        if not rows:
+            terminal.out(f"{title}: the same")
+            continue
+        table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+        table.add_column("")
+        for name in ("first", "second"):
+            table.add_column(name, justify="right")
+        for path, one, other in rows:
+            table.add_row(path.removeprefix("canonical."), _text(one), _text(other))
+        print_table(table)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float | None):
+        return line(str(value))
+    return short(value, 6)

@@ -1,0 +1,29 @@
+"""Scenarios that come with tailback: `tailback new NAME` prints `NAME.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+
+from tailback.errors import InputError
+from tailback.names import unknown
+
+_SUFFIX = ".toml"
+
+
+def names() -> list[str]:
+    """Their names."""
+    found = (entry.name for entry in files(__name__).iterdir())
+    return sorted(name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX))
+
+
+def text(name: str) -> str:
+    """The file of one, as it is."""
+    if name not in names():
+        raise InputError(unknown("example", name, names()))
+    return files(__name__).joinpath(name + _SUFFIX).read_text(encoding="utf-8")
+
+
+def title(name: str) -> str:
+    """What it shows, by its title."""
+    return str(tomllib.loads(text(name)).get("title", ""))

@@ -1,0 +1,67 @@
+"""Queue delays as the source's recorder has them.
+
+The queue writes each packet's delay into its IP header, in 11 bits: units of 2^15 ns, cut, and from
+256 units on a float of 7 binary digits, cut again (`testbed_add_metrics`, `int2fl` of the source's
+`testbed.h` and `numbers.h`). What reads it back knows microseconds, cut as well (`qdelay_decode`).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Binary digits of a unit, in ns.
+UNIT_BITS = 15
+#: Binary digits behind the first one (`QDELAY_M`).
+MANTISSA_BITS = 7
+
+
+def cut(delay_ns: int) -> int:
+    """A delay as it is written, in units."""
+    units = delay_ns >> UNIT_BITS
+    exponent = max(0, units.bit_length() - 1 - MANTISSA_BITS)
+    return units >> exponent << exponent
+
+
+def read(units: int) -> float:
+    """What is read back, ms."""
+    return int(units * 32 * 1.024) / 1000
+
+
+def recorded(buckets: pl.DataFrame) -> dict[str, float | None]:
+    """The statistics of recorded delays, from a histogram of those in ns.
+
+    A bucket is narrower than the steps of the recorder: it has delays of two of them at most, and
+    is divided in proportion.
+    """
+    counts: dict[int, float] = {}
+    for lower, width, count in buckets.select("lower", "width", "count").iter_rows():
+        low, high = cut(lower), cut(lower + width - 1)
+        above = 0.0 if low == high else (lower + width - (high << UNIT_BITS)) / width
+        counts[high] = counts.get(high, 0.0) + count * (above if low != high else 1.0)
+        if low != high:
+            counts[low] = counts.get(low, 0.0) + count * (1 - above)
+    return weighted([(read(units), counts[units]) for units in sorted(counts)])
+
+
+def weighted(found: list[tuple[float, float]]) -> dict[str, float | None]:
+    """Mean, percentiles by nearest rank and deviation of values with their counts, ascending."""
+    names = ("mean", "p1", "p25", "p75", "p99", "stddev")
+    total = math.fsum(count for _, count in found)
+    if not total:
+        return dict.fromkeys(names)
+    mean = math.fsum(value * count for value, count in found) / total
+    squares = math.fsum((value - mean) ** 2 * count for value, count in found)
+    out: dict[str, float | None] = {"mean": mean}
+    passed = list(accumulate(count for _, count in found))
+    for percent in (1, 25, 75, 99):
+        # Counts are shares of buckets, and their sums not exact.
+        rank = min(bisect_left(passed, percent * total / 100 - 1e-6), len(found) - 1)
+        out[f"p{percent}"] = found[rank][0]
+    out["stddev"] = math.sqrt(squares / (total - 1)) if total > 1 else None
+    return out

@@ -1,0 +1,108 @@
+"""The set-up with the basis of each part, what is not run, what the source has wrong."""
+
+from __future__ import annotations
+
+#: What, value here, basis.
+DECLARED: tuple[tuple[str, str, str], ...] = (
+    (
+        "bottleneck",
+        "50 or 10 Mbit/s of frames, an instance in each direction",
+        "stated: `qdisc bidir htb RATE`",
+    ),
+    (
+        "shaper",
+        'htb with the burst that tc computes (`burst = "tc"`)',
+        "stated: the class has a rate and a ceiling and no burst",
+    ),
+    (
+        "round-trip times",
+        "each flow's own, half in each direction before the queue",
+        "stated: netem on the middlebox's ingress, chosen by DSCP in S1",
+    ),
+    (
+        "Prague",
+        "0.6's arithmetic with the carry, without RTT scaling, fallback or detection of classic "
+        "queues",
+        "published trees of the module from before version 0.6 keep a carry of the window; one "
+        "without RTT scaling; the description of the test bed has neither scaling nor fallback",
+    ),
+    (
+        "CUBIC, Reno",
+        "as Linux 7.3 has them",
+        "the tree's release is not said; nothing else is known of it",
+    ),
+    (
+        "ECN",
+        'Accurate ECN for every flow (`ecn_feedback = "accecn"`)',
+        "stated: `tcp_ecn = 3` at both ends",
+    ),
+    (
+        "noecn",
+        "no ECN on that flow",
+        "stated: the middlebox clears the ECN field of its packets before the queue",
+    ),
+    (
+        "dualpi2",
+        "defaults of Linux, but the step only with more than one packet in L (`min_qlen_step = 2`)",
+        "published trees of the module: `apply_step` where `qdisc_qlen(l_queue) > 1` on arrival",
+    ),
+    ("pfifo", "`limit 1000` at 50 Mbit/s, `limit 200` at 10", "stated"),
+    ("fq_codel, pie, red", "the words of the source; what they leave out as tc has it", "stated"),
+    (
+        "value",
+        "mean throughput over the time that counts",
+        "the source takes the mean of `tcpi_delivery_rate` sampled every 50 ms, without zeros; "
+        "that is a rate over the last round trip, and no series of it is recorded here",
+    ),
+    (
+        "time that counts",
+        "S1: from 119 to 179 s of 180; S6: from 19 to 59 s of 60",
+        "the source's program: from 61 s (S6: 41 s) to 1 s before the last sample",
+    ),
+    ("start", "within one round-trip time of each other", "inferred: Flent starts both at once"),
+    ("offloads", "every segment is a packet", "stated: sg, tso, gso, gro off"),
+    ("ping", "none", "Flent's ping beside S1 and S6 is left out: 20 packets a second"),
+)
+
+#: What, how many rows, why.
+NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
+    (
+        "S1 through cnq_codel_af",
+        48,
+        "a queue of the SCE authors that no kernel of Linux has, nor the simulator",
+    ),
+    (
+        "S5, S7, S8: tunnels, one flow for its ECN counters, Prague first",
+        None,
+        "plots and counters",
+    ),
+)
+
+#: What was changed after the comparison: what, before, after, why.
+CHANGED: tuple[tuple[str, str, str, str], ...] = ()
+
+#: Question, what was tried, what came out, verdict.
+QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "beside Prague at a FIFO CUBIC gets more here than in the source",
+        "jitter of the hosts (the table of readings); joined segments: Reno beside CUBIC on Linux, "
+        "50 Mbit/s, 20 ms, `pfifo limit 1000`, from 29 to 119 s, 3 seeds, with `path.offloads` off "
+        "and on",
+        "jitter changes little; Reno gets 7.4 \u00b1 1.2 Mbit/s off "
+        "(8.1 \u00b1 4.9 in the simulator) and 17.2 \u00b1 9.6 on",
+        "excluded: lock-step. A mechanism that works in this direction: the bursts that a sender's "
+        "TCP makes whatever its interface does, of which a full FIFO drops several; the simulator "
+        "sends single segments. Open how much of it they are",
+    ),
+    (
+        "the classic flow gets more here in S6 than in the source",
+        "the readings; DCTCP in Prague's place on Linux and in the simulator, `fq_codel flows 1`, "
+        "S6's times, 4 seeds",
+        "no reading closes it; ratios on Linux and in the simulator: CUBIC with ECN "
+        "32.0 \u00b1 3.5 and 31.2 \u00b1 1.0, without 41.5 \u00b1 4.2 and 36.8 \u00b1 5.0, "
+        "Reno with ECN 25.9 \u00b1 2.0 and 26.0 \u00b1 0.2, without 31.7 \u00b1 4.3 and "
+        "33.1 \u00b1 3.0; with "
+        "`path.offloads` they fall to 9.0 to 12.3 on Linux, away from the source",
+        "excluded: queue, shaper, classic flow; open: what the Prague of that autumn did otherwise",
+    ),
+)

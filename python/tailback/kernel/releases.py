@@ -1,0 +1,103 @@
+"""Releases of Linux: where Debian has their sources, and what one lacks that the others have.
+
+Each table is the one place where a difference is declared; who adds a release begins here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tailback.errors import InputError
+from tailback.names import unknown
+
+Release = tuple[int, int]
+
+NEWEST = "newest"
+
+NEWEST_SUITES = ("trixie", "trixie-backports", "sid")
+"""Where the newest source and the packages of the guest's root are from."""
+
+SUITES: dict[str, tuple[str, ...]] = {
+    "5.10": ("bullseye",),
+    "6.1": ("bookworm",),
+    "6.12": ("trixie",),
+}
+"""Releases that a suite of Debian keeps, by their numbers."""
+
+SECCOMP: Release = (6, 16)
+"""First User-mode Linux that starts its processes with a filter of calls (`seccomp=on`); before
+it the processes are traced."""
+
+ROOT_WITHOUT_DEVICE: Release = (6, 6)
+"""First Linux that mounts a file system of no device whatever device it was told of."""
+
+COMPAT: Release = (7, 1)
+"""First Linux that modules are built for as they are; before it compat.h comes first."""
+
+HOST_RANDOM: Release = (5, 19)
+"""First User-mode Linux that takes its entropy from this machine's getrandom()."""
+
+
+@dataclass(frozen=True)
+class Help:
+    """What an older kernel needs to be built as the newest is."""
+
+    before: Release
+    """The kernels it is for: those before this release."""
+    reason: str
+    make: tuple[str, ...] = ()
+    """Words for make."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Options of its configuration."""
+
+
+HELPS: tuple[Help, ...] = (
+    Help(
+        before=(6, 10),
+        reason="CONFIG_BASE_SMALL was a number that followed from CONFIG_BASE_FULL",
+        options={"CONFIG_BASE_FULL": "y", "CONFIG_BASE_SMALL": "0"},
+    ),
+    Help(
+        before=(6, 2),
+        reason="the small allocator was SLOB, whose memory is not aligned as gcc 12 takes it to be "
+        "when it makes SSE of two stores (qdisc_alloc)",
+        options={"CONFIG_SLUB": "y"},
+    ),
+    Help(
+        before=(5, 15),
+        reason="only what has block devices mounted a root of any kind",
+        options={"CONFIG_BLOCK": "y"},
+    ),
+)
+
+
+def of(version: str) -> Release:
+    """The first two numbers of a version such as 6.1.176; (0, 0) if it begins otherwise."""
+    found = re.match(r"(\d+)\.(\d+)", version)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def numbers(version: str) -> list[int]:
+    """The numbers of a version, for its order among others."""
+    return [int(number) for number in re.findall(r"\d+", version)]
+
+
+def text(version: str) -> str:
+    """The release of a version, as it is written."""
+    return ".".join(map(str, of(version)))
+
+
+def suites(release: str) -> tuple[str, ...]:
+    """The suites that have the source of a release."""
+    if release == NEWEST:
+        return NEWEST_SUITES
+    if release not in SUITES:
+        raise InputError(unknown("release", release, [*SUITES, NEWEST]))
+    return SUITES[release]
+
+
+def helps(version: str) -> Sequence[Help]:
+    """What the build of a kernel needs, all that is for it."""
+    return [one for one in HELPS if of(version) < one.before]

@@ -1,0 +1,34 @@
+"""What a page's tables rest on, where its parts were run differently: one table instead of a
+caption under each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from tailback.report import Block, Facts, Table, Text, Value
+from tailback.report.tables import left, right
+
+
+def table(made: Mapping[str, Facts]) -> Table:
+    """Runs, seeds, lengths of each part."""
+    rows: list[list[Value]] = [
+        [name, facts.runs, facts.seeds, facts.duration, facts.warmup or "nothing"]
+        for name, facts in made.items()
+        if facts.runs
+    ]
+    columns = [
+        *left("part"),
+        *right("runs", "seeds per point"),
+        *left("duration", "not counted"),
+    ]
+    return Table("runs", "What was run", columns, rows)
+
+
+def bare(blocks: Iterable[Block]) -> list[Block]:
+    """Tables and texts, without the facts that the table of runs has."""
+    return [
+        replace(block, facts=Facts()) if isinstance(block, Table) else block
+        for block in blocks
+        if isinstance(block, Table | Text)
+    ]

@@ -1,0 +1,190 @@
+"""What is stored: listed, found by a part of its id or as the latest, told apart, taken away."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tailback as tb
+from conftest import COMMAND, ROOT, SCENARIO
+from tailback import archive, examples, store
+from tailback.errors import DamagedResults, DamageWarning, InputError
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*COMMAND, *words],
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return call
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Two sweeps that share a run; the second is the later one."""
+    root = tmp_path / "results"
+    for rtts, when in ((["10ms", "20ms"], 1e9), (["20ms", "40ms"], 2e9)):
+        made = tb.sweep(SCENARIO, {"path.rtt": rtts}, seeds=1, out=root, progress=False)
+        os.utime(store.index_path(root, made.id), (when, when))
+    return root
+
+
+def ids(root: Path) -> list[str]:
+    return [one.index.id for one in archive.kept(root)]
+
+
+@pytest.mark.usefixtures("root")
+def test_sweeps_are_listed_the_latest_first(command: Command) -> None:
+    listed = json.loads(command("results", "list", "--json").stdout)
+    assert [row["written"][:4] for row in listed] == ["2033", "2001"]
+    for row in listed:
+        assert (row["points"], row["runs"], row["stored"]) == (2, 2, 2)
+        assert row["bytes"] > 1000
+    text = command("results", "list").stdout
+    assert text.index(listed[0]["id"]) < text.index(listed[1]["id"])
+    assert "2 of 2 runs" in text
+
+
+def test_a_sweep_is_found_as_the_latest_and_by_the_beginning_of_its_id(root: Path) -> None:
+    later, earlier = ids(root)
+    assert archive.find("latest", root).name == later
+    assert archive.find(earlier[:8], root).name == earlier
+    assert archive.find(str(root / "sweeps" / earlier), root).name == earlier
+    with pytest.raises(InputError, match="expected one of latest, "):
+        archive.find("zz", root)
+    with pytest.raises(InputError, match="no sweeps are stored here"):
+        archive.find("latest", root / "none")
+
+
+def test_report_compare_show_and_export_take_ids(root: Path, command: Command) -> None:
+    later, earlier = ids(root)
+    shown = json.loads(command("results", "show", "--json").stdout)
+    assert [point["params"]["path.rtt"] for point in shown["points"]] == [20e6, 40e6]
+    assert command("report", earlier[:8]).stdout.strip().endswith(f"{earlier}/index.html")
+    refused = command("compare", "latest", earlier[:8], "--json")
+    assert refused.returncode == 2
+    assert "has a point that" in refused.stderr, "found, and they have different points"
+    assert "the same sweep" in command("compare", "latest", later[:8]).stderr
+    several = command("export", "latest", "--format", "csv")
+    assert several.returncode == 2
+    assert "the latest sweep has 2 runs" in several.stderr
+    one = shown["points"][0]["run_id"]
+    assert command("export", one[:10], "--format", "csv").returncode == 0
+
+
+def test_two_runs_are_told_apart_by_set_up_and_numbers(root: Path, command: Command) -> None:
+    runs = [run.run_id for run in tb.open_results(archive.find("latest", root))]
+    found = json.loads(command("results", "diff", *runs, "--json").stdout)
+    changed: dict[str, tuple[Any, Any]] = {
+        row["path"]: (row["first"], row["second"]) for row in found["set_up"]
+    }
+    assert changed["canonical.flows.cubic.rtt"] == (20_000_000, 40_000_000)
+    assert "engine_version" not in changed
+    assert any(row["path"].endswith("throughput_mbit") for row in found["results"])
+    same = command("results", "diff", runs[0], runs[0]).stdout
+    assert same.splitlines() == ["what was run: the same", "what came out: the same"]
+
+
+def test_a_run_that_another_sweep_needs_stays(root: Path, command: Command) -> None:
+    later, earlier = ids(root)
+    planned = json.loads(command("results", "prune", earlier, "--dry-run", "--json").stdout)
+    assert (planned["sweeps"], len(planned["runs"]), planned["removed"]) == ([earlier], 1, False)
+    assert ids(root) == [later, earlier]
+    done = json.loads(command("results", "prune", earlier, "--json").stdout)
+    assert done == {**planned, "removed": True}
+    assert ids(root) == [later]
+    assert len(list((root / "runs").iterdir())) == 2
+    assert command("verify").returncode == 0
+    assert len(tb.open_results(root)) == 2
+
+
+def test_what_no_sweep_names_goes_and_age_and_version_choose_sweeps(root: Path) -> None:
+    later, earlier = ids(root)
+    assert archive.plan(root).runs == []
+    # 2001 is more than a day ago, 2033 is not.
+    assert [one.index.id for one in archive.plan(root, older_days=1).sweeps] == [earlier]
+    version = archive.kept(root)[0].index.engine_version
+    assert archive.plan(root, versions={"sim": {version}}).sweeps == []
+    assert archive.plan(root, versions={"kernel": {"other"}}).sweeps == []
+    assert len(archive.plan(root, versions={"sim": {"other"}}).sweeps) == 2
+    (store.index_path(root, later)).unlink()
+    orphans = archive.plan(root)
+    assert (orphans.sweeps, len(orphans.runs)) == ([], 1)
+    archive.remove(orphans)
+    assert len(list((root / "runs").iterdir())) == 2
+
+
+def test_nothing_is_taken_away_while_an_index_cannot_be_read(root: Path) -> None:
+    store.index_path(root, ids(root)[1]).write_text("{}")
+    with (
+        pytest.warns(DamageWarning, match="not looked at"),
+        pytest.raises(DamagedResults, match="nothing is taken away"),
+    ):
+        archive.plan(root)
+
+
+def test_run_says_where_its_results_are_and_what_was_reused(
+    tmp_path: Path, command: Command
+) -> None:
+    (tmp_path / "mine.toml").write_text(SCENARIO)
+    first = command("run", "mine.toml", "--seeds", "2").stderr
+    sweep = archive.find("latest", tmp_path / "results").name
+    assert f"sweep results/sweeps/{sweep}, reused 0 of 2 runs: " in first
+    again = command("run", "mine.toml", "--seeds", "3", "--out", "results").stderr
+    assert "reused 2 of 3 runs: " in again
+    assert "next: tailback report latest, tailback results show" in again
+
+
+def test_every_example_is_a_scenario(command: Command) -> None:
+    listed = command("new", "--list").stdout
+    for name in examples.names():
+        assert tb.check(examples.text(name)).points
+        assert examples.title(name) in listed
+    assert command("new", "sweep").stdout == (ROOT / "examples/sweep.toml").read_text()
+    assert 'did you mean "first"' in command("new", "frist").stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("tailback reproduce abe", {"abe-2017"}),
+        ("tailback run x --engine kernel-", {"kernel-realtime"}),
+        ("tailback new fi", {"first"}),
+        ("tailback report late", {"latest"}),
+    ],
+)
+def test_a_shell_completes_names(words: str, expected: set[str], root: Path) -> None:
+    last = str(len(words.split()) - 1)
+    asked = {"COMP_WORDS": words, "COMP_CWORD": last, "_TAILBACK_COMPLETE": "bash_complete"}
+    script = "import sys; sys.argv[0] = 'tailback'; from tailback.cli.main import main; main()"
+    done = subprocess.run(
+        [COMMAND[0], "-c", script],
+        cwd=root.parent,
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert {line.partition(",")[2] for line in done.stdout.splitlines()} == expected
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_a_script(shell: str, command: Command) -> None:
+    done = command("completion", shell)
+    assert done.returncode == 0
+    assert "_TAILBACK_COMPLETE" in done.stdout

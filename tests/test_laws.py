@@ -1,0 +1,35 @@
+"""The simulator's response functions against those of Linux (laws/linux.tsv)."""
+
+from __future__ import annotations
+
+import pytest
+
+import laws
+from laws import CASES, Case
+
+#: Those of some hundred thousand packets; the rest is in crates/engine/tests/laws.rs.
+SHORT = [case for case in CASES if case.every < 100_000]
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[float]]:
+    return laws.windows(SHORT, "sim", tmp_path_factory.mktemp("sim"))
+
+
+@pytest.mark.parametrize("case", SHORT, ids=lambda case: case.name)
+def test_the_simulators_window_is_that_of_linux(
+    case: Case, simulated: dict[str, list[float]]
+) -> None:
+    of_linux = laws.linux()[case.name]
+    assert len(of_linux) == case.lists
+    # To a segment, in which windows are counted, or to Linux's own interval over the lists.
+    off = laws.mean(simulated[case.name]) - laws.mean(of_linux)
+    assert abs(off) <= laws.half_width(of_linux)
+
+
+def test_marks_at_regular_distances_leave_dctcp_half_a_distance() -> None:
+    # A reduction takes a round, W packets, and what was counted towards the next segment is
+    # lost with it (`tcp_init_cwnd_reduction`), so that the window grows only if another W come
+    # before the next mark: W = n/2. A cut of alpha W/2 = 1/4 is none.
+    [window] = laws.linux()["dctcp, every 100th marked"]
+    assert window == pytest.approx(100 / 2, abs=1)
