@@ -11,7 +11,7 @@
 //! idled.
 
 use crate::plan::RatePlan;
-use crate::rate::{rate_at, steps_end_bits};
+use crate::rate::{rate_at, steps_end, steps_end_bits};
 use crate::units::{Bytes, Rate, Time};
 
 /// What `htb class` computes for a class without a burst (tc, `q_htb.c`): 1600 bytes, and the rate over
@@ -49,8 +49,12 @@ impl Bucket {
         }
     }
 
-    /// A packet of `len` bytes leaves now; when the next one may.
+    /// A packet of `len` bytes leaves now, or begins to on a wire; when the next one may.
+    #[inline(never)]
     pub fn take(&mut self, rate: &RatePlan, now: Time, len: u32) -> Time {
+        if let (RatePlan::Steps(steps), 0) = (rate, self.burst.0) {
+            return steps_end(steps, now, len);
+        }
         let current = rate_at(rate, now);
         let gathered = now.since(self.at).min(MOST_GATHERED).0 as i64;
         let depth = depth(self.burst, current).0 as i64;

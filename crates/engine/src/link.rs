@@ -6,7 +6,7 @@ use crate::aqm::{Dequeue, Queue, Sink};
 use crate::bucket::Bucket;
 use crate::packet::Packet;
 use crate::plan::{LinkMode, LinkPlan, RatePlan, Schedule};
-use crate::rate::{OPPORTUNITY, opportunities_until, opportunity_time, steps_end};
+use crate::rate::{OPPORTUNITY, opportunities_until, opportunity_time};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
@@ -28,7 +28,10 @@ pub struct Link {
     /// What is counted.
     pub sink: Sink,
     rate: RatePlan,
-    leaving: Leaving,
+    /// The rate, where it is one that stays and nothing is saved up.
+    constant: Option<Rate>,
+    mode: LinkMode,
+    bucket: Bucket,
     overhead: i32,
     count_in_service: bool,
     /// Probability of loss behind the queue, and its stream.
@@ -45,28 +48,6 @@ pub struct Link {
     opportunity: u64,
     /// The last frame length and its serialisation time.
     slot: (u32, Time),
-}
-
-/// When packets leave.
-enum Leaving {
-    /// At the start of their slots.
-    Start,
-    /// While the bucket has tokens.
-    Bucket(Box<Bucket>),
-    /// At the end of their slots.
-    End,
-}
-
-impl Leaving {
-    fn new(plan: &LinkPlan) -> Leaving {
-        match plan.mode {
-            LinkMode::Wire => Leaving::End,
-            LinkMode::Shaper if plan.burst.0 > 0 => {
-                Leaving::Bucket(Box::new(Bucket::new(plan.burst)))
-            }
-            LinkMode::Shaper => Leaving::Start,
-        }
-    }
 }
 
 /// A schedule on its way: what is due, and how far it is.
@@ -123,7 +104,12 @@ impl Link {
             queue,
             sink,
             rate: plan.rate.clone(),
-            leaving: Leaving::new(plan),
+            constant: match plan.rate {
+                RatePlan::Constant(rate) if plan.burst.0 == 0 => Some(rate),
+                _ => None,
+            },
+            mode: plan.mode,
+            bucket: Bucket::new(plan.burst),
             overhead: plan.overhead,
             count_in_service: plan.count_in_service,
             loss: (plan.loss > 0.0).then_some((plan.loss, loss)),
@@ -167,13 +153,9 @@ impl Link {
                 Err(_) => Next::Leaves(packet, now),
             };
         }
-        match (self.begin(now), &mut self.leaving) {
-            (Ok((packet, end)), Leaving::Start) => Next::Leaves(packet, end),
-            (Ok((packet, _)), Leaving::Bucket(bucket)) => {
-                let len = charged(&packet, self.overhead);
-                Next::Leaves(packet, bucket.take(&self.rate, now, len))
-            }
-            (Ok((packet, end)), Leaving::End) => {
+        match (self.begin(now), self.mode) {
+            (Ok((packet, end)), LinkMode::Shaper) => Next::Leaves(packet, end),
+            (Ok((packet, end)), LinkMode::Wire) => {
                 self.in_service = Some((packet, 0));
                 Next::Wait(end)
             }
@@ -207,9 +189,9 @@ impl Link {
                 self.sink.forward(&packet, now);
                 self.busy = true;
                 self.held = false;
-                let end = match self.leaving {
-                    Leaving::Start | Leaving::Bucket(_) => next.max(now),
-                    Leaving::End => {
+                let end = match self.mode {
+                    LinkMode::Shaper => next.max(now),
+                    LinkMode::Wire => {
                         let len = self.charged(&packet);
                         self.slot_end(now, len)
                     }
@@ -249,20 +231,20 @@ impl Link {
     /// Bytes the rate is charged for a frame.
     #[inline]
     fn charged(&self, packet: &Packet) -> u32 {
-        charged(packet, self.overhead)
+        (i32::from(packet.len) + self.overhead).max(1) as u32
     }
 
+    /// When the next packet may begin.
     #[inline]
     fn slot_end(&mut self, now: Time, len: u32) -> Time {
-        match &self.rate {
-            RatePlan::Constant(rate) => {
+        match self.constant {
+            Some(rate) => {
                 if self.slot.0 != len {
                     self.slot = (len, rate.time_for(u64::from(len)));
                 }
                 now + self.slot.1
             }
-            RatePlan::Steps(steps) => steps_end(steps, now, len),
-            RatePlan::Trace(_) => unreachable!("traces are served by opportunity"),
+            None => self.bucket.take(&self.rate, now, len),
         }
     }
 
@@ -348,10 +330,4 @@ impl Link {
             _ => None,
         }
     }
-}
-
-/// Bytes the rate is charged for a frame.
-#[inline]
-fn charged(packet: &Packet, overhead: i32) -> u32 {
-    (i32::from(packet.len) + overhead).max(1) as u32
 }

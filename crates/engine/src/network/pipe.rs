@@ -25,6 +25,7 @@ pub(super) struct More {
 }
 
 impl More {
+    #[inline(never)]
     fn stamp(&mut self, packet: &mut Packet, last: Option<Time>) {
         if let Some((most, stream)) = &mut self.jitter {
             packet.stamp += Time(stream.below(most.ns() + 1));
