@@ -139,8 +139,8 @@ def save_page(made: Validation, docs: Path) -> Path:
     for figure in built.figures():
         svg = export.svg(export.spec(figure.chart))
         (folder / f"{figure.id}.svg").write_text(svg, encoding="utf-8")
-    for file, text in built.files.items():
-        (folder / file).write_text(text, encoding="utf-8")
+    for file, content in built.files.items():
+        (folder / file).write_text(content, encoding="utf-8")
     target = docs / f"{name}.md"
     target.write_text(text.replace("](figures/", f"]({name}/"), encoding="utf-8")
     return target
