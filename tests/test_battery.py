@@ -432,6 +432,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = made(
         ["base", "new"],
         parts=["mixed-rtt", "overload"],
+        seeds=6,
         effect=lambda variant, _: 1.3 if variant == "new" else 1.0,
     )
     found.report(folder)
