@@ -494,7 +494,7 @@ def test_a_test_bed_stands_beside_one_point(tailback: Tailback, tmp_path: Path) 
     for args, expected in (
         (("bed.flent.gz",), "nothing to compare it with"),
         (("bed.flent.gz", "bed.flent.gz"), "twice"),
-        (("bed.flent.gz", "none"), "none: no such folder"),
+        (("bed.flent.gz", "none"), 'sweep "none" does not exist'),
         (("bed.flent.gz", "none.flent.gz"), "none.flent.gz: No such file"),
         (("bed.flent.gz", "results", "--seeds", "3"), "--seeds"),
         (("bed.flent.gz", "results", "--variant", "a"), "expected one with --variant"),
