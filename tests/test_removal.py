@@ -24,7 +24,9 @@ SOURCES = {
 PLACES = {"python/tailback/folders.py", "crates/record/src/scratch.rs"}
 
 CALLERS = {
-    # Each removes a folder of its own making, below one that it names.
+    # Each removes a folder of its own making, below one that it names; what `results prune`
+    # takes away is moved into one first.
+    "python/tailback/archive.py",
     "python/tailback/engines/kernel.py",
     "python/tailback/kernel/build.py",
     "python/tailback/kernel/modules.py",

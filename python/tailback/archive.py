@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import shutil
 import time
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -169,7 +168,7 @@ def remove(what: Plan) -> None:
         for number, path in enumerate(paths):
             aside = scratch / str(number)
             os.rename(path, aside)
-            shutil.rmtree(aside)
+            folders.remove(aside, inside=scratch)
 
 
 def differences(one: object, other: object) -> Iterator[tuple[str, Any, Any]]:

@@ -53,6 +53,7 @@ impl Maker {
             let bytes = m.draw.log(1.0, 1e5) as u64;
             Value::String(m.draw.pick(&["tc".to_owned(), format!("{bytes}b")]).clone())
         });
+        self.maybe(&mut link, 0.1, "slots", Maker::slots);
         let schema = &SCHEMA["properties"]["bottleneck"];
         let decided = [
             "both_directions",
@@ -61,6 +62,7 @@ impl Maker {
             "loss",
             "schedule",
             "burst",
+            "slots",
         ];
         self.rest(&mut link, schema, &decided, 0.2);
         link
@@ -109,6 +111,26 @@ impl Maker {
             ("marks".to_owned(), marks),
             ("drops".to_owned(), drops),
         ]))
+    }
+
+    /// Slots whose gaps are mostly a part of the round-trip time, after a delay or none.
+    fn slots(&mut self) -> Value {
+        let delay = self.draw.log(1.0, self.rtt.max(10.0));
+        let min = delay + self.draw.log(1.0, self.rtt.max(10.0));
+        let max = min + self.draw.log(1.0, self.rtt.max(10.0));
+        let mut slots = Table::from_iter([("min".to_owned(), ns(min))]);
+        for (key, value) in [("max", max), ("delay", delay)] {
+            if self.draw.chance(0.5) {
+                slots.insert(key.to_owned(), ns(value));
+            }
+        }
+        self.maybe(&mut slots, 0.5, "packets", |m| {
+            Value::Integer(m.draw.below(50) as i64)
+        });
+        self.maybe(&mut slots, 0.3, "bytes", |m| {
+            Value::String(format!("{}b", m.draw.log(1.0, 1e6) as u64))
+        });
+        Value::Table(slots)
     }
 
     /// Links in some order, or none to name; with `backwards` those of the way back, too.
