@@ -5,6 +5,7 @@ prose stand in no table (`prose`)."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shutil
@@ -245,7 +246,7 @@ def main() -> None:
         revision()
         for path, text in made.items():
             path.write_text(text, encoding="utf-8")
-        for path in (*made, *pages()):
+        for path in itertools.chain(made, pages()):
             print(path.relative_to(HERE.parent), flush=True)
     made[HERE / "trust.md"] = trust.page(HERE)
     if sys.argv[1:] != ["--check"]:
