@@ -133,7 +133,7 @@ def table(laws: Sequence[Law], facts: Facts) -> Table:
         "The law is of the probability at any moment. With UDP and several flows that is steady, "
         "and p_C is held against (p_L/2)\u00b2. With two flows it varies, and the mean of a "
         "square is more than the square of the mean, in the source as here: p_C is held against "
-        "the mean of p\u00b2, sampled every second. Within 6 % or the 95 % noise of the counts and "
+        "the mean of p\u00b2, sampled every second. Within 6 % or the noise of the counts and "
         "samples; published is p_C / (p_L/2)\u00b2 with all marks."
     )
     return Table("law", "The coupling: p_C = (p_L/2)\u00b2", columns, rows, caption, facts)

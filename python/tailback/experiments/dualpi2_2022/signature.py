@@ -82,6 +82,6 @@ def table(signs: Sequence[Signature], facts: Facts) -> Table:
         )
     caption = (
         "Which queue has a mean delay within 20 % of the target while that of the other is below "
-        "2.5 ms: L where UDP overloads it, C elsewhere."
+        "`2.5 ms`: L where UDP overloads it, C elsewhere."
     )
     return Table("signature", "Which queue is at the target", columns, rows, caption, facts)
