@@ -278,7 +278,7 @@ real time; as root, guests have the processor before everything else."""
 PAGE = """\
 # Virtual against real time
 
-- **command**: tailback kernel clock --page docs/virtual-time.md
+- **command**: tailback kernel clock --seeds {made.seeds} --jobs {made.jobs} --page docs/virtual-time.md
 - **revision**: {revision}
 
 Every number is from one run of that command. {priority}
