@@ -278,7 +278,7 @@ real time; as root, guests have the processor before everything else."""
 PAGE = """\
 # Virtual against real time
 
-- **command**: tailback kernel clock --seeds {made.seeds} --jobs {made.jobs} --page docs/virtual-time.md
+- **command**: tailback kernel clock {options} --page docs/virtual-time.md
 - **revision**: {revision}
 
 Every number is from one run of that command. {priority}
@@ -362,6 +362,7 @@ def page(made: Comparison) -> str:
         for clock in CLOCKS
     }
     return PAGE.format(
+        options=f"--seeds {made.seeds} --jobs {made.jobs}",
         revision=revision(),
         kernel=made.version.partition("+")[0],
         unmeasured=made.duration_s * (1 - MEASURED),
