@@ -77,8 +77,8 @@ is no such number.
 
 _NOISE = """
 Some sources have an experiment twice: rows that are the same by symmetry, or modes that make no
-difference to their flows. How far such twins are apart is how far off a model without any error
-would be.
+difference to their flows; the twins of the validation are the kernel's first seeds and its last.
+How far such twins are apart is how far off a model without any error would be.
 """
 
 

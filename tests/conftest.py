@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tailback.errors import InputError
+from tailback.kernel import apt
 from tailback.kernel import build as kernel_build
 from tailback.kernel import kit as kernel_kits
 from tailback.kernel.kit import Kit
@@ -181,3 +182,16 @@ def contents(out: Path) -> dict[str, bytes]:
         for path in sorted((out / "runs").rglob("*"))
         if path.is_file() and path.name != "timing.json"
     }
+
+
+class Archive(apt.Apt):
+    """An archive that holds some versions of some packages."""
+
+    def __init__(self, held: dict[str, list[str]]) -> None:
+        self._held = held
+
+    def names(self, prefix: str) -> list[str]:
+        return [name for name in self._held if name.startswith(prefix)]
+
+    def versions(self, name: str) -> list[str]:
+        return self._held[name]

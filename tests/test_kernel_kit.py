@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Tailback
+from conftest import Archive, Tailback
 from tailback.errors import InputError, TailbackError
 from tailback.kernel import apt, build, config, modules, root, source, tools
 from tailback.kernel import kit as kits
@@ -109,19 +109,6 @@ def test_addresses_of_packages_are_read() -> None:
 @pytest.mark.skipif(not shutil.which("dpkg"), reason="needs dpkg")
 def test_versions_compare_as_debian_does() -> None:
     assert apt.newest(["7.3.4-1~bpo13+1", "7.3.4-1", "7.3.10-1~bpo13+1"]) == "7.3.10-1~bpo13+1"
-
-
-class Archive(apt.Apt):
-    """An archive that holds some versions of some packages."""
-
-    def __init__(self, held: dict[str, list[str]]) -> None:
-        self._held = held
-
-    def names(self, prefix: str) -> list[str]:
-        return [name for name in self._held if name.startswith(prefix)]
-
-    def versions(self, name: str) -> list[str]:
-        return self._held[name]
 
 
 @pytest.mark.skipif(not shutil.which("dpkg"), reason="needs dpkg")

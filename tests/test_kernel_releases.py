@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import tailback as tb
-from conftest import Tailback
+from conftest import Archive, Tailback
 from tailback.engines.kernel import Kernel
 from tailback.errors import InputError, ScenarioError, TailbackError
-from tailback.kernel import apt, build, confine, contents, guest, modules, releases, source
+from tailback.kernel import build, confine, contents, guest, modules, releases, source
 from tailback.kernel import config as configs
 from tailback.kernel import kit as kits
 from tailback.kernel.kit import Kit
@@ -81,19 +81,6 @@ def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Kit]:
 
 
 # --- which source a release is --------------------------------------------------------------
-
-
-class Archive(apt.Apt):
-    """An archive that holds some versions of some packages."""
-
-    def __init__(self, held: dict[str, list[str]]) -> None:
-        self._held = held
-
-    def names(self, prefix: str) -> list[str]:
-        return [name for name in self._held if name.startswith(prefix)]
-
-    def versions(self, name: str) -> list[str]:
-        return self._held[name]
 
 
 @pytest.mark.skipif(not shutil.which("dpkg"), reason="needs dpkg")

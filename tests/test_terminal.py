@@ -162,7 +162,8 @@ def test_what_an_encoding_has_not_is_escaped(scenario: Path, tmp_path: Path) -> 
             check=False,
         )
         assert done.returncode == 0
-        assert b"tailback:" not in done.stderr
+        said = [] if args == ("--json",) else [b"sweep", b"next:"]
+        assert [line.split()[0] for line in done.stderr.splitlines()] == said
         text = done.stdout.decode("ascii")
         if args == ("--json",):
             assert json.loads(text)["points"]

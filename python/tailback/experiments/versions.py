@@ -22,6 +22,7 @@ from tailback.reproduction.experiment import (
     ReproduceResult,
     all_cells,
     command,
+    compared_cells,
 )
 
 if TYPE_CHECKING:
@@ -153,19 +154,7 @@ class Versions(Experiment):
             meta=[("source", self.title), *report.meta],
             sections=[summary, Section("set-up", "Set-up", [setup(self.setup, Facts())]), *rest],
         )
-        cells = [
-            {
-                "id": "/".join(filter(None, (*where(cell), cell.name, cell.quantity, variant))),
-                "quantity": cell.quantity,
-                "unit": cell.metric.unit,
-                "published": None,
-                "measured": value.mean,
-                "n": value.n,
-                "ci95": value.half_width,
-            }
-            for cell in made.cells
-            for variant, value in cell.values.items()
-        ]
+        cells = compared_cells(made.cells, lambda c: (*where(c), c.name, c.quantity))
         files = {**report.files, ALL_CELLS: all_cells(cells)}
         if page:
             first = next(iter(self.versions))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from tailback.errors import InputError
 from tailback.names import unknown
 
 if TYPE_CHECKING:
+    from tailback.comparison.model import Cell as Compared
     from tailback.report import Report
     from tailback.reproduction.judges import Judge
     from tailback.reproduction.page import Page
@@ -199,6 +200,26 @@ def command(name: str, request: Request) -> str:
     words += [f"--seeds {request.seeds}"] if request.seeds is not None else []
     words += [f"--engine {request.engine}"] if request.engine != "sim" else []
     return " ".join(words)
+
+
+def compared_cells(
+    cells: Iterable[Compared], place: Callable[[Compared], Sequence[str]]
+) -> list[dict[str, Any]]:
+    """Cells of a comparison as `reproduce --json` lists them: nothing of them is published. A
+    cell's id is its place and the variant."""
+    return [
+        {
+            "id": "/".join(filter(None, (*place(cell), variant))),
+            "quantity": cell.quantity,
+            "unit": cell.metric.unit,
+            "published": None,
+            "measured": value.mean,
+            "n": value.n,
+            "ci95": value.half_width,
+        }
+        for cell in cells
+        for variant, value in cell.values.items()
+    ]
 
 
 ALL_CELLS = "all-cells.csv"

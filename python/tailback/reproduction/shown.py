@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from tailback.metrics.statistics import Estimate
 from tailback.report import Facts, Table, Value
 from tailback.report.tables import left, mark, right
-from tailback.reproduction.entries import KINDS
+from tailback.reproduction.entries import KINDS, Entry, counted
 from tailback.reproduction.judges import Judge
 from tailback.results import Results
 
@@ -35,6 +35,16 @@ def facts(
         options=options,
         deviations=deviations,
     )
+
+
+def head(source: str, facts: Facts, entries: Sequence[Entry]) -> list[tuple[str, str]]:
+    """What stands under the title of a report."""
+    return [
+        ("source", source),
+        ("engine", facts.engine),
+        ("runs", f"{facts.runs}"),
+        ("cells", counted(entries)),
+    ]
 
 
 def span(values: Iterable[float], unit: str) -> str:

@@ -13,10 +13,9 @@ from tailback.experiments.ccafct_2020.points import Entry
 from tailback.experiments.l4s_tests_2020 import charts
 from tailback.report import Block, Facts, Figure, Mark, Report, Section, Table, Text, Value
 from tailback.report.tables import left, right, setup, words
-from tailback.reproduction.entries import counted
 from tailback.reproduction.goals import goal_of
 from tailback.reproduction.page import Page
-from tailback.reproduction.shown import NO_OFFLOADS, facts, goals_table, signed
+from tailback.reproduction.shown import NO_OFFLOADS, facts, goals_table, head, signed
 from tailback.results import Results
 
 TITLE = "Completion times beside a competitor (2020), run again"
@@ -83,12 +82,7 @@ def report(entries: Sequence[Entry], made: Facts, *, quick: bool) -> Report:
         name="",
         title=TITLE,
         lead=LEAD + (QUICK if quick else ""),
-        meta=[
-            ("source", SOURCE),
-            ("engine", made.engine),
-            ("runs", f"{made.runs}"),
-            ("cells", counted(entries)),
-        ],
+        meta=head(SOURCE, made, entries),
         sections=[*sections(entries, made), *basis(made)],
         cells=[entry.cell for entry in entries],
     )

@@ -13,8 +13,7 @@ from tailback.experiments.dualpi2_2022.layout import MIXED, OVERLOAD, Run
 from tailback.experiments.dualpi2_2022.points import Entry
 from tailback.report import Block, Facts, Report, Section
 from tailback.report.tables import present, setup
-from tailback.reproduction.entries import counted
-from tailback.reproduction.shown import NO_OFFLOADS, facts, goals_table
+from tailback.reproduction.shown import NO_OFFLOADS, facts, goals_table, head
 from tailback.results import Results
 
 TITLE = "DualPI2 (2022), run again"
@@ -71,12 +70,7 @@ def report(entries: Sequence[Entry], laws: Sequence[law.Law], made: Ran) -> Repo
         name="",
         title=TITLE,
         lead=LEAD + (QUICK if made.quick else ""),
-        meta=[
-            ("source", SOURCE),
-            ("engine", made.facts.engine),
-            ("runs", f"{made.facts.runs}"),
-            ("cells", counted(entries)),
-        ],
+        meta=head(SOURCE, made.facts, entries),
         sections=[section for section in sections if section.blocks],
         cells=[entry.cell for entry in entries],
         files={"all-cells.csv": rows.all_cells(entries)},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tailback.comparison.judging import judge
 from tailback.comparison.model import Cell, Comparison, VariantResults
@@ -12,6 +13,7 @@ from tailback.comparison.text import quantity_text
 from tailback.experiments.kernels.causes import CAUSES
 from tailback.report import Facts, Section, Table, Text, Value
 from tailback.report.tables import left, right, words
+from tailback.reproduction.experiment import compared_cells
 from tailback.reproduction.sources import scenario
 from tailback.results import Results
 from tailback.running import Job
@@ -61,21 +63,9 @@ def _place(cell: Cell) -> tuple[str, str]:
     return str(cell.params["flows.flow.cc"]), found
 
 
-def cells(made: Comparison, part: str) -> list[dict[str, object]]:
+def cells(made: Comparison, part: str) -> list[dict[str, Any]]:
     """For all-cells.csv."""
-    return [
-        {
-            "id": "/".join((part, *_place(cell), cell.quantity, kernel)),
-            "quantity": cell.quantity,
-            "unit": cell.metric.unit,
-            "published": None,
-            "measured": value.mean,
-            "n": value.n,
-            "ci95": value.half_width,
-        }
-        for cell in made.cells
-        for kernel, value in cell.values.items()
-    ]
+    return compared_cells(made.cells, lambda cell: (part, *_place(cell), cell.quantity))
 
 
 def section(made: Comparison, facts: Facts) -> Section:

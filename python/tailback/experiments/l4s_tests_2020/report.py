@@ -12,9 +12,8 @@ from tailback.experiments.l4s_tests_2020.layout import WORDS
 from tailback.experiments.l4s_tests_2020.points import Entry
 from tailback.report import Block, Facts, Figure, Report, Section, Table, Text, Value
 from tailback.report.tables import left, right, setup, words
-from tailback.reproduction.entries import counted
 from tailback.reproduction.page import Page
-from tailback.reproduction.shown import facts, goals_table
+from tailback.reproduction.shown import facts, goals_table, head
 from tailback.results import Results
 
 TITLE = "L4S tests (2020), run again"
@@ -111,12 +110,7 @@ def report(
         name="",
         title=TITLE,
         lead=LEAD + (QUICK if quick else ""),
-        meta=[
-            ("source", SOURCE),
-            ("engine", made.engine),
-            ("runs", f"{made.runs}"),
-            ("cells", counted(entries)),
-        ],
+        meta=head(SOURCE, made, entries),
         sections=[*sections(entries, made), *extra, *basis(made), *rows.tables(entries)],
         cells=[entry.cell for entry in entries],
     )

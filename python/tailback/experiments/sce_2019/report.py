@@ -11,8 +11,8 @@ from tailback.experiments.sce_2019.points import Entry
 from tailback.metrics.statistics import median, nearest_rank
 from tailback.report import Block, Facts, Report, Section, Table, Text, Value
 from tailback.report.tables import left, right, setup
-from tailback.reproduction.entries import KINDS, counted, sizes
-from tailback.reproduction.shown import NO_OFFLOADS, facts, goals_table, signed, size
+from tailback.reproduction.entries import KINDS, sizes
+from tailback.reproduction.shown import NO_OFFLOADS, facts, goals_table, head, signed, size
 from tailback.results import Results
 
 TITLE = "SCE one- and two-flow tests (2019), run again"
@@ -54,12 +54,7 @@ def report(entries: Sequence[Entry], made: Facts, *, quick: bool) -> Report:
         name="",
         title=TITLE,
         lead=LEAD + (QUICK if quick else ""),
-        meta=[
-            ("source", SOURCE),
-            ("engine", made.engine),
-            ("runs", f"{made.runs}"),
-            ("cells", counted(entries)),
-        ],
+        meta=head(SOURCE, made, entries),
         sections=[section for section in sections if section.blocks],
         cells=[entry.cell for entry in entries],
         files=tables.files(entries),
