@@ -24,7 +24,7 @@ from typing import Literal
 
 from tailback.errors import Cancelled, GuestFailed, InputError
 from tailback.foreign import shown
-from tailback.kernel import confine, releases
+from tailback.kernel import confine, core, releases
 from tailback.kernel.console import Console, has_ended, lines
 from tailback.kernel.kit import Kit
 
@@ -104,7 +104,8 @@ def run(
     began = looked = time.monotonic()
     with contextlib.ExitStack() as stack:
         words = command(kit, workplace, memory_mib, seed, clock)
-        child = _start(words, workplace, environment(kit, seed))
+        with core.on(stack.enter_context(core.reserved())):
+            child = _start(words, workplace, environment(kit, seed))
         stack.callback(_end, child)
         for line, waited in lines(child):
             console.waited(waited)

@@ -1,0 +1,53 @@
+"""One core for each guest.
+
+A kernel and the stub of its programs take turns: at each system call one stops and the other
+goes on. Across two cores that is a wake-up each time, and a guest takes twice as long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tailback.kernel import kit
+
+
+@contextlib.contextmanager
+def reserved() -> Iterator[int | None]:
+    """A core that no other guest of this user has until the block ends.
+
+    It is held by a lock on a file, so that processes share the machine too. None where
+    every core has its guest, or where the files cannot be made: then the scheduler decides.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    folder = kit.cache() / "cores"
+    with contextlib.ExitStack() as stack:
+        yield next((core for core in cores if _locked(folder / str(core), stack)), None)
+
+
+@contextlib.contextmanager
+def on(core: int | None) -> Iterator[None]:
+    """What this thread starts inside stays on a core; None: on any."""
+    if core is None:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    # Of this thread alone, as Linux counts; a process started by it inherits that.
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _locked(path: Path, stack: contextlib.ExitStack) -> bool:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = stack.enter_context(path.open("w"))
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
