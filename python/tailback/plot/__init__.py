@@ -10,7 +10,9 @@ What is drawn (`resolve`), the numbers (`values`), a kind (`kinds`, a file each)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from threading import Thread
 from typing import TYPE_CHECKING, Any, get_args
 
 from tailback.errors import InputError
@@ -21,6 +23,7 @@ from tailback.plot.plan import Asked, Plan, Scale
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tailback.plot.layout import LaidOut
     from tailback.results import Results
 
 FONT_SIZE = 8.0
@@ -29,16 +32,35 @@ LEAST_FONT, MOST_FONT = 4.0, 40.0
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart of Altair's, and what it shows."""
+    """A figure in its size, and what it shows."""
 
-    chart: Any
+    made: LaidOut
     plan: Plan
+
+    @property
+    def chart(self) -> Any:
+        """A chart of Altair's."""
+        return self.made.chart
+
+    @property
+    def svg(self) -> str:
+        """As it is drawn."""
+        return self.made.svg
 
     def save(self, target: Path, title: str = "") -> Path:
         """Writes it; the ending of the name says as what."""
         from tailback.plot import output
 
-        return output.save(self.chart, target, title)
+        return output.save(self.made, target, title)
+
+
+def _warm_up() -> None:
+    """What draws takes a while to start; that can be while results are read."""
+    # What is wrong with it is said by whoever needs it.
+    with suppress(Exception):
+        import vl_convert
+
+        vl_convert.vegalite_to_svg({"data": {"values": []}, "mark": "point", "encoding": {}})
 
 
 def figure(
@@ -68,10 +90,11 @@ def figure(
     for option, word in (("--x-scale", asked.x_scale), ("--y-scale", asked.y_scale)):
         if word not in scales:
             wrong.append(f"{option}: {unknown('scale', word, scales)}")
+    Thread(target=_warm_up, daemon=True).start()
+    results.require_whole()
     # Imports Altair, as late as can be.
     from tailback.plot.resolve import resolve
 
-    results.require_whole()
     try:
         plan = resolve(results, asked)
     except InputError as error:
@@ -82,8 +105,8 @@ def figure(
 
     if wide is None:
         wide = style.length(style.PAGE if plan.faceted else style.COLUMN, "--width")
-    chart = laid_out(plan, plan.kind.draw(plan), Size(wide, high, font_size))
-    return Figure(chart, plan)
+    drawn = laid_out(plan, plan.kind.draw(plan), Size(wide, high, font_size))
+    return Figure(drawn, plan)
 
 
 def plot(

@@ -25,8 +25,8 @@ SHAPE = 0.64
 TALLEST = 190.0
 LEAST_PANEL = 24.0
 TRIES = 4
-CLOSE = 0.6
-"""Pixels that a figure may be off."""
+CLOSE = 2.0
+"""Pixels that panels may be off, since Vega rounds; the rest is scaled."""
 NARROW = 75.0
 """Panels of one key that would be narrower than this are set in rows."""
 
@@ -41,15 +41,23 @@ class Size:
     """Of titles; other letters are a point smaller."""
 
 
-def laid_out(plan: Plan, drawing: Drawing, size: Size) -> Any:
+@dataclass(frozen=True)
+class LaidOut:
+    """A figure in its size, and as it is drawn."""
+
+    chart: Any
+    svg: str
+
+
+def laid_out(plan: Plan, drawing: Drawing, size: Size) -> LaidOut:
     """The figure in its size."""
     letter = (size.points - 1) * style.POINT
     columns, rows = _grid(plan, size)
     width = max(LEAST_PANEL, (size.width - 8 * letter) / columns - 8)
     height = _height(width, rows, size, letter)
     per_row = _legend_columns(plan, size)
-    chart = None
-    for _ in range(TRIES):
+    rough = True
+    for left in reversed(range(TRIES)):
         wrapped = rows > 1 and "row" not in plan.roles
         panel = Panel(
             width,
@@ -57,15 +65,18 @@ def laid_out(plan: Plan, drawing: Drawing, size: Size) -> Any:
             letter,
             own_x="column" not in plan.roles,
             own_y="row" not in plan.roles and not wrapped,
+            rough=rough,
         )
         chart = _chart(plan, drawing.layers(panel), panel, size, columns, per_row)
         if drawing.free and plan.faceted:
             chart = chart.resolve_scale(**dict.fromkeys(drawing.free, "independent"))
-        wide, high = measured(chart)
+        made = drawn(chart)
+        wide, high = measured(made)
         off = size.width - wide
         up = 0.0 if size.height is None else size.height - high
-        if abs(off) <= CLOSE and abs(up) <= CLOSE:
-            break
+        if not rough and (not left or (abs(off) <= CLOSE and abs(up) <= CLOSE)):
+            return LaidOut(chart, _scaled(made, size.width / wide))
+        rough = False
         wider = width + off / columns
         if wider < LEAST_PANEL and per_row > 1:
             # The legend is what is too wide.
@@ -74,26 +85,42 @@ def laid_out(plan: Plan, drawing: Drawing, size: Size) -> Any:
         width = max(LEAST_PANEL, wider)
         height = _height(width, rows, size, letter) if size.height is None else height + up / rows
         height = max(LEAST_PANEL, height)
-    return chart
+    raise AssertionError("the last try returns")
 
 
 def specification(chart: Any) -> dict[str, Any]:
     """In Vega-Lite, whatever theme is enabled; texts of others are such as can be drawn."""
     with alt.theme.enable("none"):
-        made: dict[str, Any] = export.cleaned(chart.to_dict())
+        made: dict[str, Any] = export.cleaned(chart.to_dict(validate=False))
     return made
 
 
 def drawn(chart: Any) -> str:
-    """As SVG."""
-    return vl_convert.vegalite_to_svg(json.dumps(specification(chart)), vl_version=VEGA_LITE)
+    """As SVG; names inside it are numbered anew, since Vega counts on from figure to figure."""
+    made = vl_convert.vegalite_to_svg(json.dumps(specification(chart)), vl_version=VEGA_LITE)
+    numbers: dict[str, str] = {}
+    return _NAMES.sub(lambda found: numbers.setdefault(found[0], f"{found[1]}{len(numbers)}"), made)
 
 
-def measured(chart: Any) -> tuple[float, float]:
-    """Width and height of a figure as it is drawn, pixels."""
-    found = re.search(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', drawn(chart))
+def measured(svg: str) -> tuple[float, float]:
+    """Width and height of a figure, pixels."""
+    found = _SIZE.search(svg)
     assert found is not None
-    return float(found[1]), float(found[2])
+    return float(found[2]), float(found[3])
+
+
+_NAMES = re.compile(r"(?<=[\"#])(clip|gradient_)\d+(?=[\")])")
+_SIZE = re.compile(r'(<svg[^>]*?)\bwidth="([\d.]+)" height="([\d.]+)"')
+
+
+def _scaled(svg: str, times: float) -> str:
+    """The same in another size."""
+
+    def sized(found: re.Match[str]) -> str:
+        wide, high = (float(found[i]) * times for i in (2, 3))
+        return f'{found[1]}width="{wide:.6g}" height="{high:.6g}"'
+
+    return _SIZE.sub(sized, svg, count=1)
 
 
 def _grid(plan: Plan, size: Size) -> tuple[int, int]:
@@ -113,7 +140,7 @@ def _grid(plan: Plan, size: Size) -> tuple[int, int]:
 def _height(width: float, rows: int, size: Size, letter: float) -> float:
     if size.height is not None:
         return max(LEAST_PANEL, (size.height - 9 * letter) / rows - 8)
-    return max(6 * letter, min(TALLEST, SHAPE * width))
+    return max((9 if rows == 1 else 6) * letter, min(TALLEST, SHAPE * width))
 
 
 def _legend_columns(plan: Plan, size: Size) -> int:
@@ -135,7 +162,7 @@ def _chart(plan: Plan, layered: Any, panel: Panel, size: Size, columns: int, per
     spacing = round(0.9 * panel.letter, 1)
     # The headers of columns and rows have the titles of the axes, which are the same in all.
     below = alt.Header(
-        title=plan.across,
+        title=panel.lines(plan.across or "", columns * panel.width),
         titleOrient="bottom",
         labelOrient="top",
         **_said(column, panel.width, panel),
@@ -149,7 +176,7 @@ def _chart(plan: Plan, layered: Any, panel: Panel, size: Size, columns: int, per
             parts["column"] = alt.Column("column:N", **facet)
         if row is not None:
             left = alt.Header(
-                title=plan.up,
+                title=panel.lines(plan.up or "", len(row.texts) * panel.height),
                 titleOrient="left",
                 labelOrient="right",
                 labelAngle=90,
@@ -159,7 +186,13 @@ def _chart(plan: Plan, layered: Any, panel: Panel, size: Size, columns: int, per
         chart = _lifted(chart, **parts).properties(spacing=spacing)
     elif column is not None:
         below.titlePadding = panel.letter
-        beside = alt.Title(plan.up or "", orient="left", anchor="middle", angle=-90, offset=4)
+        beside = alt.Title(
+            panel.lines(plan.up or "", size.width),
+            orient="left",
+            anchor="middle",
+            angle=-90,
+            offset=4,
+        )
         chart = _lifted(chart, facet=alt.Facet("column:N", **facet), columns=columns).properties(
             spacing={"row": round(1.2 * panel.letter, 1), "column": spacing}, title=beside
         )
@@ -168,7 +201,7 @@ def _chart(plan: Plan, layered: Any, panel: Panel, size: Size, columns: int, per
     if plan.kind.coloured:
         legend |= {"columns": per_row, "symbolOpacity": 1}
         if plan.kind.lines:
-            legend |= {"symbolType": "stroke", "symbolSize": 130}
+            legend |= {"symbolType": "stroke", "symbolSize": 130, "symbolStrokeWidth": 1.4}
     else:
         legend |= {"titleOrient": "top"}
     config["legend"] = legend
@@ -190,4 +223,5 @@ def _said(dimension: Dimension | None, room: float, panel: Panel) -> dict[str, A
     longest = max(len(text) for text in dimension.texts) + len(dimension.title) + 1
     if longest * style.LETTER * panel.letter > room:
         return {}
-    return {"labelExpr": f"{json.dumps(dimension.title + ' ')} + datum.value"}
+    joint = ": " if dimension.numbers is None else " "
+    return {"labelExpr": f"{json.dumps(dimension.title + joint)} + datum.value"}

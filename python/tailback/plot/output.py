@@ -18,28 +18,33 @@ from tailback.errors import InputError
 from tailback.figures import export
 from tailback.foreign import line
 from tailback.plot import style
-from tailback.plot.layout import drawn, measured, specification
+from tailback.plot.layout import LaidOut, measured, specification
 
+ON_SCREEN = 1.6
+"""A screen is further away than paper: a page shows a figure so many times as large, if it can."""
 PPI = 300.0
 """Of PNG: what journals ask for."""
 
 
-def _svg(chart: Any, _title: str) -> bytes:
-    return drawn(chart).encode()
+Writer = Callable[[LaidOut, str], bytes]
 
 
-def _png(chart: Any, _title: str) -> bytes:
-    return vl_convert.svg_to_png(drawn(chart), scale=72 / style.INCH, ppi=PPI)
+def _svg(made: LaidOut, _title: str) -> bytes:
+    return made.svg.encode()
 
 
-def _pdf(chart: Any, _title: str) -> bytes:
+def _png(made: LaidOut, _title: str) -> bytes:
+    return vl_convert.svg_to_png(made.svg, scale=72 / style.INCH, ppi=PPI)
+
+
+def _pdf(made: LaidOut, _title: str) -> bytes:
     """One page of the size of the figure, vector graphics, letters as letters.
 
     Typst sets the page: it keeps the bytes the same, whenever it is made, and knows lengths.
     """
     import typst
 
-    wide, high = (f"{pixels / style.POINT:.3f}pt" for pixels in measured(chart))
+    wide, high = (f"{pixels / style.POINT:.3f}pt" for pixels in measured(made.svg))
     page = (
         f"#set page(width: {wide}, height: {high}, margin: 0pt)\n"
         "#set document(date: none)\n"
@@ -47,13 +52,13 @@ def _pdf(chart: Any, _title: str) -> bytes:
     )
     with folders.scratch(Path(tempfile.gettempdir())) as root:
         (root / "page.typ").write_text(page, encoding="utf-8")
-        (root / "figure.pdf").write_bytes(vl_convert.svg_to_pdf(drawn(chart)))
+        (root / "figure.pdf").write_bytes(vl_convert.svg_to_pdf(made.svg))
         compiler: Any = typst.compile
         found: bytes = compiler(str(root / "page.typ"), root=str(root), ignore_system_fonts=True)
     return found
 
 
-def _html(chart: Any, title: str) -> bytes:
+def _html(made: LaidOut, title: str) -> bytes:
     """A page that needs nothing else; values are shown under the pointer."""
     scripts = [export.javascript(), _START]
     hashes = (hashlib.sha256(script.encode()).digest() for script in scripts)
@@ -62,10 +67,11 @@ def _html(chart: Any, title: str) -> bytes:
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
         "base-uri 'none'; form-action 'none'"
     )
-    spec = json.dumps(specification(chart), separators=(",", ":")).replace("<", "\\u003c")
+    spec = json.dumps(specification(made.chart), separators=(",", ":")).replace("<", "\\u003c")
     return _PAGE.format(
         policy=policy,
         title=html.escape(title),
+        width=round(ON_SCREEN * measured(made.svg)[0]),
         spec=spec,
         library=scripts[0],
         start=scripts[1],
@@ -96,10 +102,11 @@ _PAGE = """\
 :root {{ color-scheme: light dark; }}
 body {{ margin: 2rem; font-family: system-ui, sans-serif; }}
 h1 {{ font-size: 1.1rem; font-weight: 600; }}
-#figure {{ background: white; padding: 0.75rem 2.5rem 0.75rem 0.75rem; max-width: 100%;
-  overflow-x: auto; width: max-content; box-sizing: border-box; }}
+#figure {{ background: white; padding: 0.75rem 2.5rem 0.75rem 0.75rem; box-sizing: border-box;
+  width: min(100%, {width}px); }}
+#figure svg.marks {{ width: 100%; height: auto; }}
 @media (max-width: 40rem) {{ body {{ margin: 0.5rem; }} }}
-@media print {{ body {{ margin: 0; }} h1 {{ display: none; }} #figure {{ overflow: visible; }} }}
+@media print {{ body {{ margin: 0; }} h1 {{ display: none; }} }}
 </style>
 </head>
 <body>
@@ -113,11 +120,11 @@ h1 {{ font-size: 1.1rem; font-weight: 600; }}
 """
 
 
-def _json(chart: Any, _title: str) -> bytes:
-    return (json.dumps(specification(chart), indent=1) + "\n").encode()
+def _json(made: LaidOut, _title: str) -> bytes:
+    return (json.dumps(specification(made.chart), indent=1) + "\n").encode()
 
 
-WRITERS: dict[str, Callable[[Any, str], bytes]] = {
+WRITERS: dict[str, Writer] = {
     ".pdf": _pdf,
     ".svg": _svg,
     ".png": _png,
@@ -126,7 +133,7 @@ WRITERS: dict[str, Callable[[Any, str], bytes]] = {
 }
 
 
-def writer(target: Path) -> Callable[[Any, str], bytes]:
+def writer(target: Path) -> Writer:
     """What writes a file of this name."""
     for ending, found in WRITERS.items():
         if target.name.endswith(ending):
@@ -137,9 +144,9 @@ def writer(target: Path) -> Callable[[Any, str], bytes]:
     )
 
 
-def save(chart: Any, target: Path, title: str = "") -> Path:
+def save(made: LaidOut, target: Path, title: str = "") -> Path:
     """Writes a figure, at once or not at all."""
-    made = writer(target)(chart, title)
+    data = writer(target)(made, title)
     with store.replacing(target) as part:
-        part.write_bytes(made)
+        part.write_bytes(data)
     return target

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tailback.metrics import On
 from tailback.plot.dimensions import Dimension
 from tailback.plot.quantities import Quantity
+from tailback.plot.style import LETTER
 
 if TYPE_CHECKING:
     from tailback.results import Run
@@ -119,14 +121,22 @@ class Panel:
     own_x: bool = True
     own_y: bool = True
     """Whether the axis has its title here; that of many panels is said once for all."""
+    rough: bool = False
+    """Whether it is only to be measured: what is inside does not matter."""
 
-    def across(self, title: str) -> str | None:
+    def across(self, title: str) -> list[str] | None:
         """The title of the horizontal axis, if it is here."""
-        return title if self.own_x and title else None
+        return self.lines(title, self.width) if self.own_x and title else None
 
-    def up(self, title: str) -> str | None:
+    def up(self, title: str) -> list[str] | None:
         """The title of the vertical axis, if it is here."""
-        return title if self.own_y and title else None
+        return self.lines(title, self.height) if self.own_y and title else None
+
+    def lines(self, title: str, room: float) -> list[str]:
+        """A title in as many lines as it needs where there is so much room."""
+        # It may stand out beyond its panel a little, and is a point larger than other letters.
+        most = max(8, int(1.2 * room / (LETTER * self.letter)))
+        return textwrap.wrap(title, most, break_long_words=False) or [title]
 
 
 @dataclass(frozen=True)

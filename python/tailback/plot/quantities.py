@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -58,7 +58,9 @@ RATE = Quantity(
 )
 
 
-def find(name: str, recorded: Recorded, *, over_time: bool) -> Quantity:
+def find(
+    name: str, recorded: Recorded, *, over_time: bool = False, classes: Collection[str] = ()
+) -> Quantity:
     """The quantity of a name; `recorded` are the series there are, with what each is of.
 
     A metric comes first, then a distribution, then a series; with `over_time` a series.
@@ -69,10 +71,10 @@ def find(name: str, recorded: Recorded, *, over_time: bool) -> Quantity:
             return RATE
         if series is not None:
             return series
-        if _metric(name) or _distribution(name):
+        if _metric(name) or _distribution(name, classes):
             raise InputError(f'"{line(name)}" is not recorded over time; {_of(recorded)}')
         raise unknown(name, recorded)
-    found = _metric(name) or _distribution(name) or series
+    found = _metric(name) or _distribution(name, classes) or series
     if found is None:
         raise unknown(name, recorded)
     return found
@@ -107,12 +109,13 @@ def _metric(name: str) -> Quantity | None:
     return None
 
 
-def _distribution(name: str) -> Quantity | None:
+def _distribution(name: str, classes: Collection[str]) -> Quantity | None:
     for whole in (DELAY, RTT):
         stem = whole.name.removesuffix("_ms")
         if name in (stem, whole.name, whole.stored):
             return whole
-    if found := re.fullmatch(r"delay(?:_ms|_ns)?\.(.+)", name):
+    found = re.fullmatch(r"delay(?:_ms|_ns)?\.(.+)", name)
+    if found and found[1] in classes:
         label = found[1]
         stored = f"{DELAY.stored}.{label}"
         title = f"{DELAY.title} of {label}"

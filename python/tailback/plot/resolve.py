@@ -43,6 +43,7 @@ class _Search:
             raise InputError(f"{self.results.id}: none of its runs is stored")
         self.keys = dimensions.swept(runs)
         self.members = [Member(run, dimensions.texts(run, self.keys)) for run in runs]
+        self.classes = {c["name"] for run in runs for c in run.summary.get("classes", ())}
         self.part_names = [name for names in PARTS.values() for name in names]
         self.wanted: dict[str, frozenset[str]] = {}
         self._where()
@@ -52,7 +53,7 @@ class _Search:
         self.axes: list[Sequence[str]] = [
             axis for axis in self.results.axes if len(self._tuples(axis)) > 1
         ]
-        self._names()
+        self._names(kind)
         self._check()
         recorded = self._recorded(kind)
         kind, y, x, down = self._quantities(kind, recorded)
@@ -102,8 +103,8 @@ class _Search:
                 continue
             chosen = set(found.values())
             self.members = [m for m in self.members if m.texts.get(name) in chosen]
-        self._check()
         if not self.members:
+            self._check()
             raise InputError("--where: no run is left")
         # Only the values that are left are drawn.
         self.keys = dimensions.swept([member.run for member in self.members])
@@ -117,10 +118,20 @@ class _Search:
             return None
         return kinds.KINDS[name]
 
-    def _names(self) -> None:
+    def _names(self, kind: Kind | None) -> None:
         """Looks up what stands for a key in every case, so that all that is wrong is said."""
-        for word in self.asked.facet:
+        asked = self.asked
+        for word in asked.facet:
             self._key(word, "--facet")
+        keyed = kind is None or kind.coloured
+        if asked.color is not None and keyed and not self._is_known(asked.color):
+            self._key(asked.color, "--color")
+        keyed = kind is None or kind.x in ("key", "name")
+        if asked.x is not None and keyed and not self._is_known(asked.x):
+            self._key(asked.x, "--x")
+        if asked.y is not None and self.wrong and not self._is_known(asked.y):
+            # A series, or nothing.
+            self._quantity(asked.y, values.recorded(self.members), "--y")
 
     def _recorded(self, kind: Kind | None) -> Recorded:
         """The series there are; they are only looked for where one may be meant."""
@@ -138,7 +149,7 @@ class _Search:
         if word == TIME or self._is_key(word):
             return True
         try:
-            quantities.find(word, {}, over_time=False)
+            quantities.find(word, {}, classes=self.classes)
         except InputError:
             return False
         return True
@@ -150,7 +161,7 @@ class _Search:
         self, word: str, recorded: Recorded, option: str, *, over_time: bool = False
     ) -> Quantity | None:
         try:
-            return quantities.find(word, recorded, over_time=over_time)
+            return quantities.find(word, recorded, over_time=over_time, classes=self.classes)
         except InputError as error:
             self._say(f"{option}: {error}")
             return None
@@ -218,7 +229,7 @@ class _Search:
             if self._is_key(y):
                 return kinds.KINDS["line"]
             try:
-                found_y = quantities.find(y, recorded, over_time=False)
+                found_y = quantities.find(y, recorded, classes=self.classes)
             except InputError:
                 return kinds.KINDS["line"]
             if found_y.source == "series":

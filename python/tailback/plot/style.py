@@ -28,7 +28,7 @@ LETTER = 0.55
 
 INK = "#1a1a1a"
 FAINT = "#dfe3e8"
-COLOURS = ["#10275e", "#a12d1c", "#0a7f68", "#c06fb2", "#4fafe6", "#e3a51a", "#6b6b6b"]
+COLOURS = ["#10275e", "#a12d1c", "#0a7862", "#bb6bad", "#4fafe6", "#ecb12a", "#000000"]
 """From dark to light, so that they differ in grey as well, and to those who are colour-blind."""
 ORDERED = ["#2d1160", "#721f81", "#b5367a", "#e2592f", "#e0a100"]
 """For values of a parameter: from dark to light as it grows."""
@@ -96,7 +96,7 @@ def config(points: float) -> dict[str, Any]:
             "labelLimit": 0,
             "titleLimit": 0,
             "symbolSize": 36,
-            "symbolStrokeWidth": 1.4,
+            "symbolStrokeWidth": 0.7,
             "rowPadding": 1,
             "columnPadding": 8,
             "titlePadding": 3,

@@ -50,7 +50,7 @@ _NUMBER = re.compile(
     r"(?P<number>[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?) ?(?P<unit>[a-zA-Z%]*)"
 )
 
-_TIMES = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "sec": 1e9, "secs": 1e9, "min": 60e9}
+_TIMES = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "sec": 1e9, "secs": 1e9}
 _RATES = {
     f"{prefix}{end}": times * bits
     for prefix, times in (("", 1.0), ("k", 1e3), ("m", 1e6), ("g", 1e9), ("t", 1e12))
@@ -82,7 +82,7 @@ def split(label: str) -> tuple[float, str] | None:
 
 
 _SAME = {
-    **{unit: ("time", scale) for unit, scale in _TIMES.items()},
+    **{unit: ("time", _TIMES[unit]) for unit in ("ns", "us", "ms", "s")},
     **{unit: ("rate", scale) for scale, unit in _RATE_NAMES.items()},
     **{unit: ("size", 1024.0**i) for i, unit in enumerate(("bytes", "KiB", "MiB", "GiB"))},
 }
@@ -100,8 +100,10 @@ def numbers(labels: Sequence[str]) -> tuple[list[float], str] | None:
     families = {_SAME[unit][0] for unit in units if unit in _SAME}
     if len(families) != 1 or any(unit not in _SAME for unit in units):
         return None
-    # The unit in the middle keeps numbers short at both ends.
-    base = sorted(units, key=lambda unit: _SAME[unit][1])[len(units) // 2]
+    # The largest unit in which no number is much below one.
+    family, least = families.pop(), min(abs(n) * _SAME[unit][1] for n, unit in known)
+    every = sorted((s, unit) for unit, (kind, s) in _SAME.items() if kind == family)
+    base = next((unit for s, unit in reversed(every) if least >= 0.1 * s), every[0][1])
     made = (number * _SAME[unit][1] / _SAME[base][1] for number, unit in known)
     return [float(f"{number:.12g}") for number in made], base
 

@@ -48,7 +48,7 @@ def draw(plan: Plan) -> Drawing:
                 y=alt.Y("low:Q", scale=scale, axis=axis, title=panel.up(plan.y.label)), y2="high:Q"
             ),
         ]
-        return alt.layer(*made, data=common.data(rows))
+        return alt.layer(*made, data=common.data(rows, panel))
 
     return Drawing(layers, common.free(y=up))
 

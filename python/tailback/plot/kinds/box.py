@@ -75,7 +75,9 @@ def draw(plan: Plan) -> Drawing:
                     filled=True, size=7, color="black", stroke="white", strokeWidth=0.4, opacity=1
                 )
             )
-        return alt.layer(*made, data=common.data(_from(rows, start) if up == "log" else rows))
+        return alt.layer(
+            *made, data=common.data(_from(rows, start) if up == "log" else rows, panel)
+        )
 
     return Drawing(layers, common.free(y=up))
 

@@ -30,8 +30,12 @@ def by_role(roles: Roles) -> dict[str, str]:
     return dict(zip(ROLES, roles, strict=True))
 
 
-def data(rows: Rows) -> alt.Data:
-    """Rows as a figure has them; numbers with the digits that are seen."""
+def data(rows: Rows, panel: Panel) -> alt.Data:
+    """Rows as a figure has them; numbers with the digits that are seen. One of each panel and
+    series is enough to be measured."""
+    if panel.rough:
+        one = {tuple(row.get(role) for role in ROLES[1:]): row for row in rows}
+        rows = list(one.values())
     return alt.InlineData(values=[{key: _rounded(v) for key, v in row.items()} for row in rows])
 
 
@@ -136,8 +140,15 @@ def value_axis(
     return alt.Scale(domain=[low, high], nice=False, zero=False), axis, (low, high)
 
 
-def key_axis(plan: Plan, panel: Panel, *, numeric: bool, up: Scale = "auto") -> tuple[alt.X, bool]:
-    """A swept key across; whether its values are numbers on a scale. `up`: the scale upwards."""
+_GAPS = {"paddingInner": 0.2, "paddingOuter": 0.15}
+
+
+def key_axis(
+    plan: Plan, panel: Panel, *, numeric: bool, up: Scale = "auto", gaps: bool = True
+) -> tuple[alt.X, bool]:
+    """A swept key across; whether its values are numbers on a scale. `up`: the scale upwards.
+
+    `gaps`: whether names have room between them."""
     found = plan.x
     assert isinstance(found, Dimension)
     title = panel.across(found.label)
@@ -149,8 +160,8 @@ def key_axis(plan: Plan, panel: Panel, *, numeric: bool, up: Scale = "auto") -> 
             "x:N",
             title=title,
             sort=texts,
-            scale=alt.Scale(domain=texts, paddingInner=0.2, paddingOuter=0.15),
-            axis=alt.Axis(grid=False, ticks=False, domain=line, **_angle(texts, panel)),
+            scale=alt.Scale(domain=texts, **(_GAPS if gaps else {"padding": 0})),
+            axis=alt.Axis(grid=False, ticks=False, domain=line and gaps, **_angle(texts, panel)),
         ), False
     numbers = sorted(set(found.numbers))
     log = is_log(numbers, plan.x_scale, LOG_KEYS - 0.001)

@@ -69,7 +69,7 @@ def _draw(plan: Plan, *, tail: bool) -> Drawing:
         lines = base.mark_line(interpolate="step-after", strokeWidth=1.3, clip=True, **ink)
         y = alt.Y("y:Q", title=title, scale=y_scale, axis=y_axis)
         made.append(lines.encode(y=y, tooltip=tips, **common.dash(plan)))
-        return alt.layer(*made, data=common.data(shown))
+        return alt.layer(*made, data=common.data(shown, panel))
 
     return Drawing(layers, common.free(x=plan.x_scale))
 

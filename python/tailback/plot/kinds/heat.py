@@ -35,14 +35,15 @@ def draw(plan: Plan) -> Drawing:
     low, high = min(means, default=0.0), max(means, default=1.0)
 
     def layers(panel: Panel) -> Any:
-        x, _ = common.key_axis(plan, panel, numeric=False)
+        x, _ = common.key_axis(plan, panel, numeric=False, gaps=False)
         texts = [down.short(text) for text in down.texts] if down.name else [""]
         y = alt.Y(
             "down:N",
             title=panel.up(down.label),
             # As on an axis: numbers grow upwards.
             sort=texts[::-1] if down.numbers is not None else texts,
-            axis=alt.Axis(grid=False, ticks=False, labelOverlap=False),
+            scale=alt.Scale(padding=0),
+            axis=alt.Axis(grid=False, ticks=False, domain=False, labelOverlap=False),
         )
         scale = alt.Scale(
             range=SHADES, type="log" if log else "linear", domain=[low, high], nice=False
@@ -75,7 +76,7 @@ def draw(plan: Plan) -> Drawing:
             letters = base.mark_text(fontSize=min(panel.letter * 0.9, room * 1.6))
             ink = alt.condition(dark, alt.value("white"), alt.value("black"))
             made.append(letters.encode(text="text:N", color=ink))
-        return alt.layer(*made, data=common.data(rows))
+        return alt.layer(*made, data=common.data(rows, panel))
 
     return Drawing(layers)
 

@@ -52,7 +52,7 @@ def draw(plan: Plan) -> Drawing:
         )
         points = base.mark_point(filled=True, size=18, opacity=1, clip=True, **ink)
         made.append(points.encode(y=y, tooltip=tips, **common.shape(plan)))
-        return alt.layer(*made, data=common.data(rows))
+        return alt.layer(*made, data=common.data(rows, panel))
 
     return Drawing(layers, common.free(y=up))
 

@@ -34,10 +34,10 @@ def draw(plan: Plan) -> Drawing:
             x, _ = common.key_axis(plan, panel, numeric=numeric)
             span = None
         else:
-            scale, axis, _ = common.value_axis(across, wide, panel.width, panel.letter)
+            scale, axis, _ = common.value_axis(across, wide, panel.width, panel.letter, zero=False)
             x = alt.X("x:Q", title=panel.across(title), scale=scale, axis=axis)
             span = alt.X("x_low:Q", title=panel.across(title), scale=scale, axis=axis)
-        y_scale, y_axis, _ = common.value_axis(upwards, up, panel.height, panel.letter)
+        y_scale, y_axis, _ = common.value_axis(upwards, up, panel.height, panel.letter, zero=False)
 
         def y(name: str) -> alt.Y:
             return alt.Y(f"{name}:Q", title=panel.up(plan.y.label), scale=y_scale, axis=y_axis)
@@ -60,7 +60,7 @@ def draw(plan: Plan) -> Drawing:
         )
         points = base.mark_point(filled=True, size=24, opacity=0.95, clip=True, **ink)
         made.append(points.encode(x=x, y=y("y"), tooltip=tips, **common.shape(plan)))
-        return alt.layer(*made, data=common.data(rows))
+        return alt.layer(*made, data=common.data(rows, panel))
 
     return Drawing(layers, common.free(x=wide, y=up))
 

@@ -40,7 +40,7 @@ def draw(plan: Plan) -> Drawing:
         ink = common.first_colour(plan)
         made = []
         if warmup:
-            before = alt.Chart(common.data([{"from": 0.0, "to": warmup}]))
+            before = alt.Chart(common.data([{"from": 0.0, "to": warmup}], panel))
             made.append(
                 before.mark_rect(color="#000000", opacity=0.06).encode(
                     x=alt.X("from:Q", title=panel.across("time (s)")), x2="to:Q"
@@ -58,7 +58,7 @@ def draw(plan: Plan) -> Drawing:
         y = alt.Y("y:Q", title=panel.up(plan.y.label), scale=scale, axis=axis)
         lines = base.mark_line(strokeWidth=1.1, clip=True, **ink)
         made.append(lines.encode(y=y, tooltip=tips, **common.dash(plan)))
-        return alt.layer(*made, data=common.data(rows))
+        return alt.layer(*made, data=common.data(rows, panel))
 
     return Drawing(layers, common.free(y=up))
 
@@ -76,9 +76,11 @@ def _pooled(frame: pl.DataFrame) -> tuple[Rows, float]:
     groups = max(1, frame.select(ROLES).n_unique())
     bins = max(LEAST_BINS, min(MOST_BINS, common.MOST_ROWS // groups))
     samples = max(frame.group_by("run", "part").len()["len"].to_list())
-    bins = max(1, min(bins, samples))
-    width = end / bins or 1.0
-    place = (pl.col("time_s") / width - 1e-9).floor().clip(0, bins - 1).alias("bin")
+    start = float(frame["time_s"].min())  # type: ignore[arg-type]
+    step = (end - start) / max(1, samples - 1)
+    # Whole steps, so that every interval has as many samples as the next.
+    width = step * -(-samples // bins) or 1.0
+    place = ((pl.col("time_s") - start) / width + 1e-6).floor().alias("bin")
     by_run = (
         frame.with_columns(place)
         .group_by([*ROLES, "bin", "run"], maintain_order=True)
@@ -102,9 +104,9 @@ def _pooled(frame: pl.DataFrame) -> tuple[Rows, float]:
             # What is never negative has no interval below zero.
             low = max(0.0, low) if row["y"] >= 0 else low
         where = {role: row[role] for role in ROLES}
-        rows.append(
-            {**where, "x": (row["bin"] + 0.5) * width, "y": row["y"], "low": low, "high": high}
-        )
+        # In the middle of its samples.
+        at = start + row["bin"] * width + (width - step) / 2
+        rows.append({**where, "x": at, "y": row["y"], "low": low, "high": high})
     return rows, end
 
 
