@@ -1,0 +1,35 @@
+"""Makes the figures of docs/plot.md: runs its sweep, then every `tailback plot` command of it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE / "plot.md"
+
+
+def commands(page: str) -> list[list[str]]:
+    """The arguments of each command in the page's shell blocks."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", page, flags=re.M | re.S)
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [shlex.split(line)[1:] for line in lines if line.startswith("tailback ")]
+
+
+def main(results: Path) -> None:
+    """Runs them in the folder of the figures; `results` is where runs are kept meanwhile."""
+    for action, first, *rest in commands(PAGE.read_text(encoding="utf-8")):
+        if action == "plot":
+            words = [action, str(results), first, *rest]
+        else:
+            words = [action, str(HERE.parent / first), *rest, "--out", str(results)]
+        subprocess.run([sys.executable, "-m", "tailback", *words], cwd=HERE / "plot", check=True)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        main(Path(made) / "results")
