@@ -70,8 +70,8 @@ def run(
 
     `set` replaces values, `seeds` the number of seeds; `jobs` is how many runs
     go on at once (default: one for each core), `out` where results are kept
-    (default: `results`). `progress` shows a bar on stderr; default: if that is
-    a terminal.
+    (default: `results`). `progress` says how far it is, on stderr or in the
+    notebook; default: yes, unless TAILBACK_QUIET is set.
 
     Raises `ScenarioError` with everything that is wrong before anything is
     written, and `RunsFailed` when runs failed after the others have finished.

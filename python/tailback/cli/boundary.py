@@ -22,7 +22,8 @@ import click
 from tailback import _native, foreign, terminal
 from tailback.errors import DamageWarning, InputError, ScenarioWarning, TailbackError
 
-OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+OK, FAILED, BAD_INPUT, EXCEEDED, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 4, 130
+"""EXCEEDED: a `--fail-if` bound is; UNKNOWN: it cannot be told whether one is."""
 
 
 def status_of(command: Callable[[], int | None]) -> int:
