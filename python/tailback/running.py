@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import warnings
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tailback import _native, engines, foreign, machine, store, toml
+from tailback import _native, arguments, engines, foreign, machine, store, toml
 from tailback.assertions import Assertion
 from tailback.errors import (
     DamagedResults,
@@ -24,6 +25,7 @@ from tailback.errors import (
     EnginePanic,
     InputError,
     RunsFailed,
+    ScenarioError,
     ScenarioWarning,
 )
 from tailback.progress import Progress
@@ -76,7 +78,7 @@ def run(
     Raises `ScenarioError` with everything that is wrong before anything is
     written, and `RunsFailed` when runs failed after the others have finished.
     """
-    job = Job(scenario, set or {}, seeds)
+    job = Job(scenario, _set(set), seeds)
     return run_many([job], jobs=jobs, out=out, progress=progress, engine=engine)[0]
 
 
@@ -96,8 +98,9 @@ def sweep(
 
     The grid stands for the scenario's own sweep, its number of seeds included; otherwise as `run`.
     """
-    axes = {path: list(values) for path, values in grid.items()}
-    chosen = {**(set or {}), "sweep": axes}
+    paths = arguments.table("grid", grid, "of paths and lists of values")
+    axes = {path: arguments.values(f"grid, {path}", found) for path, found in paths.items()}
+    chosen = {**_set(set), "sweep": axes}
     return run(
         scenario, set=chosen, seeds=seeds, jobs=jobs, out=out, progress=progress, engine=engine
     )
@@ -114,6 +117,9 @@ def run_many(
 ) -> list[Results]:
     """Runs many scenarios at once, with one pool and one progress bar; otherwise as `run`."""
     runner = engines.get(engine)
+    for job in arguments.values("the batch", batch):
+        if not isinstance(job, Job):
+            raise InputError(f"the batch has {job!r}; expected tailback.Job(scenario, set, seeds)")
     loaded = [
         load(job.scenario, texts(job.set), seeds if job.seeds is None else job.seeds, runner)
         for job in batch
@@ -136,9 +142,9 @@ def run_loaded(
     With `read_only` nothing is written and every run has to be stored; the same in a folder that
     cannot be written.
     """
-    if jobs is not None and jobs < 1:
-        raise InputError(f"jobs is {jobs}; expected at least 1")
-    root = Path(out) if out is not None else store.DEFAULT
+    if jobs is not None:
+        jobs = arguments.count("jobs", jobs)
+    root = Path(arguments.path("out", out)) if out is not None else store.DEFAULT
     failures: dict[str, str] = {}
     indexes = [_index(scenario) for scenario in loaded]
     if loaded and (folder := _open(root, loaded, read_only=read_only)) is not None:
@@ -209,7 +215,11 @@ def check(
 
     Raises `ScenarioError` with everything that is wrong.
     """
-    return load(scenario, texts(set or {}), seeds, engines.get(engine))
+    return load(scenario, texts(_set(set)), seeds, engines.get(engine))
+
+
+def _set(given: object) -> Mapping[str, object]:
+    return {} if given is None else arguments.table("set", given, "of paths and values")
 
 
 def overrides(words: Sequence[str]) -> list[tuple[str, str]]:
@@ -239,12 +249,23 @@ def load(
     Without an engine it is validated for the simulator. What is allowed but unusual becomes a
     `ScenarioWarning`.
     """
-    if seeds is not None and seeds < 1:
-        raise InputError(f"seeds is {seeds}; expected at least 1")
     text, name, folder = _read(scenario)
+    if isinstance(scenario, Mapping):
+        return _placed(scenario, lambda: _loaded(text, name, folder, values, seeds, runner))
+    return _loaded(text, name, folder, values, seeds, runner)
+
+
+def _loaded(
+    text: bytes,
+    name: str,
+    folder: Path,
+    values: Sequence[tuple[str, str]],
+    seeds: int | None,
+    runner: engines.Engine | None,
+) -> _native.Scenario:
     if seeds is not None:
         # More than a sweep may have in any case, and more does not fit into 64 bits.
-        seeds = min(seeds, 2**63 - 1)
+        seeds = min(arguments.count("seeds", seeds), 2**63 - 1)
     chosen = runner or engines.get("sim")
 
     def read(options: Mapping[str, Any]) -> _native.Scenario:
@@ -256,13 +277,40 @@ def load(
     return loaded
 
 
+_PLACE = re.compile(r"^<table>:(\d+):(\d+): ")
+
+
+def _placed(table: Mapping[str, object], read: Callable[[], _native.Scenario]) -> _native.Scenario:
+    """Reads a table; what is wrong with it, or unusual, is said with its path in the table."""
+    document = toml.Document(table)
+
+    def placed(message: str) -> str:
+        def path(match: re.Match[str]) -> str:
+            return f"{document.path(int(match[1]), int(match[2])) or 'the scenario'}: "
+
+        return _PLACE.sub(path, message)
+
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            loaded = read()
+    except ScenarioError as error:
+        raise ScenarioError([placed(text) for text in error.diagnostics]) from None
+    for warning in said:
+        warnings.warn(placed(str(warning.message)), warning.category, stacklevel=3)
+    return loaded
+
+
 def _read(scenario: Source) -> tuple[bytes, str, Path]:
     """Text, name for messages, and the folder that other files are relative to."""
     if isinstance(scenario, Mapping):
         return toml.dumps(scenario).encode(), "<table>", Path()
     if isinstance(scenario, str) and "\n" in scenario:
-        return scenario.encode(), "<text>", Path()
-    path = Path(scenario)
+        # What is no UTF-8 is said where it stands.
+        return scenario.encode(errors="surrogateescape"), "<text>", Path()
+    path = Path(arguments.path("the scenario", scenario))
+    if not str(scenario):
+        raise InputError("the name of the scenario is empty; expected a file")
     # A name that is not UTF-8 is no text for the validator's messages.
     return foreign.read(path), foreign.line(scenario), path.parent
 

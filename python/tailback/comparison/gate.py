@@ -172,6 +172,8 @@ def hold(made: Comparison, thresholds: Sequence[Threshold], level: float = LEVEL
 
     Raises `InputError` if there is nothing that one could be held against.
     """
+    if not thresholds:
+        raise InputError("no thresholds; expected some such as delay_p99_ms:+10%")
     cases = [case for threshold in thresholds for case in _cases(made, threshold)]
     contrasts = [case.contrasts() if case.samples else [] for case in cases]
     # Beyond one of two sides cannot be beyond the other.

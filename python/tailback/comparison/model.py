@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailback import metrics
+from tailback import arguments, metrics
 from tailback.comparison.points import Params, runs_by_point
 from tailback.comparison.sides import Kept, Kind
 from tailback.metrics import Estimate, Metric
@@ -274,7 +274,7 @@ class Comparison:
         from tailback.comparison.gate import hold
         from tailback.comparison.thresholds import Threshold
 
-        texts = [limits] if isinstance(limits, str) else limits
+        texts = arguments.names("limits", limits)
         return hold(self, [Threshold.parse(text) for text in texts])
 
     def rows(self) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tailback import _native, engines, running, toml
+from tailback import _native, arguments, engines, running, toml
 from tailback.comparison import baseline as kept_baseline
 from tailback.comparison.judging import judge
 from tailback.comparison.model import Comparison, VariantResults
@@ -43,15 +43,18 @@ def compare(
     variant is compared with that, with its seeds.
     """
     base = kept_baseline.read(Path(baseline)) if baseline is not None else None
+    named = arguments.table("variants", variants, "of names and what each replaces")
+    of = "of paths and values, {} for the scenario as it is"
+    tables = {name: arguments.table(f"variant {name}", sets, of) for name, sets in named.items()}
     asked = [
         variant_of(name, {path: toml_text(path, value) for path, value in sets.items()}, engine)
-        for name, sets in variants.items()
+        for name, sets in tables.items()
     ]
     return run_variants(
         scenario,
         asked,
         seeds=seeds,
-        chosen=metrics,
+        chosen=arguments.names("metrics", metrics),
         jobs=jobs,
         out=out,
         progress=progress,

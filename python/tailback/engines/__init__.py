@@ -48,12 +48,12 @@ def get(name: str) -> Engine:
         from tailback.engines import sim
 
         return sim.ENGINE
-    if name in KERNELS:
+    if isinstance(name, str) and name in KERNELS:
         from tailback.engines.kernel import Kernel
         from tailback.kernel import kit
 
         return Kernel(kit.current(), KERNELS[name])
-    raise InputError(unknown("engine", name, list(NAMES)))
+    raise InputError(unknown("engine", str(name), list(NAMES)))
 
 
 def versions() -> dict[str, set[str]]:

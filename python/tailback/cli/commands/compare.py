@@ -308,14 +308,14 @@ def _compare_stored(
     from tailback.comparison import compare_stored
 
     if len(sources) < 2:
+        from tailback.comparison import baseline
         from tailback.interop.flent_file import is_named_so
 
-        stored = Path(sources[0]).is_dir() or is_named_so(Path(sources[0]))
-        hint = (
-            "the folder of another sweep or run, or a data file of Flent"
-            if stored
-            else "--variant NAME ..."
-        )
+        hint = "--variant NAME ..."
+        if baseline.is_named_so(Path(sources[0])):
+            hint = "FILE after it"
+        elif Path(sources[0]).is_dir() or is_named_so(Path(sources[0])):
+            hint = "the folder of another sweep or run, or a data file of Flent"
         raise InputError(f"{sources[0]}: nothing to compare it with; expected {hint}")
     from tailback import archive, store
 
