@@ -55,7 +55,7 @@ seeds = 2
 )
 
 # A machine under load is slow, and what is on stderr is compared.
-os.environ["TAILBACK_QUIET"] = "1"
+os.environ["TAILBACK_PROGRESS"] = "off"
 
 Tailback = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -26,7 +26,7 @@ def unknown(
     if len(every) <= MOST_NAMED:
         return f"{begins}{', '.join(every)}{hint}"
     likely = [one for one in valid if name and (name in one or one in name)]
-    likely += difflib.get_close_matches(name, valid, n=MOST_NAMED, cutoff=0.4)
+    likely += difflib.get_close_matches(name, valid, n=MOST_NAMED)
     shown = list(dict.fromkeys(likely or valid))[: MOST_NAMED // 3]
     listed = f" ({where})" if where else ""
     return f"{begins}{len(set(valid))}{listed}, such as {', '.join(shown)}{hint}"

@@ -2,7 +2,8 @@
 
 A bar with the time left on a terminal, the same as a line of text that is replaced in a notebook,
 and elsewhere a line every few seconds: what is piped into a file is read there. Where nobody wants
-to know there is nothing (`--quiet`, or TAILBACK_QUIET=1).
+to know there is nothing (`--quiet` or TAILBACK_QUIET=1; TAILBACK_PROGRESS=off takes these away and
+leaves what else a command says).
 """
 
 from __future__ import annotations
@@ -32,12 +33,16 @@ EVERY_S = 5.0
 SHARE = 0.02
 """And of the time that has passed: a day has some hundred lines."""
 
-VARIABLE = "TAILBACK_QUIET"
+QUIET, SHOWN = "TAILBACK_QUIET", "TAILBACK_PROGRESS"
 
 
 def is_quiet() -> bool:
     """Whether nothing is to be said but results, warnings and errors."""
-    return os.environ.get(VARIABLE, "") not in ("", "0")
+    return os.environ.get(QUIET, "") not in ("", "0")
+
+
+def _is_wanted() -> bool:
+    return not is_quiet() and os.environ.get(SHOWN, "") not in ("off", "0")
 
 
 def say(text: str) -> None:
@@ -208,7 +213,7 @@ class Progress:
         self._total = total
         self._what = what
         self._view: _View | None = None
-        if enabled is False or (enabled is None and is_quiet()):
+        if enabled is False or (enabled is None and not _is_wanted()):
             return
         if _in_notebook():
             self._view = _Notebook()

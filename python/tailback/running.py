@@ -6,6 +6,7 @@ wrong stays.
 
 from __future__ import annotations
 
+import difflib
 import os
 import queue
 import re
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tailback import _native, arguments, engines, foreign, machine, store, toml
+from tailback import _native, arguments, engines, examples, foreign, machine, store, toml
 from tailback.assertions import Assertion
 from tailback.errors import (
     DamagedResults,
@@ -311,8 +312,19 @@ def _read(scenario: Source) -> tuple[bytes, str, Path]:
     path = Path(arguments.path("the scenario", scenario))
     if not str(scenario):
         raise InputError("the name of the scenario is empty; expected a file")
+    if not os.path.lexists(path) and (meant := _meant(path)):
+        raise InputError(f"{foreign.line(scenario)}: No such file or directory{meant}")
     # A name that is not UTF-8 is no text for the validator's messages.
     return foreign.read(path), foreign.line(scenario), path.parent
+
+
+def _meant(path: Path) -> str:
+    """What a file that is not there may have been meant for."""
+    if path.name in examples.names() and path.parent == Path():
+        return f"; `tailback new {path.name} > {path.name}.toml` writes an example of this name"
+    beside = [other.name for other in path.parent.glob("*.toml")] if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, beside, n=1)
+    return f'; did you mean "{foreign.line(path.parent / near[0])}"?' if near else ""
 
 
 def text_of(scenario: Source) -> str:

@@ -32,7 +32,7 @@ unconfined_option = click.option(
 
 def _quieten(_context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
-        os.environ[progress.VARIABLE] = "1"
+        os.environ[progress.QUIET] = "1"
 
 
 quiet_option = click.option(
@@ -50,9 +50,6 @@ engine_option = click.option(
     shell_complete=engine_names,
     help="What runs it: sim, kernel or kernel-realtime.",
 )
-seeds_option = click.option(
-    "--seeds", type=click.IntRange(min=1), metavar="N", help="Number of seeds at every point."
-)
 
 
 @dataclass(frozen=True)
@@ -60,6 +57,23 @@ class Auto:
     """As many seeds as it takes, up to so many."""
 
     most: int | None = None
+
+
+class _Count(click.ParamType[Any]):
+    """A whole number of at least 1."""
+
+    name = "count"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """The number."""
+        if isinstance(value, int):
+            return value
+        text = str(value)
+        if not _is_count(text):
+            self.fail(f"{text!r}; expected a whole number of at least 1", param, ctx)
+        return int(text)
 
 
 class _Seeds(click.ParamType[Any]):
@@ -70,20 +84,27 @@ class _Seeds(click.ParamType[Any]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | Auto:
+        """The number, or as many as it takes."""
         if isinstance(value, int | Auto):
             return value
-        text, auto = str(value), False
+        text = str(value)
         if text == "auto":
             return Auto()
-        if text.startswith("auto:"):
-            text, auto = text.removeprefix("auto:"), True
-        if not (text.isascii() and text.isdigit()) or int(text[:18]) < (2 if auto else 1):
-            self.fail(
-                f"{value}: expected a number from 1, auto, or auto:MAX with MAX from 2", param, ctx
-            )
-        return Auto(int(text)) if auto else int(text)
+        number = text.removeprefix("auto:")
+        if not _is_count(number) or (number != text and int(number) < 2):
+            expected = "expected a number from 1, auto, or auto:MAX with MAX from 2"
+            self.fail(f"{text!r}; {expected}", param, ctx)
+        return int(number) if number == text else Auto(int(number))
 
 
+def _is_count(text: str) -> bool:
+    digits = text.isascii() and text.isdigit() and len(text) < 100
+    return digits and int(text) >= 1
+
+
+seeds_option = click.option(
+    "--seeds", type=_Count(), metavar="N", help="Number of seeds at every point."
+)
 auto_seeds_option = click.option(
     "--seeds",
     type=_Seeds(),
@@ -92,7 +113,7 @@ auto_seeds_option = click.option(
     "tell, up to MAX [default of MAX: 80].",
 )
 jobs_option = click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at once [default: all cores]."
+    "--jobs", type=_Count(), metavar="N", help="Runs at once [default: all cores]."
 )
 out_option = click.option(
     "--out",
