@@ -10,7 +10,6 @@ import itertools
 import json
 import re
 import shutil
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
