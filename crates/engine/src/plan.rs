@@ -36,6 +36,9 @@ keys! {
     pub struct Plan as "the scenario" {
         /// What the scenario is about; not part of a run's identity.
         key title = TEXT.default("");
+        /// Folders of crates that bring algorithms of their own, relative to this file.
+        // Whoever calls the engine has compiled them in.
+        key with = key(KeyKind::Folders).since("0.2");
         /// Length of the run.
         duration: Time = POSITIVE_TIME.required();
         /// Nothing before this time is counted.

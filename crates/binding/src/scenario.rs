@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tailback_engine::plan::Plan;
 use tailback_guest::map;
-use tailback_run::{Source, guest::Ran};
+use tailback_run::{Source, crates, guest::Ran};
 use tailback_scenario::{Diagnostic, EngineKind, Override, Param};
 
 use crate::ScenarioError;
@@ -169,7 +169,7 @@ impl Scenario {
     fn versioned(&self, versions: HashMap<Option<String>, String>) -> PyResult<Scenario> {
         let versions: HashMap<_, Arc<str>> = versions
             .into_iter()
-            .map(|(kernel, version)| (kernel, version.into()))
+            .map(|(kernel, version)| (kernel, crates::versioned(&version).into()))
             .collect();
         let mut kernels = self.inner.points.iter().map(|point| &point.plan.kernel);
         if let Some(kernel) = kernels.find(|kernel| !versions.contains_key(*kernel)) {
@@ -228,7 +228,6 @@ impl Scenario {
     ) -> PyResult<Vec<String>> {
         let point = self.at(index)?;
         let ran = Ran {
-            engine_version: &point.engine_version,
             environment,
             wall_s,
             cpu_s,
