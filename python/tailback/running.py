@@ -270,7 +270,7 @@ def load(
         # More than a sweep may have in any case, and more does not fit into 64 bits.
         seeds = min(seeds, 2**63 - 1)
     chosen = runner or engines.get("sim")
-    wanted = asked.by_scenario(text, values, folder)
+    wanted = asked.by_scenario(text, name, values, folder)
     wanted += [*map(Path, crates), *asked.by_environment()]
     native = copies.native(wanted) if wanted else _native
 
@@ -412,7 +412,8 @@ def _execute(
                     error = future.exception()
                     if isinstance(error, EnginePanic):
                         # One run's loss; whatever else fails stops the sweep.
-                        failures[run.run_id] = f"run {run.run_id} ({run.label}): {error}"
+                        what = copies.placed(str(error))
+                        failures[run.run_id] = f"run {run.run_id} ({run.label}): {what}"
                     elif error is not None:
                         raise error
                 running = sum(r.cost * r.control.fraction for r in list(active.values()))

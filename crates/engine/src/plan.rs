@@ -36,9 +36,6 @@ keys! {
     pub struct Plan as "the scenario" {
         /// What the scenario is about; not part of a run's identity.
         key title = TEXT.default("");
-        /// Folders of crates that bring algorithms of their own, relative to this file.
-        // Whoever calls the engine has compiled them in.
-        key with = key(KeyKind::Folders).since("0.2");
         /// Length of the run.
         duration: Time = POSITIVE_TIME.required();
         /// Nothing before this time is counted.
@@ -71,6 +68,10 @@ keys! {
         traffic: Vec<TrafficPlan> => key(KeyKind::List(&TrafficPlan::TABLE));
         /// Whether hosts leave segmentation to their interfaces, see [`PathKeys`].
         offloads: bool;
+        /// Folders of crates with algorithms of one's own, relative to this file; the engine is compiled
+        /// with them. Not part of a run's identity, which the crates are.
+        // Whoever calls the engine has compiled them in.
+        key with = key(KeyKind::Folders).since("0.2");
         /// A grid: lists of values by path, the last key fastest, then seeds; [[sweep.zip]] has
         /// lists of equal length that advance together.
         key sweep = key(KeyKind::Sweep);

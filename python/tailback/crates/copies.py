@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import sys
 import threading
 import time
@@ -15,8 +16,8 @@ from typing import Any
 
 from tailback import _native, terminal
 from tailback.crates import workspace
-from tailback.crates.crate import Crate, read_all
-from tailback.errors import InputError
+from tailback.crates.crate import Crate, engine_of, read_all
+from tailback.errors import InputError, TailbackError
 
 _LOADED: dict[str, ModuleType] = {}
 _OF: dict[type, ModuleType] = {}
@@ -77,16 +78,27 @@ def _load(name: str, path: Path, crates: Sequence[Crate]) -> ModuleType:
         loader.exec_module(module)
     except InputError as error:
         places = {crate.name: crate.shown for crate in crates}
-        lines = str(error).splitlines()
-        raise InputError("\n".join(_placed(line, places) for line in lines)) from None
+        lines = placed(str(error)).splitlines()
+        raise InputError("\n".join(_by_folder(line, places) for line in lines)) from None
     except ImportError as error:
         path.unlink(missing_ok=True)
         raise InputError(f"{path} cannot be loaded ({error}); it is built anew next time") from None
+    if engine_of(module.engine_version()) != _native.engine_version():
+        path.unlink(missing_ok=True)
+        raise TailbackError("the engine's sources are not those that were built; run: make build")
     sys.modules[full] = module
     return module
 
 
-def _placed(line: str, places: dict[str, str]) -> str:
-    """`NAME: what` with the folder of the crate before it."""
+def placed(text: str) -> str:
+    """A message of a copy with the names of crates for their places in its workspace."""
+    return _IN_WORKSPACE.sub(r"\1/", text)
+
+
+_IN_WORKSPACE = re.compile(r"\bmine/([\w-]+)/")
+
+
+def _by_folder(line: str, places: dict[str, str]) -> str:
+    """`NAME: what` with the folder of the crate for its name."""
     name, _, rest = line.partition(": ")
-    return f"{places[name]}: {name}: {rest}" if name in places else line
+    return f"{places[name]}: {rest}" if name in places else line

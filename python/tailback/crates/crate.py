@@ -45,9 +45,17 @@ class Crate:
         return self.name.replace("-", "_")
 
 
+def engine_of(version: str) -> str:
+    """The version of an engine without the crates that were compiled in."""
+    return _OF_CRATES.sub(r"\1", version)
+
+
+_OF_CRATES = re.compile(r"(\+[0-9a-f]{16}(?:-realtime)?)\.[^, ]*")
+
+
 def read(folder: Path) -> Crate:
     """The crate in a folder."""
-    shown = foreign.line(folder)
+    shown = foreign.line(_near(folder))
     if not folder.is_dir():
         raise InputError(f"{shown}: no such folder; expected that of a crate ({HOW})")
     path = folder / MANIFEST
@@ -57,10 +65,10 @@ def read(folder: Path) -> Crate:
     package = table.get("package")
     name = package.get("name") if isinstance(package, dict) else None
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise InputError(f"{foreign.line(path)}: expected [package] with a name")
+        raise InputError(f"{shown}/{MANIFEST}: expected [package] with a name")
     if "workspace" in table:
         raise InputError(
-            f"{foreign.line(path)}: [workspace]: a crate that is compiled with the engine "
+            f"{shown}/{MANIFEST}: [workspace]: a crate that is compiled with the engine "
             "joins its workspace; expected none"
         )
     total = hashlib.sha256()
@@ -69,6 +77,14 @@ def read(folder: Path) -> Crate:
             total.update(f"{relative}\0{hashlib.sha256(data).hexdigest()}\n".encode())
         total.update(b"\n")
     return Crate(name, folder.resolve(), shown, total.hexdigest())
+
+
+def _near(folder: Path) -> Path:
+    """A folder as seen from here, where it is below."""
+    try:
+        return folder.absolute().relative_to(Path.cwd())
+    except ValueError:
+        return folder
 
 
 def read_all(folders: Iterable[Path]) -> list[Crate]:

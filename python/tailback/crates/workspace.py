@@ -69,7 +69,8 @@ def test(crates: Sequence[Crate]) -> list[str]:
     """Runs the tests of these crates; what cargo printed."""
     with _workspace(crates) as folder:
         packages = [word for crate in crates for word in ("--package", crate.name)]
-        return _cargo(crates, folder, "test", "--lib", "--tests", *packages)
+        # With what puts them together, so that the engine is compiled as for everything else.
+        return _cargo(crates, folder, "test", "--tests", "--package", OWN, *packages)
 
 
 @contextmanager

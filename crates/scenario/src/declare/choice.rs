@@ -417,7 +417,8 @@ pub(super) fn schema(registry: Registry) -> Json {
         "type": "object",
         "description": format!("A {} that only the kernel engine has.", registry.noun()),
         "properties": of_kernel,
-        "required": [registry.name_key(), "kernel"],
+        "required": [registry.name_key()],
+        "anyOf": [{ "required": ["kernel"] }, { "required": ["module"] }],
         "additionalProperties": false,
     }));
     json!({ "anyOf": shapes })
