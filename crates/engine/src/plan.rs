@@ -71,7 +71,7 @@ keys! {
         /// Folders of crates with algorithms of one's own, relative to this file; the engine is compiled
         /// with them. Not part of a run's identity, which the crates are.
         // Whoever calls the engine has compiled them in.
-        key with = key(KeyKind::Folders).since("0.2");
+        key with = key(KeyKind::Folders);
         /// A grid: lists of values by path, the last key fastest, then seeds; [[sweep.zip]] has
         /// lists of equal length that advance together.
         key sweep = key(KeyKind::Sweep);
