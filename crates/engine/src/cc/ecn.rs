@@ -53,7 +53,12 @@ pub fn negotiated(
 /// Whether packets of a congestion control bear ECT(1) where ECN is negotiated; `None`: it is not
 /// registered.
 pub fn sends_ect1(control: &Algorithm) -> Option<bool> {
+    Some(need(control)? == EcnNeed::Accurate)
+}
+
+/// What a congestion control needs of ECN; `None`: it is not registered.
+pub fn need(control: &Algorithm) -> Option<EcnNeed> {
     let (name, options) = control.known()?;
     let entry = find(TABLE.entries(), name)?;
-    Some((entry.build)(options).needs().ecn == EcnNeed::Accurate)
+    Some((entry.build)(options).needs().ecn)
 }
