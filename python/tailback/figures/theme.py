@@ -27,6 +27,7 @@ GRID = "#e4e7eb"
 DARK = {
     "white": "#14181d",
     "black": "#f0f3f6",
+    "#000": "#f0f3f6",
     "#000000": "#f0f3f6",
     INK: "#e4e7eb",
     MUTED: "#a5b1bd",
@@ -74,6 +75,7 @@ def theme() -> alt.theme.ThemeConfig:
                 "tickColor": "#9aa5b1",
                 "titlePadding": 8,
             },
+            "header": {"labelColor": INK, "titleColor": INK, "labelFontSize": 12},
             "legend": {
                 "labelFontSize": 12,
                 "titleFontSize": 12,
