@@ -53,7 +53,7 @@ class Axis:
         scale: Spec = {"type": "log"} if self.log else {"zero": self.zero}
         axis: Spec = {"format": self.format} if self.format else {}
         if self.ticks:
-            axis |= {"values": list(self.ticks), "format": ",~g", "labelOverlap": True}
+            axis |= {"values": list(self.ticks), "format": ".6~g", "labelOverlap": True}
         if self.domain:
             scale |= {"domain": list(self.domain), "nice": False}
         return {"type": "quantitative", "title": self.title, "scale": scale, "axis": axis}
@@ -112,19 +112,21 @@ def over_numbers(rows: Sequence[Row], x: Axis, y: Axis, of: Panels) -> Drawn:
             "encoding": {**common, "y": y_channel, "shape": _shape(of), "tooltip": said},
         },
     ]
-    inner = {"layer": layers, "width": width, "height": height}
+    inner = {"layer": _with_intervals(rows, layers), "width": width, "height": height}
     return _faceted(rows, inner, of, columns)
 
 
-def over_names(rows: Sequence[Row], names: Sequence[str], x: Axis, of: Panels, title: str) -> Drawn:
+def over_names(
+    rows: Sequence[Row], names: Sequence[str], x: Axis, of: Panels, *, width: int = 0
+) -> Drawn:
     """Dots with intervals beside names: rows of panel, series, name, y, low and high."""
-    width, _, columns = _size(of, "")
+    wide, _, columns = _size(of, "")
     several = len(of.series) > 1
     y: Spec = {
         "field": "name",
         "type": "nominal",
         "sort": list(names),
-        "title": title,
+        "title": None,
         "axis": {"labelLimit": LABEL, "grid": True, "ticks": False, "domain": False},
     }
     beside = {"yOffset": {"field": "series", "sort": list(of.series)}} if several else {}
@@ -132,7 +134,7 @@ def over_names(rows: Sequence[Row], names: Sequence[str], x: Axis, of: Panels, t
     common = {"y": y, "color": _colour(of), **beside}
     said = [
         *([_tip("series", of.series_title)] if several else []),
-        _tip("name", title),
+        _tip("name", "at"),
         _tip("y", x.title, x.format if x.format.endswith("%") else ".4~g"),
     ]
     layers = [
@@ -147,7 +149,8 @@ def over_names(rows: Sequence[Row], names: Sequence[str], x: Axis, of: Panels, t
         },
     ]
     height = max(2, len(names)) * (ROW_HEIGHT * max(1, len(of.series)) * 0.8 + 8)
-    inner = {"layer": layers, "width": width, "height": round(height)}
+    inner = {"layer": _with_intervals(rows, layers), "width": width or wide}
+    inner["height"] = round(height)
     return _faceted(rows, inner, of, columns)
 
 
@@ -165,6 +168,19 @@ def distributions(rows: Sequence[Row], x: Axis, y: Axis, of: Panels) -> Drawn:
         "height": height,
     }
     return _faceted(rows, inner, of, columns)
+
+
+def beside(charts: Sequence[Drawn], columns: int) -> Drawn:
+    """Figures of different quantities in one."""
+    parts = [{k: v for k, v in chart.spec.items() if k != "$schema"} for chart in charts]
+    apart = {"color": "independent", "shape": "independent"}
+    made = {"$schema": _SCHEMA, "concat": parts, "columns": columns, "spacing": 26}
+    return Drawn({**made, "resolve": {"scale": apart}})
+
+
+def _with_intervals(rows: Sequence[Row], layers: list[Spec]) -> list[Spec]:
+    """The layers, without the first, of intervals, if there are none."""
+    return layers if any("low" in row for row in rows) else layers[1:]
 
 
 def _size(of: Panels, y_title: str) -> tuple[int, int, int]:

@@ -8,7 +8,7 @@ the pointer moves (`templates/report.js`), from the tooltip that each curve gets
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
@@ -28,10 +28,12 @@ def interactive(made: Spec) -> Spec:
     """The same figure with a legend that picks, zoom along x, and tooltips on curves."""
     spec = copy.deepcopy(made)
     numbers = count()
+    titles = _titles(spec)
     for view in _views(spec):
         for unit in _units(view):
             if _mark(unit) in CURVES and "tooltip" not in _channels(view, unit):
-                unit["encoding"] = {**unit.get("encoding", {}), "tooltip": _tooltip(view, unit)}
+                said = _tooltip(_channels(view, unit), titles)
+                unit["encoding"] = {**unit.get("encoding", {}), "tooltip": said}
     _add_zoom(spec, numbers)
     _add_legends(spec, numbers)
     return spec
@@ -65,9 +67,19 @@ def _channels(view: Spec, unit: Spec) -> Spec:
     return {**view.get("encoding", {}), **unit.get("encoding", {})}
 
 
-def _tooltip(view: Spec, unit: Spec) -> list[Spec]:
+def _titles(spec: Spec) -> dict[str, str]:
+    """What a field is called: of panels under each other only the last says it of their x."""
+    found: dict[str, str] = {}
+    for view in _views(spec):
+        for unit in _units(view):
+            for channel in _channels(view, unit).values():
+                if isinstance(channel, dict) and isinstance(channel.get("title"), str):
+                    found.setdefault(str(channel.get("field")), channel["title"])
+    return found
+
+
+def _tooltip(channels: Spec, titles: Mapping[str, str]) -> list[Spec]:
     """A curve's name, its place and its value."""
-    channels = _channels(view, unit)
     said: list[Spec] = []
     for name in ("color", "strokeDash", "x", "y"):
         channel = channels.get(name)
@@ -78,6 +90,7 @@ def _tooltip(view: Spec, unit: Spec) -> list[Spec]:
         entry: Spec = {"field": channel["field"], "type": channel.get("type", "nominal")}
         legend = channel.get("legend")
         title = channel.get("title") or (isinstance(legend, dict) and legend.get("title"))
+        title = title or titles.get(channel["field"])
         if isinstance(title, str) and title:
             entry["title"] = title
         if entry["type"] == "quantitative":

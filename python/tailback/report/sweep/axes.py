@@ -87,7 +87,8 @@ def words(label: str) -> str:
 
 
 def _level(run: Run, keys: Sequence[str]) -> str:
-    return ", ".join(words(run.labels.get(key, "")) for key in keys)
+    # Keys that have one value are often set together: a congestion control here and there.
+    return ", ".join(dict.fromkeys(words(run.labels.get(key, "")) for key in keys))
 
 
 def axes(results: Results) -> list[Axis]:

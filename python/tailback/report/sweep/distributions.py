@@ -3,7 +3,7 @@ requests took by their size."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import polars as pl
@@ -17,6 +17,8 @@ from tailback.report.sweep.axes import MOST_COLOURS, Axis, Roles, most_coloured
 from tailback.report.text import plain
 from tailback.results import Run
 
+MOST_LINKS = 4
+"""Links that have panels."""
 MOST_PANELS = 64
 """More panels in one figure are not looked at."""
 MOST_ROWS = 5400
@@ -42,9 +44,7 @@ def figures(groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts
     return [figure for figure in made if figure is not None]
 
 
-def _delays(
-    groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts
-) -> Figure | None:
+def _delays(groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts) -> Figure | None:
     links = list(groups[0][0].summary["queues"]) if groups else []
     if len(groups) == 1:
         # One point: the links beside each other.
@@ -59,35 +59,46 @@ def _delays(
         series_title = "link"
     else:
         role = most_coloured(found)
-        curves = []
-        for group in groups:
-            merged = _merged(group, "delay_ns", None)
-            if merged is not None:
-                series = role.colour.level(group[0]) if role.colour else ""
-                curves.append((role.panel(group[0]), series, merged))
-        of = f"link {links[0]}" if len(links) > 1 else "the link"
+        shown = links[:MOST_LINKS]
+        curves = [
+            (
+                ", ".join(filter(None, (link if len(links) > 1 else "", role.panel(group[0])))),
+                role.colour.level(group[0]) if role.colour else "",
+                merged,
+            )
+            for link in shown
+            for group in groups
+            if (merged := _merged(group, "delay_ns", link)) is not None
+        ]
+        of = "a link" if len(links) > 1 else "the link"
+        of += f", the first {len(shown)} of {len(links)}" if len(links) > len(shown) else ""
         series_title = ", ".join(role.colour.keys) if role.colour else ""
         names = list(role.colour.levels) if role.colour else [""]
     says = f"Share of the packets through {plain(of)} that waited no longer, seeds together."
     return _cdf("delay", "Queue delay", curves, role, names, series_title, says, facts)
 
 
-def _classes(
-    groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts
-) -> Figure | None:
+def _classes(groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts) -> Figure | None:
     names = [part["name"] for part in groups[0][0].summary.get("classes", ())] if groups else []
     if not names:
         return None
-    role = Roles(None, None, tuple(found))
+    if len(names) == 1 and found:
+        role = most_coloured(found)
+        series = list(role.colour.levels) if role.colour else [""]
+        series_title = ", ".join(role.colour.keys) if role.colour else ""
+    else:
+        role = Roles(None, None, tuple(found))
+        series, series_title = names[:MOST_COLOURS], "class"
     curves = [
-        (role.panel(group[0]), name, merged)
+        (role.panel(run := group[0]), role.colour.level(run) if role.colour else name, merged)
         for group in groups
         for name in names[:MOST_COLOURS]
         if (merged := _merged(group, f"delay_ns.{name}", None)) is not None
     ]
-    says = "Share of the packets of a class that waited no longer at its link, seeds together."
+    of = f"class {plain(names[0])}" if len(names) == 1 else "a class"
+    says = f"Share of the packets of {of} that waited no longer at its link, seeds together."
     return _cdf(
-        "class-delay", "Queue delay by class", curves, role, names, "class", says, facts
+        "class-delay", "Queue delay by class", curves, role, series, series_title, says, facts
     )
 
 
@@ -228,5 +239,3 @@ def _time(run: Run, source: str, upto: int) -> float | None:
                 total += mean * one["n"]
                 count += one["n"]
     return total / count if count else None
-
-

@@ -20,6 +20,9 @@ SPREAD = 8.0
 """A key whose largest value is so many times its smallest is drawn on a logarithmic axis."""
 WORTH = 0.02
 """A utilisation that differs by less over all points has nothing to see."""
+SAME = 0.01
+"""The same of other quantities, as a share of the largest."""
+CUT = "Bars are cut where they are longer than all else."
 
 Of = Literal["flow", "link", "class", "traffic", "run"]
 WORDS = {"flow": "flow", "link": "link", "class": "class", "traffic": "source", "run": "run"}
@@ -66,20 +69,31 @@ def parts(summary: Mapping[str, Any], of: Of) -> list[tuple[str, Mapping[str, An
 
 
 def figures(groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts) -> list[Block]:
-    """A figure for each quantity that is more than one number."""
-    made: list[tuple[float, Figure]] = []
-    for place, quantity in enumerate(QUANTITIES):
-        rows = _values(groups, quantity)
-        values = [value.mean for _, _, value in rows if value.mean is not None]
-        if not values or not any(values):
-            continue
-        spread = max(values) - min(values)
-        if quantity.of == "run" and spread == 0:
-            continue
-        # What is the same everywhere comes last.
-        last = quantity.metric.path == "utilisation" and spread < WORTH
-        made.append((place + 100 * last, _figure(rows, quantity, found, facts)))
-    return [figure for _, figure in sorted(made, key=lambda one: one[0])]
+    """A figure for each quantity that changes with a key; where the key has names and there is no
+    other, they are beside each other in one."""
+    every = [(quantity, _values(groups, quantity)) for quantity in QUANTITIES]
+    worth = [one for one in every if _varies(*one)] or [one for one in every if one[1]][:1]
+    several = any(len(run.summary["queues"]) > 1 for run, *_ in groups[:1])
+    if several or worth[0][0].metric.path != "utilisation":
+        # Of several links some are idle: how busy each one is comes last.
+        worth.sort(key=lambda one: one[0].metric.path == "utilisation")
+    role = roles(found)
+    if role.x is None or role.x.numbers is not None or len(found) > 1:
+        return [_figure(values, quantity, found, facts) for quantity, values in worth]
+    drawn = [_figure(values, quantity, found, facts, width=300) for quantity, values in worth]
+    caption = f"Mean over seeds; bars are 95 % intervals. {CUT}"
+    chart = faceted.beside([figure.chart for figure in drawn], 2)
+    return [Figure("names", f"Against {', '.join(role.x.keys)}", chart, caption, facts)]
+
+
+def _varies(quantity: Quantity, values: Sequence[Value]) -> bool:
+    """Whether there is something to see: of one part it is not the same at all points."""
+    means: dict[str, list[float]] = {}
+    for _, name, value in values:
+        if value.mean is not None:
+            means.setdefault(name, []).append(value.mean)
+    least = WORTH if quantity.share else SAME
+    return any(max(own) - min(own) > least * max(map(abs, own)) for own in means.values())
 
 
 Value = tuple[Run, str, Estimate]
@@ -105,7 +119,11 @@ def _values(groups: Sequence[Sequence[Run]], quantity: Quantity) -> list[Value]:
 
 
 def _figure(
-    values: Sequence[Value], quantity: Quantity, found: Sequence[Axis], facts: Facts
+    values: Sequence[Value],
+    quantity: Quantity,
+    found: Sequence[Axis],
+    facts: Facts,
+    width: int = 0,
 ) -> Figure:
     role = roles(found)
     names = list(dict.fromkeys(name for _, name, _ in values))
@@ -153,8 +171,7 @@ def _figure(
         chart = faceted.over_numbers(rows, x_axis, value_axis, of)
     else:
         levels = role.x.levels if role.x else ("all",)
-        title = role.x.title if role.x else ""
-        chart = faceted.over_names(rows, levels, value_axis, of, title)
+        chart = faceted.over_names(rows, levels, value_axis, of, width=width)
     cut = f" The first {MOST_PANELS} of {len(panels)} panels." if len(panels) > MOST_PANELS else ""
     if by_name and len(names) > len(series):
         cut += f" The first {len(series)} of {len(names)}."
@@ -165,7 +182,7 @@ def _figure(
         f"{quantity.of}-{quantity.metric.name.replace('_', '-')}",
         f"{name[0].upper()}{name[1:]}{against}",
         chart,
-        f"{plain(quantity.metric.doc)} Mean over seeds{several}; bars are 95 % intervals, cut where they are longer than all else.{cut}",
+        f"{plain(quantity.metric.doc)} Mean over seeds{several}; bars are 95 % intervals. {CUT}{cut}",
         facts,
     )
 
@@ -177,13 +194,11 @@ def _value_axis(quantity: Quantity, rows: Sequence[dict[str, Any]]) -> faceted.A
     if log:
         return faceted.log_axis(quantity.title, values)
     form = ".0%" if quantity.share and max(values) - min(values) >= WORTH else ""
-    form = form or (".1%" if quantity.share else "")
+    form = form or (".2~%" if quantity.share else "")
     most = max(1.0, *values) if quantity.share or quantity.metric.path == "jain" else None
-    ends = faceted.around(rows, zero=not quantity.share, most=most)
+    ends = faceted.around(rows, zero=most is None, most=most)
     return faceted.Axis(quantity.title, format=form, domain=ends)
 
 
 def _digits(value: Any) -> Any:
     return float(f"{value:.6g}") if isinstance(value, float) else value
-
-

@@ -14,7 +14,7 @@ from tailback.report.sweep.axes import MOST_COLOURS, words
 from tailback.report.text import plain
 from tailback.results import Run
 
-BINS = 240
+BINS = 120
 """A rate is over one of so many parts of a run."""
 MAX_SAMPLES = 2400
 """Rows of a panel."""
@@ -89,8 +89,9 @@ def _rates(series: pl.DataFrame, flows: Sequence[str], run: Run) -> pl.DataFrame
         .group_by("flow", "bin", maintain_order=True)
         .agg(pl.col("time_ns").last(), pl.col("value").last())
         .with_columns(
-            (pl.col("value").diff().over("flow") * 8e3 / pl.col("time_ns").diff().over("flow"))
-            .alias("value"),
+            (
+                pl.col("value").diff().over("flow") * 8e3 / pl.col("time_ns").diff().over("flow")
+            ).alias("value"),
             (pl.col("time_ns").shift().over("flow") / 1e9).alias("time_s"),
         )
         .drop_nulls()

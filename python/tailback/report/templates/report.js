@@ -83,7 +83,7 @@
       if (!root || overMark) return;
       var matrix = root.getScreenCTM();
       var place = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix.inverse());
-      var found = curves(view.scenegraph().root, 0, 0, null, [])
+      var found = curves(view.scenegraph().root.items[0], 0, 0, null, [])
         .filter(function (curve) {
           var p = curve.panel;
           var inside = place.x >= p.x && place.x <= p.x + p.w;
@@ -124,9 +124,32 @@
       var inner = spec.spec || spec.concat[0] || {};
       spec.columns = Math.max(1, Math.floor(room / ((inner.width || room) + 40)));
     }
-    if (typeof spec.width === "number" && spec.width > room) spec.width = room;
+    if (typeof spec.width === "number" && spec.width > room) {
+      placed(spec, spec.width, room);
+      spec.width = room;
+    }
     ["layer", "concat", "hconcat", "vconcat", "spec"].forEach(function (key) {
       fitted(spec[key], room);
+    });
+  }
+
+  // What stands at the right edge stays there; what stands beyond has no room, and is in tooltips.
+  function placed(spec, width, room) {
+    function at(layer) {
+      var x = layer.encoding && layer.encoding.x;
+      return x && typeof x.value === "number" ? x.value : -1;
+    }
+    if (!spec.layer) return;
+    spec.layer = spec.layer.filter(function (layer) {
+      if (at(layer) === width) layer.encoding.x.value = room;
+      if (layer.layer) placed(layer, width, room);
+      if (layer.encoding && layer.encoding.color && layer.encoding.color.legend) {
+        delete layer.encoding.color.legend.offset;
+      }
+      if (layer.encoding && layer.encoding.shape && layer.encoding.shape.legend) {
+        delete layer.encoding.shape.legend.offset;
+      }
+      return at(layer) <= width;
     });
   }
 
