@@ -76,8 +76,8 @@ def around(rows: Sequence[Row], *, zero: bool, most: float | None = None) -> tup
     values = [row["y"] for row in rows]
     low, high = min(values), max(values)
     room = 0.6 * ((high - min(low, 0.0) if zero else high - low) or abs(high) or 1.0)
-    bottom = max([low - room, min(row.get("low", row["y"]) for row in rows)])
-    top = min([high + room, max(row.get("high", row["y"]) for row in rows)])
+    bottom = max([low - room, min(row["low"] if "low" in row else row["y"] for row in rows)])
+    top = min([high + room, max(row["high"] if "high" in row else row["y"] for row in rows)])
     if low >= 0:
         bottom = max(0.0, bottom)
     pad = 0.04 * (top - bottom or abs(top) or 1.0)
@@ -100,7 +100,7 @@ def over_numbers(rows: Sequence[Row], x: Axis, y: Axis, of: Panels) -> Drawn:
         _tip("y", y.title, y.format if y.format.endswith("%") else ".4~g"),
     ]
     common = {"x": x_channel, "color": colour}
-    layers = [
+    layers: list[Spec] = [
         {
             "mark": {"type": "rule", "strokeWidth": 1.4, "clip": True},
             "transform": [{"filter": "isValid(datum.low)"}],
@@ -137,7 +137,7 @@ def over_names(
         _tip("name", "at"),
         _tip("y", x.title, x.format if x.format.endswith("%") else ".4~g"),
     ]
-    layers = [
+    layers: list[Spec] = [
         {
             "mark": {"type": "rule", "strokeWidth": 1.6, "clip": True},
             "transform": [{"filter": "isValid(datum.low)"}],

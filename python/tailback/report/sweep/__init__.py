@@ -1,7 +1,8 @@
 """The report of a stored sweep: what `tailback report DIR` writes.
 
-It is built around the axes of the sweep: metrics against its keys (`measured`), distributions at all
-its points (`distributions`), the first and the last run over time (`traces`), every number (`cells`).
+It is built around the axes of the sweep: metrics against its keys (`measured`), distributions at
+all its points (`distributions`), the first and the last of them over time (`traces`), every number
+(`cells`).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ MOST_IN_A_ROW = 5
 """More panels beside each other are too narrow."""
 
 _NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[A-Za-z]*)")
-#: What a unit of the scenario is of, how many of the first of its kind it is, and how it is written.
+#: What a unit of the scenario is of, how many of the first of its kind it is, how it is written.
 _UNITS = {
     "": ("", 1.0, ""),
     "us": ("time", 1e-3, "\u00b5s"),

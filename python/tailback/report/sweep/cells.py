@@ -141,9 +141,7 @@ def csv_of(groups: Sequence[Sequence[Run]]) -> str:
                     if found.mean is None:
                         continue
                     name = part["name"] if key else ""
-                    writer.writerow(
-                        [*point, what, name, metric.name, metric.unit]
-                        # The writer takes None for an empty field.
-                        + [found.mean, found.n, found.half_width]
-                    )
+                    # The writer takes None for an empty field.
+                    row = [*point, what, name, metric.name, metric.unit]
+                    writer.writerow([*row, found.mean, found.n, found.half_width])
     return out.getvalue()

@@ -174,7 +174,7 @@ def _requests(
 ) -> Figure | None:
     role = most_coloured(found)
     by_source = len(groups) == 1
-    rows = []
+    rows: list[dict[str, Any]] = []
     for group in groups:
         for name in _sources(group[0]):
             for label, upto in BINS:
@@ -184,7 +184,7 @@ def _requests(
                     continue
                 low, high = value.ci95 or (None, None)
                 level = role.colour.level(group[0]) if role.colour else ""
-                row = {
+                row: dict[str, Any] = {
                     "panel": role.panel(group[0]),
                     "series": name if by_source else level,
                     "x": upto / 1000,

@@ -182,7 +182,8 @@ def _figure(
         f"{quantity.of}-{quantity.metric.name.replace('_', '-')}",
         f"{name[0].upper()}{name[1:]}{against}",
         chart,
-        f"{plain(quantity.metric.doc)} Mean over seeds{several}; bars are 95 % intervals. {CUT}{cut}",
+        f"{plain(quantity.metric.doc)} Mean over seeds{several}; bars are 95 % intervals. "
+        f"{CUT}{cut}",
         facts,
     )
 
