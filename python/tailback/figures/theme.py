@@ -36,6 +36,9 @@ DARK = {
     "#0072B2": "#4aa8e0",
     "#D55E00": "#f0803c",
     "#009E73": "#2fc296",
+    "#CC79A7": "#e29fc6",
+    "#56B4E9": "#a3dcfa",
+    "#E69F00": "#f2b63c",
     **dict(zip(ORDERED, ["#a58bff", "#d07ad6", "#f0719d", "#ff8f63", "#f2bd45"], strict=True)),
 }
 WIDTH = 620

@@ -104,7 +104,7 @@ def _data(report: Report, svgs: Mapping[str, str]) -> dict[str, Any]:
                     }
                 )
             else:
-                blocks += [{"kind": "table", **part} for part in _table(block, said)]
+                blocks += [{"kind": "table", **part} for part in table_parts(block, said)]
         sections.append({"title": section.title, "blocks": blocks})
     return {
         "title": report.title,
@@ -124,7 +124,7 @@ def _fitted(svg: str) -> tuple[float, float]:
     return width * scale, height * scale
 
 
-def _table(table: Table, said: Mapping[str, str]) -> list[dict[str, Any]]:
+def table_parts(table: Table, said: Mapping[str, str]) -> list[dict[str, Any]]:
     """The table, or where it is too wide the parts it is split into."""
     shown = [[show(v, c) for v, c in zip(row, table.columns, strict=True)] for row in table.rows]
     letters = []
@@ -192,14 +192,15 @@ def _parts(needed: Sequence[int], first: int) -> list[list[int]]:
         first -= 1
     labels, rest = everything[:first], everything[first:]
     room = PAGE_WIDTH - wide(labels)
+    alone = [[i] for i in rest]
     least = math.ceil(wide(rest) / room) if room > 0 else len(rest)
     # Evenly, so that no column stands alone; in more parts where the even ones are too wide.
-    for count in range(least, len(rest) + 1):
+    for count in range(max(1, least), len(rest) + 1):
         parts: list[list[int]] = [[]]
         for i in rest:
             if parts[-1] and wide([*parts[-1], i]) > max(wide(rest) / count * 1.15, wide([i])):
                 parts.append([])
             parts[-1].append(i)
         if all(wide(part) <= room for part in parts):
-            break
-    return [[*labels, *part] for part in parts] if rest else [labels]
+            return [[*labels, *part] for part in parts]
+    return [[*labels, *part] for part in alone] or [labels]

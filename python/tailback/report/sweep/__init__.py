@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tailback.report.model import Facts, Report, Section, Text
 from tailback.report.sweep import cells, distributions, measured, traces
-from tailback.report.sweep.axes import Axis, axes
+from tailback.report.sweep.axes import Axis, axes_of
 from tailback.report.text import plain
 from tailback.report.write import write
 from tailback.results import Results, Run, open_results
@@ -31,7 +31,7 @@ def write_folder(folder: Path) -> Path:
 def of(results: Results) -> Report:
     """The report of a sweep."""
     groups = results.groups()
-    found = axes(results)
+    found = axes_of(results)
     facts = _facts(results, groups)
     warnings = "\n\n".join(plain(warning) for warning in results.warnings)
     # Of one point there is nothing against anything, but a run to look at.

@@ -14,7 +14,7 @@ MOST_COLOURS = 7
 MOST_IN_A_ROW = 5
 """More panels beside each other are too narrow."""
 
-_NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[A-Za-z]*)")
+_NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(?P<unit>[A-Za-z]*)")
 #: What a unit of the scenario is of, how many of the first of its kind it is, how it is written.
 _UNITS = {
     "": ("", 1.0, ""),
@@ -91,7 +91,7 @@ def _level(run: Run, keys: Sequence[str]) -> str:
     return ", ".join(dict.fromkeys(words(run.labels.get(key, "")) for key in keys))
 
 
-def axes(results: Results) -> list[Axis]:
+def axes_of(results: Results) -> list[Axis]:
     """The axes along which something changes, as the scenario lists them."""
     found = []
     for keys in results.axes:
