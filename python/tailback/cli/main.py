@@ -15,6 +15,7 @@ import click
 from tailback._native import engine_version
 from tailback.cli import boundary
 from tailback.cli.commands.baseline import baseline
+from tailback.cli.commands.build import build
 from tailback.cli.commands.check import check
 from tailback.cli.commands.compare import compare
 from tailback.cli.commands.completion import completion
@@ -22,6 +23,7 @@ from tailback.cli.commands.export import export
 from tailback.cli.commands.kernel import kernel
 from tailback.cli.commands.list import list_
 from tailback.cli.commands.new import new
+from tailback.cli.commands.plot import plot
 from tailback.cli.commands.report import report
 from tailback.cli.commands.reproduce import reproduce
 from tailback.cli.commands.results import results
@@ -30,8 +32,8 @@ from tailback.cli.commands.validate import validate
 from tailback.cli.commands.verify import verify
 
 COMMANDS = (
-    *(new, run, check, compare, baseline, report, results, export, verify),
-    *(reproduce, validate, kernel, list_, completion),
+    *(new, run, check, compare, baseline, plot, report, results, export, verify),
+    *(reproduce, validate, kernel, build, list_, completion),
 )
 
 

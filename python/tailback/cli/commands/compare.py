@@ -23,6 +23,7 @@ from tailback.cli.options import (
     quiet_option,
     read_only_option,
     unconfined_option,
+    with_option,
 )
 from tailback.errors import InputError
 from tailback.names import unknown
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
 @click.option("--no-report", is_flag=True, help="Write none.")
 @pdf_option
 @engine_option
+@with_option
 @auto_seeds_option
 @jobs_option
 @out_option

@@ -19,6 +19,7 @@ from tailback.cli.options import (
     seeds_option,
     set_option,
     unconfined_option,
+    with_option,
 )
 from tailback.errors import RunsFailed
 
@@ -26,6 +27,7 @@ from tailback.errors import RunsFailed
 @click.command()
 @click.argument("file")
 @engine_option
+@with_option
 @set_option
 @seeds_option
 @jobs_option
