@@ -13,6 +13,7 @@ import click
 
 from tailback._native import engine_version
 from tailback.cli import boundary
+from tailback.cli.commands.build import build
 from tailback.cli.commands.check import check
 from tailback.cli.commands.compare import compare
 from tailback.cli.commands.completion import completion
@@ -29,7 +30,7 @@ from tailback.cli.commands.verify import verify
 
 COMMANDS = (
     *(new, run, check, compare, report, results, export, verify),
-    *(reproduce, validate, kernel, list_, completion),
+    *(reproduce, validate, kernel, build, list_, completion),
 )
 
 

@@ -25,6 +25,29 @@ unconfined_option = click.option(
     callback=_unconfine,
     help="Run kernel guests even where nothing keeps them from this machine's files.",
 )
+
+
+def _compile_in(
+    _context: click.Context, _parameter: click.Parameter, folders: tuple[str, ...]
+) -> None:
+    """For whatever this command loads, however deep."""
+    if folders:
+        from tailback.crates import asked
+
+        asked.add_to_environment(folders)
+
+
+with_option = click.option(
+    "--with",
+    "crates",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    expose_value=False,
+    callback=_compile_in,
+    help="Have the engine compiled with this crate of your own (tailback new --crate). Can be "
+    "repeated.",
+)
 engine_option = click.option(
     "--engine",
     default="sim",

@@ -30,6 +30,7 @@ def compare(
     out: Path | str | None = None,
     progress: bool | None = None,
     engine: str = "sim",
+    crates: Sequence[Path | str] = (),
 ) -> Comparison:
     """Runs a scenario and its sweep in several variants and compares them.
 
@@ -43,7 +44,14 @@ def compare(
         for name, sets in variants.items()
     ]
     return run_variants(
-        scenario, asked, seeds=seeds, chosen=metrics, jobs=jobs, out=out, progress=progress
+        scenario,
+        asked,
+        seeds=seeds,
+        chosen=metrics,
+        jobs=jobs,
+        out=out,
+        progress=progress,
+        crates=crates,
     )
 
 
@@ -57,6 +65,7 @@ def run_variants(
     out: Path | str | None = None,
     progress: bool | None = None,
     read_only: bool = False,
+    crates: Sequence[Path | str] = (),
 ) -> Comparison:
     """As `compare`, for variants with values as text; `read_only` as of `running.run_loaded`."""
     if len(variants) < 2:
@@ -67,7 +76,7 @@ def run_variants(
     wanted = select(chosen)
     for variant in variants:
         engines.get(variant.engine)
-    loaded = _load(scenario, variants, seeds)
+    loaded = _load(scenario, variants, seeds, crates)
     refuse_mixed_axes(variants, loaded)
     _refuse_gain_over_nothing(variants, loaded, chosen)
     planned = [seeds_by_point(case.points) for case in loaded]
@@ -84,24 +93,33 @@ def run_variants(
 
 
 def _load(
-    scenario: running.Source, variants: Sequence[Variant], seeds: int | None
+    scenario: running.Source,
+    variants: Sequence[Variant],
+    seeds: int | None,
+    crates: Sequence[Path | str],
 ) -> list[_native.Scenario]:
-    loaded = [load_one(scenario, variant, seeds) for variant in variants]
+    loaded = [load_one(scenario, variant, seeds, crates) for variant in variants]
     if seeds is None and not any(
         _says_seeds(scenario, variant, case) for variant, case in zip(variants, loaded, strict=True)
     ):
-        loaded = [load_one(scenario, variant, SEEDS) for variant in variants]
+        loaded = [load_one(scenario, variant, SEEDS, crates) for variant in variants]
     return loaded
 
 
-def load_one(scenario: running.Source, variant: Variant, seeds: int | None) -> _native.Scenario:
+def load_one(
+    scenario: running.Source,
+    variant: Variant,
+    seeds: int | None,
+    crates: Sequence[Path | str] = (),
+) -> _native.Scenario:
     """The one place where a variant is read: what an engine wants to know of it goes in here."""
     try:
         values = list(variant.sets.items())
         if variant.kernel is not None:
             # Over what the file says: a key of the scenario like the others.
             values.append(("kernel", toml.value(variant.kernel)))
-        return running.load(scenario, values, seeds, engines.get(variant.engine))
+        runner = engines.get(variant.engine)
+        return running.load(scenario, values, seeds, runner, crates=crates)
     except ScenarioError as error:
         place = f"--variant {variant.name}:"
         raise ScenarioError(

@@ -19,6 +19,7 @@ from tailback.cli.options import (
     read_only_option,
     seeds_option,
     unconfined_option,
+    with_option,
 )
 from tailback.errors import InputError
 from tailback.names import unknown
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
 @click.option("--no-report", is_flag=True, help="Write none.")
 @pdf_option
 @engine_option
+@with_option
 @seeds_option
 @jobs_option
 @out_option

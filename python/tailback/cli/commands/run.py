@@ -18,6 +18,7 @@ from tailback.cli.options import (
     seeds_option,
     set_option,
     unconfined_option,
+    with_option,
 )
 from tailback.errors import RunsFailed
 
@@ -25,6 +26,7 @@ from tailback.errors import RunsFailed
 @click.command()
 @click.argument("file")
 @engine_option
+@with_option
 @set_option
 @seeds_option
 @jobs_option
