@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import runpy
 import shutil
 import subprocess
 from pathlib import Path
@@ -19,6 +20,7 @@ from maturin import *  # noqa: F403  # the hooks that stay as they are
 ROOT = Path(__file__).resolve().parent.parent
 SHARE = ROOT / "data" / "data" / "share"
 """What a wheel puts into share/ of an environment, if `make wheel` has written it."""
+SHIPPING = ROOT / "python" / "tailback" / "crates" / "shipping.py"
 GUEST = ROOT / "python" / "tailback" / "kernel" / "tailback-guest"
 
 # maturin wants it to be there.
@@ -32,6 +34,8 @@ def build_wheel(
 ) -> str:
     """A wheel with everything in it."""
     guest()
+    # The engine's sources, for algorithms of one's own.
+    runpy.run_path(str(SHIPPING))["copy_to"]()
     return str(maturin.build_wheel(wheel_directory, config_settings, metadata_directory))
 
 

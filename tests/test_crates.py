@@ -15,7 +15,7 @@ import pytest
 
 import tailback as tb
 from conftest import COMMAND, ROOT
-from tailback.crates import asked, begin, copies, crate, sources, workspace
+from tailback.crates import asked, begin, copies, crate, shipping, sources, workspace
 from tailback.errors import EnginePanic, InputError, RunsFailed, ScenarioError, TailbackError
 
 KINDS = {"my-cc": "cc", "my-queue": "queue", "my-traffic": "traffic"}
@@ -282,15 +282,15 @@ def test_nothing_is_overwritten_and_names_are_new(shelf: Path, tmp_path: Path) -
 
 
 def test_what_a_package_has_is_enough(tmp_path: Path) -> None:
-    sources.copy_to(tmp_path)
+    shipping.copy_to(tmp_path)
     shipped = sources.Sources(tmp_path, checkout=False)
-    members = [f"crates/{name}" for name in sources.CRATES]
+    members = [f"crates/{name}" for name in shipping.CRATES]
     (tmp_path / "Cargo.toml").write_text(shipped.manifest(members), encoding="utf-8")
     words = ["cargo", "metadata", "--offline", "--format-version=1"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert len(found["workspace_members"]) == len(sources.CRATES)
+    assert len(found["workspace_members"]) == len(shipping.CRATES)
     paths = [Path(p["manifest_path"]) for p in found["packages"] if p["source"] is None]
     assert all(tmp_path.resolve() in path.parents for path in paths)
     # Files that another one takes in by their paths are there, too.

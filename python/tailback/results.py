@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import html
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from tailback import store
-from tailback.errors import DamagedResults, InputError
+from tailback import engines, frames, shape, store
+from tailback.errors import DamagedResults, InputError, VersionWarning
 from tailback.metrics import gain
 from tailback.metrics.naming import flat
 from tailback.numbers import short
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tailback.assertions import Assertion
+    from tailback.figures.theme import Chart
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,14 @@ class Results:
     def require_whole(self) -> None:
         """Reads the summary of every run; raises `DamagedResults` with everything that is wrong."""
         wrong: dict[str, None] = {}
+        unread = [run for run in self.points if "stored" not in vars(run)]
+        try:
+            for run, stored in zip(unread, frames.opened([r.path for r in unread]), strict=True):
+                # As the cached property keeps it: a thousand folders are opened together.
+                vars(run)["stored"] = stored
+        except DamagedResults:
+            # Which ones, and what else is wrong, is found one by one.
+            pass
         for run in self.points:
             try:
                 _ = run.summary
@@ -166,30 +176,121 @@ class Results:
 
         Columns are called as `tailback list metrics` does; counts by cause stay in the JSON.
         """
-        return _frame(self, lambda summary: summary["flows"], "flow")
+        return _frame(self, lambda summary: summary["flows"], "flow", shape.FLOW)
 
     def queues(self) -> pl.DataFrame:
         """One row for each run and link: parameters, seed, run_id, and the link's summary."""
-        return _frame(self, lambda summary: summary["queues"].values(), "link")
+        return _frame(self, lambda summary: summary["queues"].values(), "link", shape.QUEUE)
 
     def classes(self) -> pl.DataFrame:
         """One row for each run and class of flows: parameters, seed, run_id, its summary."""
-        return _frame(self, lambda summary: summary.get("classes", ()), "class")
+        return _frame(self, lambda summary: summary.get("classes", ()), "class", shape.CLASS)
 
-    def series(self, run: Run | int) -> pl.DataFrame:
-        """Samples and events of a run: time_ns, flow, link, quantity, value."""
-        return self._run(run).series()
+    def sources(self) -> pl.DataFrame:
+        """One row for each run and source of traffic: parameters, seed, run_id, its summary.
+
+        How long requests took is in `completions`.
+        """
+        return _frame(self, _sources, "source", shape.TRAFFIC)
+
+    def completions(self) -> pl.DataFrame:
+        """One row for each run, source of requests and bin of their sizes: parameters, seed,
+        run_id, upto_bytes, n, and statistics of the time they took."""
+        return _frame(self, _bins, "source", frames.BIN)
+
+    def series(
+        self,
+        run: Run | int | None = None,
+        quantity: str | Sequence[str] | None = None,
+        *,
+        flow: str | None = None,
+        link: str | None = None,
+    ) -> pl.DataFrame:
+        """Samples and events: time_ns, flow, link, quantity, value.
+
+        Of one run, or of all, with the parameters, seed and run_id of each in front; all
+        quantities or some, of everything or of a flow or link. `cubic` is cubic/1 and cubic/2 too.
+        """
+        if run is not None:
+            return frames.only(self._run(run).series(), quantity, flow, link)
+        whole = frames.series([point.stored for point in self.points])
+        return self._keyed(frames.only(whole, quantity, flow, link))
 
     def histogram(
         self,
-        run: Run | int,
+        run: Run | int | None = None,
         quantity: str = "delay_ns",
         *,
         flow: str | None = None,
         link: str | None = None,
     ) -> pl.DataFrame:
-        """Buckets of a quantity of a run; see `Run.histogram`."""
-        return self._run(run).histogram(quantity, flow=flow, link=link)
+        """Buckets of a quantity: lower, width, count.
+
+        Of one run as `Run.histogram`; without one of all, with the parameters, seed and run_id of
+        each in front and the flow or link that they are of. Buckets of several runs add up.
+        """
+        if run is not None:
+            return self._run(run).histogram(quantity, flow=flow, link=link)
+        whole = frames.histograms([point.stored for point in self.points])
+        return self._keyed(frames.only(whole, quantity, flow, link))
+
+    def plot(
+        self,
+        x: str | None = None,
+        y: str | None = None,
+        *,
+        color: str | None = None,
+        facet: str | Sequence[str] = (),
+        kind: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        width: str | None = None,
+        height: str | None = None,
+        font_size: float = 8.0,
+        x_scale: Literal["auto", "linear", "log", "free"] = "auto",
+        y_scale: Literal["auto", "linear", "log", "free"] = "auto",
+    ) -> Chart:
+        """A figure as a chart of Altair's, to be shown, changed or saved.
+
+        What is left out is chosen for the sweep. `y` is a metric ("delay_ms.p99"), a distribution
+        ("delay_ms", "rtt_ms") or a recorded series ("cwnd"); `x`, `color` and `facet` (columns,
+        rows) are swept keys or "flow", "link", "class", "seed"; `kind` is "line", "box", "cdf",
+        "ccdf", "time", "scatter", "heat" or "bar". `where` keeps some values of a key. `width` is
+        that of the whole figure, e.g. "85mm"; letters have `font_size` points there.
+        """
+        from tailback.plot import plot
+
+        return plot(
+            self,
+            x=x,
+            y=y,
+            color=color,
+            facet=facet,
+            kind=kind,
+            where=where,
+            width=width,
+            height=height,
+            font_size=font_size,
+            x_scale=x_scale,
+            y_scale=y_scale,
+        )
+
+    def _keyed(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """A frame of all runs with what tells them apart in place of their number."""
+        import polars as pl
+
+        paths = dict.fromkeys(path for point in self.points for path in point.params)
+        keys = pl.DataFrame(
+            {
+                "run": range(len(self.points)),
+                **{path: [point.params.get(path) for point in self.points] for path in paths},
+                "seed": [point.seed for point in self.points],
+                "run_id": [point.run_id for point in self.points],
+            },
+            schema_overrides={"run": pl.UInt32, "seed": pl.Int64, "run_id": pl.String},
+            strict=False,
+        )
+        joined = keys.join(frame, on="run", how="inner", maintain_order="right_left")
+        return joined.drop("run")
 
     def failed_assertions(self) -> list[str]:
         """What the scenario's `[[assert]]` tables found wanting; empty when all hold."""
@@ -230,11 +331,24 @@ def open_results(path: Path | str) -> Results:
     path = Path(path)
     if os.path.lexists(path / store.INDEX):
         index = store.read_index(path / store.INDEX)
+        _say_version(path, index)
         return Results.of(index, _root_of(path, "sweeps"))
     found = store.sweeps(path)
     if not found:
         raise InputError(f"{path}: no results; expected a folder that holds sweeps/")
-    return Results.of(store.read_index(found[0]), path)
+    index = store.read_index(found[0])
+    _say_version(found[0].parent, index)
+    return Results.of(index, path)
+
+
+def _say_version(path: Path, index: store.Index) -> None:
+    """What another version of the engine has made is not taken for what this one would."""
+    if here := engines.unlike(index.engine, index.engine_version):
+        warnings.warn(
+            f"{path}: run with {index.engine} {index.engine_version}, and this is {here}",
+            VersionWarning,
+            stacklevel=3,
+        )
 
 
 def _root_of(folder: Path, kind: str) -> Path:
@@ -283,14 +397,36 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(column for row in rows for column in row))
 
 
-def _frame(results: Results, parts: Any, name: str) -> pl.DataFrame:
+def _sources(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for source in summary["traffic"]:
+        counts = {k: v for k, v in (source.get("completions") or {}).items() if k != "bins"}
+        yield {**source, "completions": counts}
+
+
+def _bins(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for source in summary["traffic"]:
+        for found in (source.get("completions") or {}).get("bins", ()):
+            yield {"name": source["name"], **found}
+
+
+def _frame(
+    results: Results, parts: Any, name: str, wanted: Mapping[str, shape.Shape]
+) -> pl.DataFrame:
+    """The columns of the parts' shape are there, with their types, even if there is no row."""
     import polars as pl
 
     rows = _rows(results, parts, name)
+    known = {"seed": pl.Int64, "run_id": pl.String, name: pl.String, **frames.columns(wanted)}
+    swept = dict.fromkeys(path for run in results.points for path in run.params)
+    if not rows:
+        texts = {p: isinstance(v, str) for run in results.points for p, v in run.params.items()}
+        types = {path: pl.String if texts[path] else pl.Float64 for path in swept}
+        return pl.DataFrame(schema={**types, **known})
     # By column, with None where a row lacks it; inferring from every row,
     # since a column may be null for long before its first number.
-    data = {column: [row.get(column) for row in rows] for column in _columns(rows)}
-    return pl.DataFrame(data, strict=False, infer_schema_length=None)
+    names = dict.fromkeys([*swept, *known, *_columns(rows)])
+    data = {column: [row.get(column) for row in rows] for column in names}
+    return pl.DataFrame(data, schema_overrides=known, strict=False, infer_schema_length=None)
 
 
 def _cell(value: float | str | None) -> str:

@@ -6,18 +6,20 @@ wrong stays.
 
 from __future__ import annotations
 
+import difflib
 import os
 import queue
+import re
 import warnings
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tailback import _native, engines, foreign, machine, store, toml
+from tailback import _native, arguments, engines, examples, foreign, machine, store, toml
 from tailback.assertions import Assertion
 from tailback.crates import asked, copies
 from tailback.errors import (
@@ -26,6 +28,7 @@ from tailback.errors import (
     EnginePanic,
     InputError,
     RunsFailed,
+    ScenarioError,
     ScenarioWarning,
 )
 from tailback.progress import Progress
@@ -75,13 +78,14 @@ def run(
 
     `set` replaces values, `seeds` the number of seeds; `jobs` is how many runs
     go on at once (default: one for each core), `out` where results are kept
-    (default: `results`). `progress` shows a bar on stderr; default: if that is
-    a terminal. `crates` are folders of crates with algorithms of one's own.
+    (default: `results`). `progress` says how far it is, on stderr or in the
+    notebook; default: yes, unless TAILBACK_QUIET is set. `crates` are folders of
+    crates with algorithms of one's own.
 
     Raises `ScenarioError` with everything that is wrong before anything is
     written, and `RunsFailed` when runs failed after the others have finished.
     """
-    job = Job(scenario, set or {}, seeds)
+    job = Job(scenario, _set(set), seeds)
     return run_many([job], jobs=jobs, out=out, progress=progress, engine=engine, crates=crates)[0]
 
 
@@ -102,8 +106,9 @@ def sweep(
 
     The grid stands for the scenario's own sweep, its number of seeds included; otherwise as `run`.
     """
-    axes = {path: list(values) for path, values in grid.items()}
-    chosen = {**(set or {}), "sweep": axes}
+    paths = arguments.table("grid", grid, "of paths and lists of values")
+    axes = {path: arguments.values(f"grid, {path}", found) for path, found in paths.items()}
+    chosen = {**_set(set), "sweep": axes}
     return run(
         scenario,
         set=chosen,
@@ -128,6 +133,9 @@ def run_many(
 ) -> list[Results]:
     """Runs many scenarios at once, with one pool and one progress bar; otherwise as `run`."""
     runner = engines.get(engine)
+    for job in arguments.values("the batch", batch):
+        if not isinstance(job, Job):
+            raise InputError(f"the batch has {job!r}; expected tailback.Job(scenario, set, seeds)")
     loaded = [
         load(
             job.scenario,
@@ -156,9 +164,9 @@ def run_loaded(
     With `read_only` nothing is written and every run has to be stored; the same in a folder that
     cannot be written.
     """
-    if jobs is not None and jobs < 1:
-        raise InputError(f"jobs is {jobs}; expected at least 1")
-    root = Path(out) if out is not None else store.DEFAULT
+    if jobs is not None:
+        jobs = arguments.count("jobs", jobs)
+    root = Path(arguments.path("out", out)) if out is not None else store.DEFAULT
     failures: dict[str, str] = {}
     indexes = [_index(scenario) for scenario in loaded]
     if loaded and (folder := _open(root, loaded, read_only=read_only)) is not None:
@@ -230,7 +238,11 @@ def check(
 
     Raises `ScenarioError` with everything that is wrong.
     """
-    return load(scenario, texts(set or {}), seeds, engines.get(engine), crates=crates)
+    return load(scenario, texts(_set(set)), seeds, engines.get(engine), crates=crates)
+
+
+def _set(given: object) -> Mapping[str, object]:
+    return {} if given is None else arguments.table("set", given, "of paths and values")
 
 
 def overrides(words: Sequence[str]) -> list[tuple[str, str]]:
@@ -263,12 +275,24 @@ def load(
     given here and those of the environment. What is allowed but unusual becomes a
     `ScenarioWarning`.
     """
-    if seeds is not None and seeds < 1:
-        raise InputError(f"seeds is {seeds}; expected at least 1")
     text, name, folder = _read(scenario)
+    if isinstance(scenario, Mapping):
+        return _placed(scenario, lambda: _loaded(text, name, folder, values, seeds, runner, crates))
+    return _loaded(text, name, folder, values, seeds, runner, crates)
+
+
+def _loaded(
+    text: bytes,
+    name: str,
+    folder: Path,
+    values: Sequence[tuple[str, str]],
+    seeds: int | None,
+    runner: engines.Engine | None,
+    crates: Sequence[Path | str],
+) -> _native.Scenario:
     if seeds is not None:
         # More than a sweep may have in any case, and more does not fit into 64 bits.
-        seeds = min(seeds, 2**63 - 1)
+        seeds = min(arguments.count("seeds", seeds), 2**63 - 1)
     chosen = runner or engines.get("sim")
     wanted = asked.by_scenario(text, name, values, folder)
     wanted += [*map(Path, crates), *asked.by_environment()]
@@ -286,15 +310,53 @@ def load(
     return loaded
 
 
+_PLACE = re.compile(r"^<table>:(\d+):(\d+): ")
+
+
+def _placed(table: Mapping[str, object], read: Callable[[], _native.Scenario]) -> _native.Scenario:
+    """Reads a table; what is wrong with it, or unusual, is said with its path in the table."""
+    document = toml.Document(table)
+
+    def placed(message: str) -> str:
+        def path(match: re.Match[str]) -> str:
+            return f"{document.path(int(match[1]), int(match[2])) or 'the scenario'}: "
+
+        return _PLACE.sub(path, message)
+
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            loaded = read()
+    except ScenarioError as error:
+        raise ScenarioError([placed(text) for text in error.diagnostics]) from None
+    for warning in said:
+        warnings.warn(placed(str(warning.message)), warning.category, stacklevel=3)
+    return loaded
+
+
 def _read(scenario: Source) -> tuple[bytes, str, Path]:
     """Text, name for messages, and the folder that other files are relative to."""
     if isinstance(scenario, Mapping):
         return toml.dumps(scenario).encode(), "<table>", Path()
     if isinstance(scenario, str) and "\n" in scenario:
-        return scenario.encode(), "<text>", Path()
-    path = Path(scenario)
+        # What is no UTF-8 is said where it stands.
+        return scenario.encode(errors="surrogateescape"), "<text>", Path()
+    path = Path(arguments.path("the scenario", scenario))
+    if not str(scenario):
+        raise InputError("the name of the scenario is empty; expected a file")
+    if not os.path.lexists(path) and (meant := _meant(path)):
+        raise InputError(f"{foreign.line(scenario)}: No such file or directory{meant}")
     # A name that is not UTF-8 is no text for the validator's messages.
     return foreign.read(path), foreign.line(scenario), path.parent
+
+
+def _meant(path: Path) -> str:
+    """What a file that is not there may have been meant for."""
+    if path.name in examples.names() and path.parent == Path():
+        return f"; `tailback new {path.name} > {path.name}.toml` writes an example of this name"
+    beside = [other.name for other in path.parent.glob("*.toml")] if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, beside, n=1)
+    return f'; did you mean "{foreign.line(path.parent / near[0])}"?' if near else ""
 
 
 def text_of(scenario: Source) -> str:

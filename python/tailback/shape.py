@@ -81,12 +81,12 @@ def fault(value: Any, shape: Shape, at: str = "") -> str | None:
 
 
 _NUMBER = maybe(number)
-_COUNT = maybe(whole)
-_COUNTS = {"drops": _COUNT, "marks": _COUNT, "sce_marks": _COUNT, "causes": maybe(each(whole))}
+COUNT = maybe(whole)
+_COUNTS = {"drops": COUNT, "marks": COUNT, "sce_marks": COUNT, "causes": maybe(each(whole))}
 _PERCENTILES = dict.fromkeys(("mean", "p1", "p25", "p50", "p75", "p99", "max"), _NUMBER)
 _STAT = {"n": whole, "stddev": _NUMBER, **_PERCENTILES}
 
-_QUEUE = {
+QUEUE = {
     "name": text,
     "aqm": text,
     "delay_ms": _PERCENTILES,
@@ -98,7 +98,7 @@ _QUEUE = {
     "samples": maybe({"utilisation": _STAT}),
 }
 
-_FLOW = {
+FLOW = {
     "name": text,
     "cc": text,
     "throughput_mbit": _NUMBER,
@@ -120,7 +120,7 @@ _COMPLETIONS = {
     "bins": [{"upto_bytes": whole, "n": whole, "completion_s": _STAT, "normalised": _STAT}],
 }
 
-_TRAFFIC = {
+TRAFFIC = {
     "name": text,
     "kind": text,
     "throughput_mbit": _NUMBER,
@@ -129,13 +129,13 @@ _TRAFFIC = {
     **_COUNTS,
 }
 
-_CLASS = {
+CLASS = {
     "name": text,
     "link": text,
     "flows": whole,
     "sources": whole,
-    "packets": _COUNT,
-    "bytes": _COUNT,
+    "packets": COUNT,
+    "bytes": COUNT,
     **_COUNTS,
     "delay_ms": {"stddev": _NUMBER, **_PERCENTILES},
     "samples": maybe(
@@ -158,17 +158,17 @@ SUMMARY: Shape = {
     "run_id": identity,
     "duration_s": number,
     "warmup_s": number,
-    "flows": [_FLOW],
-    "queue": maybe(_QUEUE),
-    "queues": each(_QUEUE),
+    "flows": [FLOW],
+    "queue": maybe(QUEUE),
+    "queues": each(QUEUE),
     "traffic": [
         # What has requests says how long they took.
         lambda part: (
-            fault(part, _TRAFFIC) is None
+            fault(part, TRAFFIC) is None
             and fault(part.get("completions"), maybe(_COMPLETIONS)) is None
         )
     ],
-    "classes": [_CLASS],
+    "classes": [CLASS],
     "jain": _NUMBER,
 }
 """`summary.json` of a run."""
@@ -179,7 +179,7 @@ TIMING: Shape = {
     "host": text,
     "data_packets": whole,
     "events": whole,
-    "memory_bytes": _COUNT,
+    "memory_bytes": COUNT,
 }
 """`timing.json` of a run."""
 

@@ -55,11 +55,11 @@ class StoredRun:
 
     def series(self) -> pl.DataFrame:
         """Samples and events: time_ns, flow, link, quantity, value."""
-        return self._table(SERIES)
+        return self.table(SERIES)
 
     def histograms(self) -> pl.DataFrame:
         """Buckets: flow, link, quantity, lower, width, count."""
-        return self._table(HISTOGRAMS)
+        return self.table(HISTOGRAMS)
 
     def packets(self) -> Path | None:
         """The capture, checked; None if no packets were recorded."""
@@ -83,10 +83,20 @@ class StoredRun:
             )
         return value
 
-    def _table(self, name: str) -> pl.DataFrame:
+    def read(self, name: str) -> bytes:
+        """The bytes of a file, as they were written."""
+        return self._folder.read(name)
+
+    def rows(self, name: str) -> int:
+        """The rows of a table."""
+        found: int = self.manifest["files"][name]["rows"]
+        return found
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A table of the run: `SERIES` or `HISTOGRAMS`."""
         import polars as pl
 
-        data = self._folder.read(name)
+        data = self.read(name)
         try:
             return pl.read_parquet(io.BytesIO(data))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

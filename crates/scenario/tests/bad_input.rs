@@ -1529,3 +1529,54 @@ class = "of/b"
         r#"f.toml:12:14: wrong value "999us" for "statistics"; expected 0s, or a time from 1ms to the measured time, 60s"#,
     );
 }
+
+#[test]
+fn rates_in_bytes_are_warned_of() {
+    let warned = |rate: &str| -> Vec<String> {
+        let text = format!(
+            "duration = \"1s\"\n[bottleneck]\nrate = {rate}\n[path]\nrtt = \"20ms\"\n[[flows]]\ncc = \"reno\"\n"
+        );
+        let made = load(text.as_bytes(), "f.toml", &[], None).expect("it is right");
+        made.warnings.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(
+        warned("\"50Mbps\""),
+        [
+            "f.toml:3:8: \"50Mbps\" is 400Mbit/s: to tc \"bps\" are bytes; expected \"50Mbit\" if \
+             bits are meant, \"400Mbit\" if bytes are"
+        ]
+    );
+    assert_eq!(
+        warned("{ steps = [[\"0s\", \"1MBps\"]] }")[0],
+        "f.toml:3:26: \"1MBps\" is 8Mbit/s: to tc \"bps\" are bytes; expected \"1Mbit\" if bits \
+         are meant, \"8Mbit\" if bytes are"
+    );
+    for bits in ["50Mbit", "50Mbit/s", "1Gbit"] {
+        assert_eq!(warned(&format!("\"{bits}\"")), [""; 0]);
+    }
+}
+
+#[test]
+fn intervals_that_are_too_short_for_the_series_are_warned_of() {
+    let warned = |interval: &str| -> Vec<String> {
+        let text = format!(
+            "duration = \"1000s\"\n[bottleneck]\nrate = \"1Mbit\"\n[path]\nrtt = \"20ms\"\n\
+             [record]\n{interval}\n[[flows]]\ncc = \"reno\"\n"
+        );
+        let made = load(text.as_bytes(), "f.toml", &[], None).expect("it is right");
+        made.warnings.iter().map(ToString::to_string).collect()
+    };
+    let [ref short] = warned("interval = \"1us\"")[..] else {
+        panic!("one warning");
+    };
+    assert!(
+        short.starts_with("f.toml:7:12: record.interval = 1us takes 1000000000 samples in 1000s;"),
+        "{short}"
+    );
+    let least = short.rsplit_once("expected at least ").expect("a hint").1;
+    assert_eq!(warned(&format!("interval = \"{least}\"")), [""; 0]);
+    let off = warned("series = false\ninterval = \"1us\"");
+    assert_eq!(off.len(), 1, "srtt is sampled all the same");
+    assert!(!off[0].contains("rows"));
+    assert_eq!(warned("interval = \"10ms\""), [""; 0]);
+}

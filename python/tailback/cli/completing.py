@@ -79,9 +79,41 @@ def _runs(context: click.Context) -> Iterable[tuple[str, str]]:
     return [(name, "") for name in ([store.LATEST] if names else []) + names]
 
 
+def _keys(context: click.Context) -> Iterable[tuple[str, str]]:
+    """The swept keys of the sweep whose figure is asked for."""
+    from tailback import archive, store
+
+    name = Path(context.params.get("results") or store.LATEST)
+    folder = archive.find(store.LATEST, name) if _holds_sweeps(name) else None
+    folder = folder or archive.find(str(name), store.DEFAULT)
+    index = store.read_index(folder / store.INDEX)
+    return [(key, "") for axis in index.axes for key in axis]
+
+
+def _holds_sweeps(folder: Path) -> bool:
+    return (folder / "sweeps").is_dir()
+
+
+def _quantities(context: click.Context) -> Iterable[tuple[str, str]]:
+    from tailback.registry import entries
+
+    yield from _metrics(context)
+    yield from (("delay_ms", "queue delay of every packet"), ("rtt_ms", "every sample of the RTT"))
+    yield from ((entry["name"], entry["doc"]) for entry in entries("series"))
+
+
+def _kinds(_context: click.Context) -> Iterable[tuple[str, str]]:
+    from tailback.plot.kinds import KINDS
+
+    return ((kind.name, kind.doc) for kind in KINDS.values())
+
+
 engine_names = _completer(_engines)
 experiment_names = _completer(_experiments)
 example_names = _completer(_examples)
 metric_names = _completer(_metrics)
 sweep_ids = _completer(_sweeps)
 run_ids = _completer(_runs)
+swept_keys = _completer(_keys)
+plot_quantities = _completer(_quantities)
+plot_kinds = _completer(_kinds)

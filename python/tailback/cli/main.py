@@ -1,7 +1,8 @@
 """The commands of `tailback`: one module each, one line each.
 
-Exit status: 0 done, 1 a run failed or an assertion did not hold, 2 bad input,
-130 interrupted. With `--json` nothing but the JSON goes to stdout.
+Exit status: 0 done, 1 a run failed or an assertion did not hold, 2 bad input, 3 a `--fail-if`
+bound is exceeded, 4 it cannot be told whether one is, 130 interrupted. With `--json` nothing
+but the JSON goes to stdout.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import click
 
 from tailback._native import engine_version
 from tailback.cli import boundary
+from tailback.cli.commands.baseline import baseline
 from tailback.cli.commands.build import build
 from tailback.cli.commands.check import check
 from tailback.cli.commands.compare import compare
@@ -21,6 +23,7 @@ from tailback.cli.commands.export import export
 from tailback.cli.commands.kernel import kernel
 from tailback.cli.commands.list import list_
 from tailback.cli.commands.new import new
+from tailback.cli.commands.plot import plot
 from tailback.cli.commands.report import report
 from tailback.cli.commands.reproduce import reproduce
 from tailback.cli.commands.results import results
@@ -29,7 +32,7 @@ from tailback.cli.commands.validate import validate
 from tailback.cli.commands.verify import verify
 
 COMMANDS = (
-    *(new, run, check, compare, report, results, export, verify),
+    *(new, run, check, compare, baseline, plot, report, results, export, verify),
     *(reproduce, validate, kernel, build, list_, completion),
 )
 

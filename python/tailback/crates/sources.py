@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from tailback import _native
+from tailback.crates.shipping import CHECKOUT, CRATES, SHIPPED
 from tailback.errors import TailbackError
-
-PACKAGE = Path(__file__).resolve().parent.parent
-SHIPPED = PACKAGE / "crates" / "sources"
-"""Where a package has them, as `copy_to` has written them."""
-
-CRATES = ("record", "engine", "conformance", "scenario", "guest", "run", "binding")
-"""The folders of `crates/` that a copy of the engine is compiled from."""
-
-FILES = ("Cargo.toml", "Cargo.lock")
 
 
 @dataclass(frozen=True)
@@ -49,20 +40,8 @@ class Sources:
 @cache
 def find() -> Sources:
     """Those of this installation."""
-    for root, checkout in ((PACKAGE.parent.parent, True), (SHIPPED, False)):
+    for root, checkout in ((CHECKOUT, True), (SHIPPED, False)):
         if all((root / "crates" / name / "Cargo.toml").exists() for name in CRATES):
             return Sources(root, checkout)
     version = _native.engine_version()
     raise TailbackError(f"the sources of the engine {version} are not part of this installation")
-
-
-def copy_to(target: Path = SHIPPED) -> None:
-    """Puts the sources of a checkout into a folder: part of making a package."""
-    root = PACKAGE.parent.parent
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    for name in FILES:
-        shutil.copy(root / name, target / name)
-    for name in CRATES:
-        left_out = shutil.ignore_patterns("snapshots", "target", "*.snap", "*.snap.new")
-        shutil.copytree(root / "crates" / name, target / "crates" / name, ignore=left_out)

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tailback import _native
-from tailback.crates import sources
+from tailback.crates import shipping, sources
 from tailback.crates.crate import Crate
 from tailback.errors import InputError, TailbackError
 from tailback.kernel import process
@@ -82,7 +82,7 @@ def _workspace(crates: Sequence[Crate]) -> Iterator[Path]:
     (folder / "own" / "src").mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        members = [f"crates/{name}" for name in sources.CRATES]
+        members = [f"crates/{name}" for name in shipping.CRATES]
         members += ["own", *(f"mine/{crate.name}" for crate in crates)]
         manifest = found.manifest(members) + _patches()
         _write(folder / "Cargo.toml", manifest)

@@ -28,11 +28,11 @@ def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
         made: dict[str, Any] = chart.to_dict()
     # Whatever theme the caller's notebook has enabled, a report's figures are in the house style.
     made["config"] = theme()["config"]
-    cleaned: dict[str, Any] = _cleaned(made)
-    return cleaned
+    shown_: dict[str, Any] = cleaned(made)
+    return shown_
 
 
-def _cleaned(part: Any) -> Any:
+def cleaned(part: Any) -> Any:
     """The same with every text such that it can be drawn, and titles plain text on one line.
 
     XML has no control characters: what draws ends the process if it meets one. Vega-Lite puts
@@ -42,10 +42,10 @@ def _cleaned(part: Any) -> Any:
     if isinstance(part, str):
         return part if part.isprintable() else shown(part)
     if isinstance(part, list):
-        return [_cleaned(inner) for inner in part]
+        return [cleaned(inner) for inner in part]
     if not isinstance(part, dict):
         return part
-    made = {_cleaned(key): _cleaned(inner) for key, inner in part.items()}
+    made = {cleaned(key): cleaned(inner) for key, inner in part.items()}
     match part.get("title"):
         case str(title):
             made["title"] = _one_line(title)

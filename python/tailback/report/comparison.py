@@ -78,6 +78,8 @@ def described(variant: VariantResults) -> str:
     if variant.engine == FLENT:
         files = ", ".join(run.run_id for run in variant.results)
         return f"measured: data of Flent {variant.engine_version}; {files}"
+    if variant.kept is not None:
+        return f"kept in {variant.results.id}; engine {variant.engine} {variant.engine_version}"
     sets = ", ".join(f"{path} = {value}" for path, value in variant.sets.items())
     kernel = f", kernel {variant.kernel}" if variant.kernel else ""
     engine = f"engine {variant.engine} {variant.engine_version}{kernel}"

@@ -112,6 +112,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
     plan.links = links.plans;
     plan.flows = flows;
     plan.traffic = traffic;
+    record::check(reader, &top, &plan);
     let seed = top.int("seed").unwrap_or_default().unsigned_abs();
     (plan, seed, origins)
 }

@@ -14,6 +14,7 @@ from tailback.cli.options import (
     jobs_option,
     json_option,
     out_option,
+    quiet_option,
     read_only_option,
     seeds_option,
     set_option,
@@ -33,6 +34,7 @@ from tailback.errors import RunsFailed
 @out_option
 @read_only_option
 @unconfined_option
+@quiet_option
 @json_option
 def run(
     file: str,

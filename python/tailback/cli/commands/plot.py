@@ -1,0 +1,170 @@
+"""`tailback plot`: a figure of one's own from a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tailback import terminal
+from tailback.cli.boundary import OK
+from tailback.cli.completing import plot_kinds, plot_quantities, sweep_ids, swept_keys
+from tailback.errors import InputError
+
+if TYPE_CHECKING:
+    from tailback.results import Results
+
+
+def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
+    return click.option(
+        f"--{axis}-scale",
+        default="auto",
+        show_default=True,
+        metavar="SCALE",
+        help="linear, log or free (every panel its own); auto: what suits the values.",
+    )
+
+
+@click.command()
+@click.argument(
+    "results",
+    metavar="[RESULTS]",
+    type=click.Path(path_type=Path),
+    default=Path("latest"),
+    shell_complete=sweep_ids,
+)
+@click.option(
+    "--x", metavar="KEY", shell_complete=swept_keys, help="What stands across, e.g. path.rtt."
+)
+@click.option(
+    "--y",
+    metavar="QUANTITY",
+    shell_complete=plot_quantities,
+    help="What is drawn, e.g. delay_ms.p99 (a metric), delay_ms (all packets), cwnd (a series).",
+)
+@click.option(
+    "--color",
+    metavar="KEY",
+    shell_complete=swept_keys,
+    help="What has colours, e.g. bottleneck.queue.aqm, or flow, link, class, seed.",
+)
+@click.option(
+    "--facet",
+    "facets",
+    multiple=True,
+    metavar="KEY",
+    shell_complete=swept_keys,
+    help="What has panels of its own: columns, and rows when repeated.",
+)
+@click.option(
+    "--kind",
+    metavar="KIND",
+    shell_complete=plot_kinds,
+    help="line, box, cdf, ccdf, time, scatter, heat or bar.",
+)
+@click.option(
+    "--where",
+    "conditions",
+    multiple=True,
+    metavar="KEY=VALUE[,VALUE...]",
+    help="Only these values of a key, of flow, link or class. Can be repeated.",
+)
+@_scale_option("x")
+@_scale_option("y")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A name that ends in .pdf, .svg, .png, .html or .vl.json [default: ID.pdf].",
+)
+@click.option(
+    "--width",
+    metavar="LENGTH",
+    help="Of the whole figure, e.g. 85mm [default: 85mm, with panels 178mm].",
+)
+@click.option("--height", metavar="LENGTH", help="Of the whole [default: what suits its width].")
+@click.option(
+    "--font-size",
+    type=float,
+    default=8.0,
+    show_default=True,
+    metavar="POINTS",
+    help="Of titles; numbers are a point smaller.",
+)
+def plot(
+    results: Path,
+    x: str | None,
+    y: str | None,
+    color: str | None,
+    facets: tuple[str, ...],
+    kind: str | None,
+    conditions: tuple[str, ...],
+    x_scale: str,
+    y_scale: str,
+    out: Path | None,
+    width: str | None,
+    height: str | None,
+    font_size: float,
+) -> int:
+    """Draw a figure of a sweep: any metric or series over what was swept.
+
+    RESULTS is a folder of results, of which the latest sweep is taken, a
+    sweep's folder or id, or the folder of a run [default: latest]. Whatever is
+    left out is chosen for the sweep; the choice is said as options, to be
+    changed. Seeds are pooled, with 95 % intervals.
+
+    docs/plot.md shows every kind.
+    """
+    from tailback.plot import Asked, figure, output
+
+    if out is not None:
+        output.writer(out)
+    found = _found(results)
+    target = out if out is not None else Path(f"{found.id}.pdf")
+    where: dict[str, tuple[str, ...]] = {}
+    for condition in conditions:
+        key, equals, values = condition.partition("=")
+        if not equals or not key or not values:
+            raise InputError(f"--where {condition}: expected KEY=VALUE, e.g. path.rtt=20ms")
+        where[key] = (*where.get(key, ()), *_listed(values))
+    asked = Asked(
+        x=x,
+        y=y,
+        color=color,
+        facet=facets,
+        kind=kind,
+        where=where,
+        x_scale=x_scale,  # type: ignore[arg-type]
+        y_scale=y_scale,  # type: ignore[arg-type]
+    )
+    made = figure(found, asked, width=width, height=height, font_size=font_size)
+    made.save(target, found.title)
+    terminal.out(target)
+    terminal.err(f"drawn: {made.plan.command()}; {made.plan.kind.facts}")
+    for note in made.plan.notes:
+        terminal.err(f"{note}; --where chooses")
+    return OK
+
+
+def _listed(values: str) -> list[str]:
+    """Values with commas between them; a table is one."""
+    return [values] if values.startswith("{") else values.split(",")
+
+
+def _found(name: Path) -> Results:
+    """A sweep or a run, by its folder or id."""
+    from tailback import archive, store
+    from tailback.results import open_results, open_run
+
+    if name.is_dir():
+        whole = (name / "manifest.json").is_file()
+        return open_run(name) if whole else open_results(name)
+    try:
+        return open_results(archive.find(str(name), store.DEFAULT))
+    except InputError as no_sweep:
+        try:
+            return open_run(store.find_run(str(name), store.DEFAULT))
+        except InputError:
+            raise no_sweep from None

@@ -1,0 +1,127 @@
+"""Figures of one's own from stored runs: any metric, any recorded series, over what was swept.
+
+    chart = results.plot(x="path.rtt", y="delay_ms.p99", color="bottleneck.queue.aqm")
+    chart.save("figure.svg")
+
+What is drawn (`resolve`), the numbers (`values`), a kind (`kinds`, a file each), the size
+(`layout`), the file (`output`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+from tailback.errors import InputError
+from tailback.names import unknown
+from tailback.plot import style
+from tailback.plot.plan import Asked, Plan, Scale
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tailback.results import Results
+
+FONT_SIZE = 8.0
+LEAST_FONT, MOST_FONT = 4.0, 40.0
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart of Altair's, and what it shows."""
+
+    chart: Any
+    plan: Plan
+
+    def save(self, target: Path, title: str = "") -> Path:
+        """Writes it; the ending of the name says as what."""
+        from tailback.plot import output
+
+        return output.save(self.chart, target, title)
+
+
+def figure(
+    results: Results,
+    asked: Asked,
+    *,
+    width: str | None = None,
+    height: str | None = None,
+    font_size: float = FONT_SIZE,
+) -> Figure:
+    """What is asked for, drawn from results."""
+    wrong = []
+    wide = high = None
+    for option, text in (("--width", width), ("--height", height)):
+        try:
+            made = style.length(text, option) if text is not None else None
+        except InputError as error:
+            wrong.append(str(error))
+            continue
+        wide, high = (made, high) if option == "--width" else (wide, made)
+    if not LEAST_FONT <= font_size <= MOST_FONT:
+        wrong.append(
+            f"--font-size: {font_size:g} is out of range; expected {LEAST_FONT:g} to "
+            f"{MOST_FONT:g} points"
+        )
+    scales = get_args(Scale)
+    for option, word in (("--x-scale", asked.x_scale), ("--y-scale", asked.y_scale)):
+        if word not in scales:
+            wrong.append(f"{option}: {unknown('scale', word, scales)}")
+    # Imports Altair, as late as can be.
+    from tailback.plot.resolve import resolve
+
+    results.require_whole()
+    try:
+        plan = resolve(results, asked)
+    except InputError as error:
+        wrong.append(str(error))
+    if wrong:
+        raise InputError("\n".join(wrong))
+    from tailback.plot.layout import Size, laid_out
+
+    if wide is None:
+        wide = style.length(style.PAGE if plan.faceted else style.COLUMN, "--width")
+    chart = laid_out(plan, plan.kind.draw(plan), Size(wide, high, font_size))
+    return Figure(chart, plan)
+
+
+def plot(
+    results: Results,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    color: str | None = None,
+    facet: str | Sequence[str] = (),
+    kind: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    width: str | None = None,
+    height: str | None = None,
+    font_size: float = FONT_SIZE,
+    x_scale: Scale = "auto",
+    y_scale: Scale = "auto",
+) -> Any:
+    """A chart of results; see `Results.plot`."""
+    asked = Asked(
+        x=x,
+        y=y,
+        color=color,
+        facet=(facet,) if isinstance(facet, str) else tuple(facet),
+        kind=kind,
+        where={key: _words(value) for key, value in (where or {}).items()},
+        x_scale=x_scale,
+        y_scale=y_scale,
+    )
+    return figure(results, asked, width=width, height=height, font_size=font_size).chart
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    several = isinstance(value, Sequence) and not isinstance(value, str)
+    return tuple(_word(one) for one in value) if several else (_word(value),)
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+__all__ = ["Asked", "Figure", "figure", "plot"]

@@ -1,0 +1,144 @@
+"""What points, and parts of a run, are told apart by: swept keys, the seed, flow, link, class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tailback.metrics import On, group_of
+from tailback.plot import words
+
+if TYPE_CHECKING:
+    from tailback.results import Run
+
+PARTS: Mapping[On, tuple[str, ...]] = {
+    "flow": ("flow", "cc"),
+    "link": ("link", "aqm"),
+    "class": ("class",),
+    "run": (),
+}
+"""What the parts of a run that a quantity is of are told apart by; the first names them."""
+
+SEED = "seed"
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """Values of a key, or of several that advance together, in the order of the sweep."""
+
+    name: str
+    title: str
+    texts: Sequence[str]
+    """As people write them."""
+    unit: str = ""
+    numbers: Sequence[float] | None = None
+    """The same as numbers of the unit; None: names."""
+    keys: tuple[str, ...] = ()
+    raw: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By text, how the scenario and the results have it."""
+
+    @property
+    def label(self) -> str:
+        """With its unit, as an axis says it."""
+        return words.with_unit(self.title, self.unit)
+
+    def number(self, text: str) -> float:
+        """The number of a value."""
+        assert self.numbers is not None
+        return self.numbers[list(self.texts).index(text)]
+
+    def short(self, text: str) -> str:
+        """A value where the title says its unit."""
+        return text if self.numbers is None else f"{self.number(text):.12g}"
+
+    def text_of(self, word: str) -> str | None:
+        """The value that somebody means by a word."""
+        return next((t for t in self.texts if word == t or word in self.raw.get(t, ())), None)
+
+
+def swept(runs: Sequence[Run]) -> dict[str, Dimension]:
+    """The swept keys, and the seed."""
+    made: dict[str, Dimension] = {}
+    for path in dict.fromkeys(path for run in runs for path in run.params):
+        raw = {run.labels[path]: str(run.params[path]) for run in runs if path in run.params}
+        labels = list(raw)
+        found = words.numbers(labels)
+        texts = [words.value(label) for label in labels]
+        said: dict[str, set[str]] = {}
+        for text, label in zip(texts, labels, strict=True):
+            # Two labels of one value (0.02s, 20ms) stay apart where their texts do.
+            said.setdefault(text, set()).update((label, raw[label]))
+        numbers = None
+        unit = ""
+        if found is not None:
+            by_text = dict(zip(texts, found[0], strict=True))
+            numbers, unit = [by_text[text] for text in said], found[1]
+        made[path] = Dimension(
+            path,
+            words.key(path),
+            list(said),
+            unit,
+            numbers,
+            (path,),
+            {text: frozenset(words_) for text, words_ in said.items()},
+        )
+    seeds = sorted({run.seed for run in runs})
+    made[SEED] = Dimension(SEED, SEED, [str(s) for s in seeds], "", [float(s) for s in seeds])
+    return made
+
+
+def joined(parts: Sequence[Dimension], runs: Sequence[Mapping[str, str]]) -> Dimension:
+    """Keys that advance together as one; `runs` are the texts of every run by key."""
+    if len(parts) == 1:
+        return parts[0]
+    texts = dict.fromkeys(_joined(parts, run) for run in runs)
+    title = ", ".join(part.title for part in parts)
+    keys = tuple(key for part in parts for key in part.keys)
+    return Dimension("+".join(keys), title, list(texts), keys=keys)
+
+
+def _joined(parts: Sequence[Dimension], run: Mapping[str, str]) -> str:
+    return ", ".join(run[part.name] for part in parts)
+
+
+def text_at(dimension: Dimension, run: Mapping[str, str]) -> str:
+    """A run's value of a dimension, from its texts by key."""
+    if dimension.name in run:
+        return run[dimension.name]
+    return ", ".join(run[key] for key in dimension.keys)
+
+
+def texts(run: Run, dimensions: Mapping[str, Dimension]) -> dict[str, str]:
+    """A run's values of the swept keys, as people write them."""
+    made = {path: words.value(label) for path, label in run.labels.items() if path in dimensions}
+    return {**made, SEED: str(run.seed)}
+
+
+def parts(summary: Mapping[str, Any], on: On) -> Iterator[tuple[dict[str, str], Mapping[str, Any]]]:
+    """The parts of a run that a quantity is of, and what tells them apart.
+
+    Flows that come from one table (`count`) are one, `cubic` for cubic/1 and cubic/2; sources of
+    traffic follow the flows.
+    """
+    if on == "run":
+        yield {}, summary
+    elif on == "flow":
+        for flow in summary["flows"]:
+            yield {"flow": group_of(flow["name"]), "cc": flow["cc"]}, flow
+        for source in summary["traffic"]:
+            yield {"flow": group_of(source["name"]), "cc": source["kind"]}, source
+    elif on == "link":
+        for link in summary["queues"].values():
+            yield {"link": link["name"], "aqm": link["aqm"]}, link
+    else:
+        for one in summary.get("classes", ()):
+            yield {"class": one["name"]}, one
+
+
+def of_parts(names: Sequence[str], found: Sequence[Mapping[str, str]]) -> dict[str, Dimension]:
+    """The dimensions that parts have."""
+    return {
+        name: Dimension(name, words.key(name), list(dict.fromkeys(one[name] for one in found)))
+        for name in names
+    }

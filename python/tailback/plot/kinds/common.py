@@ -1,0 +1,281 @@
+"""What the kinds share: axes, colours, dashes and shapes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import altair as alt
+
+from tailback.plot import style
+from tailback.plot.dimensions import Dimension
+from tailback.plot.plan import ROLES, Panel, Plan, Rows, Scale
+from tailback.plot.values import Roles
+
+MOST_ROWS = 4500
+"""Of a figure: Altair draws at most 5,000."""
+LOG_SPAN = 50.0
+"""Values that span more than this are on a logarithmic axis, unless something else is asked for."""
+DEEP = 2000.0
+"""A logarithmic axis spans no more than this; what is less stands where it begins."""
+LOG_KEYS = 8.0
+"""The same of the values of a swept key."""
+ROOM = 0.05
+"""Left free beside the largest and the smallest value, as a share of the axis."""
+
+
+def by_role(roles: Roles) -> dict[str, str]:
+    """A row's entries for its roles."""
+    return dict(zip(ROLES, roles, strict=True))
+
+
+def data(rows: Rows) -> alt.Data:
+    """Rows as a figure has them; numbers with the digits that are seen."""
+    return alt.InlineData(values=[{key: _rounded(v) for key, v in row.items()} for row in rows])
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def chosen(rows: Rows, scale: Scale, names: Sequence[str], *, log: bool = True) -> Scale:
+    """The scale of an axis with these entries of the rows.
+
+    Values that span much are on a logarithmic one, if that suits them (`log`); but where it is the
+    panels that differ, each has ends of its own.
+    """
+    if scale != "auto":
+        return scale
+    panels: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        own = panels.setdefault((row["column"], row["row"]), [])
+        own += [row[name] for name in names if row[name] is not None]
+    whole = [value for own in panels.values() for value in own]
+    if not is_log(whole, scale):
+        return "linear"
+    if len(panels) > 1 and not any(map(_spans_much, panels.values())):
+        return "free"
+    return "log" if log else "linear"
+
+
+def free(**axes: Scale) -> tuple[str, ...]:
+    """The axes that every panel has for itself."""
+    return tuple(axis for axis, scale in axes.items() if scale == "free")
+
+
+def _spans_much(found: Sequence[float]) -> bool:
+    return is_log(found, "auto", LOG_SPAN / 5)
+
+
+def is_log(values: Iterable[float], scale: Scale, span: float = LOG_SPAN) -> bool:
+    """Whether an axis with these values is logarithmic."""
+    if scale != "auto":
+        return scale == "log"
+    found = list(values)
+    above = [value for value in found if value > 0]
+    return len(above) > 1 and min(found) >= 0 and max(above) / min(above) > span
+
+
+def ticks(low: float, high: float, most: int) -> list[float]:
+    """Of a logarithmic axis, at most so many: 1, 2 and 5 of every decade, 1 of each, or of every
+    second one and so on."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    found: list[float] = []
+    for steps, every in (((1, 2, 5), 1), ((1,), 1), ((1,), 2), ((1,), 3), ((1,), 4)):
+        made = (float(f"{n}e{e}") for e in decades if e % every == 0 for n in steps)
+        found = [tick for tick in made if low * 0.999 <= tick <= high * 1.001]
+        if len(found) <= most:
+            break
+    return found
+
+
+def number(largest: float) -> str:
+    """The format of numbers up to this, as d3 has it: without exponents."""
+    return "~s" if largest >= 1e4 else ".4~r"
+
+
+def reach(mean: float | None, interval: tuple[float, float] | None) -> dict[str, float | None]:
+    """A mean with its interval; where there is nothing below zero neither is an interval."""
+    if interval is None or mean is None:
+        return {"y": mean, "low": None, "high": None}
+    low, high = interval
+    return {"y": mean, "low": max(0.0, low) if mean >= 0 else low, "high": high}
+
+
+def value_axis(
+    values: Sequence[float], scale: Scale, panel: float, letter: float, *, zero: bool | None = None
+) -> tuple[alt.Scale, alt.Axis, tuple[float, float]]:
+    """Scale, axis and ends for quantities; `zero`: whether it begins there (default: unless that
+    leaves most of it empty); `panel` is its length. Of panels with ends of their own (`free`) these
+    are Vega's."""
+    log = is_log(values, scale)
+    found = [value for value in values if value > 0] if log else list(values)
+    count = max(2, min(6, int(panel / (4.5 * letter))))
+    if not found:
+        return alt.Scale(zero=True), alt.Axis(tickCount=count), (0.0, 1.0)
+    low, high = min(found), max(found)
+    if log:
+        # Most of an axis that began where the least value is might be empty.
+        low, high = max(low, high / DEEP) / 1.15, high * 1.15
+        marks = ticks(low, high, max(2, int(panel / (2.8 * letter))))
+        axis = alt.Axis(values=marks, format=number(high), labelOverlap="greedy")
+        return alt.Scale(type="log", domain=[low, high], nice=False, clamp=True), axis, (low, high)
+    if zero is None:
+        zero = low >= 0 and low < 0.6 * high
+    if zero:
+        low, high = min(low, 0.0), max(high, 0.0)
+    if scale == "free":
+        return alt.Scale(zero=zero, nice=True), alt.Axis(tickCount=count, format="~s"), (low, high)
+    room = ROOM * (high - low or abs(high) or 1.0)
+    low, high = (
+        (low if zero and low == 0 else low - room),
+        (high if zero and high == 0 else high + room),
+    )
+    axis = alt.Axis(tickCount=count, format=number(max(abs(low), abs(high))))
+    return alt.Scale(domain=[low, high], nice=False, zero=False), axis, (low, high)
+
+
+def key_axis(plan: Plan, panel: Panel, *, numeric: bool, up: Scale = "auto") -> tuple[alt.X, bool]:
+    """A swept key across; whether its values are numbers on a scale. `up`: the scale upwards."""
+    found = plan.x
+    assert isinstance(found, Dimension)
+    title = panel.across(found.label)
+    # Where panels have labels of their own upwards these push the line away from its panel.
+    line = up != "free"
+    if not numeric or found.numbers is None:
+        texts = [found.short(text) for text in found.texts]
+        return alt.X(
+            "x:N",
+            title=title,
+            sort=texts,
+            scale=alt.Scale(domain=texts, paddingInner=0.2, paddingOuter=0.15),
+            axis=alt.Axis(grid=False, ticks=False, domain=line, **_angle(texts, panel)),
+        ), False
+    numbers = sorted(set(found.numbers))
+    log = is_log(numbers, plan.x_scale, LOG_KEYS - 0.001)
+    low, high = numbers[0], numbers[-1]
+    if log and low > 0:
+        # So that the ends are as far from the frame on both sides.
+        room = (high / low) ** 0.06 if high > low else 2.0
+        scale = alt.Scale(type="log", domain=[low / room, high * room], nice=False)
+    else:
+        gap = 0.06 * (high - low) if high > low else 0.5 * abs(high) or 1.0
+        scale = alt.Scale(domain=[low - gap, high + gap], nice=False, zero=False)
+    few = len(numbers) <= max(3, int(panel.width / (3 * panel.letter)))
+    plain: dict[str, Any] = {
+        "format": number(high),
+        "labelOverlap": "greedy",
+        "grid": False,
+        "domain": line,
+    }
+    axis = alt.Axis(values=numbers, **plain) if few else alt.Axis(**plain)
+    return alt.X("x:Q", title=title, scale=scale, axis=axis), True
+
+
+def x_value(plan: Plan, text: str, *, numeric: bool) -> float | str:
+    """What a row has at x."""
+    found = plan.x
+    assert isinstance(found, Dimension)
+    if not found.name:
+        return ""
+    return found.number(text) if numeric and found.numbers is not None else found.short(text)
+
+
+def _angle(texts: Sequence[str], panel: Panel) -> dict[str, Any]:
+    """Names that do not fit beside one another are slanted."""
+    room = panel.width / max(1, len(texts))
+    longest = max((len(text) for text in texts), default=0) * style.LETTER * panel.letter
+    if longest <= room:
+        return {"labelAngle": 0, "labelOverlap": False}
+    return {
+        "labelAngle": -40,
+        "labelAlign": "right",
+        "labelBaseline": "middle",
+        "labelOverlap": False,
+        "labelLimit": 90,
+    }
+
+
+def colour(plan: Plan, **more: Any) -> dict[str, Any]:
+    """The channel of colours; nothing where all is of one colour."""
+    found = plan.series
+    if found is None:
+        return {}
+    return {"color": alt.Color("series:N", scale=_colours(found), **_shared(found), **more)}
+
+
+def fill(plan: Plan) -> dict[str, Any]:
+    """The same of areas, which have a frame of ink."""
+    found = plan.series
+    if found is None:
+        return {}
+    return {"fill": alt.Fill("series:N", scale=_colours(found), **_shared(found))}
+
+
+def dash(plan: Plan, *, legend: bool = True) -> dict[str, Any]:
+    """The channel of dashes, which tell lines apart in grey."""
+    found = plan.series
+    if found is None:
+        return {}
+    count = len(found.texts)
+    # Lines that are ordered by their colour from dark to light need none.
+    dashes = style.cycled(style.DASHES[:1] if found.numbers else style.DASHES, count)
+    scale = alt.Scale(domain=list(found.texts), range=dashes)
+    more = _shared(found) if legend else {"legend": None}
+    return {"strokeDash": alt.StrokeDash("series:N", scale=scale, **more)}
+
+
+def shape(plan: Plan) -> dict[str, Any]:
+    """The channel of shapes."""
+    found = plan.series
+    if found is None:
+        return {}
+    shapes = style.cycled(style.SHAPES, len(found.texts))
+    scale = alt.Scale(domain=list(found.texts), range=shapes)
+    return {"shape": alt.Shape("series:N", scale=scale, **_shared(found))}
+
+
+def beside(plan: Plan) -> dict[str, Any]:
+    """The channel that sets series beside one another; none where their colour repeats x."""
+    found = plan.series
+    if found is None or repeats(plan):
+        return {}
+    texts = list(found.texts)
+    return {"xOffset": alt.XOffset("series:N", sort=texts, scale=alt.Scale(domain=texts))}
+
+
+def repeats(plan: Plan) -> bool:
+    """Whether the colours say what stands across already."""
+    return plan.series is not None and plan.series == plan.roles.get("x")
+
+
+def _colours(found: Dimension) -> alt.Scale:
+    texts = list(found.texts)
+    many = style.colours(len(texts), ordered=found.numbers is not None)
+    return alt.Scale(domain=texts, range=many)
+
+
+def _shared(found: Dimension) -> dict[str, Any]:
+    legend = alt.Legend() if len(found.texts) > 1 else None
+    return {"title": found.title, "sort": list(found.texts), "legend": legend}
+
+
+def tooltips(plan: Plan, *more: alt.Tooltip) -> list[alt.Tooltip]:
+    """What a page shows under the pointer."""
+    found = [
+        alt.Tooltip(f"{role}:N", title=dimension.title)
+        for role, dimension in plan.roles.items()
+        if role != "x" and dimension.name
+    ]
+    return [*found, *more]
+
+
+def of_value(title: str, name: str = "y", number: str = ".4~g") -> alt.Tooltip:
+    """A number under the pointer."""
+    return alt.Tooltip(f"{name}:Q", title=title, format=number)
+
+
+def first_colour(plan: Plan) -> dict[str, Any]:
+    """Of a mark: ink where there are no series."""
+    return {} if plan.series is not None else {"color": style.COLOURS[0]}

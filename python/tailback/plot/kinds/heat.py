@@ -1,0 +1,98 @@
+"""A map: a metric over two keys, as shades with their numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import altair as alt
+
+from tailback.numbers import short
+from tailback.plot import values
+from tailback.plot.kinds import common
+from tailback.plot.plan import Drawing, Kind, Panel, Plan, Rows
+
+SHADES = ["#f3f6fa", "#b9d3e8", "#6ba6d0", "#2a6ea8", "#0b2a55"]
+"""From light to dark, so that a print in grey has the same order."""
+
+
+def draw(plan: Plan) -> Drawing:
+    """A cell for each pair of values of the keys."""
+    assert plan.down is not None
+    across, down = plan.roles["x"], plan.down
+    # While values are gathered the rows of the map are where series are elsewhere.
+    inner = dataclasses.replace(plan, roles={**plan.roles, "series": down})
+    rows: Rows = []
+    for roles, found in values.estimates(values.numbers(inner, plan.y)).items():
+        own: dict[str, Any] = common.by_role(roles)
+        own["x"] = common.x_value(plan, own["x"], numeric=False)
+        own["down"] = down.short(own.pop("series")) if down.name else ""
+        half = found.half_width
+        rows.append({**own, "y": found.mean, "half": half, "text": short(found.mean, 3)})
+    means = [row["y"] for row in rows]
+    log = common.is_log(means, plan.y_scale)
+    low, high = min(means, default=0.0), max(means, default=1.0)
+
+    def layers(panel: Panel) -> Any:
+        x, _ = common.key_axis(plan, panel, numeric=False)
+        texts = [down.short(text) for text in down.texts] if down.name else [""]
+        y = alt.Y(
+            "down:N",
+            title=panel.up(down.label),
+            # As on an axis: numbers grow upwards.
+            sort=texts[::-1] if down.numbers is not None else texts,
+            axis=alt.Axis(grid=False, ticks=False, labelOverlap=False),
+        )
+        scale = alt.Scale(
+            range=SHADES, type="log" if log else "linear", domain=[low, high], nice=False
+        )
+        legend = alt.Legend(
+            orient="top",
+            direction="horizontal",
+            gradientThickness=6,
+            gradientLength=min(150, max(70, panel.width)),
+            format=".3~r",
+            tickCount=4,
+        )
+        base = alt.Chart().encode(x=x, y=y)
+        tips = common.tooltips(
+            plan,
+            alt.Tooltip("x:N", title=across.label or "all"),
+            alt.Tooltip("down:N", title=down.label or "all"),
+            common.of_value(plan.y.label),
+            common.of_value("± half its interval", "half"),
+        )
+        cells = base.mark_rect(stroke="white", strokeWidth=1).encode(
+            color=alt.Color("y:Q", title=plan.y.label, scale=scale, legend=legend), tooltip=tips
+        )
+        room = min(
+            panel.width / max(1, len(across.texts)) / 5, panel.height / max(1, len(texts)) / 1.3
+        )
+        made = [cells]
+        if room >= 0.6 * panel.letter:
+            dark = f"{_darkness(low, high, log=log)} > 0.5"
+            letters = base.mark_text(fontSize=min(panel.letter * 0.9, room * 1.6))
+            ink = alt.condition(dark, alt.value("white"), alt.value("black"))
+            made.append(letters.encode(text="text:N", color=ink))
+        return alt.layer(*made, data=common.data(rows))
+
+    return Drawing(layers)
+
+
+def _darkness(low: float, high: float, *, log: bool) -> str:
+    """Where a value lies on the scale of shades, 0 to 1, as an expression."""
+    if log:
+        return f"log(datum.y / {low:.6g}) / {max(1e-9, math.log(high / low)):.6g}"
+    return f"(datum.y - {low:.6g}) / {max(1e-12, high - low):.6g}"
+
+
+KIND = Kind(
+    name="heat",
+    doc="a metric over two keys, as a map",
+    draw=draw,
+    default="delay_ms.p99",
+    x="key",
+    coloured=False,
+    facts="mean over seeds",
+)

@@ -1,0 +1,67 @@
+"""Means over a key, joined by lines, with their intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from tailback.plot import values
+from tailback.plot.dimensions import Dimension
+from tailback.plot.kinds import common
+from tailback.plot.plan import Drawing, Kind, Panel, Plan, Rows
+
+
+def draw(plan: Plan) -> Drawing:
+    """A point for each value of the key and each series."""
+    assert isinstance(plan.x, Dimension)
+    across, numeric = plan.x.label, plan.x.numbers is not None
+    rows: Rows = []
+    for roles, found in values.estimates(values.numbers(plan, plan.y)).items():
+        own = common.by_role(roles)
+        own["x"] = common.x_value(plan, own["x"], numeric=numeric)  # type: ignore[assignment]
+        rows.append({**own, **common.reach(found.mean, found.ci95), "n": found.n})
+    ends = [row[name] for row in rows for name in ("y", "low", "high") if row[name] is not None]
+
+    up = common.chosen(rows, plan.y_scale, ("y", "low", "high"))
+
+    def layers(panel: Panel) -> Any:
+        x, _ = common.key_axis(plan, panel, numeric=numeric, up=up)
+        scale, axis, _ = common.value_axis(ends, up, panel.height, panel.letter)
+        y = alt.Y("y:Q", title=panel.up(plan.y.label), scale=scale, axis=axis)
+        base = alt.Chart().encode(x=x, **common.colour(plan))
+        ink = common.first_colour(plan)
+        spans = base.transform_filter("isValid(datum.low)").mark_rule(
+            strokeWidth=1, opacity=0.75, clip=True, **ink
+        )
+        made = [
+            spans.encode(
+                y=alt.Y("low:Q", title=panel.up(plan.y.label), scale=scale, axis=axis), y2="high:Q"
+            )
+        ]
+        if numeric:
+            lines = base.mark_line(strokeWidth=1.3, clip=True, **ink)
+            made.append(lines.encode(y=y, **common.dash(plan, legend=False)))
+        tips = common.tooltips(
+            plan,
+            alt.Tooltip("x:Q" if numeric else "x:N", title=across or "all"),
+            common.of_value(plan.y.label),
+            common.of_value("from", "low"),
+            common.of_value("to", "high"),
+            alt.Tooltip("n:Q", title="runs"),
+        )
+        points = base.mark_point(filled=True, size=18, opacity=1, clip=True, **ink)
+        made.append(points.encode(y=y, tooltip=tips, **common.shape(plan)))
+        return alt.layer(*made, data=common.data(rows))
+
+    return Drawing(layers, common.free(y=up))
+
+
+KIND = Kind(
+    name="line",
+    doc="means over a swept key, with intervals",
+    draw=draw,
+    default="delay_ms.p99",
+    x="key",
+    facts="mean over seeds and its 95 % interval (Student's t)",
+)

@@ -1,0 +1,146 @@
+"""One metric over another: a point for each setting, with both intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from tailback.errors import InputError
+from tailback.metrics import Estimate, estimate
+from tailback.plot import values
+from tailback.plot.dimensions import Dimension
+from tailback.plot.kinds import common
+from tailback.plot.plan import Drawing, Kind, Panel, Plan, Rows
+from tailback.plot.quantities import Quantity
+from tailback.plot.values import Value
+
+
+def draw(plan: Plan) -> Drawing:
+    """A point for each setting; over a key one for each run."""
+    rows = _over_key(plan) if isinstance(plan.x, Dimension) else _pairs(plan, plan.x)
+    numeric = not isinstance(plan.x, Dimension) or plan.x.numbers is not None
+    across = [row[n] for row in rows for n in ("x", "x_low", "x_high") if row[n] is not None]
+    upwards = [row[n] for row in rows for n in ("y", "low", "high") if row[n] is not None]
+    assert plan.x is not None
+    over_key = isinstance(plan.x, Dimension)
+    wide = plan.x_scale if over_key else common.chosen(rows, plan.x_scale, ("x",))
+    up = common.chosen(rows, plan.y_scale, ("y",))
+    title = plan.x.label
+
+    def layers(panel: Panel) -> Any:
+        if isinstance(plan.x, Dimension):
+            x, _ = common.key_axis(plan, panel, numeric=numeric)
+            span = None
+        else:
+            scale, axis, _ = common.value_axis(across, wide, panel.width, panel.letter)
+            x = alt.X("x:Q", title=panel.across(title), scale=scale, axis=axis)
+            span = alt.X("x_low:Q", title=panel.across(title), scale=scale, axis=axis)
+        y_scale, y_axis, _ = common.value_axis(upwards, up, panel.height, panel.letter)
+
+        def y(name: str) -> alt.Y:
+            return alt.Y(f"{name}:Q", title=panel.up(plan.y.label), scale=y_scale, axis=y_axis)
+
+        ink = common.first_colour(plan)
+        base = alt.Chart().encode(**common.colour(plan))
+        rule: dict[str, Any] = {"strokeWidth": 0.8, "opacity": 0.6, "clip": True, **ink}
+        upright = base.transform_filter("isValid(datum.low)").mark_rule(**rule)
+        made = [upright.encode(x=x, y=y("low"), y2="high:Q")]
+        if span is not None:
+            flat = base.transform_filter("isValid(datum.x_low)").mark_rule(**rule)
+            made.append(flat.encode(x=span, x2="x_high:Q", y=y("y")))
+        tips = common.tooltips(
+            plan,
+            alt.Tooltip("x:Q" if numeric else "x:N", title=title, format=".4~g")
+            if numeric
+            else alt.Tooltip("x:N", title=title),
+            common.of_value(plan.y.label),
+            *([alt.Tooltip("point:N", title="point")] if any(r["point"] for r in rows) else []),
+        )
+        points = base.mark_point(filled=True, size=24, opacity=0.95, clip=True, **ink)
+        made.append(points.encode(x=x, y=y("y"), tooltip=tips, **common.shape(plan)))
+        return alt.layer(*made, data=common.data(rows))
+
+    return Drawing(layers, common.free(x=wide, y=up))
+
+
+def _over_key(plan: Plan) -> Rows:
+    assert isinstance(plan.x, Dimension)
+    numeric = plan.x.numbers is not None
+    return [
+        {
+            **common.by_role(value.place.roles),
+            "x": common.x_value(plan, value.place.roles[0], numeric=numeric),
+            **dict.fromkeys(("x_low", "x_high", "low", "high")),
+            "y": value.value,
+            "point": "",
+        }
+        for value in values.numbers(plan, plan.y)
+    ]
+
+
+def _pairs(plan: Plan, across: Quantity | None) -> Rows:
+    """Both means of every setting: whatever differs in a swept key is a point of its own."""
+    assert across is not None
+    ups = values.numbers(plan, plan.y)
+    others = values.numbers(plan, across)
+    by_part = {(value.place.run, value.place.part): value.value for value in others}
+    by_run: dict[int, list[float]] = {}
+    for value in others:
+        by_run.setdefault(value.place.run, []).append(value.value)
+    settings: dict[tuple[str, ...], list[tuple[Value, float]]] = {}
+    for value in ups:
+        run = value.place.run
+        if across.on == plan.y.on:
+            beside = by_part.get((run, value.place.part))
+        else:
+            beside = _only(plan, across, by_run.get(run, []))
+        if beside is None:
+            continue
+        texts = plan.members[run].texts
+        key = (*value.place.roles, *(text for name, text in texts.items() if name != "seed"))
+        settings.setdefault(key, []).append((value, beside))
+    rows: Rows = []
+    for key, own in settings.items():
+        x, y = _over_runs(own, 1), _over_runs(own, 0)
+        sideways = common.reach(x.mean, x.ci95)
+        rows.append(
+            {
+                **common.by_role(key[:4]),
+                "x": x.mean,
+                "x_low": sideways["low"],
+                "x_high": sideways["high"],
+                **common.reach(y.mean, y.ci95),
+                "point": ", ".join(key[4:]),
+            }
+        )
+    return rows
+
+
+def _only(plan: Plan, across: Quantity, found: Sequence[float]) -> float | None:
+    if len(found) > 1 and across.on == "link":
+        return found[0]
+    if len(found) > 1:
+        raise InputError(
+            f"--x: {across.name} is of each {across.on}, {plan.y.name} is not: expected one "
+            f"{across.on}, e.g. with --where {across.on}=NAME"
+        )
+    return found[0] if found else None
+
+
+def _over_runs(own: Sequence[tuple[Value, float]], which: int) -> Estimate:
+    runs: dict[int, list[float]] = {}
+    for value, beside in own:
+        runs.setdefault(value.place.run, []).append((value.value, beside)[which])
+    return estimate(sum(one) / len(one) for one in runs.values())
+
+
+KIND = Kind(
+    name="scatter",
+    doc="one metric over another, a point for each setting",
+    draw=draw,
+    default="throughput_total_mbit",
+    x="quantity",
+    facts="means over seeds and their 95 % intervals (Student's t)",
+)

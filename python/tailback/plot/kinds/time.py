@@ -1,0 +1,119 @@
+"""A recorded series over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from tailback.metrics.statistics import t_quantile
+from tailback.plot import values
+from tailback.plot.kinds import common
+from tailback.plot.plan import Drawing, Kind, Panel, Plan, Rows
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MOST_BINS, LEAST_BINS = 150, 40
+ROLES = ["series", "column", "row"]
+
+
+def draw(plan: Plan) -> Drawing:
+    """A line for each series: the mean over seeds in equally long intervals."""
+    frame = values.over_time(plan, plan.y)
+    rows, end = _pooled(frame)
+    ends = [row[name] for row in rows for name in ("y", "low", "high") if row[name] is not None]
+    up = common.chosen(rows, plan.y_scale, ("y",))
+    banded = any(row["low"] is not None for row in rows)
+    warmup = max((m.run.summary["warmup_s"] for m in plan.members), default=0.0)
+
+    def layers(panel: Panel) -> Any:
+        count = max(2, min(8, int(panel.width / (4 * panel.letter))))
+        x = alt.X(
+            "x:Q",
+            title=panel.across("time (s)"),
+            scale=alt.Scale(domain=[0, end or 1], nice=False),
+            axis=alt.Axis(tickCount=count, format=".4~r"),
+        )
+        scale, axis, _ = common.value_axis(ends, up, panel.height, panel.letter)
+        base = alt.Chart().encode(x=x, **common.colour(plan))
+        ink = common.first_colour(plan)
+        made = []
+        if warmup:
+            before = alt.Chart(common.data([{"from": 0.0, "to": warmup}]))
+            made.append(
+                before.mark_rect(color="#000000", opacity=0.06).encode(
+                    x=alt.X("from:Q", title=panel.across("time (s)")), x2="to:Q"
+                )
+            )
+        if banded:
+            band = base.transform_filter("isValid(datum.low)").mark_area(
+                opacity=0.16, clip=True, **ink
+            )
+            low = alt.Y("low:Q", title=panel.up(plan.y.label), scale=scale, axis=axis)
+            made.append(band.encode(y=low, y2="high:Q"))
+        tips = common.tooltips(
+            plan, common.of_value("time (s)", "x"), common.of_value(plan.y.label)
+        )
+        y = alt.Y("y:Q", title=panel.up(plan.y.label), scale=scale, axis=axis)
+        lines = base.mark_line(strokeWidth=1.1, clip=True, **ink)
+        made.append(lines.encode(y=y, tooltip=tips, **common.dash(plan)))
+        return alt.layer(*made, data=common.data(rows))
+
+    return Drawing(layers, common.free(y=up))
+
+
+def _pooled(frame: pl.DataFrame) -> tuple[Rows, float]:
+    """The mean of each interval with that over seeds, and where time ends.
+
+    An interval is as long as the one of the record, or longer where a figure cannot show so many.
+    """
+    import polars as pl
+
+    if frame.is_empty():
+        return [], 0.0
+    end = float(frame["time_s"].max())  # type: ignore[arg-type]
+    groups = max(1, frame.select(ROLES).n_unique())
+    bins = max(LEAST_BINS, min(MOST_BINS, common.MOST_ROWS // groups))
+    samples = max(frame.group_by("run", "part").len()["len"].to_list())
+    bins = max(1, min(bins, samples))
+    width = end / bins or 1.0
+    place = (pl.col("time_s") / width - 1e-9).floor().clip(0, bins - 1).alias("bin")
+    by_run = (
+        frame.with_columns(place)
+        .group_by([*ROLES, "bin", "run"], maintain_order=True)
+        .agg(pl.col("value").mean())
+    )
+    means = (
+        by_run.group_by([*ROLES, "bin"], maintain_order=True)
+        .agg(
+            pl.col("value").mean().alias("y"),
+            pl.col("value").std().alias("deviation"),
+            pl.len().alias("n"),
+        )
+        .sort("bin", maintain_order=True)
+    )
+    rows: Rows = []
+    for row in means.iter_rows(named=True):
+        low = high = None
+        if row["n"] > 1 and row["deviation"]:
+            half = t_quantile(row["n"] - 1) * row["deviation"] / row["n"] ** 0.5
+            low, high = row["y"] - half, row["y"] + half
+            # What is never negative has no interval below zero.
+            low = max(0.0, low) if row["y"] >= 0 else low
+        where = {role: row[role] for role in ROLES}
+        rows.append(
+            {**where, "x": (row["bin"] + 0.5) * width, "y": row["y"], "low": low, "high": high}
+        )
+    return rows, end
+
+
+KIND = Kind(
+    name="time",
+    doc="a recorded series over time",
+    draw=draw,
+    default="cwnd",
+    over_time=True,
+    lines=True,
+    facts="mean over seeds; band: its 95 % interval (Student's t)",
+)

@@ -1,0 +1,193 @@
+"""Panels, legend and the size of the whole: a figure is as wide as it was asked to be.
+
+Vega gives a panel its size and lets axes, titles and legend add to it. So a figure is drawn, its
+size is read, and panels take what the rest leaves.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from tailback.figures import export
+from tailback.plot import style
+from tailback.plot.dimensions import Dimension
+from tailback.plot.plan import Drawing, Panel, Plan
+
+VEGA_LITE = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
+SHAPE = 0.64
+"""Height of a panel over its width, where nothing says how high the figure is."""
+TALLEST = 190.0
+LEAST_PANEL = 24.0
+TRIES = 4
+CLOSE = 0.6
+"""Pixels that a figure may be off."""
+NARROW = 75.0
+"""Panels of one key that would be narrower than this are set in rows."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Of the whole figure, pixels; None: as high as suits its width."""
+
+    width: float
+    height: float | None
+    points: float
+    """Of titles; other letters are a point smaller."""
+
+
+def laid_out(plan: Plan, drawing: Drawing, size: Size) -> Any:
+    """The figure in its size."""
+    letter = (size.points - 1) * style.POINT
+    columns, rows = _grid(plan, size)
+    width = max(LEAST_PANEL, (size.width - 8 * letter) / columns - 8)
+    height = _height(width, rows, size, letter)
+    per_row = _legend_columns(plan, size)
+    chart = None
+    for _ in range(TRIES):
+        wrapped = rows > 1 and "row" not in plan.roles
+        panel = Panel(
+            width,
+            height,
+            letter,
+            own_x="column" not in plan.roles,
+            own_y="row" not in plan.roles and not wrapped,
+        )
+        chart = _chart(plan, drawing.layers(panel), panel, size, columns, per_row)
+        if drawing.free and plan.faceted:
+            chart = chart.resolve_scale(**dict.fromkeys(drawing.free, "independent"))
+        wide, high = measured(chart)
+        off = size.width - wide
+        up = 0.0 if size.height is None else size.height - high
+        if abs(off) <= CLOSE and abs(up) <= CLOSE:
+            break
+        wider = width + off / columns
+        if wider < LEAST_PANEL and per_row > 1:
+            # The legend is what is too wide.
+            per_row -= 1
+            continue
+        width = max(LEAST_PANEL, wider)
+        height = _height(width, rows, size, letter) if size.height is None else height + up / rows
+        height = max(LEAST_PANEL, height)
+    return chart
+
+
+def specification(chart: Any) -> dict[str, Any]:
+    """In Vega-Lite, whatever theme is enabled; texts of others are such as can be drawn."""
+    with alt.theme.enable("none"):
+        made: dict[str, Any] = export.cleaned(chart.to_dict())
+    return made
+
+
+def drawn(chart: Any) -> str:
+    """As SVG."""
+    return vl_convert.vegalite_to_svg(json.dumps(specification(chart)), vl_version=VEGA_LITE)
+
+
+def measured(chart: Any) -> tuple[float, float]:
+    """Width and height of a figure as it is drawn, pixels."""
+    found = re.search(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', drawn(chart))
+    assert found is not None
+    return float(found[1]), float(found[2])
+
+
+def _grid(plan: Plan, size: Size) -> tuple[int, int]:
+    """Columns and rows of panels."""
+    column, row = plan.roles.get("column"), plan.roles.get("row")
+    columns = len(column.texts) if column else 1
+    if row is not None or column is None:
+        return columns, len(row.texts) if row else 1
+    # Of one key: as many beside one another as there is room for, in full rows if they can be.
+    most = max(1, int(size.width / NARROW))
+    even = -(-columns // -(-columns // most))
+    whole = [n for n in range(most, most // 2, -1) if columns % n == 0]
+    across = columns if columns <= most else next(iter(whole), even)
+    return across, -(-columns // across)
+
+
+def _height(width: float, rows: int, size: Size, letter: float) -> float:
+    if size.height is not None:
+        return max(LEAST_PANEL, (size.height - 9 * letter) / rows - 8)
+    return max(6 * letter, min(TALLEST, SHAPE * width))
+
+
+def _legend_columns(plan: Plan, size: Size) -> int:
+    """Entries of the legend beside one another, from the length of their names."""
+    if plan.series is None:
+        return 1
+    letter = (size.points - 1) * style.POINT
+    longest = max(len(text) for text in plan.series.texts)
+    title = len(plan.series.title) * style.LETTER * size.points * style.POINT + 8
+    entry = longest * style.LETTER * letter + 30
+    most = max(1, int((size.width - title - 8) / entry))
+    rows = -(-len(plan.series.texts) // most)
+    return -(-len(plan.series.texts) // rows)
+
+
+def _chart(plan: Plan, layered: Any, panel: Panel, size: Size, columns: int, per_row: int) -> Any:
+    chart = layered.properties(width=round(panel.width, 2), height=round(panel.height, 2))
+    column, row = plan.roles.get("column"), plan.roles.get("row")
+    spacing = round(0.9 * panel.letter, 1)
+    # The headers of columns and rows have the titles of the axes, which are the same in all.
+    below = alt.Header(
+        title=plan.across,
+        titleOrient="bottom",
+        labelOrient="top",
+        **_said(column, panel.width, panel),
+    )
+    facet: dict[str, Any] = {}
+    if column is not None:
+        facet = {"sort": list(column.texts), "header": below}
+    if row is not None or (column is not None and columns == len(column.texts)):
+        parts: dict[str, Any] = {}
+        if column is not None:
+            parts["column"] = alt.Column("column:N", **facet)
+        if row is not None:
+            left = alt.Header(
+                title=plan.up,
+                titleOrient="left",
+                labelOrient="right",
+                labelAngle=90,
+                **_said(row, panel.height, panel),
+            )
+            parts["row"] = alt.Row("row:N", sort=list(row.texts), header=left)
+        chart = _lifted(chart, **parts).properties(spacing=spacing)
+    elif column is not None:
+        below.titlePadding = panel.letter
+        beside = alt.Title(plan.up or "", orient="left", anchor="middle", angle=-90, offset=4)
+        chart = _lifted(chart, facet=alt.Facet("column:N", **facet), columns=columns).properties(
+            spacing={"row": round(1.2 * panel.letter, 1), "column": spacing}, title=beside
+        )
+    config = style.config(size.points)
+    legend = {**config["legend"], "orient": "top", "direction": "horizontal", "titleOrient": "left"}
+    if plan.kind.coloured:
+        legend |= {"columns": per_row, "symbolOpacity": 1}
+        if plan.kind.lines:
+            legend |= {"symbolType": "stroke", "symbolSize": 130}
+    else:
+        legend |= {"titleOrient": "top"}
+    config["legend"] = legend
+    return chart.configure(**config)
+
+
+def _lifted(chart: Any, **facets: Any) -> Any:
+    """Panels of a chart; its data go to the top, where panels take theirs from."""
+    data = chart.data
+    chart = chart.copy(deep=False)
+    chart.data = alt.Undefined
+    return chart.facet(data=data, **facets)
+
+
+def _said(dimension: Dimension | None, room: float, panel: Panel) -> dict[str, Any]:
+    """Labels of panels: with the title of what they are values of, where there is room for it."""
+    if dimension is None:
+        return {}
+    longest = max(len(text) for text in dimension.texts) + len(dimension.title) + 1
+    if longest * style.LETTER * panel.letter > room:
+        return {}
+    return {"labelExpr": f"{json.dumps(dimension.title + ' ')} + datum.value"}

@@ -1,0 +1,145 @@
+"""Figures as files: what ends in .pdf, .svg, .png, .html or .vl.json."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import vl_convert
+
+from tailback import folders, store
+from tailback.errors import InputError
+from tailback.figures import export
+from tailback.foreign import line
+from tailback.plot import style
+from tailback.plot.layout import drawn, measured, specification
+
+PPI = 300.0
+"""Of PNG: what journals ask for."""
+
+
+def _svg(chart: Any, _title: str) -> bytes:
+    return drawn(chart).encode()
+
+
+def _png(chart: Any, _title: str) -> bytes:
+    return vl_convert.svg_to_png(drawn(chart), scale=72 / style.INCH, ppi=PPI)
+
+
+def _pdf(chart: Any, _title: str) -> bytes:
+    """One page of the size of the figure, vector graphics, letters as letters.
+
+    Typst sets the page: it keeps the bytes the same, whenever it is made, and knows lengths.
+    """
+    import typst
+
+    wide, high = (f"{pixels / style.POINT:.3f}pt" for pixels in measured(chart))
+    page = (
+        f"#set page(width: {wide}, height: {high}, margin: 0pt)\n"
+        "#set document(date: none)\n"
+        f'#image("figure.pdf", width: {wide}, height: {high})\n'
+    )
+    with folders.scratch(Path(tempfile.gettempdir())) as root:
+        (root / "page.typ").write_text(page, encoding="utf-8")
+        (root / "figure.pdf").write_bytes(vl_convert.svg_to_pdf(drawn(chart)))
+        compiler: Any = typst.compile
+        found: bytes = compiler(str(root / "page.typ"), root=str(root), ignore_system_fonts=True)
+    return found
+
+
+def _html(chart: Any, title: str) -> bytes:
+    """A page that needs nothing else; values are shown under the pointer."""
+    scripts = [export.javascript(), _START]
+    hashes = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    allowed = " ".join(f"'sha256-{base64.b64encode(h).decode()}'" for h in hashes)
+    policy = (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    spec = json.dumps(specification(chart), separators=(",", ":")).replace("<", "\\u003c")
+    return _PAGE.format(
+        policy=policy,
+        title=html.escape(title),
+        spec=spec,
+        library=scripts[0],
+        start=scripts[1],
+    ).encode()
+
+
+_START = """\
+(function () {
+  var spec = JSON.parse(document.getElementById("spec").textContent);
+  var options = { actions: { export: true, source: false, compiled: false, editor: false },
+                  renderer: "svg", ast: true };
+  vegaEmbed("#figure", spec, options).catch(function (error) {
+    document.getElementById("figure").textContent = "This figure could not be drawn: " +
+      error.message;
+  });
+})();
+"""
+
+_PAGE = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ margin: 2rem; font-family: system-ui, sans-serif; }}
+h1 {{ font-size: 1.1rem; font-weight: 600; }}
+#figure {{ background: white; padding: 0.75rem 2.5rem 0.75rem 0.75rem; max-width: 100%;
+  overflow-x: auto; width: max-content; box-sizing: border-box; }}
+@media (max-width: 40rem) {{ body {{ margin: 0.5rem; }} }}
+@media print {{ body {{ margin: 0; }} h1 {{ display: none; }} #figure {{ overflow: visible; }} }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+<div id="figure"></div>
+<script type="application/json" id="spec">{spec}</script>
+<script>{library}</script>
+<script>{start}</script>
+</body>
+</html>
+"""
+
+
+def _json(chart: Any, _title: str) -> bytes:
+    return (json.dumps(specification(chart), indent=1) + "\n").encode()
+
+
+WRITERS: dict[str, Callable[[Any, str], bytes]] = {
+    ".pdf": _pdf,
+    ".svg": _svg,
+    ".png": _png,
+    ".html": _html,
+    ".vl.json": _json,
+}
+
+
+def writer(target: Path) -> Callable[[Any, str], bytes]:
+    """What writes a file of this name."""
+    for ending, found in WRITERS.items():
+        if target.name.endswith(ending):
+            return found
+    *most, last = WRITERS
+    raise InputError(
+        f"--out {line(target)}: expected a name that ends in {', '.join(most)} or {last}"
+    )
+
+
+def save(chart: Any, target: Path, title: str = "") -> Path:
+    """Writes a figure, at once or not at all."""
+    made = writer(target)(chart, title)
+    with store.replacing(target) as part:
+        part.write_bytes(made)
+    return target

@@ -1,0 +1,162 @@
+"""What is asked for, what is drawn of it, and what a kind of plot is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from tailback.metrics import On
+from tailback.plot.dimensions import Dimension
+from tailback.plot.quantities import Quantity
+
+if TYPE_CHECKING:
+    from tailback.results import Run
+
+Scale = Literal["auto", "linear", "log", "free"]
+"""`free`: every panel has its own ends."""
+
+Rows = list[dict[str, Any]]
+"""Data of a figure. Columns have the names of what they do there: x, y, series, column, row."""
+
+ROLES = ("x", "series", "column", "row")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What somebody asks for; what is left out is chosen for the sweep."""
+
+    x: str | None = None
+    y: str | None = None
+    color: str | None = None
+    facet: Sequence[str] = ()
+    """At most two: columns, rows."""
+    kind: str | None = None
+    where: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    x_scale: Scale = "auto"
+    y_scale: Scale = "auto"
+
+    @property
+    def nothing(self) -> bool:
+        """Whether everything is left to the sweep."""
+        return not (self.x or self.y or self.color or self.facet or self.kind)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A run that is drawn, and its values of the swept keys as people write them."""
+
+    run: Run
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is drawn."""
+
+    kind: Kind
+    y: Quantity
+    x: Dimension | Quantity | None
+    """None: time, or the values of `y` themselves."""
+    members: Sequence[Member]
+    roles: Mapping[str, Dimension]
+    """What series, column and row are; x too, where it is a dimension."""
+    parts: Mapping[On, Mapping[str, frozenset[str]]]
+    """By scope of a quantity, the parts of a run that are drawn: values by dimension."""
+    down: Dimension | None = None
+    """Of a map, what its rows are."""
+    x_scale: Scale = "auto"
+    y_scale: Scale = "auto"
+    notes: Sequence[str] = ()
+    """What was chosen that nobody asked for."""
+
+    @property
+    def series(self) -> Dimension | None:
+        """What has colours."""
+        return self.roles.get("series")
+
+    @property
+    def across(self) -> str | None:
+        """The title of the horizontal axis."""
+        if self.kind.over_time:
+            return "time (s)"
+        return (self.y if self.x is None else self.x).label or None
+
+    @property
+    def up(self) -> str | None:
+        """The title of the vertical axis."""
+        if self.kind.up:
+            return self.kind.up
+        return (self.y if self.down is None else self.down).label or None
+
+    @property
+    def faceted(self) -> bool:
+        """Whether there are panels."""
+        return "column" in self.roles or "row" in self.roles
+
+    def command(self) -> str:
+        """The options that draw the same."""
+        named = [f"--kind {self.kind.name}"]
+        if self.x is not None and self.x.name:
+            named.append(f"--x {self.x.name}")
+        if self.down is not None:
+            named += [f"--y {self.down.name}", f"--color {self.y.name}"]
+        else:
+            named.append(f"--y {self.y.name}")
+        if self.series is not None:
+            named.append(f"--color {self.series.name}")
+        facets = (self.roles[role] for role in ("column", "row") if role in self.roles)
+        return " ".join([*named, *(f"--facet {facet.name}" for facet in facets)])
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Room for one panel, and the size of letters, pixels."""
+
+    width: float
+    height: float
+    letter: float
+    own_x: bool = True
+    own_y: bool = True
+    """Whether the axis has its title here; that of many panels is said once for all."""
+
+    def across(self, title: str) -> str | None:
+        """The title of the horizontal axis, if it is here."""
+        return title if self.own_x and title else None
+
+    def up(self, title: str) -> str | None:
+        """The title of the vertical axis, if it is here."""
+        return title if self.own_y and title else None
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What was taken from the runs, to be laid out for a panel of any size."""
+
+    layers: Callable[[Panel], Any]
+    free: tuple[str, ...] = ()
+    """Axes, x or y, that every panel has for itself."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of plot. A new one is a file and a line in `kinds`."""
+
+    name: str
+    doc: str
+    """What is drawn, in a sentence that ends up in the help."""
+    draw: Callable[[Plan], Drawing]
+    default: str
+    """What is drawn if nothing is said."""
+    x: Literal["key", "name", "quantity", "none"] = "none"
+    """What stands on the horizontal axis: a key, best one of numbers, or one of names; a quantity;
+    nothing that is chosen."""
+    over_time: bool = False
+    up: str = ""
+    """The title of the vertical axis, where it is not the quantity."""
+    lines: bool = False
+    """Whether all that is drawn are lines."""
+    coloured: bool = True
+    """Whether series have colours; a map's colours are its values."""
+    facts: str = ""
+    """How values are pooled, for those who read the figure."""

@@ -1,0 +1,141 @@
+"""What can be drawn: metrics, distributions and recorded series, by the names of each."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from tailback import metrics
+from tailback.errors import InputError
+from tailback.foreign import line
+from tailback.metrics import Metric, On
+from tailback.plot import words
+from tailback.registry import entries
+
+Source = Literal["metric", "histogram", "series", "rate"]
+"""`rate`: the growth of a series of bytes, over intervals."""
+
+Recorded = Mapping[str, tuple[On, frozenset[str]]]
+"""The series there are: what each is of, and who has it."""
+
+NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something that runs have a value of, or many."""
+
+    name: str
+    """As it is typed."""
+    title: str
+    unit: str
+    on: On
+    source: Source
+    stored: str = ""
+    """Of a distribution or a series, its name in the files of a run."""
+    scale: float = 1.0
+    """What is stored is so many times what is shown."""
+    metric: Metric | None = None
+
+    @property
+    def label(self) -> str:
+        """With its unit, as an axis says it."""
+        return words.with_unit(self.title, self.unit)
+
+    @property
+    def spread(self) -> bool:
+        """Whether one run has many values of it."""
+        return self.source != "metric"
+
+
+DELAY = Quantity("delay_ms", "queue delay", "ms", "link", "histogram", "delay_ns", NS_PER_MS)
+RTT = Quantity("rtt_ms", "RTT", "ms", "flow", "histogram", "rtt_ns", NS_PER_MS)
+RATE = Quantity(
+    "throughput_mbit", "throughput", "Mbit/s", "flow", "rate", "delivered_bytes", 1e6 / 8
+)
+
+
+def find(name: str, recorded: Recorded, *, over_time: bool) -> Quantity:
+    """The quantity of a name; `recorded` are the series there are, with what each is of.
+
+    A metric comes first, then a distribution, then a series; with `over_time` a series.
+    """
+    series = _series(name, recorded)
+    if over_time:
+        if name in ("throughput", RATE.name) and RATE.stored in recorded:
+            return RATE
+        if series is not None:
+            return series
+        if _metric(name) or _distribution(name):
+            raise InputError(f'"{line(name)}" is not recorded over time; {_of(recorded)}')
+        raise unknown(name, recorded)
+    found = _metric(name) or _distribution(name) or series
+    if found is None:
+        raise unknown(name, recorded)
+    return found
+
+
+def unknown(name: str, recorded: Recorded) -> InputError:
+    """A quantity that does not exist, with the nearest that does."""
+    valid = [word for found in metrics.METRICS for word in (found.path, found.name)]
+    valid += [DELAY.name, RTT.name, *_names(recorded)]
+    near = difflib.get_close_matches(name, valid, n=1)
+    hint = f'; did you mean "{near[0]}"?' if near else ""
+    return InputError(
+        f'"{line(name)}" is no metric (tailback list metrics), no distribution (delay_ms, rtt_ms) '
+        f"and no series; {_of(recorded)}{hint}"
+    )
+
+
+def _of(recorded: Recorded) -> str:
+    return f"recorded here: {', '.join(_names(recorded)) or 'no series'}"
+
+
+def _names(recorded: Recorded) -> list[str]:
+    return list(dict.fromkeys(_shown(name)[0] for name in recorded))
+
+
+def _metric(name: str) -> Quantity | None:
+    scope, _, rest = name.partition(".")
+    for found in metrics.METRICS:
+        if found.is_called(name) or (found.on == scope and found.is_called(rest)):
+            title, unit = words.metric(found)
+            return Quantity(name, title, unit, found.on, "metric", metric=found)
+    return None
+
+
+def _distribution(name: str) -> Quantity | None:
+    for whole in (DELAY, RTT):
+        stem = whole.name.removesuffix("_ms")
+        if name in (stem, whole.name, whole.stored):
+            return whole
+    if found := re.fullmatch(r"delay(?:_ms|_ns)?\.(.+)", name):
+        label = found[1]
+        stored = f"{DELAY.stored}.{label}"
+        title = f"{DELAY.title} of {label}"
+        return Quantity(name, title, DELAY.unit, "link", "histogram", stored, DELAY.scale)
+    return None
+
+
+def _shown(stored: str) -> tuple[str, str, float]:
+    """Name, unit and scale under which a series is shown: times are in ms."""
+    if stored.endswith("_ns"):
+        return f"{stored.removesuffix('_ns')}_ms", "ms", NS_PER_MS
+    known = next((entry["unit"] for entry in entries("series") if entry["name"] == stored), "")
+    for ending, unit in (("_bytes", "bytes"), ("_mbit", "Mbit/s"), ("_ms", "ms")):
+        if stored.endswith(ending):
+            known = known or unit
+    return stored, known, 1.0
+
+
+def _series(name: str, recorded: Recorded) -> Quantity | None:
+    for stored, (on, _) in recorded.items():
+        shown, unit, scale = _shown(stored)
+        stem = re.sub(r"_(?:ms|bytes|mbit)$", "", shown)
+        if name in (stored, shown, stem):
+            title = words.series(shown if unit == "packets" else stem)
+            return Quantity(shown, title, unit, on, "series", stored, scale)
+    return None

@@ -1,0 +1,467 @@
+"""From what is asked for to what is drawn: names are looked up, and what is left out is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tailback.errors import InputError
+from tailback.foreign import line
+from tailback.metrics import On, group_of
+from tailback.names import unknown
+from tailback.plot import dimensions, kinds, quantities, values
+from tailback.plot.dimensions import PARTS, Dimension
+from tailback.plot.plan import Asked, Kind, Member, Plan
+from tailback.plot.quantities import Quantity, Recorded
+
+if TYPE_CHECKING:
+    from tailback.results import Results
+
+TIME = "time"
+MOST_PANELS = 64
+MOST_FACETS = 2
+BUFFER = "limit"
+"""Whoever sweeps the size of a buffer asks what it is good for: the utilisation."""
+
+
+def resolve(results: Results, asked: Asked) -> Plan:
+    """What is drawn; everything that is wrong with what is asked for is said at once."""
+    return _Search(results, asked).plan()
+
+
+@dataclass
+class _Search:
+    results: Results
+    asked: Asked
+    wrong: dict[str, None] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def plan(self) -> Plan:
+        runs = self.results.points
+        if not runs:
+            raise InputError(f"{self.results.id}: none of its runs is stored")
+        self.keys = dimensions.swept(runs)
+        self.members = [Member(run, dimensions.texts(run, self.keys)) for run in runs]
+        self.part_names = [name for names in PARTS.values() for name in names]
+        self.wanted: dict[str, frozenset[str]] = {}
+        self._where()
+        kind = self._kind_asked()
+        if len(self.asked.facet) > MOST_FACETS:
+            self._say(f"--facet: at most {MOST_FACETS} (columns, rows)")
+        self.axes: list[Sequence[str]] = [
+            axis for axis in self.results.axes if len(self._tuples(axis)) > 1
+        ]
+        self._names()
+        self._check()
+        recorded = self._recorded(kind)
+        kind, y, x, down = self._quantities(kind, recorded)
+        self._check()
+        return self._roles(kind, y, x, down, recorded)
+
+    def _say(self, message: str) -> None:
+        self.wrong[message] = None
+
+    def _check(self) -> None:
+        if self.wrong:
+            raise InputError("\n".join(self.wrong))
+
+    def _tuples(self, axis: Sequence[str]) -> set[tuple[str, ...]]:
+        return {tuple(member.texts.get(key, "") for key in axis) for member in self.members}
+
+    def _known_key(self, word: str) -> str | None:
+        """A swept key by its name, or by the end of it that no other has; then a part."""
+        ends = [name for name in self.keys if word == name or name.endswith(f".{word}")]
+        if word in self.keys or len(ends) == 1:
+            return word if word in self.keys else ends[0]
+        return word if word in self.part_names else None
+
+    def _key(self, word: str, option: str) -> str | None:
+        """The swept key or part of a word: its name, or the end of one that no other has."""
+        valid = [*self.keys, *self.part_names]
+        found = self._known_key(word)
+        if found is not None:
+            return found
+        self._say(f"{option}: {unknown('key', word, valid)}")
+        return None
+
+    def _where(self) -> None:
+        for word, said in self.asked.where.items():
+            name = self._key(word, "--where")
+            if name is None:
+                continue
+            if name not in self.keys:
+                self.wanted[name] = frozenset(said)
+                continue
+            dimension = self.keys[name]
+            found = {one: dimension.text_of(one) for one in said}
+            for one, text in found.items():
+                if text is None:
+                    self._say(f"--where {word}: {unknown('value', one, dimension.texts)}")
+            if any(text is None for text in found.values()):
+                continue
+            chosen = set(found.values())
+            self.members = [m for m in self.members if m.texts.get(name) in chosen]
+        self._check()
+        if not self.members:
+            raise InputError("--where: no run is left")
+        # Only the values that are left are drawn.
+        self.keys = dimensions.swept([member.run for member in self.members])
+
+    def _kind_asked(self) -> Kind | None:
+        name = self.asked.kind
+        if name is None:
+            return None
+        if name not in kinds.KINDS:
+            self._say(f"--kind: {unknown('kind', name, list(kinds.KINDS))}")
+            return None
+        return kinds.KINDS[name]
+
+    def _names(self) -> None:
+        """Looks up what stands for a key in every case, so that all that is wrong is said."""
+        for word in self.asked.facet:
+            self._key(word, "--facet")
+
+    def _recorded(self, kind: Kind | None) -> Recorded:
+        """The series there are; they are only looked for where one may be meant."""
+        asked = [word for word in (self.asked.x, self.asked.y, self.asked.color) if word]
+        known = all(self._is_known(word) for word in asked)
+        if known and asked and kind is not None and not kind.over_time:
+            return {}
+        if known and asked and kind is None and TIME not in asked:
+            return {}
+        if not asked and self.axes and (kind is None or not kind.over_time):
+            return {}
+        return values.recorded(self.members)
+
+    def _is_known(self, word: str) -> bool:
+        if word == TIME or self._is_key(word):
+            return True
+        try:
+            quantities.find(word, {}, over_time=False)
+        except InputError:
+            return False
+        return True
+
+    def _is_key(self, word: str | None) -> bool:
+        return word is not None and self._known_key(word) is not None
+
+    def _quantity(
+        self, word: str, recorded: Recorded, option: str, *, over_time: bool = False
+    ) -> Quantity | None:
+        try:
+            return quantities.find(word, recorded, over_time=over_time)
+        except InputError as error:
+            self._say(f"{option}: {error}")
+            return None
+
+    def _quantities(
+        self, kind: Kind | None, recorded: Recorded
+    ) -> tuple[Kind, Quantity, str | Quantity | None, str | None]:
+        """Kind, quantity, what is across (a key, a quantity, or left open), what is down."""
+        x, y, color = self.asked.x, self.asked.y, self.asked.color
+        kind = kind or self._kind(recorded)
+        down = None
+        if not kind.coloured:
+            # Of a map one of y and colour is a key, the other what is shown.
+            if self._is_key(y):
+                y, down = color, self._key(str(y), "--y")
+            elif self._is_key(color):
+                y, down = y, self._key(str(color), "--color")
+            elif y is not None and color is not None:
+                self._key(color, "--color")
+            else:
+                y = y or color
+        elif self._is_key(y):
+            self._say(f'--y: "{line(str(y))}" is a key; expected a metric or a series')
+            y = None
+        elif color is not None:
+            self._key(color, "--color")
+        chosen = self._quantity(
+            y or self._default(kind, recorded), recorded, "--y", over_time=kind.over_time
+        )
+        across: str | Quantity | None = None
+        if kind.x == "none":
+            if x is not None and not (kind.over_time and x == TIME):
+                self._say(
+                    f"--x: {kind.name} has {'time' if kind.over_time else 'the values of --y'} "
+                    "there; expected none"
+                )
+        elif kind.x == "quantity":
+            if self._is_key(x):
+                across = self._key(str(x), "--x")
+            else:
+                across = self._quantity(x or "delay_ms.mean", recorded, "--x")
+        elif x is not None:
+            if not self._is_key(x) and self._is_known(x) and x != TIME:
+                self._say(f'--x: "{line(x)}" is no key; --kind scatter draws over a metric')
+            else:
+                across = self._key(x, "--x")
+        if chosen is None:
+            self._check()
+            raise AssertionError("a quantity that is not there has a message")
+        return kind, chosen, across, down
+
+    def _kind(self, recorded: Recorded) -> Kind:
+        """What fits what is asked for."""
+        x, y = self.asked.x, self.asked.y
+        numeric = any(self._numeric(axis) for axis in self.axes)
+        if x == TIME:
+            return kinds.KINDS["time"]
+        if x is not None:
+            if not self._is_key(x):
+                return kinds.KINDS["scatter" if self._is_known(x) or recorded else "line"]
+            name = self._key(x, "--x")
+            found = self.keys.get(name or "")
+            return kinds.KINDS["line" if found and found.numbers else "bar"]
+        if y is not None:
+            if self._is_key(y):
+                return kinds.KINDS["line"]
+            try:
+                found_y = quantities.find(y, recorded, over_time=False)
+            except InputError:
+                return kinds.KINDS["line"]
+            if found_y.source == "series":
+                return kinds.KINDS["time"]
+            if found_y.source == "histogram":
+                return kinds.KINDS["cdf"]
+            return kinds.KINDS["line" if numeric else "bar"]
+        if numeric:
+            return kinds.KINDS["line"]
+        if not self.axes and kinds.KINDS["time"].default in recorded:
+            return kinds.KINDS["time"]
+        return kinds.KINDS["cdf"]
+
+    def _default(self, kind: Kind, recorded: Recorded) -> str:
+        """What is drawn if nothing is said."""
+        buffers = [k for axis in self.axes for k in axis if k.rpartition(".")[2] == BUFFER]
+        if kind.x == "key" and buffers:
+            return "utilisation"
+        if kind.over_time and kind.default not in recorded and recorded:
+            return next(iter(recorded))
+        return kind.default
+
+    def _numeric(self, axis: Sequence[str]) -> bool:
+        return any(self.keys[key].numbers is not None for key in axis if key in self.keys)
+
+    def _roles(
+        self,
+        kind: Kind,
+        y: Quantity,
+        x: str | Quantity | None,
+        down: str | None,
+        recorded: Recorded,
+    ) -> Plan:
+        parts = self._parts(y, recorded)
+        self._check()
+        free = [axis for axis in self.axes if not self._uses(axis, self._asked_keys(x, down))]
+        names = PARTS[y.on]
+        several = [name for name in names[:1] if len(parts[name].texts) > 1]
+        asked_parts = {x, down, *(self._asked_keys(None, None))}
+        if any(name in asked_parts for name in names):
+            several = []
+        roles: dict[str, Dimension] = {}
+        across: Dimension | Quantity | None
+        if isinstance(x, Quantity):
+            across = x
+        elif x is not None:
+            across = roles["x"] = self._dimension(x, parts)
+        elif kind.x in ("key", "name"):
+            across = roles["x"] = self._across(kind, free, several, parts)
+        else:
+            across = None
+        rows = None
+        if not kind.coloured:
+            if down is None:
+                rows = self._across(kind, free, several, parts)
+            else:
+                rows = self._dimension(down, parts)
+        elif self.asked.color is not None:
+            name = self._key(self.asked.color, "--color")
+            if name is not None:
+                roles["series"] = self._dimension(name, parts)
+        for role, word in zip(("column", "row"), self.asked.facet, strict=False):
+            name = self._key(word, "--facet")
+            if name is not None:
+                roles[role] = self._dimension(name, parts)
+        self._check()
+        self._rest(kind, y, roles, free, several, parts)
+        self._check()
+        panels = 1
+        for role in ("column", "row"):
+            panels *= len(roles[role].texts) if role in roles else 1
+        if panels > MOST_PANELS:
+            raise InputError(
+                f"{panels} panels; expected at most {MOST_PANELS}: choose values with --where"
+            )
+        scopes: dict[On, Mapping[str, frozenset[str]]] = {y.on: self._chosen(parts)}
+        if isinstance(across, Quantity) and across.on != y.on:
+            other = self._parts(across, recorded)
+            scopes[across.on] = self._chosen(other)
+            self._check()
+        return Plan(
+            kind=kind,
+            y=y,
+            x=across,
+            members=self.members,
+            roles=roles,
+            parts=scopes,
+            down=rows,
+            x_scale=self.asked.x_scale,
+            y_scale=self.asked.y_scale,
+            notes=self.notes,
+        )
+
+    def _asked_keys(self, x: str | Quantity | None, down: str | None) -> set[str]:
+        words = [self.asked.color, *self.asked.facet, down]
+        found = {self._key(w, "") for w in words if w is not None and self._is_key(w)}
+        return {name for name in (*found, x if isinstance(x, str) else None) if name}
+
+    def _uses(self, axis: Sequence[str], keys: set[str]) -> bool:
+        """Whether these keys tell the values of an axis apart."""
+        own = [key for key in axis if key in keys]
+        return bool(own) and len(self._tuples(own)) == len(self._tuples(axis))
+
+    def _dimension(self, name: str, parts: Mapping[str, Dimension]) -> Dimension:
+        if name in self.keys:
+            return self.keys[name]
+        if name in parts:
+            return parts[name]
+        self._say(f'"{name}" is nothing that {" or ".join(parts) or "runs"} can be told apart by')
+        return Dimension(name, name, [""])
+
+    def _axis(self, axis: Sequence[str]) -> Dimension:
+        known = [self.keys[key] for key in axis if key in self.keys]
+        return dimensions.joined(known, [member.texts for member in self.members])
+
+    def _across(
+        self,
+        kind: Kind,
+        free: list[Sequence[str]],
+        several: list[str],
+        parts: Mapping[str, Dimension],
+    ) -> Dimension:
+        """What an axis that nobody named has: it is taken from what is free."""
+
+        def fits(axis: Sequence[str]) -> tuple[bool, int]:
+            numeric = self._numeric(axis)
+            return numeric == (kind.x == "key"), len(self._tuples(axis))
+
+        if free:
+            # Of equals the last: it is the fastest of the sweep.
+            best = max(reversed(free), key=fits)
+            free.remove(best)
+            numeric = [key for key in best if self.keys[key].numbers is not None]
+            for key in numeric if kind.x == "key" else best:
+                if self._uses(best, {key}):
+                    return self.keys[key]
+            return self._axis(best)
+        if several:
+            return parts[several.pop()]
+        name = next(iter(parts), None)
+        return parts[name] if name else Dimension("", "", [""])
+
+    def _rest(
+        self,
+        kind: Kind,
+        y: Quantity,
+        roles: dict[str, Dimension],
+        free: list[Sequence[str]],
+        several: list[str],
+        parts: Mapping[str, Dimension],
+    ) -> None:
+        """Gives what is left a role: nothing that differs is pooled, but seeds."""
+        open_ = [role for role in ("series", "column", "row") if role not in roles]
+        if kind.x == "quantity":
+            open_ = open_[:1] if self.asked.color is None else []
+        if not kind.coloured:
+            open_.remove("series")
+        if self.asked.facet:
+            open_ = [role for role in open_ if role == "series"]
+        if y.on == "link" and several and ("series" not in open_ or free):
+            # A link beside the first is the way back, or one further on.
+            first = parts["link"].texts[0]
+            self.notes.append(f"of link only {first}")
+            self.wanted["link"] = frozenset([first])
+            several = []
+        waiting = [parts[name] for name in several]
+        # Names have colours before numbers do.
+        for axis in sorted(free, key=self._numeric):
+            waiting.append(self._axis(axis))
+        for dimension in list(waiting):
+            if open_:
+                roles[open_.pop(0)] = dimension
+                waiting.remove(dimension)
+        if kind.x == "quantity":
+            # Whatever differs is a point of its own.
+            return
+        for dimension in waiting:
+            if self.asked.nothing and dimension.keys:
+                first = dimension.texts[0]
+                self.notes.append(f"of {dimension.name} only {first}")
+                self.members = [
+                    m for m in self.members if dimensions.text_at(dimension, m.texts) == first
+                ]
+                continue
+            name = (dimension.keys or (dimension.name,))[0]
+            raw = self.keys[name].raw if name in self.keys else {}
+            example = min(next(iter(raw.values()), [dimension.texts[0]]), key=len)
+            self._say(
+                f"{dimension.title} differs too and would be pooled: say --color {name}, "
+                f"--facet {name} or --where '{name}={line(example)}'"
+            )
+
+    def _parts(self, quantity: Quantity, recorded: Recorded) -> dict[str, Dimension]:
+        """What the parts of the runs are told apart by, as far as they are wanted."""
+        found: dict[tuple[tuple[str, str], ...], None] = {}
+        for known in self._parts_with_values(quantity, recorded):
+            if all(known.get(name, "") in self.wanted[name] for name in self._wanted(quantity.on)):
+                found[tuple(known.items())] = None
+        if not found:
+            wanted = " and ".join(
+                f"{name} is {', '.join(sorted(self.wanted[name]))}"
+                for name in self._wanted(quantity.on)
+            )
+            where = f" where {wanted}" if wanted else ""
+            self._say(f'nothing has a value of "{line(quantity.name)}"{line(where)}')
+        return dimensions.of_parts(PARTS[quantity.on], [dict(one) for one in found])
+
+    def _wanted(self, on: On) -> list[str]:
+        return [name for name in PARTS[on] if name in self.wanted]
+
+    def _chosen(self, parts: Mapping[str, Dimension]) -> dict[str, frozenset[str]]:
+        return {name: self.wanted.get(name, frozenset(one.texts)) for name, one in parts.items()}
+
+    def _parts_with_values(
+        self, quantity: Quantity, recorded: Recorded
+    ) -> Iterator[dict[str, str]]:
+        named = bool(self._wanted(quantity.on))
+        traffic: list[dict[str, str]] = []
+        some = False
+        for member in self.members:
+            summary = member.run.summary
+            flows = {group_of(flow["name"]) for flow in summary["flows"]}
+            for known, part in dimensions.parts(summary, quantity.on):
+                if not self._has(quantity, known, part, recorded):
+                    continue
+                if quantity.on == "flow" and known["flow"] not in flows:
+                    traffic.append(known)
+                else:
+                    some = True
+                    yield known
+        if named or not some:
+            yield from traffic
+
+    def _has(
+        self,
+        quantity: Quantity,
+        known: Mapping[str, str],
+        part: Mapping[str, Any],
+        recorded: Recorded,
+    ) -> bool:
+        if quantity.metric is not None:
+            return quantity.metric.value(part) is not None
+        name = PARTS[quantity.on][0]
+        if quantity.source == "histogram":
+            return quantity.on == "link" or "rtt_ms" in part
+        return quantity.stored in recorded and known[name] in recorded[quantity.stored][1]

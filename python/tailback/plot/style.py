@@ -1,0 +1,127 @@
+"""Paper style: lengths as papers have them, letters in points, colours that print in grey.
+
+A figure is laid out in the pixels of CSS, 96 to an inch: what is 8 points here is 8 points on
+paper when the figure is included at its own width.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from tailback.errors import InputError
+from tailback.foreign import quoted
+
+INCH = 96.0
+POINT = INCH / 72
+UNITS = {"mm": INCH / 25.4, "cm": INCH / 2.54, "in": INCH, "pt": POINT, "px": 1.0}
+COLUMN, PAGE = "85mm", "178mm"
+"""Widths of a column and of a page of most journals and proceedings."""
+LEAST, MOST = 113.0, 3780.0
+"""Of a length: 30 mm and a metre, pixels."""
+
+FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+"""The first comes with what draws the figures, so that lines break alike on every machine."""
+LETTER = 0.55
+"""Mean width of a letter, in sizes of it."""
+
+INK = "#1a1a1a"
+FAINT = "#dfe3e8"
+COLOURS = ["#10275e", "#a12d1c", "#0a7f68", "#c06fb2", "#4fafe6", "#e3a51a", "#6b6b6b"]
+"""From dark to light, so that they differ in grey as well, and to those who are colour-blind."""
+ORDERED = ["#2d1160", "#721f81", "#b5367a", "#e2592f", "#e0a100"]
+"""For values of a parameter: from dark to light as it grows."""
+DASHES = [[1, 0], [5, 2], [2, 2], [7, 2, 2, 2], [9, 3], [3, 1, 1, 1], [1, 2]]
+SHAPES = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "stroke"]
+
+
+def length(text: str, option: str) -> float:
+    """A length such as 85mm, in pixels."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)\s*", str(text))
+    units = ", ".join(UNITS)
+    if found is None or found[2] not in UNITS:
+        said = quoted(text)
+        raise InputError(
+            f"{option}: {said} is no length; expected a number with {units}, e.g. 85mm"
+        )
+    made = float(found[1]) * UNITS[found[2]]
+    if not LEAST <= made <= MOST:
+        raise InputError(f"{option}: {quoted(text)} is out of range; expected 30mm to 1000mm")
+    return made
+
+
+def config(points: float) -> dict[str, Any]:
+    """The configuration of a figure with letters of this size."""
+    title, label = points * POINT, (points - 1) * POINT
+    axis = {
+        "labelFontSize": label,
+        "titleFontSize": title,
+        "titleFontWeight": "normal",
+        "labelColor": INK,
+        "titleColor": INK,
+        "titlePadding": 4,
+        "labelPadding": 2,
+        "gridColor": FAINT,
+        "gridWidth": 0.6,
+        "domainColor": INK,
+        "domainWidth": 0.7,
+        "tickColor": INK,
+        "tickWidth": 0.7,
+        "tickSize": 3,
+        "labelOverlap": True,
+    }
+    return {
+        "background": "white",
+        "aria": False,
+        "font": FONT,
+        "padding": 2,
+        "view": {"stroke": None},
+        "axis": axis,
+        "header": {
+            "labelFontSize": label,
+            "titleFontSize": title,
+            "titleFontWeight": "normal",
+            "labelColor": INK,
+            "titleColor": INK,
+            "labelPadding": 3,
+            "titlePadding": -6,
+        },
+        "legend": {
+            "labelFontSize": label,
+            "titleFontSize": title,
+            "titleFontWeight": "normal",
+            "labelColor": INK,
+            "titleColor": INK,
+            "labelLimit": 0,
+            "titleLimit": 0,
+            "symbolSize": 36,
+            "symbolStrokeWidth": 1.4,
+            "rowPadding": 1,
+            "columnPadding": 8,
+            "titlePadding": 3,
+            "offset": 5,
+        },
+        "title": {"fontSize": title, "fontWeight": "normal", "color": INK, "anchor": "start"},
+        "facet": {"spacing": 8},
+    }
+
+
+def colours(count: int, *, ordered: bool) -> list[str]:
+    """So many colours; more than there are begin anew."""
+    if not ordered:
+        return [COLOURS[i % len(COLOURS)] for i in range(count)]
+    return [_between(i / max(1, count - 1)) for i in range(count)]
+
+
+def _between(share: float) -> str:
+    place = share * (len(ORDERED) - 1)
+    low = min(int(place), len(ORDERED) - 2)
+    ends = [[int(ORDERED[i][k : k + 2], 16) for k in (1, 3, 5)] for i in (low, low + 1)]
+    mixed = (round(a + (b - a) * (place - low)) for a, b in zip(*ends, strict=True))
+    return "#" + "".join(f"{part:02x}" for part in mixed)
+
+
+def cycled(items: Sequence[Any], count: int) -> list[Any]:
+    """So many of them; more than there are begin anew."""
+    return [items[i % len(items)] for i in range(count)]

@@ -1,0 +1,206 @@
+"""From runs to the numbers of a figure: samples by role, pooled over seeds with intervals.
+
+A role is what a value does in a figure: its place (x), its colour (series), its panel (column,
+row). Whatever has the same roles is pooled; runs with different seeds are what an interval is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tailback import frames
+from tailback.metrics import Estimate, On, estimate, group_of
+from tailback.plot.dimensions import SEED, parts, text_at
+from tailback.plot.plan import ROLES, Member, Plan
+from tailback.plot.quantities import Quantity, Recorded
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Roles = tuple[str, ...]
+"""Texts by role, in the order of `ROLES`."""
+
+NS = 1e9
+
+
+@dataclass(frozen=True)
+class Place:
+    """A part of a run and where its values go."""
+
+    run: int
+    part: str
+    """Its name in the files of the run."""
+    roles: Roles
+    known: dict[str, str]
+    summary: Any
+    """The part of the summary."""
+
+
+def places(plan: Plan, quantity: Quantity) -> Iterator[Place]:
+    """Every part of every run that is drawn."""
+    wanted = plan.parts[quantity.on]
+    for number, member in enumerate(plan.members):
+        for known, part in parts(member.run.summary, quantity.on):
+            if all(known[name] in texts for name, texts in wanted.items()):
+                roles = tuple(_role(plan, role, member, known) for role in ROLES)
+                yield Place(number, part.get("name", ""), roles, known, part)
+
+
+def _role(plan: Plan, role: str, member: Member, known: dict[str, str]) -> str:
+    dimension = plan.roles.get(role)
+    if dimension is None or not dimension.name:
+        return ""
+    return known.get(dimension.name) or text_at(dimension, member.texts)
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number of a part of a run."""
+
+    place: Place
+    value: float
+
+
+def numbers(plan: Plan, quantity: Quantity) -> list[Value]:
+    """One number for each part of each run: the metric, or the mean of what was recorded."""
+    found = list(places(plan, quantity))
+    if quantity.metric is not None:
+        read = quantity.metric.value
+        values = ((place, read(place.summary)) for place in found)
+        return [Value(place, value) for place, value in values if value is not None]
+    import polars as pl
+
+    cloud = samples(plan, quantity)
+    total = pl.col("count").sum()
+    means = cloud.group_by("run", "part").agg(
+        (((pl.col("lower") + pl.col("upper")) / 2 * pl.col("count")).sum() / total).alias("mean")
+    )
+    by_part = {(run, part): mean for run, part, mean in means.iter_rows()}
+    return [
+        Value(place, by_part[key]) for place in found if (key := (place.run, place.part)) in by_part
+    ]
+
+
+def estimates(values: Sequence[Value]) -> dict[Roles, Estimate]:
+    """Means over runs with their intervals; parts of one run that are pooled are one value."""
+    runs: dict[Roles, dict[int, list[float]]] = {}
+    for value in values:
+        own = runs.setdefault(value.place.roles, {})
+        own.setdefault(value.place.run, []).append(value.value)
+    return {
+        roles: estimate(sum(own) / len(own) for own in by_run.values())
+        for roles, by_run in runs.items()
+    }
+
+
+def samples(plan: Plan, quantity: Quantity) -> pl.DataFrame:
+    """All values of a quantity: run, part, the roles, lower, upper, count.
+
+    Of a distribution the buckets, of a series its samples after the warm-up (lower = upper, each
+    counts once), of a metric its values.
+    """
+    import polars as pl
+
+    if quantity.metric is not None:
+        values = numbers(plan, quantity)
+        places_ = [value.place for value in values]
+        return _of_places(places_).with_columns(
+            pl.Series("lower", [value.value for value in values], dtype=pl.Float64),
+            pl.Series("upper", [value.value for value in values], dtype=pl.Float64),
+            pl.lit(1, dtype=pl.Int64).alias("count"),
+        )
+    where = _of_places(list(places(plan, quantity)))
+    if quantity.source == "histogram":
+        stored = frames.histograms([member.run.stored for member in plan.members])
+        scaled = (
+            stored.filter(pl.col("quantity") == quantity.stored)
+            .with_columns(_part(quantity))
+            .select(
+                "run",
+                "part",
+                (pl.col("lower") / quantity.scale).alias("lower"),
+                ((pl.col("lower") + pl.col("width")) / quantity.scale).alias("upper"),
+                "count",
+            )
+        )
+    else:
+        warmups = [member.run.summary["warmup_s"] for member in plan.members]
+        ends = pl.DataFrame(
+            {"run": range(len(warmups)), "warmup": warmups},
+            schema={"run": pl.UInt32, "warmup": pl.Float64},
+        )
+        scaled = (
+            over_time(plan, quantity)
+            .join(ends, on="run")
+            .filter(pl.col("time_s") >= pl.col("warmup"))
+            .select(
+                "run",
+                "part",
+                pl.col("value").alias("lower"),
+                pl.col("value").alias("upper"),
+                pl.lit(1, dtype=pl.Int64).alias("count"),
+            )
+        )
+    return where.join(scaled, on=["run", "part"], how="inner", maintain_order="left_right")
+
+
+def over_time(plan: Plan, quantity: Quantity) -> pl.DataFrame:
+    """A recorded series: run, part, the roles, time_s, value, in the order of time."""
+    import polars as pl
+
+    stored = frames.series([member.run.stored for member in plan.members])
+    own = (
+        stored.filter(pl.col("quantity") == quantity.stored)
+        .with_columns(_part(quantity))
+        .select(
+            "run",
+            "part",
+            (pl.col("time_ns") / NS).alias("time_s"),
+            (pl.col("value") / quantity.scale).alias("value"),
+        )
+    )
+    if quantity.source == "rate":
+        over = ["run", "part"]
+        growth = pl.col("value").diff().over(over) / pl.col("time_s").diff().over(over)
+        own = own.with_columns(growth.alias("value")).drop_nulls("value")
+    where = _of_places(list(places(plan, quantity)))
+    return where.join(own, on=["run", "part"], how="inner", maintain_order="left_right")
+
+
+def _part(quantity: Quantity) -> pl.Expr:
+    import polars as pl
+
+    return pl.col("flow" if quantity.on == "flow" else "link").alias("part")
+
+
+def _of_places(found: Sequence[Place]) -> pl.DataFrame:
+    import polars as pl
+
+    data: dict[str, list[Any]] = {
+        "run": [place.run for place in found],
+        "part": [place.part for place in found],
+    }
+    data |= {role: [place.roles[i] for place in found] for i, role in enumerate(ROLES)}
+    return pl.DataFrame(data, schema={"run": pl.UInt32, **dict.fromkeys([*data][1:], pl.String)})
+
+
+def recorded(members: Sequence[Member]) -> Recorded:
+    """The series of one run of every point: what each is of, and the names of those that have it.
+
+    Flows of one table (`count`) are one.
+    """
+    import polars as pl
+
+    points: dict[tuple[str, ...], Member] = {}
+    for member in members:
+        own = tuple(text for key, text in member.texts.items() if key != SEED)
+        points.setdefault(own, member)
+    frame = frames.series([member.run.stored for member in points.values()])
+    found: dict[str, tuple[On, set[str]]] = {}
+    rows = frame.select("quantity", "flow", "link").unique(maintain_order=True)
+    for name, flow, link in rows.filter(pl.col("quantity").is_not_null()).iter_rows():
+        on: On = "flow" if flow is not None else "link"
+        found.setdefault(name, (on, set()))[1].add(group_of(flow) if flow is not None else link)
+    return {name: (on, frozenset(names)) for name, (on, names) in found.items()}

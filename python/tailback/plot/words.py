@@ -1,0 +1,208 @@
+"""What axes say: keys, values and quantities in the words of the scenario, with their units."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from typing import Any
+
+from tailback.metrics import Metric
+
+_KEYS = {
+    "rtt": "RTT",
+    "cc": "congestion control",
+    "ecn": "ECN",
+    "mss": "MSS",
+    "rwnd": "receive window",
+    "sce": "SCE",
+    "tcp": "TCP",
+}
+_PARTS = {
+    "flow": "flow",
+    "cc": "congestion control",
+    "link": "link",
+    "aqm": "queue",
+    "class": "class",
+    "seed": "seed",
+}
+_OF = re.compile(
+    r"(?:flows|links|traffic)(?:\.(?P<name>[^.\[]+)|\[(?P<number>\d+)\])\.(?P<rest>.+)"
+)
+
+
+def key(path: str) -> str:
+    """A swept key, or what parts of a run are told apart by, as a title."""
+    if path in _PARTS:
+        return _PARTS[path]
+    if found := _OF.fullmatch(path):
+        whose = found["name"] or f"{path.partition('[')[0]} {found['number']}"
+        return f"{key(found['rest'])} of {whose}"
+    parts = path.split(".")
+    if parts[-1] == "aqm":
+        parts.pop()
+    if parts[0] == "bottleneck" and parts[1:2] == ["queue"]:
+        parts.pop(0)
+    return " ".join(_KEYS.get(part, part.replace("_", " ")) for part in parts)
+
+
+_NUMBER = re.compile(
+    r"(?P<number>[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?) ?(?P<unit>[a-zA-Z%]*)"
+)
+
+_TIMES = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "sec": 1e9, "secs": 1e9, "min": 60e9}
+_RATES = {
+    f"{prefix}{end}": times * bits
+    for prefix, times in (("", 1.0), ("k", 1e3), ("m", 1e6), ("g", 1e9), ("t", 1e12))
+    for end, bits in (("bit", 1.0), ("bps", 8.0))
+}
+_RATE_NAMES = {1.0: "bit/s", 1e3: "kbit/s", 1e6: "Mbit/s", 1e9: "Gbit/s", 1e12: "Tbit/s"}
+_SIZES = {"p": "packets", "bdp": "BDP", "b": "bytes", "kb": "KiB", "mb": "MiB", "gb": "GiB"}
+
+
+def split(label: str) -> tuple[float, str] | None:
+    """Number and unit of a value as the scenario has it, e.g. (10.0, "Mbit/s"); None: a name."""
+    found = _NUMBER.fullmatch(label.strip())
+    if found is None:
+        return None
+    number, unit = float(found["number"].replace("_", "")), found["unit"].lower()
+    if not unit:
+        return number, ""
+    if unit in _TIMES:
+        shown = "s" if unit.startswith("sec") else unit
+        return number, shown
+    if unit in _RATES:
+        bits = _RATES[unit]
+        # Bytes per second are shown as the bits that they are.
+        scale = bits if bits in _RATE_NAMES else bits / 8
+        return number * bits / scale, _RATE_NAMES[scale]
+    if unit in _SIZES:
+        return number, _SIZES[unit]
+    return (number, "%") if unit == "%" else None
+
+
+_SAME = {
+    **{unit: ("time", scale) for unit, scale in _TIMES.items()},
+    **{unit: ("rate", scale) for scale, unit in _RATE_NAMES.items()},
+    **{unit: ("size", 1024.0**i) for i, unit in enumerate(("bytes", "KiB", "MiB", "GiB"))},
+}
+
+
+def numbers(labels: Sequence[str]) -> tuple[list[float], str] | None:
+    """The values of a key as numbers of one unit; None if they are names or cannot be compared."""
+    found = [split(label) for label in labels]
+    known = [one for one in found if one is not None]
+    if not found or len(known) < len(found):
+        return None
+    units = list(dict.fromkeys(unit for _, unit in known))
+    if len(units) == 1:
+        return [number for number, _ in known], units[0]
+    families = {_SAME[unit][0] for unit in units if unit in _SAME}
+    if len(families) != 1 or any(unit not in _SAME for unit in units):
+        return None
+    # The unit in the middle keeps numbers short at both ends.
+    base = sorted(units, key=lambda unit: _SAME[unit][1])[len(units) // 2]
+    made = (number * _SAME[unit][1] / _SAME[base][1] for number, unit in known)
+    return [float(f"{number:.12g}") for number in made], base
+
+
+def value(label: str) -> str:
+    """A value as people write it: "10 Mbit/s" for "10Mbit", "codel, target 5 ms" for a table."""
+    if (found := split(label)) is not None:
+        number, unit = found
+        return f"{number:.12g} {unit}" if unit else f"{number:.12g}"
+    if label.startswith("{"):
+        try:
+            return _table(tomllib.loads(f"it = {label}")["it"])
+        except tomllib.TOMLDecodeError:
+            return label
+    return label
+
+
+def _table(table: dict[str, Any]) -> str:
+    named = [str(table[name]) for name in ("name", "aqm") if name in table]
+    rest = [
+        f"{_KEYS.get(name, name.replace('_', ' '))} {_inner(inner)}"
+        for name, inner in table.items()
+        if name not in ("name", "aqm")
+    ]
+    return ", ".join([*named, *rest])
+
+
+def _inner(inner: Any) -> str:
+    match inner:
+        case bool():
+            return "on" if inner else "off"
+        case str():
+            return value(inner)
+        case dict():
+            return f"({_table(inner)})"
+        case list():
+            return " ".join(_inner(one) for one in inner)
+    return str(inner)
+
+
+_STEMS = {
+    "delay_ms": "queue delay",
+    "rtt_ms": "RTT",
+    "srtt_ms_mean": "smoothed RTT",
+    "throughput_mbit": "throughput",
+    "throughput_total_mbit": "throughput of all flows",
+    "throughput_gain": "throughput gain",
+    "throughput_ratio": "throughput ratio",
+    "rate_mbit": "rate",
+    "window_bytes": "window",
+    "occupancy_bytes_mean": "queue length",
+    "completion_s": "completion time",
+    "jain": "Jain's index",
+    "sce_marks": "SCE marks",
+    "marks": "CE marks",
+    "retransmits": "retransmissions",
+    "mark_share": "share of packets marked",
+    "drop_share": "share of packets dropped",
+    "normalised": "normalised completion time",
+}
+_RANKS = {"mean": "mean {}", "p50": "median {}", "max": "largest {}"}
+
+
+def metric(found: Metric) -> tuple[str, str]:
+    """Title and unit of a metric."""
+    stem, _, rest = found.path.partition(".")
+    title = _STEMS.get(stem, stem.replace("_", " "))
+    unit = "bytes" if found.unit == "byte" else found.unit
+    if rest in _RANKS:
+        title = _RANKS[rest].format(title)
+    elif rank := re.fullmatch(r"(?:(.*)\.)?p(\d+)", rest):
+        ending = {"1": "st", "2": "nd", "3": "rd"}.get(rank[2], "th")
+        of = f" up to {rank[1]}" if rank[1] else ""
+        title = f"{title}{of}, {rank[2]}{ending} percentile"
+    elif rest:
+        title = f"{title}, {rest.replace('_', ' ')}"
+    if stem in ("srtt_ms_mean", "occupancy_bytes_mean"):
+        title = f"mean {title}"
+    return title, "" if unit == "packets" else unit
+
+
+_SERIES = {
+    "cwnd": "congestion window",
+    "ssthresh": "slow-start threshold",
+    "srtt": "smoothed RTT",
+    "in_flight": "packets in flight",
+    "delivered": "delivered",
+    "backlog_packets": "backlog",
+    "backlog": "backlog",
+    "acked": "acknowledged",
+    "completion": "completion time",
+    "rate": "rate",
+    "ca_state": "congestion state",
+}
+
+
+def series(name: str) -> str:
+    """The title of a recorded series without its unit, from its name without that."""
+    return _SERIES.get(name, name.replace("_", " ").replace(".", " "))
+
+
+def with_unit(title: str, unit: str) -> str:
+    """As an axis says it."""
+    return f"{title} ({unit})" if unit else title
