@@ -16,10 +16,21 @@ export PIP_QUIET := 1
 # An hour of random input and kills, nightly; SOAK_SECONDS=N for another time.
 SOAK_SECONDS ?= 3600
 
-.PHONY: build demo test soak coverage bench bench-kernel docs fmt lint
+.PHONY: build wheel demo test soak coverage bench bench-kernel docs fmt lint
 .DEFAULT_GOAL := build
 
 build: $(VENV)/.built
+
+# A wheel for every Python from 3.11 on, and an sdist, in dist. Whatever is in there goes.
+wheel: $(VENV)/.dev build
+	@rm -rf data/data/share
+	$(BIN)/python scripts/manual.py data/data/share
+	$(BIN)/python python/tailback/crates/shipping.py
+	@rm -rf dist
+	$(BIN)/maturin build --release --quiet --out dist
+	$(BIN)/maturin sdist --out dist > /dev/null
+	$(BIN)/auditwheel show dist/*.whl
+	@ls dist
 
 demo: build
 	$(BIN)/tailback reproduce dctcp-internet-2014 --quick
@@ -76,6 +87,7 @@ $(VENV)/.built: $(VENV)/.requirements pyproject.toml $(RUST)
 	@PYTHON="$(PYTHON)" sh scripts/doctor.sh
 	@# As old as the build's beginning: what is edited meanwhile is built the next time.
 	@touch $@.begun
+	@mkdir -p data/data/share
 	$(BIN)/maturin develop --release --quiet
 	cargo build --release --quiet --package tailback-guest --bin tailback-guest
 	@# Without symbols: each guest reads it anew.

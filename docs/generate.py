@@ -5,12 +5,12 @@ prose stand in no table (`prose`)."""
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
 import re
 import shutil
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -240,18 +240,26 @@ PICTURE = ("dctcp-internet-2014", "fig5.svg")
 def main() -> None:
     """Writes the pages; with `--check` says which of those that are quick to make are not current,
     and which numbers stand in no table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--check", action="store_true", help="write nothing, say what is not current")
+    only.add_argument("--quick", action="store_true", help="what takes no runs")
+    asked = parser.parse_args()
     made = {HERE / "reference.md": reference(), HERE / "scenario.schema.json": schema()}
-    if sys.argv[1:] != ["--check"]:
-        # What runs now, whatever is committed while it does.
-        revision()
-        for path, text in made.items():
-            path.write_text(text, encoding="utf-8")
-        for path in itertools.chain(made, pages()):
-            print(path.relative_to(HERE.parent), flush=True)
-    made[HERE / "trust.md"] = trust.page(HERE)
-    if sys.argv[1:] != ["--check"]:
-        (HERE / "trust.md").write_text(made[HERE / "trust.md"], encoding="utf-8")
+    if asked.check:
+        check({**made, HERE / "trust.md": trust.page(HERE)})
         return
+    # What runs now, whatever is committed while it does.
+    revision()
+    for path, text in made.items():
+        path.write_text(text, encoding="utf-8")
+    for path in itertools.chain(made, () if asked.quick else pages()):
+        print(path.relative_to(HERE.parent), flush=True)
+    (HERE / "trust.md").write_text(trust.page(HERE), encoding="utf-8")
+
+
+def check(made: Mapping[Path, str]) -> None:
+    """Exit status 1 if a page is not as it would be made, or prose has a number of no table."""
     stale = [p.name for p, text in made.items() if not p.exists() or p.read_text() != text]
     loose = prose.check(HERE.parent)
     for found in loose:

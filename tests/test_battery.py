@@ -20,7 +20,6 @@ from tailback.batteries.l4s_battery import BATTERY, L4sBattery, cases, measures
 from tailback.batteries.l4s_battery.gather import Gathered
 from tailback.batteries.l4s_battery.measures import Group
 from tailback.batteries.side_by_side import BatteryComparison, run_battery
-from tailback.comparison.thresholds import Threshold
 from tailback.comparison.variants import Variant, parse
 from tailback.errors import InputError, ScenarioError
 from tailback.experiments import NAMES as EXPERIMENTS
@@ -199,10 +198,12 @@ def test_false_discovery_is_controlled_over_the_whole_battery() -> None:
     flagged = {(cell.params["part"], cell.name, cell.quantity) for cell, _, _ in raised.flagged()}
     assert ("overload", "C", "delay_ms.mean") in flagged
     assert not any(name == "L" for _, name, _ in flagged)
-    [message, *_] = Threshold.parse("class.delay_ms.mean:+10%").passed(raised)
+    gate = raised.gate("class.delay_ms.mean:+10%")
+    assert gate.answer == "exceeds"
+    message = gate.of("exceeds")[0].text()
     assert "class C" in message
     assert "UDP" in message
-    assert not Threshold.parse("class.delay_ms.mean:+40%").passed(raised)
+    assert not raised.gate("class.delay_ms.mean:+40%").of("exceeds")
 
 
 class Small(L4sBattery):

@@ -195,7 +195,7 @@ def test_the_same_options_in_every_row_of_a_queue() -> None:
         made = points.made(run, 250, points.AS_PUBLISHED)
         queue = dict(made["bottleneck"]["queue"])
         found.setdefault((run.archive.aqm, queue.pop("any_ect", False)), set()).add(str(queue))
-        assert made["tcp"]["pacing"] == "fq"
+        assert made["tcp"]["pacing"] == "fq-gso"
         assert made["bottleneck"]["burst"] == "tc"
     assert {name: len(queues) for name, queues in found.items()} == {
         ("dualpi2", True): 1,

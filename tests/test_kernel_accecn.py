@@ -103,6 +103,7 @@ def test_copies_of_what_was_acknowledged_before_the_last_ack_do_not_count(
     assert done.returncode == 0, done.stderr
     counted = left_out = acknowledgements = 0
     payloads: set[int] = set()
+    options: set[tuple[int, ...] | None] = set()
     for point in json.loads(done.stdout)["points"]:
         export = tailback("export", point["run_id"], "--format", "pcapng")
         assert export.returncode == 0, export.stderr
@@ -125,6 +126,7 @@ def test_copies_of_what_was_acknowledged_before_the_last_ack_do_not_count(
                 acknowledgements += 1
                 continue
             payloads.add(segment.payload)
+            options.add(segment.counters)
             if not segment.ce:
                 continue
             if (segment.seq - first) % 2**32 + segment.payload < acknowledged:
@@ -136,5 +138,6 @@ def test_copies_of_what_was_acknowledged_before_the_last_ack_do_not_count(
     assert acknowledgements > 100
     assert counted > 30
     assert left_out > 5
-    # Linux's data segments have the option, too, and so much less payload.
-    assert max(payloads) == {"sim": 1448, "kernel": 1436}[engine]
+    # Data has the option, too, with what bytes begin with, and so much less payload.
+    assert max(payloads) == 1436
+    assert options == {(1, 0, 1)}

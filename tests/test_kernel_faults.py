@@ -16,7 +16,7 @@ import pytest
 
 import tailback as tb
 from conftest import COMMAND, ROOT, SCENARIO, Tailback, guests, wait_for
-from tailback.errors import Cancelled, GuestFailed, RunsFailed
+from tailback.errors import Cancelled, GuestFailed, RunsFailed, ScenarioError
 from tailback.kernel import console, guest
 from tailback.kernel.kit import Kit
 
@@ -375,6 +375,11 @@ def test_a_congestion_control_of_the_users_runs(own_kit: Kit, tmp_path: Path) ->
     [flow] = run.summary["flows"]
     # A window of 20 segments in each RTT, to the packets' own time on the link.
     assert flow["throughput_mbit"] == pytest.approx(20 * 1448 * 8 / 20e-3 / 1e6, rel=0.02)
+    # A name that the simulator does not know and a module: of the kernel, without that word.
+    implied = STEADY.replace("kernel = true, ", "")
+    assert tb.check(implied, engine="kernel").points[0].run_id == run.run_id
+    with pytest.raises(ScenarioError, match=r"module own registers .*fixed.*, not cubic"):
+        tb.check(implied.replace('"fixed"', '"cubic"'), engine="kernel")
     [manifest] = [m for m in own_kit.extras() if m["name"] == "own"]
     environment = run.manifest["environment"]
     assert environment["kit"]["extra"]["own"] == manifest["hash"]

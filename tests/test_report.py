@@ -16,6 +16,8 @@ import pytest
 import tailback as tb
 from tailback.errors import ScenarioWarning
 from tailback.figures import cumulative, export, thin
+from tailback.figures.interactive import interactive
+from tailback.figures.theme import CATEGORIES, DARK, ORDERED, theme
 from tailback.report import (
     Cell,
     Column,
@@ -27,6 +29,7 @@ from tailback.report import (
     Table,
     Text,
     Value,
+    pdf,
     summarise,
     sweep,
     to_csv,
@@ -34,6 +37,7 @@ from tailback.report import (
     to_markdown,
     write,
 )
+from tailback.report.tables import labels, left, right
 
 
 def chart(rows: int = 3) -> Any:
@@ -93,6 +97,93 @@ def test_a_figure_states_what_it_rests_on() -> None:
     for said in ("12, 3 seeds", "60 s", "the first 5 s", "sim 0.1", "w = 1", "no VM"):
         assert said in page
     assert "![Figure](figures/f.svg)" in page
+
+
+def test_what_everything_rests_on_is_said_once() -> None:
+    blocks = [
+        Figure("a", "A", chart(), "", Facts(12, 3, "60 s simulated", "5 s", "sim 0.1")),
+        Figure("b", "B", chart(), "", Facts(12, 3, "60 s simulated", "", "sim 0.1")),
+        Figure("c", "C", chart(), "", Facts(12, 3, "90 s simulated", "", "sim 0.1", ("w = 1",))),
+    ]
+    made = report(*blocks, Text("words rest on nothing"))
+    assert made.common() == {
+        "runs": "12, 3 seeds per point",
+        "duration": "60 s simulated",
+        "engine": "sim 0.1",
+    }
+    # What only some have stands with them; so does what is not as most have it.
+    head = dict(made.head())
+    assert head["engine"] == "sim 0.1"
+    assert head["duration"] == "60 s simulated (unless said below)"
+    assert "not counted" not in head
+    for page in (to_html(made), to_markdown(made)):
+        assert page.count("12, 3 seeds per point") == 1
+        assert page.count("90 s simulated") == 1
+        assert page.count("w = 1") == 1
+
+
+def test_a_page_begins_with_a_figure() -> None:
+    blocks = (Text("one"), Figure("a", "A", chart(), ""), Figure("b", "B", chart(), ""))
+    page = to_html(report(*blocks))
+    places = [page.index(f'<figure id="{name}"') for name in "ab"]
+    assert places[0] < page.index("<p>one</p>") < places[1]
+    chosen = Report("name", "Title", "", [], [Section("s", "S", blocks)], first="b")
+    page = to_html(chosen)
+    assert page.index('<figure id="b"') < page.index("<p>one</p>") < page.index('<figure id="a"')
+    assert page.count("<figure ") == 2
+
+
+def test_the_first_columns_are_those_that_say_what_a_row_is_of() -> None:
+    assert labels(Table("t", "", [*left("a", "b"), *right("c"), *left("d")], [])) == 2
+    assert labels(Table("t", "", right("a", "b"), [])) == 1
+    assert labels(Table("t", "", left("a", "b"), [])) == 1
+    page = to_html(report(Table("t", "", [*left("a", "b"), *right("c")], [["x", "y", 1.0]])))
+    assert '<table data-labels="2">' in page
+
+
+def test_a_table_on_paper_is_never_smaller_than_it_can_be_read() -> None:
+    columns = [*left("metric"), *(Column(f"variant number {i}") for i in range(20))]
+    rows: list[list[Value]] = [[f"quantity {j}", *["1234.5 ±67.8"] * 20] for j in range(3)]
+    parts = pdf.table_parts(Table("t", "Wide", columns, rows, "caption"), {})
+    assert len(parts) > 1
+    assert all(part["size"] >= 7.0 for part in parts)
+    heads = [[head["text"].replace("\n", " ") for head in part["heads"]] for part in parts]
+    assert all(head[0] == "metric" for head in heads), "each part says what its rows are of"
+    assert [name for head in heads for name in head[1:]] == [column.title for column in columns[1:]]
+    # The caption stands under the last part; no part is a column that is left over.
+    assert [bool(part["caption"]) for part in parts] == [False] * (len(parts) - 1) + [True]
+    assert max(map(len, heads)) - min(map(len, heads)) <= 2
+    [whole] = pdf.table_parts(Table("t", "Narrow", columns[:4], [row[:4] for row in rows]), {})
+    assert whole["size"] == 8.0
+
+
+def test_curves_on_a_page_zoom_say_their_values_and_have_legends_that_pick() -> None:
+    frame = pl.DataFrame({"x": [0, 1, 0, 1], "y": [1, 2, 3, 4], "flow": ["a", "a", "b", "b"]})
+    lines = alt.Chart(frame).mark_line().encode(x="x:Q", y="y:Q", color="flow:N")
+    named = alt.Chart(frame).mark_bar().encode(x="flow:N", y="y:Q", color="flow:N")
+    made = export.spec(alt.vconcat(lines, lines, named).resolve_scale(x="shared"))
+    before = json.dumps(made)
+    spec = interactive(made)
+    assert json.dumps(made) == before, "what stands in files does nothing"
+    first, second, bars = spec["vconcat"]
+    assert [tip["field"] for tip in first["encoding"]["tooltip"]] == ["flow", "x", "y"]
+    zooms = [p for p in first["params"] if p["bind"] == "scales"]
+    assert zooms == second["params"], "panels of one axis move together"
+    assert zooms[0]["select"]["encodings"] == ["x"]
+    [pick] = [p for p in first["params"] if p["bind"] == "legend"]
+    assert pick["select"]["fields"] == ["flow"]
+    for part in (first, second, bars):
+        assert part["encoding"]["opacity"]["condition"]["param"] == pick["name"]
+    assert "params" not in bars, "names do not zoom"
+    assert export.svg(spec).startswith("<svg")
+
+
+def test_every_colour_of_the_style_has_one_for_the_dark() -> None:
+    used = {*CATEGORIES, *ORDERED, *re.findall(r"#[0-9A-Fa-f]{6}", json.dumps(theme()))}
+    assert used <= set(DARK)
+    page = to_html(report(Figure("f", "F", chart(), "")))
+    for light, dark in DARK.items():
+        assert f'.chart svg [fill="{light}"] {{ fill: {dark}; }}' in page
 
 
 def test_a_table_shows_verdicts_and_what_is_missing() -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tailback import folders, shape, store
+from tailback.crates.crate import engine_of
 from tailback.errors import DamagedResults, DamageWarning, InputError
 from tailback.names import unknown
 
@@ -138,7 +139,7 @@ def plan(
             )
         old = older_days is not None and time.time() - one.written > older_days * DAY_S
         mine = (versions or {}).get(one.index.engine)
-        other = mine is not None and one.index.engine_version not in mine
+        other = mine is not None and engine_of(one.index.engine_version) not in mine
         if one.path.resolve() in chosen or old or other:
             gone.append(one)
         else:

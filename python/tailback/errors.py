@@ -38,6 +38,10 @@ class ScenarioWarning(UserWarning):
     """Something in a scenario is allowed but unusual."""
 
 
+class VersionWarning(UserWarning):
+    """Stored results are of another version of the engine than is here."""
+
+
 class Cancelled(TailbackError):
     """A run was asked to stop before its end."""
 

@@ -21,6 +21,9 @@ from tailback.errors import InputError
 MAX_BYTES = 64 << 20
 """Of a file, unless its reader says otherwise."""
 
+MAX_NAME = 255
+"""Letters of a path that is repeated in a message as it is."""
+
 MAX_MEMBERS = 100
 """Of a gzip file: after each the rest is copied."""
 
@@ -38,7 +41,9 @@ def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"{line(path)}: {reason}") from None
+        # Text that was meant to be read, and not to be a name, may be long.
+        name = line(path) if len(str(path)) <= MAX_NAME else quoted(path)
+        raise InputError(f"{name}: {reason}") from None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise InputError(f"{line(path)}: not a regular file")

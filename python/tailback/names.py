@@ -7,12 +7,29 @@ from collections.abc import Sequence
 
 from tailback.foreign import line
 
+MOST_NAMED = 24
+"""More than these nobody reads in one line."""
 
-def unknown(kind: str, name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str:
-    """Message about a name that does not exist: what does, and the nearest, of `also` too."""
-    near = difflib.get_close_matches(name, [*valid, *also], n=1)
+
+def unknown(
+    kind: str, name: str, valid: Sequence[str], also: Sequence[str] = (), where: str = ""
+) -> str:
+    """Message about a name that does not exist: what does, and the nearest, of `also` too.
+
+    Of many only those near to it are named; `where` says what lists them all.
+    """
+    near = [one for one in valid if name and one.startswith(f"{name}_")][:1]
+    near = near or difflib.get_close_matches(name, [*valid, *also], n=1)
     hint = f'; did you mean "{near[0]}"?' if near else ""
-    return f'{kind} "{line(name)}" does not exist; expected one of {", ".join(runs(valid))}{hint}'
+    begins = f'{kind} "{line(name)}" does not exist; expected one of '
+    every = runs(valid)
+    if len(every) <= MOST_NAMED:
+        return f"{begins}{', '.join(every)}{hint}"
+    likely = [one for one in valid if name and (name in one or one in name)]
+    likely += difflib.get_close_matches(name, valid, n=MOST_NAMED)
+    shown = list(dict.fromkeys(likely or valid))[: MOST_NAMED // 3]
+    listed = f" ({where})" if where else ""
+    return f"{begins}{len(set(valid))}{listed}, such as {', '.join(shown)}{hint}"
 
 
 def runs(names: Sequence[str]) -> list[str]:

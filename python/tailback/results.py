@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import html
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tailback import frames, shape, store
-from tailback.errors import DamagedResults, InputError
+from tailback import engines, frames, shape, store
+from tailback.errors import DamagedResults, InputError, VersionWarning
 from tailback.metrics import gain
 from tailback.metrics.naming import flat
 from tailback.numbers import short
@@ -330,11 +331,24 @@ def open_results(path: Path | str) -> Results:
     path = Path(path)
     if os.path.lexists(path / store.INDEX):
         index = store.read_index(path / store.INDEX)
+        _say_version(path, index)
         return Results.of(index, _root_of(path, "sweeps"))
     found = store.sweeps(path)
     if not found:
         raise InputError(f"{path}: no results; expected a folder that holds sweeps/")
-    return Results.of(store.read_index(found[0]), path)
+    index = store.read_index(found[0])
+    _say_version(found[0].parent, index)
+    return Results.of(index, path)
+
+
+def _say_version(path: Path, index: store.Index) -> None:
+    """What another version of the engine has made is not taken for what this one would."""
+    if here := engines.unlike(index.engine, index.engine_version):
+        warnings.warn(
+            f"{path}: run with {index.engine} {index.engine_version}, and this is {here}",
+            VersionWarning,
+            stacklevel=3,
+        )
 
 
 def _root_of(folder: Path, kind: str) -> Path:

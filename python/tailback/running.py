@@ -6,24 +6,29 @@ wrong stays.
 
 from __future__ import annotations
 
+import difflib
 import os
 import queue
+import re
 import warnings
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from tailback import _native, engines, foreign, machine, store, toml
+from tailback import _native, arguments, engines, examples, foreign, machine, store, toml
 from tailback.assertions import Assertion
+from tailback.crates import asked, copies
 from tailback.errors import (
     DamagedResults,
     DamageWarning,
     EnginePanic,
     InputError,
     RunsFailed,
+    ScenarioError,
     ScenarioWarning,
 )
 from tailback.progress import Progress
@@ -50,6 +55,8 @@ class Planned:
     scenario: _native.Scenario
     index: int
     runner: engines.Engine
+    store: _native.Store
+    control: _native.Control
     run_id: str
     cost: float
     memory: int
@@ -65,19 +72,21 @@ def run(
     out: Path | str | None = None,
     progress: bool | None = None,
     engine: str = "sim",
+    crates: Sequence[Path | str] = (),
 ) -> Results:
     """Runs a scenario and its sweep.
 
     `set` replaces values, `seeds` the number of seeds; `jobs` is how many runs
     go on at once (default: one for each core), `out` where results are kept
-    (default: `results`). `progress` shows a bar on stderr; default: if that is
-    a terminal.
+    (default: `results`). `progress` says how far it is, on stderr or in the
+    notebook; default: yes, unless TAILBACK_QUIET is set. `crates` are folders of
+    crates with algorithms of one's own.
 
     Raises `ScenarioError` with everything that is wrong before anything is
     written, and `RunsFailed` when runs failed after the others have finished.
     """
-    job = Job(scenario, set or {}, seeds)
-    return run_many([job], jobs=jobs, out=out, progress=progress, engine=engine)[0]
+    job = Job(scenario, _set(set), seeds)
+    return run_many([job], jobs=jobs, out=out, progress=progress, engine=engine, crates=crates)[0]
 
 
 def sweep(
@@ -90,16 +99,25 @@ def sweep(
     out: Path | str | None = None,
     progress: bool | None = None,
     engine: str = "sim",
+    crates: Sequence[Path | str] = (),
 ) -> Results:
     """Runs a scenario at every point of a grid, `{"path.rtt": ["10ms", "80ms"], ...}`, last key
     fastest.
 
     The grid stands for the scenario's own sweep, its number of seeds included; otherwise as `run`.
     """
-    axes = {path: list(values) for path, values in grid.items()}
-    chosen = {**(set or {}), "sweep": axes}
+    paths = arguments.table("grid", grid, "of paths and lists of values")
+    axes = {path: arguments.values(f"grid, {path}", found) for path, found in paths.items()}
+    chosen = {**_set(set), "sweep": axes}
     return run(
-        scenario, set=chosen, seeds=seeds, jobs=jobs, out=out, progress=progress, engine=engine
+        scenario,
+        set=chosen,
+        seeds=seeds,
+        jobs=jobs,
+        out=out,
+        progress=progress,
+        engine=engine,
+        crates=crates,
     )
 
 
@@ -111,11 +129,21 @@ def run_many(
     out: Path | str | None = None,
     progress: bool | None = None,
     engine: str = "sim",
+    crates: Sequence[Path | str] = (),
 ) -> list[Results]:
     """Runs many scenarios at once, with one pool and one progress bar; otherwise as `run`."""
     runner = engines.get(engine)
+    for job in arguments.values("the batch", batch):
+        if not isinstance(job, Job):
+            raise InputError(f"the batch has {job!r}; expected tailback.Job(scenario, set, seeds)")
     loaded = [
-        load(job.scenario, texts(job.set), seeds if job.seeds is None else job.seeds, runner)
+        load(
+            job.scenario,
+            texts(job.set),
+            seeds if job.seeds is None else job.seeds,
+            runner,
+            crates=crates,
+        )
         for job in batch
     ]
     runners = [runner] * len(loaded)
@@ -136,19 +164,19 @@ def run_loaded(
     With `read_only` nothing is written and every run has to be stored; the same in a folder that
     cannot be written.
     """
-    if jobs is not None and jobs < 1:
-        raise InputError(f"jobs is {jobs}; expected at least 1")
-    root = Path(out) if out is not None else store.DEFAULT
+    if jobs is not None:
+        jobs = arguments.count("jobs", jobs)
+    root = Path(arguments.path("out", out)) if out is not None else store.DEFAULT
     failures: dict[str, str] = {}
     indexes = [_index(scenario) for scenario in loaded]
     if loaded and (folder := _open(root, loaded, read_only=read_only)) is not None:
         # First, so that a report shows what was finished when something stops the rest.
         for index in indexes:
             store.write_index(folder, root, index)
-        missing = _missing(loaded, runners, folder)
+        missing = _missing(loaded, runners, folder, root)
         failures = _execute(missing, folder, jobs or machine.cores(), progress)
         # It clears up as it goes: not only when somebody has dealt with the error.
-        del folder
+        del folder, missing
     results = [
         Results.of(index, root, _assertions(scenario))
         for index, scenario in zip(indexes, loaded, strict=True)
@@ -204,12 +232,17 @@ def check(
     set: Mapping[str, object] | None = None,  # noqa: A002 (the word of the command line)
     seeds: int | None = None,
     engine: str = "sim",
+    crates: Sequence[Path | str] = (),
 ) -> _native.Scenario:
     """Validates a scenario for an engine and expands its sweep; nothing runs.
 
     Raises `ScenarioError` with everything that is wrong.
     """
-    return load(scenario, texts(set or {}), seeds, engines.get(engine))
+    return load(scenario, texts(_set(set)), seeds, engines.get(engine), crates=crates)
+
+
+def _set(given: object) -> Mapping[str, object]:
+    return {} if given is None else arguments.table("set", given, "of paths and values")
 
 
 def overrides(words: Sequence[str]) -> list[tuple[str, str]]:
@@ -233,26 +266,71 @@ def load(
     values: Sequence[tuple[str, str]],
     seeds: int | None,
     runner: engines.Engine | None = None,
+    *,
+    crates: Sequence[Path | str] = (),
 ) -> _native.Scenario:
     """As `check`, the `values` by path being TOML text or bare words.
 
-    Without an engine it is validated for the simulator. What is allowed but unusual becomes a
+    Without an engine it is validated for the simulator. Crates are those of the scenario, those
+    given here and those of the environment. What is allowed but unusual becomes a
     `ScenarioWarning`.
     """
-    if seeds is not None and seeds < 1:
-        raise InputError(f"seeds is {seeds}; expected at least 1")
     text, name, folder = _read(scenario)
+    if isinstance(scenario, Mapping):
+        return _placed(scenario, lambda: _loaded(text, name, folder, values, seeds, runner, crates))
+    return _loaded(text, name, folder, values, seeds, runner, crates)
+
+
+def _loaded(
+    text: bytes,
+    name: str,
+    folder: Path,
+    values: Sequence[tuple[str, str]],
+    seeds: int | None,
+    runner: engines.Engine | None,
+    crates: Sequence[Path | str],
+) -> _native.Scenario:
     if seeds is not None:
         # More than a sweep may have in any case, and more does not fit into 64 bits.
-        seeds = min(seeds, 2**63 - 1)
+        seeds = min(arguments.count("seeds", seeds), 2**63 - 1)
     chosen = runner or engines.get("sim")
+    wanted = asked.by_scenario(text, name, values, folder)
+    wanted += [*map(Path, crates), *asked.by_environment()]
+    native = copies.native(wanted) if wanted else _native
 
     def read(options: Mapping[str, Any]) -> _native.Scenario:
-        return _native.load(text, name, list(values), seeds, folder=folder, **options)
+        loaded: _native.Scenario = native.load(
+            text, name, list(values), seeds, folder=folder, **options
+        )
+        return loaded
 
     loaded = chosen.load(read)
     for warning in loaded.warnings:
         warnings.warn(warning, ScenarioWarning, stacklevel=2)
+    return loaded
+
+
+_PLACE = re.compile(r"^<table>:(\d+):(\d+): ")
+
+
+def _placed(table: Mapping[str, object], read: Callable[[], _native.Scenario]) -> _native.Scenario:
+    """Reads a table; what is wrong with it, or unusual, is said with its path in the table."""
+    document = toml.Document(table)
+
+    def placed(message: str) -> str:
+        def path(match: re.Match[str]) -> str:
+            return f"{document.path(int(match[1]), int(match[2])) or 'the scenario'}: "
+
+        return _PLACE.sub(path, message)
+
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            loaded = read()
+    except ScenarioError as error:
+        raise ScenarioError([placed(text) for text in error.diagnostics]) from None
+    for warning in said:
+        warnings.warn(placed(str(warning.message)), warning.category, stacklevel=3)
     return loaded
 
 
@@ -261,10 +339,24 @@ def _read(scenario: Source) -> tuple[bytes, str, Path]:
     if isinstance(scenario, Mapping):
         return toml.dumps(scenario).encode(), "<table>", Path()
     if isinstance(scenario, str) and "\n" in scenario:
-        return scenario.encode(), "<text>", Path()
-    path = Path(scenario)
+        # What is no UTF-8 is said where it stands.
+        return scenario.encode(errors="surrogateescape"), "<text>", Path()
+    path = Path(arguments.path("the scenario", scenario))
+    if not str(scenario):
+        raise InputError("the name of the scenario is empty; expected a file")
+    if not os.path.lexists(path) and (meant := _meant(path)):
+        raise InputError(f"{foreign.line(scenario)}: No such file or directory{meant}")
     # A name that is not UTF-8 is no text for the validator's messages.
     return foreign.read(path), foreign.line(scenario), path.parent
+
+
+def _meant(path: Path) -> str:
+    """What a file that is not there may have been meant for."""
+    if path.name in examples.names() and path.parent == Path():
+        return f"; `tailback new {path.name} > {path.name}.toml` writes an example of this name"
+    beside = [other.name for other in path.parent.glob("*.toml")] if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, beside, n=1)
+    return f'; did you mean "{foreign.line(path.parent / near[0])}"?' if near else ""
 
 
 def text_of(scenario: Source) -> str:
@@ -276,19 +368,32 @@ def _missing(
     loaded: Iterable[_native.Scenario],
     runners: Iterable[engines.Engine],
     folder: _native.Store,
+    root: Path,
 ) -> list[Planned]:
     """The runs that are not stored, each once, the longest first: the pool ends evenly.
 
     Among equals each process has an order of its own, so that two that run the
     same sweep share the work instead of doing all of it twice.
     """
-    planned = {
-        point.run_id: Planned(
-            scenario, i, runner, point.run_id, point.cost, runner.memory(point), _label(point)
-        )
-        for scenario, runner in zip(loaded, runners, strict=True)
-        for i, point in enumerate(scenario.points)
-    }
+    # What a copy of the compiled part runs, it stores.
+    stores: dict[ModuleType, _native.Store] = {_native: folder}
+    planned: dict[str, Planned] = {}
+    for scenario, runner in zip(loaded, runners, strict=True):
+        native = copies.native_of(scenario)
+        if native not in stores:
+            stores[native] = native.Store(root)
+        for i, point in enumerate(scenario.points):
+            planned[point.run_id] = Planned(
+                scenario=scenario,
+                index=i,
+                runner=runner,
+                store=stores[native],
+                control=native.Control(),
+                run_id=point.run_id,
+                cost=point.cost,
+                memory=runner.memory(point),
+                label=_label(point),
+            )
     missing = [run for run in planned.values() if not _is_stored(folder, run.run_id)]
     mine = os.getpid()
     return sorted(missing, key=lambda run: (-run.cost, zlib.crc32(f"{mine} {run.run_id}".encode())))
@@ -337,14 +442,13 @@ def _execute(
     # Completions come through a queue: waiting on thousands of futures costs
     # more than short runs do.
     finished: queue.SimpleQueue[tuple[Planned, Future[None]]] = queue.SimpleQueue()
-    controls = {run.run_id: _native.Control() for run in planned}
     active: dict[str, Planned] = {}
 
     def work(run: Planned) -> None:
         active[run.run_id] = run
         # Another process may have finished it since this one looked.
         if not _is_stored(folder, run.run_id):
-            run.runner.run(run.scenario, run.index, folder, controls[run.run_id])
+            run.runner.run(run.scenario, run.index, run.store, run.control)
 
     workers = max(1, min(jobs, len(planned), _fitting(planned)))
     pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="run")
@@ -370,15 +474,16 @@ def _execute(
                     error = future.exception()
                     if isinstance(error, EnginePanic):
                         # One run's loss; whatever else fails stops the sweep.
-                        failures[run.run_id] = f"run {run.run_id} ({run.label}): {error}"
+                        what = copies.placed(str(error))
+                        failures[run.run_id] = f"run {run.run_id} ({run.label}): {what}"
                     elif error is not None:
                         raise error
-                running = sum(r.cost * controls[r.run_id].fraction for r in list(active.values()))
+                running = sum(r.cost * r.control.fraction for r in list(active.values()))
                 bar.update(done, (cost_done + running) / total)
     finally:
         # After an error or Ctrl-C the runs that go on stop within a slice.
-        for control in controls.values():
-            control.cancel()
+        for run in planned:
+            run.control.cancel()
         pool.shutdown(wait=True, cancel_futures=True)
     return failures
 

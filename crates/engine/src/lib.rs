@@ -14,6 +14,7 @@ pub mod bucket;
 pub mod calendar;
 pub mod capture;
 pub mod cc;
+pub mod crates;
 pub mod keys;
 pub mod link;
 pub mod network;

@@ -68,6 +68,10 @@ keys! {
         traffic: Vec<TrafficPlan> => key(KeyKind::List(&TrafficPlan::TABLE));
         /// Whether hosts leave segmentation to their interfaces, see [`PathKeys`].
         offloads: bool;
+        /// Folders of crates with algorithms of one's own, relative to this file; the engine is compiled
+        /// with them. Not part of a run's identity, which the crates are.
+        // Whoever calls the engine has compiled them in.
+        key with = key(KeyKind::Folders);
         /// A grid: lists of values by path, the last key fastest, then seeds; [[sweep.zip]] has
         /// lists of equal length that advance together.
         key sweep = key(KeyKind::Sweep);

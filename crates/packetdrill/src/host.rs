@@ -144,7 +144,7 @@ impl Host {
             },
             accecn_option: setup.option,
             pacing: if setup.paced {
-                Pacing::Fq
+                Pacing::FqGso
             } else {
                 Pacing::Auto
             },

@@ -9,20 +9,12 @@ pub type Row = (String, Judged);
 
 /// Why scripts of the kernel fail that are known to. All are deviations that
 /// stand at the head of the simulator's TCP.
-const KNOWN: &[(&str, &str)] = &[
-    (
-        "tcp_slow_start_slow-start-fq-ack-per-2pkt",
-        "fq sends bursts of two segments, as TSO hands them over, and spaces the bursts; the \
-         simulator has no TSO and spaces segments: the second of a pair leaves half a gap later \
-         (4.4 ms, 0.4 ms too late for the tolerance). With a tolerance of 4.4 ms the script passes",
-    ),
-    (
-        "tcp_accecn_sack_space_grab",
-        "A packet of the simulator has room for three SACK blocks, or two and the AccECN \
+const KNOWN: &[(&str, &str)] = &[(
+    "tcp_accecn_sack_space_grab",
+    "A packet of the simulator has room for three SACK blocks, or two and the AccECN \
          option; without timestamps, as here, Linux has room for three and the option. The \
          counters come with the next ACK of fewer blocks",
-    ),
-];
+)];
 
 /// Every word for a verdict.
 const WORDS: [&str; 4] = ["pass", "runs", "FAIL", "n/a"];

@@ -15,8 +15,6 @@ const MAX_RESULT: u64 = 2 << 30;
 
 /// What ran, beyond what the guest says of itself.
 pub struct Ran<'a> {
-    /// Version of the engine.
-    pub engine_version: &'a str,
     /// What is known of the kernel kit, as JSON.
     pub environment: &'a str,
     /// Wall time of the guest, s.
@@ -57,7 +55,7 @@ pub fn store(
         events: outcome.events,
         memory_bytes: Some(ran.memory_bytes),
     };
-    let manifest = manifest::of(point, EngineKind::Kernel, ran.engine_version, Some(whole))?;
+    let manifest = manifest::of(point, EngineKind::Kernel, Some(whole))?;
     // What a guest says may contradict itself: that is this run's loss, not the sweep's.
     let written = panics::caught(|| store.write(&manifest, &outcome, &timing));
     written.map_err(|_| {

@@ -7,6 +7,7 @@
 //! | [`simulate()`] | a plan through the simulator, without files or clocks |
 //! | [`run()`] | a point on the simulator, to its run folder |
 //! | [`guest`] | what a guest of the kernel engine left, to its run folder |
+//! | [`crates`] | crates that bring algorithms of their own: what they register, and the version with them |
 //! | [`capture`] | packets of the simulator as pcapng |
 //! | [`panics`] | what a panic costs |
 
@@ -15,6 +16,7 @@ use std::io;
 
 pub mod capture;
 mod control;
+pub mod crates;
 pub mod guest;
 mod load;
 mod machine;

@@ -9,7 +9,7 @@ use tailback_scenario::{
     Diagnostic, EngineKind, Judge, Override, Request, Scenario, check_memory, load_request,
 };
 
-use crate::VERSION;
+use crate::{VERSION, crates};
 
 /// Larger traces are not read, bytes: ten million lines have 90 MB.
 const MAX_TRACE: u64 = 128 << 20;
@@ -52,7 +52,7 @@ pub fn load(source: &Source<'_>) -> Result<Scenario, Vec<Diagnostic>> {
         seeds: source.seeds,
         memory: source.memory,
         engine: source.engine,
-        engine_version: version,
+        engine_version: &crates::versioned(version),
         judge: source.kit.map(|_| &refusals as &Judge<'_>),
         ..Request::new(source.text, source.file, &beside)
     })?;

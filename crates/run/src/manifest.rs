@@ -11,16 +11,15 @@ use tailback_record::folder::Manifest;
 use tailback_scenario::{EngineKind, Point};
 
 /// The manifest of a point; `environment` is what is known of a kernel.
-pub(crate) fn of<'a>(
-    point: &'a Point,
+pub(crate) fn of(
+    point: &Point,
     engine: EngineKind,
-    version: &'a str,
     environment: Option<Value>,
-) -> io::Result<Manifest<'a>> {
+) -> io::Result<Manifest<'_>> {
     Ok(Manifest {
         run_id: &point.run_id,
         engine: engine.name(),
-        engine_version: version,
+        engine_version: &point.engine_version,
         seed: point.seed,
         canonical: serde_json::from_str(&point.canonical)?,
         follows: follows(&point.plan),
@@ -35,14 +34,14 @@ fn follows(plan: &Plan) -> Vec<(String, String)> {
         Some((format!("{kind}.{name}"), entry.follows.to_owned()))
     }
     let queues = plan.links.iter().map(|link| link.queue.name());
-    let queues = queues.map(|name| one("aqm", aqm::ENTRIES, name));
+    let queues = queues.map(|name| one("aqm", aqm::TABLE.entries(), name));
     let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());
     let controls = plan.flows.iter().map(|flow| &flow.cc);
     let controls = controls
         .chain(connections.map(|c| &c.cc))
-        .map(|cc| one("cc", cc::ENTRIES, cc.name()));
+        .map(|cc| one("cc", cc::TABLE.entries(), cc.name()));
     let traffic = plan.traffic.iter().map(|t| t.kind);
-    let traffic = traffic.map(|kind| one("traffic", traffic::ENTRIES, kind));
+    let traffic = traffic.map(|kind| one("traffic", traffic::TABLE.entries(), kind));
     let all: BTreeMap<_, _> = queues.chain(controls).chain(traffic).flatten().collect();
     all.into_iter().collect()
 }

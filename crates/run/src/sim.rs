@@ -7,7 +7,7 @@ use tailback_scenario::{EngineKind, Point};
 
 use crate::capture::{self, Capture};
 use crate::simulate::simulate;
-use crate::{Control, Failure, VERSION, machine, manifest, panics};
+use crate::{Control, Failure, machine, manifest, panics};
 
 /// Runs a point and stores its folder; nothing is left of one that does not come to its end.
 ///
@@ -54,7 +54,7 @@ fn run_and_write(point: &Point, store: &Store, control: &Control) -> Result<(), 
         events: outcome.events,
         memory_bytes: None,
     };
-    let manifest = manifest::of(point, EngineKind::Sim, VERSION, None)?;
+    let manifest = manifest::of(point, EngineKind::Sim, None)?;
     store.write(&manifest, &outcome, &timing)?;
     Ok(())
 }

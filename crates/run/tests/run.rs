@@ -182,7 +182,6 @@ fn a_guests_result_is_stored_or_costs_its_run() {
     contradictory.series.key.push(0);
     let results = TempDir::new().unwrap();
     let ran = Ran {
-        engine_version: "6.17",
         environment: r#"{"kit": "mine"}"#,
         wall_s: 1.0,
         cpu_s: 1.0,

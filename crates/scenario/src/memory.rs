@@ -98,7 +98,6 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         bytes = bytes.saturating_add(initial.saturating_mul(CAPTURED * (1 + links)));
     }
 
-    let samples = plan.duration.0 / plan.record.interval.0.max(1) + 1;
     let each_packet = u64::from(plan.record.events)
         + match plan.record.series {
             SeriesMode::Off | SeriesMode::Interval => 0,
@@ -112,11 +111,7 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     let mut rows = packets
         .saturating_add(initial)
         .saturating_mul(2 * each_packet);
-    if plan.record.series != SeriesMode::Off {
-        let flow = FlowState::rows(&[When::State, When::Interval, When::NoAcks]);
-        let link = LinkState::rows(&[When::Interval]) + GAUGES;
-        rows = rows.saturating_add(samples.saturating_mul(flow * flows + link * links));
-    }
+    rows = rows.saturating_add(sampled_rows(plan));
     bytes = bytes.saturating_add(
         rows.min(tailback_record::series::MAX_ROWS as u64)
             .saturating_mul(ROW),
@@ -148,6 +143,17 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         })
         .sum();
     bytes.saturating_add(traces)
+}
+
+/// Rows of the series that are sampled every record interval, at most.
+pub(crate) fn sampled_rows(plan: &Plan) -> u64 {
+    if plan.record.series == SeriesMode::Off {
+        return 0;
+    }
+    let samples = plan.duration.0 / plan.record.interval.0.max(1) + 1;
+    let flow = FlowState::rows(&[When::State, When::Interval, When::NoAcks]);
+    let link = LinkState::rows(&[When::Interval]) + GAUGES;
+    samples.saturating_mul(flow * plan.flow_count() as u64 + link * plan.links.len() as u64)
 }
 
 fn sum(values: impl Iterator<Item = u64>) -> u64 {

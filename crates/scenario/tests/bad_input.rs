@@ -177,7 +177,7 @@ cc = "cubik"
     check(
         "warmpu = \"5s\"\nduration = \"60s\"\n[bottleneck\nrate = \"100Mbit\"\nquue = 1\n",
         r#"
-        f.toml:1:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "warmup"?
+        f.toml:1:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, with, sweep, assert; did you mean "warmup"?
         f.toml:3:12: unclosed table; expected `]`
         "#,
     );
@@ -211,8 +211,8 @@ initial_cwd = 3
 zzz = 1
 "#,
         &r#"
-        f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "warmup"?
-        f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, sweep, assert; did you mean "bottleneck"?
+        f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, with, sweep, assert; did you mean "warmup"?
+        f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, with, sweep, assert; did you mean "bottleneck"?
         f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, overhead, count_in_service, schedule; did you mean "queue"?
         f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, class, tcp; did you mean "start"?
         f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of KEYS; did you mean "initial_cwnd"?
@@ -307,15 +307,16 @@ rtt = inf
         .replace("RATE", RATE),
     );
     check(
-        "title = 3\nduration = \"1s\"\nbottleneck = 3\npath = \"20ms\"\nflows = { cc = \"cubic\" }\ntraffic = []\nsweep = 3\nassert = 1\n",
+        "title = 3\nduration = \"1s\"\nwith = [\"a\", 3]\nbottleneck = 3\npath = \"20ms\"\nflows = { cc = \"cubic\" }\ntraffic = []\nsweep = 3\nassert = 1\n",
         r#"
         f.toml:1:9: wrong value 3 for "title"; expected a text in quotes
-        f.toml:3:14: [bottleneck] is not a table; expected a table
-        f.toml:4:8: [path] is not a table; expected a table
-        f.toml:5:9: wrong value { cc = "cubic" } for "flows"; expected tables, each under [[flows]]
-        f.toml:6:11: wrong value [] for "traffic"; expected tables, each under [[traffic]]
-        f.toml:7:9: [sweep] is not a table; expected a table
-        f.toml:8:10: wrong value 1 for "assert"; expected tables, each under [[assert]]
+        f.toml:3:8: wrong value ["a", 3] for "with"; expected folders such as ["./my-cc"]
+        f.toml:4:14: [bottleneck] is not a table; expected a table
+        f.toml:5:8: [path] is not a table; expected a table
+        f.toml:6:9: wrong value { cc = "cubic" } for "flows"; expected tables, each under [[flows]]
+        f.toml:7:11: wrong value [] for "traffic"; expected tables, each under [[traffic]]
+        f.toml:8:9: [sweep] is not a table; expected a table
+        f.toml:9:10: wrong value 1 for "assert"; expected tables, each under [[assert]]
         "#,
     );
 }
@@ -741,6 +742,7 @@ fn sweeps() {
 "flows[7].rtt" = ["1ms"]
 "flows.rtt" = ["1ms"]
 "title.x" = ["1ms"]
+"with" = [["a"]]
 "path.rtt" = []
 "path.." = [1]
 "bottleneck.queue.target" = ["1ms"]
@@ -759,13 +761,14 @@ seeds = 0
         f.toml:15:7: there is no flows[7]; expected an index below 2
         f.toml:16:8: there is no "rtt" in flows; expected one of cubic, reno
         f.toml:17:2: "title" is the same at every point; expected the path of a key that changes a run
-        f.toml:18:14: wrong value [] for "path.rtt"; expected a list of at least one value
-        f.toml:19:7: "path.." is not a path; expected keys with dots between them, such as "bottleneck.rate" or "flows[0].rtt"
-        f.toml:21:2: "bottleneck.queue" replaces "bottleneck.queue.target", which is swept before it
-        f.toml:22:2: there is no "links" in the scenario; expected one of bottleneck, duration, flows, path, record, sweep, tcp
-        f.toml:23:11: duration has no keys; expected the path of a key
-        f.toml:24:9: wrong value 0 for "seeds"; expected a whole number of at least 1 (how many seeds)
-        f.toml:27:2: "flows.reno.rtt" is a list of 1 and "path.rtt" one of 2; expected lists of equal length
+        f.toml:18:2: "with" is the same at every point; expected the path of a key that changes a run
+        f.toml:19:14: wrong value [] for "path.rtt"; expected a list of at least one value
+        f.toml:20:7: "path.." is not a path; expected keys with dots between them, such as "bottleneck.rate" or "flows[0].rtt"
+        f.toml:22:2: "bottleneck.queue" replaces "bottleneck.queue.target", which is swept before it
+        f.toml:23:2: there is no "links" in the scenario; expected one of bottleneck, duration, flows, path, record, sweep, tcp
+        f.toml:24:11: duration has no keys; expected the path of a key
+        f.toml:25:9: wrong value 0 for "seeds"; expected a whole number of at least 1 (how many seeds)
+        f.toml:28:2: "flows.reno.rtt" is a list of 1 and "path.rtt" one of 2; expected lists of equal length
         "#,
     );
     check_base(
@@ -1010,6 +1013,12 @@ route = ["a", "b"]
 [[flows]]
 cc = { name = "cubic", kernel = false, module = "cubic_2" }
 route = ["a", "b"]
+[[flows]]
+cc = { name = "add2", module = "add2" }
+route = ["a", "b"]
+[[flows]]
+cc = { name = "add2", kernel = false, module = "add2" }
+route = ["a", "b"]
 "#,
         r#"
         f.toml:4:26: mysch is of the kernel only; expected --engine kernel
@@ -1018,6 +1027,9 @@ route = ["a", "b"]
         f.toml:9:12: offloads are of the kernel engine only; expected --engine kernel, or offloads = false
         f.toml:11:23: mycc is of the kernel only; expected --engine kernel
         f.toml:14:40: a module is of the kernel only; expected --engine kernel
+        f.toml:17:23: a module is of the kernel only; expected --engine kernel
+        f.toml:20:15: unknown congestion control "add2"; expected one of {controls}
+        f.toml:20:39: a module is of the kernel only; expected --engine kernel
         "#,
     );
     let text = r#"duration = "60s"
@@ -1051,7 +1063,7 @@ route = ["a", "b", "c"]
         f.toml:7:62: unknown key "limit" in a queue discipline of the kernel; expected one of aqm, kernel, args, module
         f.toml:10:17: "" cannot be a name in the kernel; expected 1 to 15 of a-z, A-Z, 0-9, "_" and "-"
         f.toml:10:45: "../codel" cannot be a name in the kernel; expected 1 to 63 of a-z, A-Z, 0-9, "_" and "-"
-        f.toml:12:15: unknown congestion control "mycc"; expected one of {controls}
+        f.toml:12:15: unknown congestion control "mycc"; expected one of {controls}; or { name = "mycc", kernel = true } for one that only the kernel has
         f.toml:12:32: wrong value 1 for "kernel"; expected true or false
         f.toml:15:38: unknown key "args" in a congestion control of the kernel; expected one of name, kernel, module
         f.toml:15:59: wrong value 3 for "module"; expected the name of a module in quotes
@@ -1516,4 +1528,55 @@ class = "of/b"
         "[record]\nstatistics = \"999us\"\n",
         r#"f.toml:12:14: wrong value "999us" for "statistics"; expected 0s, or a time from 1ms to the measured time, 60s"#,
     );
+}
+
+#[test]
+fn rates_in_bytes_are_warned_of() {
+    let warned = |rate: &str| -> Vec<String> {
+        let text = format!(
+            "duration = \"1s\"\n[bottleneck]\nrate = {rate}\n[path]\nrtt = \"20ms\"\n[[flows]]\ncc = \"reno\"\n"
+        );
+        let made = load(text.as_bytes(), "f.toml", &[], None).expect("it is right");
+        made.warnings.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(
+        warned("\"50Mbps\""),
+        [
+            "f.toml:3:8: \"50Mbps\" is 400Mbit/s: to tc \"bps\" are bytes; expected \"50Mbit\" if \
+             bits are meant, \"400Mbit\" if bytes are"
+        ]
+    );
+    assert_eq!(
+        warned("{ steps = [[\"0s\", \"1MBps\"]] }")[0],
+        "f.toml:3:26: \"1MBps\" is 8Mbit/s: to tc \"bps\" are bytes; expected \"1Mbit\" if bits \
+         are meant, \"8Mbit\" if bytes are"
+    );
+    for bits in ["50Mbit", "50Mbit/s", "1Gbit"] {
+        assert_eq!(warned(&format!("\"{bits}\"")), [""; 0]);
+    }
+}
+
+#[test]
+fn intervals_that_are_too_short_for_the_series_are_warned_of() {
+    let warned = |interval: &str| -> Vec<String> {
+        let text = format!(
+            "duration = \"1000s\"\n[bottleneck]\nrate = \"1Mbit\"\n[path]\nrtt = \"20ms\"\n\
+             [record]\n{interval}\n[[flows]]\ncc = \"reno\"\n"
+        );
+        let made = load(text.as_bytes(), "f.toml", &[], None).expect("it is right");
+        made.warnings.iter().map(ToString::to_string).collect()
+    };
+    let [ref short] = warned("interval = \"1us\"")[..] else {
+        panic!("one warning");
+    };
+    assert!(
+        short.starts_with("f.toml:7:12: record.interval = 1us takes 1000000000 samples in 1000s;"),
+        "{short}"
+    );
+    let least = short.rsplit_once("expected at least ").expect("a hint").1;
+    assert_eq!(warned(&format!("interval = \"{least}\"")), [""; 0]);
+    let off = warned("series = false\ninterval = \"1us\"");
+    assert_eq!(off.len(), 1, "srtt is sampled all the same");
+    assert!(!off[0].contains("rows"));
+    assert_eq!(warned("interval = \"10ms\""), [""; 0]);
 }

@@ -1086,6 +1086,10 @@ count = 2
         .unwrap()
     };
     let scenario = kernel(text, &[], "6.17");
+    // A module is the kernel's without that word.
+    let implied = text.replace("kernel = true, module", "module");
+    assert_ne!(implied, text);
+    assert_eq!(kernel(&implied, &[], "6.17").id, scenario.id);
     let point = &scenario.points[0];
     let plan = &point.plan;
     assert!(plan.offloads);

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import platform
+import re
 import sys
 import tempfile
 import threading
@@ -20,9 +21,16 @@ from typing import TextIO
 import click
 
 from tailback import _native, foreign, terminal
-from tailback.errors import DamageWarning, InputError, ScenarioWarning, TailbackError
+from tailback.errors import (
+    DamageWarning,
+    InputError,
+    ScenarioWarning,
+    TailbackError,
+    VersionWarning,
+)
 
-OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+OK, FAILED, BAD_INPUT, EXCEEDED, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 4, 130
+"""EXCEEDED: a `--fail-if` bound is; UNKNOWN: it cannot be told whether one is."""
 
 
 def status_of(command: Callable[[], int | None]) -> int:
@@ -75,7 +83,9 @@ def _said(error: BaseException) -> int:
             return FAILED
         case OSError():
             where = f"{foreign.line(error.filename)}: " if error.filename is not None else ""
-            terminal.complain(f"{where}{error.strerror}" if error.strerror else error)
+            # Rust's own words end in the number of the error, which says nothing more.
+            words = re.sub(r" \(os error \d+\)", "", str(error))
+            terminal.complain(f"{where}{error.strerror}" if error.strerror else words)
             return FAILED
         case MemoryError():
             terminal.complain("out of memory; fewer --jobs or a smaller scenario take less")
@@ -126,7 +136,7 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     """What a scenario or a store warns of concerns the user, not where Python found it."""
-    if issubclass(category, ScenarioWarning | DamageWarning):
+    if issubclass(category, ScenarioWarning | DamageWarning | VersionWarning):
         terminal.complain(f"warning: {message}")
     else:
         terminal.err(warnings.formatwarning(message, category, filename, lineno, line).rstrip())

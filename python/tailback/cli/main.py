@@ -1,7 +1,8 @@
 """The commands of `tailback`: one module each, one line each.
 
-Exit status: 0 done, 1 a run failed or an assertion did not hold, 2 bad input,
-130 interrupted. With `--json` nothing but the JSON goes to stdout.
+Exit status: 0 done, 1 a run failed or an assertion did not hold, 2 bad input, 3 a `--fail-if`
+bound is exceeded, 4 it cannot be told whether one is, 130 interrupted. With `--json` nothing
+but the JSON goes to stdout.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import click
 
 from tailback._native import engine_version
 from tailback.cli import boundary
+from tailback.cli.commands.baseline import baseline
+from tailback.cli.commands.build import build
 from tailback.cli.commands.check import check
 from tailback.cli.commands.compare import compare
 from tailback.cli.commands.completion import completion
@@ -29,8 +32,8 @@ from tailback.cli.commands.validate import validate
 from tailback.cli.commands.verify import verify
 
 COMMANDS = (
-    *(new, run, check, compare, plot, report, results, export, verify),
-    *(reproduce, validate, kernel, list_, completion),
+    *(new, run, check, compare, baseline, plot, report, results, export, verify),
+    *(reproduce, validate, kernel, build, list_, completion),
 )
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
+from tailback import progress
 from tailback.cli.completing import engine_names
 
 
@@ -25,6 +28,44 @@ unconfined_option = click.option(
     callback=_unconfine,
     help="Run kernel guests even where nothing keeps them from this machine's files.",
 )
+
+
+def _compile_in(
+    _context: click.Context, _parameter: click.Parameter, folders: tuple[str, ...]
+) -> None:
+    """For whatever this command loads, however deep."""
+    if folders:
+        from tailback.crates import asked
+
+        asked.add_to_environment(folders)
+
+
+with_option = click.option(
+    "--with",
+    "crates",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    expose_value=False,
+    callback=_compile_in,
+    help="Have the engine compiled with this crate of your own (tailback new --crate). Can be "
+    "repeated.",
+)
+
+
+def _quieten(_context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        os.environ[progress.QUIET] = "1"
+
+
+quiet_option = click.option(
+    "--quiet",
+    "-q",
+    is_flag=True,
+    expose_value=False,
+    callback=_quieten,
+    help="Print results, warnings and errors, and nothing about progress.",
+)
 engine_option = click.option(
     "--engine",
     default="sim",
@@ -32,11 +73,70 @@ engine_option = click.option(
     shell_complete=engine_names,
     help="What runs it: sim, kernel or kernel-realtime.",
 )
+
+
+@dataclass(frozen=True)
+class Auto:
+    """As many seeds as it takes, up to so many."""
+
+    most: int | None = None
+
+
+class _Count(click.ParamType[Any]):
+    """A whole number of at least 1."""
+
+    name = "count"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """The number."""
+        if isinstance(value, int):
+            return value
+        text = str(value)
+        if not _is_count(text):
+            self.fail(f"{text!r}; expected a whole number of at least 1", param, ctx)
+        return int(text)
+
+
+class _Seeds(click.ParamType[Any]):
+    """A number of seeds, `auto` or `auto:MAX`."""
+
+    name = "seeds"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | Auto:
+        """The number, or as many as it takes."""
+        if isinstance(value, int | Auto):
+            return value
+        text = str(value)
+        if text == "auto":
+            return Auto()
+        number = text.removeprefix("auto:")
+        if not _is_count(number) or (number != text and int(number) < 2):
+            expected = "expected a number from 1, auto, or auto:MAX with MAX from 2"
+            self.fail(f"{text!r}; {expected}", param, ctx)
+        return int(number) if number == text else Auto(int(number))
+
+
+def _is_count(text: str) -> bool:
+    digits = text.isascii() and text.isdigit() and len(text) < 100
+    return digits and int(text) >= 1
+
+
 seeds_option = click.option(
-    "--seeds", type=click.IntRange(min=1), metavar="N", help="Number of seeds at every point."
+    "--seeds", type=_Count(), metavar="N", help="Number of seeds at every point."
+)
+auto_seeds_option = click.option(
+    "--seeds",
+    type=_Seeds(),
+    metavar="N|auto[:MAX]",
+    help="Number of seeds at every point; auto: 10, and twice as many again until --fail-if can "
+    "tell, up to MAX [default of MAX: 80].",
 )
 jobs_option = click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at once [default: all cores]."
+    "--jobs", type=_Count(), metavar="N", help="Runs at once [default: all cores]."
 )
 out_option = click.option(
     "--out",

@@ -3,26 +3,25 @@ differs at one point is a family."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 from tailback.comparison.families import false_discovery
-from tailback.comparison.model import Cell, Comparison, Judged, Kind, VariantResults
-from tailback.comparison.points import key_of, runs_by_point
+from tailback.comparison.model import Cell, Comparison, Judged, VariantResults
+from tailback.comparison.points import Params, key_of, runs_by_point
+from tailback.comparison.sides import KINDS, Kind, Ran, Side, Values
 from tailback.metrics import Metric, estimate
 from tailback.metrics.differences import Difference, paired, unpaired
-from tailback.results import Run
 
 
 def judge(
     columns: Sequence[VariantResults], wanted: Sequence[Metric], failures: Sequence[str] = ()
 ) -> Comparison:
     """Compares what has been run."""
-    runs = [runs_by_point(column.results) for column in columns]
+    sides = [_sides(column) for column in columns]
     drafts: list[Cell] = []
     for params in columns[0].seeds:
-        groups = [found.get(params, []) for found in runs]
-        drafts += _cells_of_point(dict(params), columns, groups, wanted)
+        here = [found.get(params) for found in sides]
+        drafts += _cells_of_point(dict(params), columns, here, wanted)
     places = [(i, variant) for i, cell in enumerate(drafts) for variant in cell.differences]
     qs = false_discovery(
         [drafts[i].differences[variant].p for i, variant in places],
@@ -32,7 +31,7 @@ def judge(
     for (i, variant), q in zip(places, qs, strict=True):
         judged[i][variant] = Judged(**{**vars(drafts[i].differences[variant]), "q": q})
     cells = [
-        Cell(c.params, c.labels, c.kind, c.name, c.metric, c.values, differences)
+        Cell(c.params, c.labels, c.kind, c.name, c.metric, c.values, differences, c.samples)
         for c, differences in zip(drafts, judged, strict=True)
     ]
     titles = list(dict.fromkeys(c.results.title for c in columns if c.results.title))
@@ -40,26 +39,32 @@ def judge(
     return Comparison(title, list(columns), cells, columns[0].results.root, list(failures))
 
 
+def _sides(column: VariantResults) -> Mapping[Params, Side]:
+    """What it has at every point."""
+    if column.kept is not None:
+        return column.kept
+    return {params: Ran(runs) for params, runs in runs_by_point(column.results).items()}
+
+
 def _cells_of_point(
     params: dict[str, float | str],
     columns: Sequence[VariantResults],
-    groups: Sequence[Sequence[Run]],
+    sides: Sequence[Side | None],
     wanted: Sequence[Metric],
 ) -> Iterator[Cell]:
     # In the order of the sweep, if there is a run that has it.
-    params = next((group[0].params for group in groups if group), params)
-    labels = next((group[0].labels for group in groups if group), {})
-    kinds: tuple[Kind, ...] = ("flow", "traffic", "link", "class", "run")
-    for kind in kinds:
+    params = next((side.params for side in sides if side), params)
+    labels = next((side.labels for side in sides if side), {})
+    for kind in KINDS:
         on = "flow" if kind == "traffic" else kind
-        for name, parts in _matched(kind, groups):
+        for name, places in _matched(kind, sides):
             for metric in wanted:
                 if metric.on != on:
                     continue
                 # By variant, then by seed.
-                found = [
-                    {run.seed: metric.value(part(run.summary)) for run in group} if part else {}
-                    for group, part in zip(groups, parts, strict=True)
+                found: list[Values] = [
+                    side.values(kind, at, metric) if side and at is not None else {}
+                    for side, at in zip(sides, places, strict=True)
                 ]
                 if metric.against is not None:
                     yield from _of_both(params, labels, kind, name, metric, columns, found)
@@ -75,7 +80,11 @@ def _cells_of_point(
                     difference = _difference(columns[0], column, found[0], by_seed)
                     if difference is not None:
                         differences[column.name] = Judged(**vars(difference))
-                yield Cell(params, labels, kind, name, metric, values, differences)
+                samples = {
+                    column.name: {seed: x for seed, x in by_seed.items() if x is not None}
+                    for column, by_seed in zip(columns, found, strict=True)
+                }
+                yield Cell(params, labels, kind, name, metric, values, differences, samples)
 
 
 def _of_both(
@@ -122,36 +131,18 @@ def _difference(
     )
 
 
-Part = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-
-
-def _matched(
-    kind: Kind, groups: Sequence[Sequence[Run]]
-) -> Iterator[tuple[str, list[Part | None]]]:
-    """The flows (traffic, links, classes) of a point: a name, and for each variant what reads it.
+def _matched(kind: Kind, sides: Sequence[Side | None]) -> Iterator[tuple[str, list[int | None]]]:
+    """The flows (traffic, links, classes) of a point: a name, and its place in each variant.
 
     They are matched by name. Where names differ (a default name is that of the congestion control)
     but not their number, they are matched in the order of the file; not so classes.
     """
-    if kind == "run":
-        yield "", [lambda summary: summary for _ in groups]
-        return
-    key = {"flow": "flows", "traffic": "traffic", "link": "queues", "class": "classes"}[kind]
-    # Runs of before there were classes have none.
-    found = [_part_names(group[0].summary.get(key, ())) if group else [] for group in groups]
+    found = [side.names(kind) if side else [] for side in sides]
     first = next((named for named in found if named), [])
-    slots: dict[str, list[Part | None]] = {}
+    slots: dict[str, list[int | None]] = {}
     for i, named in enumerate(found):
         in_order = kind != "class" and set(named) != set(first) and len(named) == len(first)
         for at, name in enumerate(named):
-            slot = slots.setdefault(first[at] if in_order else name, [None] * len(groups))
-            slot[i] = _reader(key, at, name)
+            slot = slots.setdefault(first[at] if in_order else name, [None] * len(sides))
+            slot[i] = at
     yield from slots.items()
-
-
-def _part_names(parts: Any) -> list[str]:
-    return list(parts) if isinstance(parts, Mapping) else [part["name"] for part in parts]
-
-
-def _reader(key: str, at: int, name: str) -> Part:
-    return lambda summary: summary[key][name if key == "queues" else at]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from tailback import metrics
+from tailback import arguments, metrics
 from tailback.comparison.points import Params, runs_by_point
+from tailback.comparison.sides import Kept, Kind
 from tailback.metrics import Estimate, Metric
 from tailback.metrics.differences import FALSE_DISCOVERY, Difference
 from tailback.metrics.naming import identifier
@@ -20,12 +22,11 @@ from tailback.results import Results, Run
 if TYPE_CHECKING:
     import polars as pl
 
+    from tailback.comparison.gate import Gate
+
 
 FLENT = "flent"
 """The engine of a column of data files of Flent."""
-
-
-Kind = Literal["flow", "traffic", "link", "class", "run"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class VariantResults:
     seeds: dict[Params, list[int]]
     """Every point and its seeds, those whose run failed included."""
     kernel: str | None = None
+    kept: dict[Params, Kept] | None = None
+    """Of a baseline that was kept in a file: what it has at every point, instead of runs."""
 
     def paired_with(self, other: VariantResults) -> bool:
         """Whether the runs of both belong together seed by seed.
@@ -88,6 +91,8 @@ class Cell:
     """By variant, over seeds."""
     differences: dict[str, Judged]
     """By variant, but for the baseline; without those that cannot be told."""
+    samples: dict[str, dict[int, float]] = field(default_factory=dict)
+    """What `values` are of: by variant, then by seed."""
 
     @property
     def quantity(self) -> str:
@@ -239,6 +244,15 @@ class Comparison:
                 reason = "they have other seeds"
             pair = f"{column.name} and {self.baseline.name}"
             notes.append(f"{pair}: compared unpaired (Welch), since {reason}")
+        for column in self.others:
+            base = self.baseline
+            if (column.engine, column.kernel) == (base.engine, base.kernel):
+                versions = (column.engine_version, base.engine_version)
+                if len(set(versions)) > 1 and column.engine != FLENT:
+                    notes.append(
+                        f"{column.name} ran on {column.engine} {versions[0]}, {base.name} on "
+                        f"{versions[1]}"
+                    )
         warmups = {run.summary["warmup_s"] for column in self.variants for run in column.results}
         if any(column.engine == FLENT for column in self.variants) and any(warmups):
             first = ", ".join(f"{warmup:g} s" for warmup in sorted(warmups) if warmup)
@@ -254,6 +268,14 @@ class Comparison:
             "cells": [cell.to_dict() for cell in self.cells],
             "summary": self.summary(),
         }
+
+    def gate(self, limits: Sequence[str] | str) -> Gate:
+        """Holds it against thresholds as `--fail-if` does: `["delay_p99_ms:+10%", "jain:2%"]`."""
+        from tailback.comparison.gate import hold
+        from tailback.comparison.thresholds import Threshold
+
+        texts = arguments.names("limits", limits)
+        return hold(self, [Threshold.parse(text) for text in texts])
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat row for each cell and variant."""

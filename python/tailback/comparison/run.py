@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from tailback import _native, engines, running, toml
+from tailback import _native, arguments, engines, running, toml
+from tailback.comparison import baseline as kept_baseline
 from tailback.comparison.judging import judge
 from tailback.comparison.model import Comparison, VariantResults
 from tailback.comparison.points import refuse_mixed_axes, refuse_other_points, seeds_by_point
@@ -30,20 +32,35 @@ def compare(
     out: Path | str | None = None,
     progress: bool | None = None,
     engine: str = "sim",
+    crates: Sequence[Path | str] = (),
+    baseline: Path | str | None = None,
 ) -> Comparison:
     """Runs a scenario and its sweep in several variants and compares them.
 
     `variants` has for each name the values to replace, by path, `{}` for the scenario as it is; the
     first is the baseline. The keys `engine` and `kernel` choose what runs a variant. `metrics`
     names what is compared (`tailback list metrics`). Unless the scenario or `seeds` says how many,
-    each point has 10 seeds.
+    each point has 10 seeds. `baseline` is a file that `tailback baseline` has written: every
+    variant is compared with that, with its seeds.
     """
+    base = kept_baseline.read(Path(baseline)) if baseline is not None else None
+    named = arguments.table("variants", variants, "of names and what each replaces")
+    of = "of paths and values, {} for the scenario as it is"
+    tables = {name: arguments.table(f"variant {name}", sets, of) for name, sets in named.items()}
     asked = [
         variant_of(name, {path: toml_text(path, value) for path, value in sets.items()}, engine)
-        for name, sets in variants.items()
+        for name, sets in tables.items()
     ]
     return run_variants(
-        scenario, asked, seeds=seeds, chosen=metrics, jobs=jobs, out=out, progress=progress
+        scenario,
+        asked,
+        seeds=seeds,
+        chosen=arguments.names("metrics", metrics),
+        jobs=jobs,
+        out=out,
+        progress=progress,
+        crates=crates,
+        base=base,
     )
 
 
@@ -57,9 +74,20 @@ def run_variants(
     out: Path | str | None = None,
     progress: bool | None = None,
     read_only: bool = False,
+    crates: Sequence[Path | str] = (),
+    base: VariantResults | None = None,
 ) -> Comparison:
-    """As `compare`, for variants with values as text; `read_only` as of `running.run_loaded`."""
-    if len(variants) < 2:
+    """As `compare`, for variants with values as text; `read_only` as of `running.run_loaded`.
+
+    With `base`, what a file has kept, all variants are compared with that, by default with its
+    seeds.
+    """
+    if base is not None:
+        if any(variant.name == base.name for variant in variants):
+            raise InputError(f'variant "{base.name}": the file is called so; expected another name')
+        chosen = chosen or kept_baseline.quantities(base)
+        seeds = kept_baseline.most_seeds(base) if seeds is None else seeds
+    elif len(variants) < 2:
         raise InputError(
             f"{len(variants)} variant{'s' if len(variants) != 1 else ''}: at least two are "
             "compared; a name alone is the file as it is (--variant base)"
@@ -67,11 +95,13 @@ def run_variants(
     wanted = select(chosen)
     for variant in variants:
         engines.get(variant.engine)
-    loaded = _load(scenario, variants, seeds)
+    loaded = _load(scenario, variants, seeds, crates)
     refuse_mixed_axes(variants, loaded)
     _refuse_gain_over_nothing(variants, loaded, chosen)
     planned = [seeds_by_point(case.points) for case in loaded]
-    refuse_other_points([variant.name for variant in variants], planned)
+    before = [] if base is None else [(base.name, base.seeds)]
+    points = [*before, *((v.name, p) for v, p in zip(variants, planned, strict=True))]
+    refuse_other_points([name for name, _ in points], [has for _, has in points])
 
     results, failures = _run(
         variants, loaded, jobs=jobs, out=out, progress=progress, read_only=read_only
@@ -80,28 +110,41 @@ def run_variants(
         VariantResults(v.name, r.engine, r.version, values_of(v.sets), r, p, v.kernel)
         for v, r, p in zip(variants, results, planned, strict=True)
     ]
+    if base is not None:
+        there = replace(base.results, root=results[0].root)
+        columns.insert(0, replace(kept_baseline.cut(base, planned[0]), results=there))
     return judge(columns, wanted, failures)
 
 
 def _load(
-    scenario: running.Source, variants: Sequence[Variant], seeds: int | None
+    scenario: running.Source,
+    variants: Sequence[Variant],
+    seeds: int | None,
+    crates: Sequence[Path | str],
 ) -> list[_native.Scenario]:
-    loaded = [load_one(scenario, variant, seeds) for variant in variants]
+    loaded = [load_one(scenario, variant, seeds, crates) for variant in variants]
     if seeds is None and not any(
-        _says_seeds(scenario, variant, case) for variant, case in zip(variants, loaded, strict=True)
+        _says_seeds(scenario, variant.sets, case)
+        for variant, case in zip(variants, loaded, strict=True)
     ):
-        loaded = [load_one(scenario, variant, SEEDS) for variant in variants]
+        loaded = [load_one(scenario, variant, SEEDS, crates) for variant in variants]
     return loaded
 
 
-def load_one(scenario: running.Source, variant: Variant, seeds: int | None) -> _native.Scenario:
+def load_one(
+    scenario: running.Source,
+    variant: Variant,
+    seeds: int | None,
+    crates: Sequence[Path | str] = (),
+) -> _native.Scenario:
     """The one place where a variant is read: what an engine wants to know of it goes in here."""
     try:
         values = list(variant.sets.items())
         if variant.kernel is not None:
             # Over what the file says: a key of the scenario like the others.
             values.append(("kernel", toml.value(variant.kernel)))
-        return running.load(scenario, values, seeds, engines.get(variant.engine))
+        runner = engines.get(variant.engine)
+        return running.load(scenario, values, seeds, runner, crates=crates)
     except ScenarioError as error:
         place = f"--variant {variant.name}:"
         raise ScenarioError(
@@ -109,11 +152,24 @@ def load_one(scenario: running.Source, variant: Variant, seeds: int | None) -> _
         ) from None
 
 
-def _says_seeds(scenario: running.Source, variant: Variant, loaded: _native.Scenario) -> bool:
-    """Whether the file or the variant says how many seeds there are, be it one."""
+def load_with_seeds(
+    scenario: running.Source,
+    values: Sequence[tuple[str, str]],
+    seeds: int | None,
+    runner: engines.Engine,
+) -> _native.Scenario:
+    """As `running.load`, with as many seeds as a comparison has where nobody says how many."""
+    loaded = running.load(scenario, values, seeds, runner)
+    if seeds is None and not _says_seeds(scenario, [path for path, _ in values], loaded):
+        loaded = running.load(scenario, values, SEEDS, runner)
+    return loaded
+
+
+def _says_seeds(scenario: running.Source, paths: Iterable[str], loaded: _native.Scenario) -> bool:
+    """Whether the file or a value that is set says how many seeds there are, be it one."""
     if any(len(seeds) > 1 for seeds in seeds_by_point(loaded.points).values()):
         return True
-    if any(path == "sweep.seeds" for path in variant.sets):
+    if any(path == "sweep.seeds" for path in paths):
         return True
     sweep = tomllib.loads(running.text_of(scenario)).get("sweep", {})
     return isinstance(sweep, dict) and "seeds" in sweep

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tailback import store, stored
+from tailback.comparison import baseline
 from tailback.comparison.judging import judge
 from tailback.comparison.model import FLENT, Comparison, VariantResults
 from tailback.comparison.points import Params, refuse_other_points, seeds_by_point
@@ -20,20 +22,30 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
 
     A source is a sweep (`results/sweeps/ID`), a run (`results/runs/ID`), a data file of Flent
     (`.flent.gz`), or a folder of those: replicates of one set-up. A data file has no parameters: it
-    stands beside a single point, and leaves out as much at its start as that has for warm-up.
+    stands beside a single point, and leaves out as much at its start as that has for warm-up. The
+    first may be the file of a baseline (`.tailback.json`).
     """
     from tailback.interop import flent_results
 
     beds = [at for at, source in enumerate(sources) if flent_results.is_source(source)]
+    files = {
+        at: baseline.read(source)
+        for at, source in enumerate(sources)
+        if baseline.is_named_so(source)
+    }
+    if files and (list(files) != [0] or beds):
+        raise InputError("the file of a baseline comes first, and stands beside runs")
+    if files:
+        chosen = chosen or baseline.quantities(files[0])
     wanted = select(chosen or (TEST_BED if beds else METRICS))
     read = flent_results.read_sources([sources[at] for at in beds])
-    runs = {at: _open_stored(s) for at, s in enumerate(sources) if at not in beds}
+    runs = {at: _open_stored(s) for at, s in enumerate(sources) if at not in (*beds, *files)}
     if beds:
         for at, (results, planned) in runs.items():
             _refuse_many_points(sources[at], results, planned)
     first = next((results for results, _ in runs.values() if results.points), None)
     warmup = max((r.summary["warmup_s"] for found, _ in runs.values() for r in found), default=0.0)
-    columns_of = dict(runs)
+    columns_of = dict(runs) | {at: (base.results, base.seeds) for at, base in files.items()}
     for at, source in zip(beds, read, strict=True):
         results = source.results(
             first.root if first else store.DEFAULT,
@@ -43,12 +55,15 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
         )
         columns_of[at] = (results, seeds_by_point(results.points))
     opened, points = zip(*(columns_of[at] for at in range(len(sources))), strict=True)
-    labels = _names(opened)
+    labels = [*(base.name for base in files.values()), *_names(opened[len(files) :])]
     refuse_other_points(labels, points)
     columns = [
         VariantResults(name, results.engine, results.version, {}, results, seeds)
         for name, results, seeds in zip(labels, opened, points, strict=True)
     ]
+    if files:
+        there = replace(files[0].results, root=columns[1].results.root)
+        columns[0] = replace(baseline.cut(files[0], points[1]), results=there)
     return judge(columns, wanted)
 
 

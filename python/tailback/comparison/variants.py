@@ -30,6 +30,8 @@ def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
         name = name.strip()
         if not name or "=" in name:
             raise InputError(f"--variant {text}: expected NAME or NAME:KEY=VALUE")
+        if any("\ud800" <= c <= "\udfff" for c in text):
+            raise InputError(f"--variant {text}: not UTF-8 text")
         if not colon:
             if name in sets:
                 raise InputError(f"--variant {text}: there is a variant of this name already")

@@ -48,12 +48,12 @@ def get(name: str) -> Engine:
         from tailback.engines import sim
 
         return sim.ENGINE
-    if name in KERNELS:
+    if isinstance(name, str) and name in KERNELS:
         from tailback.engines.kernel import Kernel
         from tailback.kernel import kit
 
         return Kernel(kit.current(), KERNELS[name])
-    raise InputError(unknown("engine", name, list(NAMES)))
+    raise InputError(unknown("engine", str(name), list(NAMES)))
 
 
 def versions() -> dict[str, set[str]]:
@@ -67,3 +67,11 @@ def versions() -> dict[str, set[str]]:
             continue
         found.setdefault(engine.name, set()).add(engine.version)
     return found
+
+
+def unlike(name: str, version: str) -> str:
+    """What this installation has instead of this version of an engine, in words; empty where it
+    has it, or cannot tell for want of the engine."""
+    # Nobody looks for a kernel kit because of the simulator.
+    has = {get(name).version} if name == "sim" else versions().get(name, set())
+    return "" if version in has or not has else f"{name} {', '.join(sorted(has))}"

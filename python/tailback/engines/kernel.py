@@ -71,6 +71,7 @@ class Kernel:
             "ccs": paths(self.kit.ccs),
             "qdiscs": paths(self.kit.qdiscs),
             "extra": self._extra,
+            "registers": self._registers,
         }
 
     def of(self, name: str | None) -> Kernel:
@@ -93,6 +94,19 @@ class Kernel:
             found[folder] = files
             if manifest["current"]:
                 found[manifest["name"]] = files
+        return found
+
+    @cached_property
+    def _registers(self) -> dict[str, list[str]]:
+        """What each of those registers, where its sources say so."""
+        found: dict[str, list[str]] = {}
+        for manifest in self.kit.extras():
+            if manifest.get("guessed"):
+                continue
+            names = sorted({*manifest["cc"], *manifest["qdisc"]})
+            found[Path(manifest["path"]).name] = names
+            if manifest["current"]:
+                found[manifest["name"]] = names
         return found
 
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:

@@ -15,6 +15,8 @@ from tailback.figures.theme import INK, WIDTH, Chart, colour_scale, shape_scale
 
 ROW_HEIGHT = 15
 """Height of a dot with the space around it."""
+SAID = 150
+"""Width of what is written at the right."""
 
 
 def differences(
@@ -29,11 +31,12 @@ def differences(
     """Dots with intervals, a row for each place and variant.
 
     `frame` has the columns place (as in `order`), variant (as in `variants`), value, low, high
-    (null where there is no interval) and flagged. The first colour and shape are kept for
-    `baseline`, so that a variant looks the same in the other figures of a report.
+    (null where there is no interval), flagged and says, which is written at the right. The first
+    colour and shape are kept for `baseline`, so that a variant looks the same in the other figures
+    of a report.
     """
     height = max(2, len(order)) * (ROW_HEIGHT * len(variants) + 5)
-    x_scale = alt.Scale(zero=True, nice=True)
+    x_scale = alt.Scale(zero=True, nice=True, padding=8)
     y = alt.Y(
         "place:N",
         title=None,
@@ -44,7 +47,9 @@ def differences(
     beside = alt.YOffset("variant:N", sort=list(variants))
     several = len(variants) > 1
     legend = (
-        alt.Legend(title="variant", symbolOpacity=1, values=list(variants)) if several else None
+        alt.Legend(title="variant", symbolOpacity=1, values=list(variants), offset=SAID)
+        if several
+        else None
     )
     everyone = [baseline, *variants]
     colour = alt.Color("variant:N", scale=colour_scale(everyone), legend=legend)
@@ -61,6 +66,7 @@ def differences(
         alt.Tooltip("value:Q", title=x_title, format="+.4~g"),
         alt.Tooltip("low:Q", title="from", format="+.4~g"),
         alt.Tooltip("high:Q", title="to", format="+.4~g"),
+        alt.Tooltip("says:N", title="values"),
     ]
     bars = (
         alt.Chart(frame.filter(pl.col("low").is_not_null()))
@@ -76,4 +82,9 @@ def differences(
         for flagged in (False, True)
         if frame.filter(pl.col("flagged") == flagged).height
     ]
-    return alt.layer(zero, bars, *dots).properties(width=width, height=height)
+    said = (
+        alt.Chart(frame)
+        .mark_text(align="left", baseline="middle", fontSize=11)
+        .encode(x=alt.value(width + 10), y=y, yOffset=beside, text="says:N", color=colour)
+    )
+    return alt.layer(zero, bars, *dots, said).properties(width=width, height=height)

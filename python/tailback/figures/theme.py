@@ -22,6 +22,25 @@ FONT = "Inter, 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 INK = "#1f2933"
 MUTED = "#52606d"
 GRID = "#e4e7eb"
+#: What these colours are on a dark ground, for pages that follow the reader's setting. Every colour
+#: that a figure names is here.
+DARK = {
+    "white": "#14181d",
+    "black": "#f0f3f6",
+    "#000": "#f0f3f6",
+    "#000000": "#f0f3f6",
+    INK: "#e4e7eb",
+    MUTED: "#a5b1bd",
+    GRID: "#2c343d",
+    "#9aa5b1": "#66727f",
+    "#0072B2": "#4aa8e0",
+    "#D55E00": "#f0803c",
+    "#009E73": "#2fc296",
+    "#CC79A7": "#e29fc6",
+    "#56B4E9": "#a3dcfa",
+    "#E69F00": "#f2b63c",
+    **dict(zip(ORDERED, ["#a58bff", "#d07ad6", "#f0719d", "#ff8f63", "#f2bd45"], strict=True)),
+}
 WIDTH = 620
 HEIGHT = 240
 #: Altair refuses more rows than this; a figure with more bins by a rule its caption states.
@@ -59,6 +78,7 @@ def theme() -> alt.theme.ThemeConfig:
                 "tickColor": "#9aa5b1",
                 "titlePadding": 8,
             },
+            "header": {"labelColor": INK, "titleColor": INK, "labelFontSize": 12},
             "legend": {
                 "labelFontSize": 12,
                 "titleFontSize": 12,

@@ -65,6 +65,7 @@ def time_series(
     x_domain: tuple[float, float] | None = None,
     rules: Sequence[tuple[float, str]] = (),
     zero: bool = True,
+    x_title: str | None = "time in s",
 ) -> Chart:
     """Values over time in seconds: columns time_s, value and `series`.
 
@@ -72,7 +73,7 @@ def time_series(
     in the order `event_order`. `rows` gives every series a panel of its own.
     """
     domain: dict[str, Any] = {"domain": list(x_domain)} if x_domain else {}
-    x = alt.X("time_s:Q", title="time in s", scale=alt.Scale(nice=False, zero=False, **domain))
+    x = alt.X("time_s:Q", title=x_title, scale=alt.Scale(nice=False, zero=False, **domain))
     top = frame["value"].max() if frame.height else 1.0
     y_scale = alt.Scale(zero=zero, domainMax=float(top) * 1.06)  # type: ignore[arg-type]
     y = alt.Y("value:Q", title=y_title, scale=y_scale)
@@ -80,7 +81,7 @@ def time_series(
         f"{series}:N",
         scale=colour_scale(order),
         legend=None
-        if rows
+        if rows or len(order) < 2
         else alt.Legend(title=series_title, symbolType="stroke", symbolStrokeWidth=3),
     )
 

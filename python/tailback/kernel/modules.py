@@ -30,6 +30,8 @@ class Kinds:
 
     qdiscs: tuple[str, ...]
     ccs: tuple[str, ...]
+    guessed: bool = False
+    """Whether names are those of files: the sources do not say any."""
 
 
 def build_flags(version: str) -> list[str]:
@@ -67,11 +69,12 @@ def kinds(stem: str, texts: Iterable[str], aliases: Iterable[str], calls: bytes)
         qdiscs = [
             alias.removeprefix("net-sch-") for alias in aliases if alias.startswith("net-sch-")
         ]
+    guessed = False
     if not qdiscs and b"register_qdisc" in calls:
-        qdiscs = [stem.removeprefix("sch_")]
+        qdiscs, guessed = [stem.removeprefix("sch_")], True
     if not ccs and b"tcp_register_congestion_control" in calls:
-        ccs = [stem.removeprefix("tcp_")]
-    return Kinds(tuple(sorted(set(qdiscs))), tuple(sorted(set(ccs))))
+        ccs, guessed = [stem.removeprefix("tcp_")], True
+    return Kinds(tuple(sorted(set(qdiscs))), tuple(sorted(set(ccs))), guessed)
 
 
 def kinds_of(module: Path, sources: Sequence[Path]) -> Kinds:
@@ -214,7 +217,9 @@ def _compile(
     if not found:
         raise InputError(f"{folder}: its Makefile built no module; it needs a line obj-m := NAME.o")
     sources = [path for path in work.rglob("*.c") if not path.name.endswith(".mod.c")]
-    return describe(found, {path: _sources(path, sources, len(found)) for path in found})
+    own = {path: _sources(path, sources, len(found)) for path in found}
+    guessed = any(kinds_of(path, own[path]).guessed for path in found)
+    return {**describe(found, own), "guessed": guessed}
 
 
 def _sources(module: Path, sources: Sequence[Path], count: int) -> list[Path]:

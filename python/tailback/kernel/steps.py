@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from tailback import terminal
-from tailback.progress import bar
+from tailback.progress import bar, is_quiet
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -18,7 +18,7 @@ class Steps:
     """Shows one step at a time. Rich is imported when it appears, not before."""
 
     def __init__(self, *, enabled: bool | None = None) -> None:
-        self._enabled = enabled is not False
+        self._enabled = enabled if enabled is not None else not is_quiet()
         self._terminal = sys.stderr.isatty()
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None

@@ -58,7 +58,8 @@ def unknown(name: str) -> InputError:
     from tailback import names
 
     paths = [metric.path for metric in METRICS]
-    return InputError(names.unknown("metric", name, [metric.name for metric in METRICS], paths))
+    valid = [metric.name for metric in METRICS]
+    return InputError(names.unknown("metric", name, valid, paths, "tailback list metrics"))
 
 
 __all__ = [

@@ -61,7 +61,7 @@ def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
     if n == 1:
         return Difference(n, True, absolute, relative)
     noise = ROUNDING * max(map(abs, [*base, *other]))
-    spread = _deviation(gaps)
+    spread = deviation(gaps)
     if spread <= noise:
         p = 2.0 ** (1 - n) if abs(absolute) > noise else None
         return Difference(n, True, absolute if p else 0.0, relative if p else 0.0, p=p)
@@ -70,7 +70,7 @@ def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
     if relative is not None:
         # To first order the ratio of means varies as these do.
         rests = [b - (1 + relative) * a for a, b in zip(base, other, strict=True)]
-        ratio_ci95 = t * _deviation(rests) / abs(mean)
+        ratio_ci95 = t * deviation(rests) / abs(mean)
     from scipy.stats import ttest_rel
 
     p = float(ttest_rel(other, base).pvalue)
@@ -92,7 +92,7 @@ def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None
     if n == 1 or m == 1:
         return Difference(min(n, m), False, absolute, relative)
     noise = ROUNDING * max(map(abs, [*base, *other]))
-    a, b = _deviation(base), _deviation(other)
+    a, b = deviation(base), deviation(other)
     if max(a, b) <= noise:
         p = min(1.0, 2 / math.comb(n + m, n)) if abs(absolute) > noise else None
         return Difference(min(n, m), False, absolute if p else 0.0, relative if p else 0.0, p=p)
@@ -112,7 +112,7 @@ def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None
     return Difference(min(n, m), False, absolute, relative, t * error, ratio_ci95, effect, p)
 
 
-def _deviation(values: Sequence[float]) -> float:
+def deviation(values: Sequence[float]) -> float:
     """Standard deviation, of a sample."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1))

@@ -16,6 +16,7 @@ from tailback.figures.cdf import cdf, cumulative
 from tailback.figures.differences import differences
 from tailback.figures.time_series import thin, time_series
 from tailback.metrics.differences import FALSE_DISCOVERY
+from tailback.numbers import short
 from tailback.report.model import Facts, Figure, Mark, Report, Section, Table, Text, Value
 from tailback.report.tables import left, right
 from tailback.report.text import plain
@@ -77,6 +78,8 @@ def described(variant: VariantResults) -> str:
     if variant.engine == FLENT:
         files = ", ".join(run.run_id for run in variant.results)
         return f"measured: data of Flent {variant.engine_version}; {files}"
+    if variant.kept is not None:
+        return f"kept in {variant.results.id}; engine {variant.engine} {variant.engine_version}"
     sets = ", ".join(f"{path} = {value}" for path, value in variant.sets.items())
     kernel = f", kernel {variant.kernel}" if variant.kernel else ""
     engine = f"engine {variant.engine} {variant.engine_version}{kernel}"
@@ -180,7 +183,10 @@ def _dots(made: Comparison, cells: Sequence[Cell], facts: Facts) -> Figure:
     caption = (
         f"{metric.doc} Dots are differences to {plain(made.baseline.name)}, bars 95 % intervals; "
     )
-    caption += "a filled dot is more than noise."
+    unit = f", {metric.unit}" if metric.unit else ""
+    caption += (
+        f"a filled dot is more than noise. At the right: the variant against the baseline{unit}."
+    )
     if len(cells) > MAX_PLACES:
         drawn = sorted(cells, key=_largest, reverse=True)[:MAX_PLACES]
         kept = {id(cell) for cell in drawn}
@@ -201,6 +207,7 @@ def _dots(made: Comparison, cells: Sequence[Cell], facts: Facts) -> Figure:
                     "low": None if half is None else value - half,
                     "high": None if half is None else value + half,
                     "flagged": d.flagged,
+                    "says": _values_of(cell, variant, made.baseline.name),
                 }
             )
     schema = {
@@ -210,6 +217,7 @@ def _dots(made: Comparison, cells: Sequence[Cell], facts: Facts) -> Figure:
         "low": pl.Float64,
         "high": pl.Float64,
         "flagged": pl.Boolean,
+        "says": pl.String,
     }
     unit = "%" if relative else metric.unit or "absolute"
     chart = differences(
@@ -225,6 +233,12 @@ def _dots(made: Comparison, cells: Sequence[Cell], facts: Facts) -> Figure:
 
 def _largest(cell: Cell) -> float:
     return max((abs(d.effect_size or 0.0) for d in cell.differences.values()), default=0.0)
+
+
+def _values_of(cell: Cell, variant: str, baseline: str) -> str:
+    """Both values of a difference."""
+    found = (cell.values.get(name) for name in (variant, baseline))
+    return " against ".join(short(value.mean) if value else "\u2013" for value in found)
 
 
 def _place(cell: Cell) -> str:

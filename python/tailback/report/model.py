@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -33,8 +34,12 @@ class Facts:
     #: Where the set-up differs from the published one.
     deviations: Sequence[str] = ()
 
-    def lines(self) -> list[tuple[str, str]]:
-        """Label and text of what is known."""
+    def lines(self, said: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
+        """Label and text of what is known, without what has been `said`."""
+        known = self._known()
+        return [line for line in known if (said or {}).get(line[0]) != line[1]]
+
+    def _known(self) -> list[tuple[str, str]]:
         out: list[tuple[str, str]] = []
         if self.runs:
             seeds = f", {self.seeds} seed{'s' if self.seeds != 1 else ''} per point"
@@ -216,9 +221,48 @@ class Report:
     #: More files, text by name; one called cells.csv stands for that of `cells`.
     files: Mapping[str, str] = field(default_factory=dict)
 
+    #: The figure that a page begins with, by its id; default: the first.
+    first: str = ""
+
     def figures(self) -> list[Figure]:
         """Every figure, in order."""
         return [b for s in self.sections for b in s.blocks if isinstance(b, Figure)]
+
+    def opening(self) -> Figure | None:
+        """The figure that a page begins with."""
+        figures = self.figures()
+        return next((f for f in figures if f.id == self.first), next(iter(figures), None))
+
+    def common(self) -> dict[str, str]:
+        """What the figures and tables rest on together, by label: it is said once, at the top.
+
+        A label that only some of them have is said with each of those, and so is a text that is not
+        that of most.
+        """
+        known = [
+            dict(block.facts.lines())
+            for section in self.sections
+            for block in section.blocks
+            if not isinstance(block, Text) and block.facts.lines()
+        ]
+        found: dict[str, str] = {}
+        for label in dict.fromkeys(label for lines in known for label in lines):
+            texts = Counter(lines.get(label) for lines in known)
+            text, times = texts.most_common(1)[0]
+            if text is not None and None not in texts and 2 * times > len(known):
+                found[label] = text
+        return found
+
+    def head(self) -> list[tuple[str, str]]:
+        """What stands at the top: `meta`, and what everything rests on."""
+        said = self.common()
+        blocks = [b for s in self.sections for b in s.blocks if not isinstance(b, Text)]
+        others = {label for b in blocks for label, _ in b.facts.lines(said)}
+        most = {k: f"{v} (unless said below)" if k in others else v for k, v in said.items()}
+        return [
+            *((label, most.pop(label, text)) for label, text in self.meta),
+            *most.items(),
+        ]
 
 
 def summarise(cells: Sequence[Cell]) -> list[dict[str, Any]]:

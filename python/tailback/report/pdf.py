@@ -7,9 +7,11 @@ Figures are vector graphics.
 from __future__ import annotations
 
 import json
+import math
 import re
 import tempfile
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ import vl_convert
 from tailback import folders
 from tailback.figures import export
 from tailback.report.model import Figure, Mark, Report, Table, Text
+from tailback.report.tables import labels
 from tailback.report.text import is_words, paragraphs, pieces, show
 
 PAGE_WIDTH = 482.0
@@ -29,12 +32,15 @@ PAGE_HEIGHT = 600.0
 PIXEL = 0.75
 """Of CSS, in points."""
 CELL = 8.0
-"""Size of a table's letters, points; small enough for the widest table down to half of it."""
-SMALLEST = 4.5
-ADVANCE = 0.52
+"""Size of a table's letters, points."""
+SMALLEST = 7.0
+"""What does not fit at this size is split: tables under each other with the same first columns."""
+ADVANCE = 0.49
 """Mean width of a letter, in sizes of it."""
 PADDING = 8.0
 """Space beside a table's column, points."""
+NARROW = 9
+"""Letters that a column's heading may take at least before it is broken into lines."""
 WORDY = 24
 """Texts longer than this are broken into lines, in columns that stand left."""
 
@@ -76,6 +82,7 @@ def _compile(
 
 
 def _data(report: Report, svgs: Mapping[str, str]) -> dict[str, Any]:
+    said = report.common()
     sections = []
     for section in report.sections:
         blocks: list[dict[str, Any]] = []
@@ -93,16 +100,16 @@ def _data(report: Report, svgs: Mapping[str, str]) -> dict[str, Any]:
                         "width": width,
                         "height": height,
                         "caption": pieces(block.caption),
-                        "facts": block.facts.lines(),
+                        "facts": block.facts.lines(said),
                     }
                 )
             else:
-                blocks.append({"kind": "table", **_table(block)})
+                blocks += [{"kind": "table", **part} for part in table_parts(block, said)]
         sections.append({"title": section.title, "blocks": blocks})
     return {
         "title": report.title,
         "lead": pieces(report.lead),
-        "meta": [[label, text] for label, text in report.meta],
+        "meta": [[label, text] for label, text in report.head()],
         "sections": sections,
     }
 
@@ -117,37 +124,83 @@ def _fitted(svg: str) -> tuple[float, float]:
     return width * scale, height * scale
 
 
-def _table(table: Table) -> dict[str, Any]:
-    heads = [f"{c.title}\n{c.unit}" if c.unit else c.title for c in table.columns]
-    rows = [[show(v, c) for v, c in zip(row, table.columns, strict=True)] for row in table.rows]
-    longest = [
-        max(
-            max((len(line) for line in head.split("\n")), default=0),
-            max((len(row[i]) for row in rows), default=0),
-        )
-        for i, head in enumerate(heads)
-    ]
-    wordy = [c.align == "left" and n > WORDY for c, n in zip(table.columns, longest, strict=True)]
-    room = PAGE_WIDTH - PADDING * len(heads)
-    letters = sum(min(n, WORDY) if w else n for n, w in zip(longest, wordy, strict=True))
-    size = min(CELL, max(SMALLEST, room / (ADVANCE * max(1, letters))))
-    if not any(wordy) and ADVANCE * size * letters > room:
+def table_parts(table: Table, said: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The table, or where it is too wide the parts it is split into."""
+    shown = [[show(v, c) for v, c in zip(row, table.columns, strict=True)] for row in table.rows]
+    letters = []
+    heads = []
+    wordy = []
+    for i, column in enumerate(table.columns):
+        longest = max((len(row[i]) for row in shown), default=0)
+        head = _broken(column.title, max(longest, NARROW))
+        head += _broken(column.unit, max(longest, NARROW)) if column.unit else []
+        longest = max(longest, *map(len, head))
+        heads.append("\n".join(head))
+        wordy.append(column.align == "left" and longest > WORDY)
+        letters.append(longest)
+    needed = [min(n, WORDY) if w else n for n, w in zip(letters, wordy, strict=True)]
+    parts = _parts(needed, labels(table))
+    room = min(PAGE_WIDTH - PADDING * len(part) for part in parts)
+    most = max(sum(needed[i] for i in part) for part in parts)
+    size = min(CELL, max(SMALLEST, room / (ADVANCE * max(1, most))))
+    if ADVANCE * size * most > room:
         # Too wide even so: then every column that stands left is broken.
-        wordy = [c.align == "left" for c in table.columns]
-    cells = []
-    for row, texts in zip(table.rows, rows, strict=True):
-        for value, text, column in zip(row, texts, table.columns, strict=True):
-            mark = value.status if isinstance(value, Mark) else ""
-            parts = pieces(text) if is_words(value, column) else [["text", text]]
-            cells.append({"parts": parts, "align": column.align, "mark": mark})
-    return {
-        "title": table.title,
-        "heads": [
-            {"text": head, "align": c.align} for head, c in zip(heads, table.columns, strict=True)
-        ],
-        "widths": [n if w else 0 for n, w in zip(longest, wordy, strict=True)],
-        "size": size,
-        "cells": cells,
-        "caption": pieces(table.caption),
-        "facts": table.facts.lines(),
-    }
+        wordy = [column.align == "left" for column in table.columns]
+    made = []
+    for number, part in enumerate(parts, 1):
+        cells = []
+        for row, texts in zip(table.rows, shown, strict=True):
+            for i in part:
+                value, column = row[i], table.columns[i]
+                mark = value.status if isinstance(value, Mark) else ""
+                words = pieces(texts[i]) if is_words(value, column) else [["text", texts[i]]]
+                cells.append({"parts": words, "align": column.align, "mark": mark})
+        last = number == len(parts)
+        made.append(
+            {
+                "title": table.title if number == 1 else f"{table.title}, continued",
+                "first": number == 1,
+                "heads": [{"text": heads[i], "align": table.columns[i].align} for i in part],
+                "widths": [letters[i] if wordy[i] else 0 for i in part],
+                "size": size,
+                "cells": cells,
+                "caption": pieces(table.caption) if last else [],
+                "facts": table.facts.lines(said) if last else [],
+            }
+        )
+    return made
+
+
+def _broken(head: str, width: int) -> list[str]:
+    """A heading in lines of about so many letters, broken between words."""
+    return textwrap.wrap(head, width, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def _parts(needed: Sequence[int], first: int) -> list[list[int]]:
+    """Columns by part: as many as fit at the smallest size, the `first` ones in each.
+
+    `needed` has the letters of each column.
+    """
+
+    def wide(columns: Sequence[int]) -> float:
+        return sum(ADVANCE * SMALLEST * needed[i] + PADDING for i in columns)
+
+    everything = list(range(len(needed)))
+    if wide(everything) <= PAGE_WIDTH:
+        return [everything]
+    while first > 1 and wide(everything[:first]) > PAGE_WIDTH / 2:
+        first -= 1
+    labels, rest = everything[:first], everything[first:]
+    room = PAGE_WIDTH - wide(labels)
+    alone = [[i] for i in rest]
+    least = math.ceil(wide(rest) / room) if room > 0 else len(rest)
+    # Evenly, so that no column stands alone; in more parts where the even ones are too wide.
+    for count in range(max(1, least), len(rest) + 1):
+        parts: list[list[int]] = [[]]
+        for i in rest:
+            if parts[-1] and wide([*parts[-1], i]) > max(wide(rest) / count * 1.15, wide([i])):
+                parts.append([])
+            parts[-1].append(i)
+        if all(wide(part) <= room for part in parts):
+            return [[*labels, *part] for part in parts]
+    return [[*labels, *part] for part in alone] or [labels]

@@ -26,6 +26,12 @@ def words(*titles: str) -> list[Column]:
     return [Column(title, align="left", words=True) for title in titles]
 
 
+def labels(table: Table) -> int:
+    """How many columns say what a row is about: those at the left, up to the first of numbers."""
+    first = (i for i, column in enumerate(table.columns) if column.align == "right")
+    return max(1, min(next(first, 1), len(table.columns)))
+
+
 def mark(holds: bool, no: str = "missed") -> Mark:
     """A verdict."""
     return Mark("holds", "pass") if holds else Mark(no, "miss")

@@ -10,10 +10,11 @@ import html
 import io
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,11 @@ import jinja2
 
 from tailback import folders, marker, store
 from tailback.figures import export
+from tailback.figures.interactive import interactive
+from tailback.figures.theme import DARK
 from tailback.foreign import shown
 from tailback.report.model import Cell, Figure, Mark, Report, Section, Table, Text
+from tailback.report.tables import labels
 from tailback.report.text import inline_html, is_words, paragraphs, plain, show
 
 _PDF: ContextVar[bool] = ContextVar("pdf", default=False)
@@ -109,33 +113,27 @@ def to_html(report: Report, specs: dict[str, dict[str, Any]] | None = None) -> s
     """The report as one HTML file that needs nothing else."""
     if specs is None:
         specs = {figure.id: export.spec(figure.chart) for figure in report.figures()}
-    scripts = [export.javascript(), _START] if specs else []
+    scripts = [export.javascript(), _script("report.js")] if specs else []
+    if any(isinstance(block, Table) for part in report.sections for block in part.blocks):
+        scripts.append(_script("tables.js"))
+    said = report.common()
+    opening = report.opening()
+    sections = [_section(section, said, opening) for section in report.sections]
     return _template().render(
         report=report,
         lead=inline_html(report.lead),
         policy=_policy(scripts),
+        dark=DARK,
         scripts=scripts,
-        sections=[_section(s) for s in report.sections],
-        specs=_script_json(specs),
+        opening=opening and _figure(opening, said),
+        sections=[section for section in sections if section["blocks"]],
+        specs=_script_json({name: interactive(spec) for name, spec in specs.items()}),
     )
 
 
-_START = """\
-(function () {
-  var specs = JSON.parse(document.getElementById("figures").textContent);
-  document.querySelectorAll("[data-figure]").forEach(function (element) {
-    var options = {
-      actions: { export: true, source: false, compiled: false, editor: false },
-      renderer: "svg",
-      ast: true,
-    };
-    vegaEmbed(element, specs[element.dataset.figure], options).catch(function (error) {
-      element.textContent = "This figure could not be drawn: " + error.message;
-    });
-  });
-})();
-"""
-"""Draws the figures. `ast`: expressions are interpreted; compiling them would need `eval`."""
+@cache
+def _script(name: str) -> str:
+    return (files("tailback.report") / "templates" / name).read_text(encoding="utf-8")
 
 
 def _policy(scripts: Sequence[str]) -> str:
@@ -156,30 +154,31 @@ def _script_json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _section(section: Section) -> dict[str, Any]:
-    """A section with its texts made HTML and its numbers formatted."""
+def _section(section: Section, said: Mapping[str, str], opening: Figure | None) -> dict[str, Any]:
+    """A section with its texts made HTML and its numbers formatted, without the page's opening."""
     blocks: list[dict[str, Any]] = []
     for block in section.blocks:
         if isinstance(block, Text):
-            blocks.append(
-                {"kind": "text", "paragraphs": [inline_html(p) for p in paragraphs(block.text)]}
-            )
-        elif isinstance(block, Figure):
-            blocks.append(
-                {
-                    "kind": "figure",
-                    "id": block.id,
-                    "title": block.title,
-                    "caption": inline_html(block.caption),
-                    "facts": block.facts.lines(),
-                }
-            )
-        else:
-            blocks.append({"kind": "table", **_table(block)})
+            made = [inline_html(p) for p in paragraphs(block.text)]
+            blocks.append({"kind": "text", "paragraphs": made})
+        elif isinstance(block, Table):
+            blocks.append({"kind": "table", **_table(block, said)})
+        elif block is not opening:
+            blocks.append(_figure(block, said))
     return {"id": section.id, "title": section.title, "blocks": blocks}
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _figure(figure: Figure, said: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "kind": "figure",
+        "id": figure.id,
+        "title": figure.title,
+        "caption": inline_html(figure.caption),
+        "facts": figure.facts.lines(said),
+    }
+
+
+def _table(table: Table, said: Mapping[str, str]) -> dict[str, Any]:
     rows = []
     for row in table.rows:
         cells = []
@@ -193,16 +192,18 @@ def _table(table: Table) -> dict[str, Any]:
         "id": table.id,
         "title": table.title,
         "columns": table.columns,
+        "labels": labels(table),
         "rows": rows,
         "caption": inline_html(table.caption),
-        "facts": table.facts.lines(),
+        "facts": table.facts.lines(said),
     }
 
 
 def to_markdown(report: Report) -> str:
     """The report as Markdown; figures are the SVG files beside it."""
     out = [f"# {plain(report.title)}", "", report.lead, ""]
-    out += [f"- **{plain(label)}**: {plain(text)}" for label, text in report.meta]
+    said = report.common()
+    out += [f"- **{plain(label)}**: {plain(text)}" for label, text in report.head()]
     for section in report.sections:
         out += ["", f"## {plain(section.title)}"]
         for block in section.blocks:
@@ -217,7 +218,7 @@ def to_markdown(report: Report) -> str:
                 out += [f"**{plain(block.title)}**", "", *_markdown_table(block), ""]
             if block.caption:
                 out += [block.caption, ""]
-            out += [f"*{label}*: {plain(text)}  " for label, text in block.facts.lines()]
+            out += [f"*{label}*: {plain(text)}  " for label, text in block.facts.lines(said)]
     return "\n".join(out).rstrip() + "\n"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tailback import engines, running, store
 from tailback.errors import RunsFailed
+from tailback.progress import within
 from tailback.results import Results, Run
 
 HERE = Path(__file__).parent
@@ -201,7 +202,8 @@ def run(
     batches: list[Batch] = []
     failures: list[str] = []
     # Queue by queue: a grid that was stopped has whole cells, and not some seeds of each.
-    for name in dict.fromkeys(queue.name for queue, _ in plan):
+    names = list(dict.fromkeys(queue.name for queue, _ in plan))
+    for number, name in enumerate(names, 1):
         own = [(queue, mix) for queue, mix in plan if queue.name == name]
         loaded, who = [], []
         for queue, mix in own:
@@ -210,11 +212,12 @@ def run(
                 loaded.append(running.load(queue.file, texts, count, runner))
                 who.append(runner)
         try:
-            results = (
-                running.stored(loaded, root)
-                if stored
-                else running.run_loaded(loaded, who, jobs=jobs, out=root, progress=progress)
-            )
+            with within(f"{name}, queue {number} of {len(names)}"):
+                results = (
+                    running.stored(loaded, root)
+                    if stored
+                    else running.run_loaded(loaded, who, jobs=jobs, out=root, progress=progress)
+                )
         except RunsFailed as failed:
             results = failed.results
             failures += failed.failures

@@ -2,7 +2,7 @@
 
 use crate::packet::{FlowInfo, Packet};
 use crate::registry::kernel::{Kernel, Qdisc};
-use crate::registry::{Entry, Options};
+use crate::registry::{Entry, Options, Table};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
@@ -22,6 +22,7 @@ pub mod step;
 pub mod wred;
 
 pub use sink::Sink;
+pub use tailback_record::Cause;
 
 /// What a queue hands to its link.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +103,7 @@ pub struct QueueContext {
 /// The constructor of a queue; options are complete and validated.
 pub type Build = fn(&Options, QueueContext) -> Box<dyn Queue>;
 
-/// Every queue discipline: one line each.
+/// The queue disciplines of this tree: one line each.
 pub const ENTRIES: &[&Entry<Build>] = &[
     &fifo::ENTRY,
     &red::ENTRY,
@@ -117,11 +118,17 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &pi2::ENTRY,
 ];
 
+/// Every queue discipline, those of crates too.
+pub static TABLE: Table<Build> = Table::of(ENTRIES);
+
 /// The face of a queue discipline that tc calls by this name.
 pub fn face(kind: &str) -> Option<&'static Qdisc> {
-    let mut faces = ENTRIES.iter().filter_map(|entry| match entry.kernel {
-        Kernel::Qdisc(face) => Some(face),
-        _ => None,
-    });
+    let mut faces = TABLE
+        .entries()
+        .iter()
+        .filter_map(|entry| match entry.kernel {
+            Kernel::Qdisc(face) => Some(face),
+            _ => None,
+        });
     faces.find(|face| face.kinds.contains(&kind))
 }

@@ -1,6 +1,6 @@
 //! Whether a flow negotiates ECN, which its congestion control may need.
 
-use super::{ENTRIES, EcnNeed};
+use super::{EcnNeed, TABLE};
 use crate::plan::{Algorithm, EcnFeedback, SceReceiver, TcpPlan};
 use crate::registry::rules::{At, Chosen, Finding};
 use crate::registry::{Options, find};
@@ -13,7 +13,8 @@ pub fn negotiated(
     tcp: &TcpPlan,
     given: Option<bool>,
 ) -> (bool, Vec<Finding>) {
-    let registered = control.and_then(|(name, options)| Some((find(ENTRIES, name)?, options)));
+    let registered =
+        control.and_then(|(name, options)| Some((find(TABLE.entries(), name)?, options)));
     let need = registered.map_or(EcnNeed::Optional, |(entry, options)| {
         (entry.build)(options).needs().ecn
     });
@@ -52,7 +53,12 @@ pub fn negotiated(
 /// Whether packets of a congestion control bear ECT(1) where ECN is negotiated; `None`: it is not
 /// registered.
 pub fn sends_ect1(control: &Algorithm) -> Option<bool> {
+    Some(need(control)? == EcnNeed::Accurate)
+}
+
+/// What a congestion control needs of ECN; `None`: it is not registered.
+pub fn need(control: &Algorithm) -> Option<EcnNeed> {
     let (name, options) = control.known()?;
-    let entry = find(ENTRIES, name)?;
-    Some((entry.build)(options).needs().ecn == EcnNeed::Accurate)
+    let entry = find(TABLE.entries(), name)?;
+    Some((entry.build)(options).needs().ecn)
 }

@@ -24,10 +24,10 @@ pub use contract::{Build, CeEcho, CongestionControl, Control, CwndEvent, EcnNeed
 pub use view::{Ack, CaState, Conn, Flight, LostSegment, RateSample, View};
 pub use window::{INFINITE_SSTHRESH, MAX_CWND, Window};
 
-use crate::registry::Entry;
 use crate::registry::kernel::{Kernel, Module};
+use crate::registry::{Entry, Table};
 
-/// Every congestion control: one line each.
+/// The congestion controls of this tree: one line each.
 #[rustfmt::skip]
 pub const ENTRIES: &[&Entry<Build>] = &[
     &bbr::ENTRY,
@@ -41,11 +41,17 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &reno_sce::ENTRY,
 ];
 
+/// Every congestion control, those of crates too.
+pub static TABLE: Table<Build> = Table::of(ENTRIES);
+
 /// The face of a congestion control that Linux calls by this name.
 pub fn face(name: &str) -> Option<&'static Module> {
-    let mut faces = ENTRIES.iter().filter_map(|entry| match entry.kernel {
-        Kernel::Module(face) => Some(face),
-        _ => None,
-    });
+    let mut faces = TABLE
+        .entries()
+        .iter()
+        .filter_map(|entry| match entry.kernel {
+            Kernel::Module(face) => Some(face),
+            _ => None,
+        });
     faces.find(|face| face.name == name)
 }

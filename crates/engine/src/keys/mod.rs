@@ -91,6 +91,8 @@ pub enum KeyKind {
     Word(Registry),
     /// Names of links in order.
     Route,
+    /// Folders beside the file.
+    Folders,
     /// Packet numbers to mark and to drop.
     Schedule,
     /// What a shaper may send at once: bytes, or what tc computes.

@@ -255,7 +255,7 @@ fn known<'a, B>(
 }
 
 fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, seed: u64, owners: &Arc<[u32]>) -> Link {
-    let (entry, options) = known(aqm::ENTRIES, &plan.queue);
+    let (entry, options) = known(aqm::TABLE.entries(), &plan.queue);
     let connections = whole.traffic.iter().filter_map(|t| t.connections.as_ref());
     let stacks = whole.flows.iter().map(|flow| &flow.tcp);
     let stacks = stacks.chain(connections.map(|c| &c.tcp));
@@ -290,7 +290,7 @@ fn of_flow(
     first_segment: u64,
 ) -> Connection {
     let (flow, name, number) = (member.of, member.name(), member.number as u32);
-    let (entry, options) = known(cc::ENTRIES, &flow.cc);
+    let (entry, options) = known(cc::TABLE.entries(), &flow.cc);
     let mut control = (entry.build)(options);
     control.randomise(Stream::new(seed, &name, "cc"));
     let bytes = flow.bytes.map(|b| b.0);
@@ -327,8 +327,8 @@ fn build_traffic(
     seed: u64,
 ) -> Traffic {
     let (source, name) = (member.of, member.name());
-    let entry =
-        find(traffic::ENTRIES, source.kind).expect("a validated plan names registered sources");
+    let entry = find(traffic::TABLE.entries(), source.kind)
+        .expect("a validated plan names registered sources");
     let stream = Stream::new(seed, &name, "traffic");
     Traffic {
         source: (entry.build.source)(&source.options, stream),
@@ -339,7 +339,7 @@ fn build_traffic(
         received_packets: 0,
         received_bytes: 0,
         connections: source.connections.as_ref().map(|connections| {
-            let (entry, options) = known(cc::ENTRIES, &connections.cc);
+            let (entry, options) = known(cc::TABLE.entries(), &connections.cc);
             Connections {
                 group: member.group,
                 free: slots.clone().collect(),

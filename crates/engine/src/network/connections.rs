@@ -26,6 +26,7 @@ use crate::calendar::{Calendar, Component};
 use crate::cc::CongestionControl;
 use crate::packet::{Packet, flags};
 use crate::plan::TcpPlan;
+use crate::tcp::accecn;
 use crate::tcp::ecn_echo::EcnEcho;
 use crate::tcp::handshake::syn_timeout;
 use crate::tcp::receiver::Receiver;
@@ -99,6 +100,7 @@ pub(super) struct Connection {
     pub syn_retransmits: u32,
     /// Payload to send; `None`: without end.
     pub bytes: Option<u64>,
+    /// Payload of a full segment.
     pub mss: u64,
     /// When the last byte was delivered.
     pub completed: Option<Time>,
@@ -120,7 +122,8 @@ impl Connection {
         if ecn && !receiver.is_accurate() {
             receiver.echo_sce(SceEcho::of(tcp.sce_receiver, need));
         }
-        let sender = Sender::new(number, tcp, control, ecn, bytes);
+        let cut = accecn::of_sender(tcp, echo);
+        let sender = Sender::new(number, &cut, control, ecn, bytes);
         Connection {
             sender: sender.numbered_from(first_segment),
             receiver: receiver.numbered_from(first_segment),
@@ -129,7 +132,7 @@ impl Connection {
             syn_due: Time::NEVER,
             syn_retransmits: 0,
             bytes,
-            mss: u64::from(tcp.mss),
+            mss: u64::from(cut.mss),
             completed: None,
         }
     }

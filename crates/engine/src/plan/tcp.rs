@@ -26,6 +26,9 @@ words! {
         Off = "off",
         /// As `fq` does: at Linux's pacing rate.
         Fq = "fq",
+        /// As `fq` does where TCP joins segments for it (GSO): what a millisecond of that rate
+        /// takes leaves at once, two segments at least.
+        FqGso = "fq-gso",
     }
 }
 
@@ -110,8 +113,10 @@ keys! {
         timestamps: bool = BOOL.default("true");
         /// Receive window.
         rwnd: Bytes = BYTES.default("32mb").kernel(AtMost("1gb"), "longer than a TCP window");
-        /// "auto": if the congestion control asks for it; "fq": as the fq qdisc paces.
-        pacing: Pacing = Pacing::KEY.default("auto");
+        /// "auto": if the congestion control asks for it; "fq": as the fq qdisc paces,
+        /// segment by segment; "fq-gso": what Linux joins for it at a time, two segments or more.
+        pacing: Pacing = Pacing::KEY.default("auto")
+            .kernel(Only(&["auto", "off", "fq"]), "there path.offloads = true has TCP join segments");
         /// What window growth counts: acknowledged segments, or ACKs as Linux 3.2 did.
         growth: Growth = Growth::KEY.default("segments")
             .kernel(Only(&["segments"]), "Linux counts acknowledged segments");

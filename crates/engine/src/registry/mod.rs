@@ -6,12 +6,14 @@ mod algorithm;
 pub mod kernel;
 mod options;
 pub mod rules;
+mod table;
 
 pub use algorithm::Algorithm;
 pub use options::{
     Kind, Opt, Options, Value, check_range, defaults, parse_word, read_texts, text, texts,
     word_or_int,
 };
+pub use table::Table;
 
 use kernel::Kernel;
 use rules::Rules;

@@ -9,9 +9,9 @@
 //! an ACK of eight and more segments is never taken for a wrap).
 //!
 //! Deviations:
-//! - Data packets carry neither ACE field nor option: their receiver would send no ACKs that are
-//!   counted. In Linux each with the option has 12 bytes less of payload, 1436 where
-//!   [`crate::plan::TcpPlan::mss`] has 1448.
+//! - ACE field and option of data packets are not modelled but for the room they take
+//!   ([`of_sender`]): what they count is ACKs, which bear no ECN. Linux lets that room go where
+//!   options seem to get lost.
 //! - No option goes with three SACK blocks (Linux sends one that is empty, or, without
 //!   timestamps, a whole one).
 //! - The SYN-ACK has no option; a CE mark of the SYN counts on both ends when its echo comes.
@@ -30,7 +30,31 @@ pub use option::{Counters, WireCounters};
 pub(super) use receiving::Receiving;
 pub(super) use sending::{Delivered, Sending};
 
+use super::ecn_echo::EcnEcho;
 use crate::packet::{Ecn, flags};
+use crate::plan::{AccEcnOption, TcpPlan};
+
+/// Bytes of an option with all counters, padded.
+pub const OPTION_LEN: u16 = 12;
+
+/// The stack by which a sender cuts its data: with Accurate ECN each segment carries the option
+/// too, and has so much less payload (Linux `tcp_established_options`, `tcp_current_mss`). Without
+/// the demand of every ACK, [`AccEcnOption::Minimum`], data carries it too rarely to count.
+pub fn of_sender(tcp: &TcpPlan, echo: EcnEcho) -> TcpPlan {
+    let each = matches!(
+        tcp.accecn_option,
+        AccEcnOption::Full | AccEcnOption::Persist
+    );
+    let room = match echo {
+        EcnEcho::Accurate { .. } if each => OPTION_LEN,
+        _ => 0,
+    };
+    TcpPlan {
+        mss: tcp.mss - room,
+        header: tcp.header + room,
+        ..tcp.clone()
+    }
+}
 
 /// Where the packet counter begins on the wire (RFC 9768 section 3.2.1).
 const CEP_INIT: u32 = 5;
@@ -119,6 +143,28 @@ mod tests {
             "a host that echoes the request"
         );
         assert_eq!(answer(flags::ECE), Answer::Rfc3168);
+    }
+
+    /// A frame stays as long as it is, and what the option takes is payload.
+    #[test]
+    fn the_option_takes_its_room_from_the_payload() {
+        let accurate = EcnEcho::Accurate {
+            acks: Ecn::Ect0,
+            splits: false,
+        };
+        let payload = |echo, accecn_option| {
+            let plan = TcpPlan {
+                accecn_option,
+                ..TcpPlan::default()
+            };
+            let cut = of_sender(&plan, echo);
+            assert_eq!(cut.mss + cut.header, plan.mss + plan.header);
+            cut.mss
+        };
+        assert_eq!(payload(accurate, AccEcnOption::Full), 1436);
+        assert_eq!(payload(accurate, AccEcnOption::Persist), 1436);
+        assert_eq!(payload(accurate, AccEcnOption::Minimum), 1448);
+        assert_eq!(payload(EcnEcho::Sticky, AccEcnOption::Full), 1448);
     }
 
     /// All but no ECN and RFC 3168.

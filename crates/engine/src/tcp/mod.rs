@@ -19,7 +19,8 @@
 //! - Sequence numbers count segments, which keep the boundaries of their first transmission; no
 //!   Nagle, no urgent data, no window scaling limits, no FIN exchange.
 //! - The third packet of the handshake is not sent apart from the first data.
-//! - Offloads are off: no TSO autosizing (so pacing spaces segments, not bursts), no GRO; no TCP
+//! - Offloads are off: no TSO autosizing (pacing spaces segments, not bursts, but for
+//!   `pacing = "fq-gso"`), no GRO; no TCP
 //!   small queues.
 //! - The receive window is constant: the receiving application reads at once. A closed window is
 //!   not probed.

@@ -7,6 +7,12 @@ use crate::units::{Rate, Time};
 
 /// Data segments of a connection that are not paced (`fq`'s initial quantum, in segments).
 const UNPACED: u64 = 10;
+/// Bytes of the largest packet of joined segments (Linux `sk_gso_max_size` over a NIC).
+const GSO_MAX: u64 = 65_536;
+/// log2 of the microseconds of round-trip time that halve what joins it (`tcp_tso_rtt_log`).
+const RTT_LOG: u64 = 9;
+/// Nearly a millisecond of a rate, as a shift (`sk_pacing_shift`).
+const MILLISECOND: u32 = 10;
 
 /// Pacing.
 #[derive(Clone, Debug)]
@@ -15,6 +21,8 @@ pub(super) struct Pacer {
     on: bool,
     /// The congestion control sets their rate itself.
     own_rate: bool,
+    /// Segments that TCP joins leave as one.
+    joined: bool,
     /// Percent of cwnd/srtt that is the rate otherwise, in early slow start and after it.
     ratios: [u32; 2],
     /// Number of the first data segment.
@@ -30,11 +38,12 @@ impl Pacer {
     pub fn new(plan: &TcpPlan, own_rate: bool) -> Pacer {
         Pacer {
             on: match plan.pacing {
-                Pacing::Fq => true,
+                Pacing::Fq | Pacing::FqGso => true,
                 Pacing::Off => false,
                 Pacing::Auto => own_rate,
             },
             own_rate,
+            joined: plan.pacing == Pacing::FqGso,
             ratios: [plan.pacing_ss_ratio, plan.pacing_ca_ratio],
             first: 0,
             until: Time::ZERO,
@@ -66,16 +75,14 @@ impl Pacer {
         let now = packet.sent;
         // As fq, the first window goes out at once.
         if nxt <= self.first + UNPACED && !(self.own_rate && window.pace_first) {
+            // Nobody is late for what need not wait.
+            self.until = now.max(self.until);
             return;
         }
+        // Linux `tcp_update_skb_after_send`, which fq keeps to as well: what counts is the
+        // payload, and who is late makes up for it by at most half of the gap. Segments of a
+        // burst leave together.
         let rate = Rate(window.pacing_rate.saturating_mul(8));
-        if !self.own_rate {
-            self.until = now.max(self.until) + rate.time_for(u64::from(packet.len));
-            return;
-        }
-        // Linux `tcp_update_skb_after_send`: what counts is the payload, and who
-        // is late makes up for it by at most half of the gap. Segments of a burst
-        // leave together.
         let gap = rate.time_for(u64::from(packet.payload));
         if self.burst.0 > 0 && self.burst.1 == now {
             self.burst.0 -= 1;
@@ -99,5 +106,17 @@ impl Pacer {
         let bytes = u128::from(segments) * u128::from(view.mss);
         let percent = u128::from(self.ratios[late]);
         window.pacing_rate = (bytes * percent * 10_000_000 / u128::from(view.srtt.ns())) as u64;
+        if self.joined {
+            window.pacing_burst = joined(window.pacing_rate, view);
+        }
     }
+}
+
+/// Segments that TCP joins (Linux `tcp_tso_autosize`): what a millisecond takes, more where the
+/// round-trip time is short.
+fn joined(pacing_rate: u64, view: View<'_>) -> u32 {
+    let halvings = (view.min_rtt.ns() / 1000) >> RTT_LOG;
+    let short = GSO_MAX.checked_shr(halvings.min(64) as u32).unwrap_or(0);
+    let bytes = ((pacing_rate >> MILLISECOND) + short).min(GSO_MAX);
+    (bytes / u64::from(view.mss)).max(2) as u32
 }

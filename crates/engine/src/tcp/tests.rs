@@ -240,8 +240,29 @@ fn pacing_begins_after_the_first_window() {
     let s = established(&plan, ms(100), &mut wire);
     // The eleventh opens the gap.
     assert_eq!(wire.take().len(), 11);
-    // 1514 bytes at twice 12 x 1448 bytes in 100 ms.
-    assert_eq!((s.deadline() - ms(100)).ns(), 4_356_584);
+    // 1448 bytes at twice 12 x 1448 bytes in 100 ms.
+    assert_eq!((s.deadline() - ms(100)).ns(), 4_166_667);
+}
+
+/// Linux `tcp_tso_autosize`: what TCP joins leaves at once, and the next waits for all of it.
+#[test]
+fn joined_segments_are_paced_together() {
+    let gaps = |rtt: Time| {
+        let mut wire = Wire::default();
+        let plan = TcpPlan {
+            pacing: Pacing::FqGso,
+            initial_cwnd: 60,
+            ..TcpPlan::default()
+        };
+        let s = established(&plan, rtt, &mut wire);
+        (wire.take().len(), (s.deadline() - rtt).ns())
+    };
+    // Twice 60 segments in 100 ms are 1.17 in a millisecond: two. Ten go unpaced.
+    assert_eq!(gaps(ms(100)), (12, 2 * 833_334));
+    // In 20 ms they are 5.86.
+    assert_eq!(gaps(ms(20)), (15, 5 * 166_667));
+    // With 4 ms between the ends 65536 >> 7 bytes more: 29.3 and 0.35.
+    assert_eq!(gaps(ms(4)), (39, 29 * 33_334));
 }
 
 /// Linux `tcp_check_sack_reordering`: how far segments were overtaken; and

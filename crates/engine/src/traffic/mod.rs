@@ -6,13 +6,13 @@
 //! one line of [`ENTRIES`], whether it opens connections or not.
 
 use crate::packet::Ecn;
-use crate::registry::{Entry, Kind, Opt, Options, find};
+use crate::registry::{Entry, Kind, Opt, Options, Table, find};
 use crate::rng::Stream;
 use crate::units::Time;
 pub use datagram::Datagrams;
 
 pub mod cbr;
-mod datagram;
+pub mod datagram;
 pub mod on_off;
 mod sizes;
 pub mod web;
@@ -88,12 +88,15 @@ pub const LIMIT: Opt = Opt {
     tc: None,
 };
 
-/// Every traffic source: one line each.
+/// The traffic sources of this tree: one line each.
 pub const ENTRIES: &[&Entry<Build>] = &[&cbr::ENTRY, &on_off::ENTRY, &web::ENTRY];
+
+/// Every traffic source, those of crates too.
+pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
 /// What carries the bytes of sources of a kind, if there is one of this name.
 pub fn transport(kind: &str) -> Option<Transport> {
-    find(ENTRIES, kind).map(|entry| entry.build.transport)
+    find(TABLE.entries(), kind).map(|entry| entry.build.transport)
 }
 
 /// Whether sources of this kind open TCP connections; the others send datagrams.

@@ -17,7 +17,7 @@ use super::refuse::{Refusals, instead};
 pub(super) fn stand_in<'a>(control: &'a Algorithm, module: Option<&'a str>) -> Option<&'a str> {
     module.or_else(|| {
         let (name, options) = control.known()?;
-        match find(cc::ENTRIES, name)?.kernel {
+        match find(cc::TABLE.entries(), name)?.kernel {
             Kernel::Module(face) => Some(face.stand_in(options)?.module),
             _ => None,
         }
@@ -58,7 +58,7 @@ pub(super) fn control(
     let (name, parameters) = match &flow.cc {
         Algorithm::Kernel { name, args } => (name.clone(), args.clone()),
         Algorithm::Known { name, options } => {
-            let Some(entry) = find(cc::ENTRIES, name) else {
+            let Some(entry) = find(cc::TABLE.entries(), name) else {
                 refusals.never(&at, format!("{name} is not registered"));
                 return String::new();
             };

@@ -45,6 +45,9 @@ pub struct Kit {
     /// Other modules by name: guest paths, in the order of loading.
     #[serde(default)]
     pub extra: BTreeMap<String, Vec<String>>,
+    /// What those register, as far as that is known: congestion controls and kinds of queues.
+    #[serde(default)]
+    pub registers: BTreeMap<String, Vec<String>>,
     /// All kits that a scenario may name, the one built last first.
     #[serde(default)]
     pub others: Vec<Kit>,

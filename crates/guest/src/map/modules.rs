@@ -51,7 +51,7 @@ impl Modules {
             return;
         }
         let found = match stand_in {
-            Some(module) => extra(&format!("{path}.cc.module"), module, kit, refusals),
+            Some(module) => extra(&format!("{path}.cc"), name, module, kit, refusals),
             None => match kit.ccs.get(name) {
                 Some(built) => Some(built.iter().cloned().collect()),
                 None => {
@@ -109,7 +109,7 @@ impl Modules {
             }
         }
         let found = match stand_in {
-            Some(module) => extra(&format!("{path}.queue.module"), module, kit, refusals),
+            Some(module) => extra(&format!("{path}.queue"), kind, module, kit, refusals),
             None if face.is_some_and(|face| face.built_in) => Some(Vec::new()),
             None => match kit.qdiscs.get(kind) {
                 Some(built) => Some(built.iter().cloned().collect()),
@@ -164,15 +164,36 @@ impl Modules {
     }
 }
 
-/// The files of an extra module.
-fn extra(path: &str, name: &str, kit: &Kits<'_>, refusals: &mut Refusals) -> Option<Vec<String>> {
-    let found = kit.extra.get(name).cloned();
-    if found.is_none() {
+/// The files of an extra module, which is to register this algorithm.
+fn extra(
+    path: &str,
+    algorithm: &str,
+    name: &str,
+    kit: &Kits<'_>,
+    refusals: &mut Refusals,
+) -> Option<Vec<String>> {
+    let path = format!("{path}.module");
+    let Some(found) = kit.extra.get(name) else {
         refusals.add(
-            path,
+            &path,
             format!("the kernel kit has no module {name}"),
             instead(name, kit.extra.keys()),
         );
+        return None;
+    };
+    // One that registers nothing that is known may do so in a way that nobody has foreseen.
+    let registers = kit.registers.get(name).map_or(&[][..], Vec::as_slice);
+    if !registers.is_empty() && registers.iter().all(|one| one != algorithm) {
+        let all = registers.join(" and ");
+        refusals.add(
+            &path,
+            format!("module {name} registers {all}, not {algorithm}"),
+            format!(
+                "{}, or a module that registers {algorithm}",
+                registers.join(" or ")
+            ),
+        );
+        return None;
     }
-    found
+    Some(found.clone())
 }

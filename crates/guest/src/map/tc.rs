@@ -80,7 +80,7 @@ pub(super) fn queue(
             Qdisc::new(name, args.clone(), Limit::Unknown)
         }
         Algorithm::Known { name, options } => {
-            let face = match find(aqm::ENTRIES, name).map(|entry| entry.kernel) {
+            let face = match find(aqm::TABLE.entries(), name).map(|entry| entry.kernel) {
                 Some(Kernel::Qdisc(face)) if !face.kinds.is_empty() => face,
                 _ => {
                     refusals.add(

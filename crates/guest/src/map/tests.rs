@@ -31,6 +31,7 @@ fn kit() -> Kit {
                 vec!["/modules/base.ko".to_owned(), "/modules/my.ko".to_owned()],
             ),
         ]),
+        registers: BTreeMap::from([("my-codel".to_owned(), vec!["codel".to_owned()])]),
         ..Kit::default()
     };
     kit.ccs.insert("reno".to_owned(), None);
@@ -871,6 +872,11 @@ fn refusals_name_their_place() {
         (
             "flows[0].cc.module",
             Box::new(|p| p.flows[0].module = Some("mine".into())),
+        ),
+        // It registers something else.
+        (
+            "flows[0].cc.module",
+            Box::new(|p| p.flows[0].module = Some("my-codel".into())),
         ),
         (
             "flows[0].cc.beta",

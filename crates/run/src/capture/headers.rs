@@ -6,9 +6,11 @@
 //! and behind it the connections it may have at a time. What the simulator has no value for is
 //! stated where it is filled in.
 
+use tailback_engine::cc::{EcnNeed, ecn};
 use tailback_engine::packet::{Packet, flags};
-use tailback_engine::plan::{FlowPlan, Plan, TcpPlan, TrafficPlan};
-use tailback_engine::tcp::accecn::Counters;
+use tailback_engine::plan::{Algorithm, FlowPlan, Plan, TcpPlan, TrafficPlan};
+use tailback_engine::tcp::accecn::{self, Counters};
+use tailback_engine::tcp::ecn_echo::EcnEcho;
 use tailback_engine::tcp::receiver::Receiver;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::frame::{self, Envelope, Host, Options, Segment};
@@ -27,7 +29,9 @@ pub struct Conversation {
 
 /// What a flow's TCP headers are made from.
 struct Tcp {
+    /// Payload of a full segment without the AccECN option, and as the sender cuts it.
     mss: u16,
+    cut: u16,
     /// Payload of the flow, if it ends. Connections of a source bring now this and
     /// now that: their last segment is taken for a full one in acknowledgements.
     bytes: Option<u64>,
@@ -43,10 +47,10 @@ struct Tcp {
 
 /// The conversation of each number in packets.
 pub fn conversations(plan: &Plan) -> Vec<Conversation> {
-    let flow = |f: &FlowPlan| (f.rtt, Some(Tcp::of(&f.tcp, f.bytes, f.ecn)));
+    let flow = |f: &FlowPlan| (f.rtt, Some(Tcp::of(&f.tcp, &f.cc, f.bytes, f.ecn)));
     let source = |t: &TrafficPlan| {
         let tcp = t.connections.as_ref();
-        let tcp = tcp.map(|c| Tcp::of(&c.tcp, None, c.ecn));
+        let tcp = tcp.map(|c| Tcp::of(&c.tcp, &c.cc, None, c.ecn));
         let tcp = tcp.map(|tcp| Tcp {
             accepts: true,
             ..tcp
@@ -120,12 +124,16 @@ impl Conversation {
 }
 
 impl Tcp {
-    fn of(plan: &TcpPlan, bytes: Option<Bytes>, ecn: bool) -> Tcp {
+    fn of(plan: &TcpPlan, control: &Algorithm, bytes: Option<Bytes>, ecn: bool) -> Tcp {
+        let need = ecn::need(control).unwrap_or(EcnNeed::Optional);
+        let echo = EcnEcho::of(ecn, plan.ecn_feedback, need);
+        let cut = accecn::of_sender(plan, echo);
         let rwnd = plan.rwnd.0;
         let scale = (0..14).find(|s| rwnd >> s <= 0xFFFF).unwrap_or(14);
         let field = |window: u64| u16::try_from(window).unwrap_or(u16::MAX);
         Tcp {
             mss: plan.mss,
+            cut: cut.mss,
             bytes: bytes.map(|b| b.0),
             accepts: false,
             ecn,
@@ -190,6 +198,8 @@ impl Tcp {
             if let Some(counters) = Counters::of(packet) {
                 options.accecn(&counters.on_the_wire());
             }
+        } else if self.cut < self.mss {
+            options.accecn(&Counters([Some(0); 3]).on_the_wire());
         }
         let bits = frame::flags::ACK | ace(packet);
         let at = self.at(packet.seq);
@@ -205,7 +215,7 @@ impl Tcp {
 
     /// Sequence number of the first byte of a segment.
     fn at(&self, segment: u64) -> u32 {
-        let bytes = segment.wrapping_mul(u64::from(self.mss));
+        let bytes = segment.wrapping_mul(u64::from(self.cut));
         let bytes = self.bytes.map_or(bytes, |all| bytes.min(all));
         bytes.wrapping_add(1) as u32
     }

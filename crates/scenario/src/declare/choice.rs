@@ -70,11 +70,18 @@ impl Reader<'_> {
         let found = entries.iter().find(|entry| entry.name == name).copied();
         if found.is_none() {
             let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
+            let mut expected = format!("one of {}", names.join(", "));
+            if self.engine == EngineKind::Kernel && registry != Registry::Traffic {
+                let (key, name) = (registry.name_key(), shorten(name));
+                expected += &format!(
+                    "; or {{ {key} = \"{name}\", kernel = true }} for one that only the kernel has"
+                );
+            }
             let problem = Problem::new(
                 span,
                 format!("unknown {} \"{}\"", registry.noun(), shorten(name)),
             )
-            .expected(format!("one of {}", names.join(", ")))
+            .expected(expected)
             .nearest(name, names.iter().copied());
             self.problem(problem);
         }
@@ -91,7 +98,8 @@ impl Reader<'_> {
     }
 
     /// Reads `"codel"`, `{ aqm = "codel", target = "5ms" }` or
-    /// `{ aqm = "mysch", kernel = true }`.
+    /// `{ aqm = "mysch", kernel = true }`. A name that is in no registry and comes with a module is
+    /// the kernel's, too.
     pub fn choice(
         &mut self,
         registry: Registry,
@@ -115,7 +123,10 @@ impl Reader<'_> {
                 };
                 let name = self.string(item, name_expectation(registry))?;
                 let module = self.module(table);
-                if self.flag(table, "kernel") {
+                let of_module = module.is_some()
+                    && table.item("kernel").is_none()
+                    && entries(registry).iter().all(|entry| entry.name != name);
+                if self.flag(table, "kernel") || of_module {
                     return Some(self.of_kernel(registry, name, table, module));
                 }
                 let entry = self.entry(registry, name, item.node.span)?;
@@ -406,7 +417,8 @@ pub(super) fn schema(registry: Registry) -> Json {
         "type": "object",
         "description": format!("A {} that only the kernel engine has.", registry.noun()),
         "properties": of_kernel,
-        "required": [registry.name_key(), "kernel"],
+        "required": [registry.name_key()],
+        "anyOf": [{ "required": ["kernel"] }, { "required": ["module"] }],
         "additionalProperties": false,
     }));
     json!({ "anyOf": shapes })

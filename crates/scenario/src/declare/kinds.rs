@@ -17,6 +17,7 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
         KeyKind::Entry(registry) => choice::expectation(registry),
         KeyKind::Word(registry) => choice::name_expectation(registry),
         KeyKind::Route => "names of links such as [\"a\", \"b\"]".to_owned(),
+        KeyKind::Folders => "folders such as [\"./my-cc\"]".to_owned(),
         KeyKind::Schedule => schedule::EXPECTED.to_owned(),
         KeyKind::Burst => burst::EXPECTED.to_owned(),
         KeyKind::Switch(words) => format!("one of {}, or true or false", words.join(", ")),

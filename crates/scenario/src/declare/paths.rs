@@ -92,7 +92,9 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
             KeyKind::Text | KeyKind::Name | KeyKind::Class => {
                 found.push(one(key, path, "text", Vec::new()));
             }
-            KeyKind::Route | KeyKind::Hosts => found.push(one(key, path, "list", Vec::new())),
+            KeyKind::Route | KeyKind::Hosts | KeyKind::Folders => {
+                found.push(one(key, path, "list", Vec::new()));
+            }
             KeyKind::Burst => found.push(one(key, path, "size", vec![burst::TC])),
             KeyKind::Schedule => found.push(one(key, path, "table", Vec::new())),
         }

@@ -31,8 +31,8 @@ fn views<B>(entries: &[&'static Entry<B>]) -> Vec<View> {
 /// What a registry has.
 pub(crate) fn entries(registry: Registry) -> Vec<View> {
     match registry {
-        Registry::Aqm => views(aqm::ENTRIES),
-        Registry::Cc => views(cc::ENTRIES),
-        Registry::Traffic => views(traffic::ENTRIES),
+        Registry::Aqm => views(aqm::TABLE.entries()),
+        Registry::Cc => views(cc::TABLE.entries()),
+        Registry::Traffic => views(traffic::TABLE.entries()),
     }
 }

@@ -67,7 +67,9 @@ fn key_schema(key: &Key) -> Json {
         KeyKind::Rate => rate::schema(),
         KeyKind::Entry(registry) => choice::schema(registry),
         KeyKind::Word(registry) => choice::names_schema(registry),
-        KeyKind::Route => json!({ "type": "array", "items": { "type": "string" } }),
+        KeyKind::Route | KeyKind::Folders => {
+            json!({ "type": "array", "items": { "type": "string" } })
+        }
         KeyKind::Schedule => schedule::schema(),
         KeyKind::Burst => burst::schema(),
         KeyKind::Switch(words) => {

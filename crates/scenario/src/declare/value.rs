@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 use tailback_engine::registry::{Kind, Opt, Value, check_range, parse_word, word_or_int};
-use tailback_engine::units::{Bytes, Size, Time, parse_rate, parse_size, parse_time};
+use tailback_engine::units::{Bytes, Rate, Size, Time, parse_rate, parse_size, parse_time};
 
 use super::MAX_TIME;
 use super::reader::{Bdp, Reader};
@@ -100,8 +100,24 @@ impl Reader<'_> {
             self.wrong(name, node, format!("a time of at most {MAX_TIME}"));
             return None;
         }
+        if let (Value::Rate(rate), Some(text)) = (&value, node.string()) {
+            self.warn_of_bytes(text, *rate, node);
+        }
         self.note(node.span, &value);
         Some(value)
+    }
+
+    /// `50Mbps` is 50 Mbit/s everywhere but in tc's grammar.
+    fn warn_of_bytes(&mut self, text: &str, rate: Rate, node: &Node) {
+        let lower = text.trim().to_ascii_lowercase();
+        let Some(number) = lower.strip_suffix("bps") else {
+            return;
+        };
+        let kept = text.trim().get(..number.len()).unwrap_or_default();
+        let message = format!("\"{}\" is {rate}/s: to tc \"bps\" are bytes", text.trim());
+        let expected = format!("\"{kept}bit\" if bits are meant, \"{rate}\" if bytes are");
+        let problem = Problem::new(node.span, message).expected(expected);
+        self.warnings.push(problem);
     }
 
     fn text(&mut self, name: &str, kind: Kind, text: &str, node: &Node, bdp: Bdp) -> Option<Value> {

@@ -18,7 +18,7 @@ pub(crate) const BASELINE: &str = "for every point another that differs in beta_
 /// The standard response of a congestion control that has others.
 fn standard_of(control: &Algorithm) -> Option<(Standard, &Options)> {
     let (name, options) = control.known()?;
-    Some((find(cc::ENTRIES, name)?.rules.standard?, options))
+    Some((find(cc::TABLE.entries(), name)?.rules.standard?, options))
 }
 
 /// Whether a congestion control of the plan departs from the standard response.

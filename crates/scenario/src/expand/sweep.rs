@@ -120,7 +120,7 @@ pub(super) fn read(root: &Node, problems: &mut Vec<Problem>) -> Sweep {
             return false;
         };
         if let Some((Step::Key(first), span)) = key.path.0.first()
-            && matches!(first.as_str(), "title" | "sweep" | "assert")
+            && matches!(first.as_str(), "title" | "with" | "sweep" | "assert")
         {
             problems.push(
                 Problem::new(*span, format!("\"{first}\" is the same at every point"))

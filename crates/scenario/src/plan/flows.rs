@@ -181,7 +181,7 @@ pub(super) fn traffic(
         if connections.is_none() {
             let of_others = def.keys.iter().filter(|key| key.of_connections);
             for item in of_others.filter_map(|key| fields.item(key.name)) {
-                let kinds = traffic::ENTRIES.iter().map(|entry| entry.name);
+                let kinds = traffic::TABLE.entries().iter().map(|entry| entry.name);
                 let kinds: Vec<&str> = kinds.filter(|kind| traffic::connects(kind)).collect();
                 let (key, kinds) = (&item.key, kinds.join(" and "));
                 let message = format!("\"{key}\" is a key of {kinds}, not of {}", entry.name);

@@ -30,6 +30,14 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
     if let Some(item) = top.item("title") {
         reader.string(item, expectation(KeyKind::Text));
     }
+    if let Some(item) = top.item("with")
+        && !item
+            .node
+            .array()
+            .is_some_and(|list| list.iter().all(|one| one.string().is_some()))
+    {
+        reader.wrong("with", &item.node, expectation(KeyKind::Folders));
+    }
     let duration = top.time("duration");
     let warmup = top.time("warmup").unwrap_or_default();
     if let Some(duration) = duration
@@ -104,6 +112,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
     plan.links = links.plans;
     plan.flows = flows;
     plan.traffic = traffic;
+    record::check(reader, &top, &plan);
     let seed = top.int("seed").unwrap_or_default().unsigned_abs();
     (plan, seed, origins)
 }

@@ -44,7 +44,7 @@ pub(super) fn check(
     for (number, (link, (queue, places))) in (0..).zip(links.plans.iter().zip(&links.queues)) {
         let known = link.queue.known();
         let Some((entry, options)) =
-            known.and_then(|(name, options)| Some((find(aqm::ENTRIES, name)?, options)))
+            known.and_then(|(name, options)| Some((find(aqm::TABLE.entries(), name)?, options)))
         else {
             continue;
         };

@@ -1,11 +1,13 @@
 //! What is recorded, and how often.
 
 use tailback_engine::keys::KeyKind;
-use tailback_engine::plan::{RecordPlan, SeriesMode};
+use tailback_engine::plan::{Plan, RecordPlan, SeriesMode};
 use tailback_engine::units::Time;
+use tailback_record::series::MAX_ROWS;
 
 use crate::declare::{Fields, Reader, expectation};
-use crate::read::Toml;
+use crate::memory::sampled_rows;
+use crate::read::{Problem, Toml};
 
 /// The shortest distance of the samples for statistics.
 const SHORTEST_SAMPLE: Time = Time::from_ms(1);
@@ -48,4 +50,38 @@ pub(super) fn read(
         );
     }
     plan
+}
+
+/// More samples than this take longer than the packets between them.
+const MANY_SAMPLES: u64 = 10_000_000;
+
+/// Warns of an interval that gives more rows than are kept, or samples without end.
+pub(super) fn check(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan) {
+    let table = top.item("record").and_then(|item| item.node.table());
+    let Some(item) = table.and_then(|table| table.item("interval")) else {
+        return;
+    };
+    let interval = plan.record.interval;
+    let samples = plan.duration.0 / interval.0.max(1);
+    let rows = sampled_rows(plan);
+    let kept = MAX_ROWS as u64;
+    if rows <= kept && samples <= MANY_SAMPLES {
+        return;
+    }
+    // The interval with which everything is kept, in whole microseconds.
+    let least = u128::from(interval.0) * u128::from(rows) / u128::from(kept);
+    let least = least.max(u128::from(plan.duration.0 / MANY_SAMPLES));
+    let least =
+        Time(u64::try_from(least / 1000 + 1).map_or(u64::MAX, |us| us.saturating_mul(1000)));
+    let mut message = format!(
+        "record.interval = {interval} takes {samples} samples in {}",
+        plan.duration
+    );
+    if rows > kept {
+        message += &format!("; of some {rows} rows the first {kept} are kept");
+    }
+    let problem = Problem::new(item.node.span, message);
+    reader
+        .warnings
+        .push(problem.expected(format!("at least {least}")));
 }

@@ -161,6 +161,7 @@ impl Maker {
         self.maybe(&mut root, 0.05, "assert", Maker::asserts);
         let decided = [
             "title",
+            "with",
             "duration",
             "warmup",
             "seed",

@@ -8,12 +8,13 @@ import click
 
 from tailback import terminal
 from tailback.cli.boundary import OK
-from tailback.cli.options import engine_option, seeds_option, set_option
+from tailback.cli.options import engine_option, seeds_option, set_option, with_option
 
 
 @click.command()
 @click.argument("file")
 @engine_option
+@with_option
 @set_option
 @seeds_option
 def check(file: str, engine: str, overrides: tuple[str, ...], seeds: int | None) -> int:

@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from tailback import terminal
-from tailback.cli.boundary import FAILED, OK
+from tailback import progress, terminal
+from tailback.cli.boundary import EXCEEDED, FAILED, OK, UNKNOWN
 from tailback.cli.options import (
+    Auto,
+    auto_seeds_option,
     engine_option,
     jobs_option,
     json_option,
     out_option,
     pdf_option,
+    quiet_option,
     read_only_option,
-    seeds_option,
     unconfined_option,
+    with_option,
 )
 from tailback.errors import InputError
 from tailback.names import unknown
 
 if TYPE_CHECKING:
     from tailback.comparison import Comparison
+    from tailback.comparison.gate import Gate
+    from tailback.comparison.model import VariantResults
     from tailback.comparison.thresholds import Threshold
 
 
 @click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="FILE | BATTERY | STORED STORED...")
+@click.argument(
+    "sources", nargs=-1, required=True, metavar="[BASELINE] FILE | BATTERY | STORED STORED..."
+)
 @click.option(
     "--variant",
     "variants",
@@ -50,8 +59,14 @@ if TYPE_CHECKING:
     "limits",
     multiple=True,
     metavar="QUANTITY:±N[%]",
-    help="Exit 1 if a flagged difference is beyond it: throughput_mbit:-5%, delay_mean_ms:+0.5, "
-    "or jain:2% for both ways.",
+    help="Exit 3 if a difference is beyond it, 4 if that cannot be told: throughput_mbit:-5%, "
+    "delay_mean_ms:+0.5, or jain:2% for both ways.",
+)
+@click.option(
+    "--junit",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write what --fail-if, assertions and failed runs say as JUnit's XML.",
 )
 @click.option(
     "--part",
@@ -79,17 +94,20 @@ if TYPE_CHECKING:
 @click.option("--no-report", is_flag=True, help="Write none.")
 @pdf_option
 @engine_option
-@seeds_option
+@with_option
+@auto_seeds_option
 @jobs_option
 @out_option
 @read_only_option
 @unconfined_option
+@quiet_option
 @json_option
 def compare(
     sources: tuple[str, ...],
     variants: tuple[str, ...],
     chosen: tuple[str, ...],
     limits: tuple[str, ...],
+    junit: Path | None,
     parts: tuple[str, ...],
     quick: bool,
     presets: tuple[str, ...],
@@ -97,7 +115,7 @@ def compare(
     no_report: bool,
     pdf: bool,
     engine: str,
-    seeds: int | None,
+    seeds: int | Auto | None,
     jobs: int | None,
     out: Path | None,
     read_only: bool,
@@ -119,59 +137,158 @@ def compare(
     STORED is the folder of a sweep, results/sweeps/ID, its id or the beginning
     of it, or `latest`; the folder of a run, results/runs/ID; or a data file of
     Flent (.flent.gz), or a folder of such files: replicates of one set-up.
+
+    BASELINE is a file that `tailback baseline` has written (.tailback.json); FILE
+    or a STORED is compared with it.
     """
-    from tailback import batteries
-    from tailback.comparison import quantities, run_variants
-    from tailback.comparison import variants as asked_for
     from tailback.comparison.thresholds import Threshold
 
     thresholds = [Threshold.parse(text) for text in limits]
     if report_folder is not None and (no_report or report_folder.exists()):
         reason = "is there already; nothing is overwritten" if not no_report else "and --no-report"
         raise InputError(f"--report {report_folder}: {reason}")
+    if junit is not None and not junit.absolute().parent.is_dir():
+        raise InputError(f"--junit {junit}: there is no folder {junit.parent}")
+    if isinstance(seeds, Auto) and not thresholds:
+        raise InputError("--seeds auto: there is nothing to tell; expected --fail-if too")
     # A report that is asked for by its folder is not written to the results.
     no_report = no_report or (read_only and report_folder is None)
-    battery = _battery(sources)
-    if battery is None and (parts or quick or presets):
-        raise InputError(
-            "--part, --quick and --preset are for batteries; expected one of "
-            f"{', '.join(batteries.NAMES)}"
-        )
-    made: Comparison
-    if battery is not None:
-        from tailback.batteries.side_by_side import run_battery
+    asked = _Asked(
+        sources, variants, chosen, parts, presets, quick, engine, jobs, out, read_only, thresholds
+    )
+    run, most = asked.maker(seeds)
+    gate: Gate | None = None
+    if isinstance(seeds, Auto):
+        from tailback.comparison.gate import LAST_LOOK, until_told
 
-        made = run_battery(
-            batteries.get(battery),
-            asked_for.parse(variants, engine),
-            parts=parts,
-            presets=presets,
-            quick=quick,
+        last = seeds.most or LAST_LOOK
+        if most is not None and most < last:
+            last = most
+        made, gate = until_told(run, thresholds, last, progress.say)
+    else:
+        made = run(seeds)
+        if thresholds:
+            from tailback.comparison.gate import hold
+
+            gate = hold(made, thresholds)
+    # Of a battery everything is below its own name.
+    where = None if asked.battery is not None else out
+    page = _report(made, report_folder, no_report, pdf, where)
+    return _say(made, gate, page, junit, as_json)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be compared."""
+
+    sources: tuple[str, ...]
+    variants: tuple[str, ...]
+    chosen: tuple[str, ...]
+    parts: tuple[str, ...]
+    presets: tuple[str, ...]
+    quick: bool
+    engine: str
+    jobs: int | None
+    out: Path | None
+    read_only: bool
+    thresholds: list[Threshold]
+
+    @property
+    def battery(self) -> str | None:
+        """The battery that is meant, if one is."""
+        return _battery(self.sources)
+
+    def maker(
+        self, seeds: int | Auto | None
+    ) -> tuple[Callable[[int | None], Comparison], int | None]:
+        """What compares with so many seeds, and how many there can be."""
+        from tailback import batteries
+        from tailback.comparison import baseline, quantities
+
+        battery = self.battery
+        if battery is not None:
+            return self._of_battery(battery), None
+        if self.parts or self.quick or self.presets:
+            raise InputError(
+                "--part, --quick and --preset are for batteries; expected one of "
+                f"{', '.join(batteries.NAMES)}"
+            )
+        first = Path(self.sources[0])
+        base = baseline.read(first) if baseline.is_named_so(first) else None
+        chosen = self.chosen
+        # What is held against a threshold is compared.
+        limits = [threshold.quantity for threshold in self.thresholds]
+        if limits and not (base is not None and not chosen):
+            chosen = (*(chosen or quantities.METRICS), *limits)
+        if base is not None:
+            _refuse_lacking(base, first, (*chosen, *limits))
+            if len(self.sources) == 2 and _is_scenario(self.sources[1]):
+                return self._of_file(self.sources[1], chosen, base), baseline.most_seeds(base)
+        if self.variants:
+            if len(self.sources) > 1:
+                raise InputError(f"{len(self.sources)} files; expected one with --variant")
+            return self._of_file(self.sources[0], chosen, None), None
+        if seeds is not None:
+            raise InputError("--seeds: what is stored has the seeds that it has")
+        return (lambda _: _compare_stored(self.sources, chosen, self.out)), None
+
+    def _of_battery(self, name: str) -> Callable[[int | None], Comparison]:
+        from tailback import batteries
+        from tailback.batteries.side_by_side import run_battery
+        from tailback.comparison import variants
+
+        return lambda seeds: run_battery(
+            batteries.get(name),
+            variants.parse(self.variants, self.engine),
+            parts=self.parts,
+            presets=self.presets,
+            quick=self.quick,
             seeds=seeds,
-            chosen=(*chosen, *(t.quantity for t in thresholds)),
-            jobs=jobs,
-            out=out,
-            read_only=read_only,
+            chosen=(*self.chosen, *(t.quantity for t in self.thresholds)),
+            jobs=self.jobs,
+            out=self.out,
+            read_only=self.read_only,
         )
-        return _show_comparison(made, thresholds, report_folder, no_report, pdf, as_json)
-    # What is held against a threshold is compared.
-    if thresholds:
-        chosen = (*(chosen or quantities.METRICS), *(t.quantity for t in thresholds))
-    if variants:
-        if len(sources) > 1:
-            raise InputError(f"{len(sources)} files; expected one with --variant")
-        made = run_variants(
-            Path(sources[0]),
-            asked_for.parse(variants, engine),
+
+    def _of_file(
+        self, file: str, chosen: tuple[str, ...], base: VariantResults | None
+    ) -> Callable[[int | None], Comparison]:
+        from tailback.comparison import run_variants, variants
+
+        texts = self.variants
+        if base is not None and not texts:
+            stem = Path(file).stem
+            texts = (stem if not set(stem) & set("=:") else "now",)
+        return lambda seeds: run_variants(
+            Path(file),
+            variants.parse(texts, self.engine),
             seeds=seeds,
             chosen=chosen,
-            jobs=jobs,
-            out=out,
-            read_only=read_only,
+            jobs=self.jobs,
+            out=self.out,
+            read_only=self.read_only,
+            base=base,
         )
-    else:
-        made = _compare_stored(sources, chosen, seeds, out)
-    return _show_comparison(made, thresholds, report_folder, no_report, pdf, as_json, out)
+
+
+def _is_scenario(source: str) -> bool:
+    """Whether this is a file to run, and nothing stored."""
+    path = Path(source)
+    return path.suffix == ".toml" or path.is_file()
+
+
+def _refuse_lacking(base: VariantResults, file: Path, names: tuple[str, ...]) -> None:
+    """What was not kept cannot be compared."""
+    from tailback.comparison import baseline
+    from tailback.comparison.quantities import select
+
+    has = baseline.quantities(base)
+    for name in names:
+        if not any(f"{metric.on}.{metric.path}" in has for metric in select([name])):
+            raise InputError(
+                f"{file}: {name} was not kept; expected one of {', '.join(has)}, or the file "
+                "written again with --metric"
+            )
 
 
 def _battery(sources: tuple[str, ...]) -> str | None:
@@ -188,22 +305,20 @@ def _battery(sources: tuple[str, ...]) -> str | None:
 
 
 def _compare_stored(
-    sources: tuple[str, ...], chosen: tuple[str, ...], seeds: int | None, out: Path | None
+    sources: tuple[str, ...], chosen: tuple[str, ...], out: Path | None
 ) -> Comparison:
     from tailback.comparison import compare_stored
 
     if len(sources) < 2:
+        from tailback.comparison import baseline
         from tailback.interop.flent_file import is_named_so
 
-        stored = Path(sources[0]).is_dir() or is_named_so(Path(sources[0]))
-        hint = (
-            "the folder of another sweep or run, or a data file of Flent"
-            if stored
-            else "--variant NAME ..."
-        )
+        hint = "--variant NAME ..."
+        if baseline.is_named_so(Path(sources[0])):
+            hint = "FILE after it"
+        elif Path(sources[0]).is_dir() or is_named_so(Path(sources[0])):
+            hint = "the folder of another sweep or run, or a data file of Flent"
         raise InputError(f"{sources[0]}: nothing to compare it with; expected {hint}")
-    if seeds is not None:
-        raise InputError("--seeds: stored sweeps have the seeds that they have")
     from tailback import archive, store
 
     root = out if out is not None else store.DEFAULT
@@ -217,43 +332,61 @@ def _compare_stored(
     return compare_stored(places, chosen)
 
 
-def _show_comparison(
-    made: Comparison,
-    thresholds: list[Threshold],
-    folder: Path | None,
-    no_report: bool,
-    pdf: bool,
-    as_json: bool,
-    out: Path | None = None,
+MOST_SAID = 20
+"""Verdicts that are said one by one; the JSON has all."""
+
+
+def _report(
+    made: Comparison, folder: Path | None, no_report: bool, pdf: bool, out: Path | None
+) -> Path | None:
+    """Writes the report; None if there is none."""
+    if no_report:
+        return None
+    from tailback import store
+    from tailback.report import also_pdf
+
+    target = folder
+    if target is None and out is not None:
+        target = out / "comparisons" / made.id
+    try:
+        with also_pdf(pdf):
+            return made.report(target)
+    except OSError as error:
+        if folder is not None or not store.is_refused(error):
+            raise
+        terminal.complain(f"warning: no report is written: {error}")
+    return None
+
+
+def _say(
+    made: Comparison, gate: Gate | None, page: Path | None, junit: Path | None, as_json: bool
 ) -> int:
-    page = None
-    if not no_report:
-        from tailback import store
-        from tailback.report import also_pdf
+    """Prints what came out; returns the exit status."""
+    broken = made.failed_assertions()
+    if junit is not None:
+        from tailback.comparison.junit import write
 
-        target = folder
-        if target is None and out is not None:
-            target = out / "comparisons" / made.id
-
-        try:
-            with also_pdf(pdf):
-                page = made.report(target)
-        except OSError as error:
-            if folder is not None or not store.is_refused(error):
-                raise
-            terminal.complain(f"warning: no report is written: {error}")
+        write(made, gate, broken, junit)
     if as_json:
-        terminal.out_json(made.to_dict())
+        terminal.out_json(made.to_dict() | ({"gate": gate.to_dict()} if gate else {}))
     else:
         from tailback.cli.tables import comparison
 
         comparison.show(made, page)
-    broken = made.failed_assertions()
+        if gate is not None:
+            terminal.out(gate.text())
     for message in made.failures:
         terminal.complain(message)
     for message in broken:
         terminal.complain(f"assertion does not hold: {message}")
-    beyond = [message for threshold in thresholds for message in threshold.passed(made)]
-    for message in beyond:
-        terminal.complain(message)
-    return FAILED if made.failures or broken or beyond else OK
+    if gate is not None:
+        open_ = [*gate.of("exceeds"), *gate.of("unknown")]
+        for verdict in open_[:MOST_SAID]:
+            terminal.complain(verdict.text())
+        if len(open_) > MOST_SAID:
+            terminal.complain(f"and {len(open_) - MOST_SAID} more; --json and --junit have them")
+    if made.failures or broken:
+        return FAILED
+    if gate is None or gate.answer == "holds":
+        return OK
+    return EXCEEDED if gate.answer == "exceeds" else UNKNOWN

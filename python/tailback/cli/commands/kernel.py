@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tailback import terminal
-from tailback.cli.options import json_option, set_option, unconfined_option
+from tailback.cli.options import json_option, quiet_option, set_option, unconfined_option
 
 if TYPE_CHECKING:
     from tailback.kernel.kit import Kit
@@ -50,6 +50,7 @@ def kernel() -> None:
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at once [default: all cores]"
 )
+@quiet_option
 @json_option
 def build(
     origin: Path | None,
@@ -156,6 +157,7 @@ def info(as_json: bool) -> int:
     help="Write the page here [default: print it].",
 )
 @unconfined_option
+@quiet_option
 @json_option
 def clock(
     quick: bool, seeds: int, jobs: int, out: Path | None, target: Path | None, as_json: bool

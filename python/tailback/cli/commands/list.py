@@ -6,6 +6,7 @@ import click
 
 from tailback import terminal
 from tailback.cli.boundary import OK
+from tailback.cli.options import with_option
 
 LISTS = ("cc", "aqm", "traffic", "metrics", "experiments")
 
@@ -13,6 +14,7 @@ LISTS = ("cc", "aqm", "traffic", "metrics", "experiments")
 @click.command("list")
 @click.argument("what", required=False, type=click.Choice(LISTS))
 @click.option("--options", is_flag=True, help="Show the options of each entry too.")
+@with_option
 def list_(what: str | None, options: bool) -> int:
     """List what there is to choose from."""
     from tailback.cli.tables import listing

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from tailback import terminal
@@ -12,11 +14,21 @@ from tailback.cli.completing import example_names
 @click.command()
 @click.argument("name", default="first", shell_complete=example_names)
 @click.option("--list", "listed", is_flag=True, help="The scenarios there are, with their titles.")
-def new(name: str, listed: bool) -> int:
-    """Print a scenario that comes with tailback [default: first].
+@click.option(
+    "--crate",
+    "kind",
+    type=click.Choice(("cc", "queue", "traffic")),
+    help="Begin a crate with an algorithm of your own, in the folder NAME.",
+)
+def new(name: str, listed: bool, kind: str | None) -> int:
+    """Print a scenario that comes with tailback [default: first], or begin a crate.
 
+    \b
     tailback new codel-dctcp > mine.toml
+    tailback new --crate cc my-cc
     """
+    if kind is not None:
+        return _begin(kind, name)
     from tailback import examples
 
     if listed:
@@ -25,4 +37,17 @@ def new(name: str, listed: bool) -> int:
             terminal.out(f"{one:{width}}  {examples.title(one)}")
     else:
         terminal.out(examples.text(name), end="")
+    return OK
+
+
+def _begin(kind: str, name: str) -> int:
+    from tailback.crates import begin
+
+    folder = Path(name)
+    for path in begin.write(kind, folder):
+        terminal.out(path)
+    terminal.complain(
+        f"its tests: tailback build --with {folder} --test; "
+        f"a run: tailback run {folder / 'scenario.toml'}"
+    )
     return OK

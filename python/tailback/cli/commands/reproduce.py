@@ -15,6 +15,7 @@ from tailback.cli.options import (
     json_option,
     out_option,
     pdf_option,
+    quiet_option,
     seeds_option,
     unconfined_option,
 )
@@ -36,6 +37,7 @@ from tailback.cli.options import (
 @jobs_option
 @out_option
 @unconfined_option
+@quiet_option
 @json_option
 def reproduce(
     name: str,

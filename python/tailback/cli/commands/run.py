@@ -14,10 +14,12 @@ from tailback.cli.options import (
     jobs_option,
     json_option,
     out_option,
+    quiet_option,
     read_only_option,
     seeds_option,
     set_option,
     unconfined_option,
+    with_option,
 )
 from tailback.errors import RunsFailed
 
@@ -25,12 +27,14 @@ from tailback.errors import RunsFailed
 @click.command()
 @click.argument("file")
 @engine_option
+@with_option
 @set_option
 @seeds_option
 @jobs_option
 @out_option
 @read_only_option
 @unconfined_option
+@quiet_option
 @json_option
 def run(
     file: str,

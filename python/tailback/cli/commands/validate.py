@@ -13,6 +13,7 @@ from tailback.cli.options import (
     jobs_option,
     json_option,
     out_option,
+    quiet_option,
     seeds_option,
     unconfined_option,
 )
@@ -36,6 +37,7 @@ from tailback.errors import InputError
 @jobs_option
 @out_option
 @unconfined_option
+@quiet_option
 @json_option
 def validate(
     quick: bool,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tailback import foreign, terminal
-from tailback.cli.options import json_option
+from tailback.cli.options import json_option, quiet_option
 
 if TYPE_CHECKING:
     from tailback.verify import Verified
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@quiet_option
 @json_option
 def verify(folder: Path | None, as_json: bool) -> int:
     """Check that stored results are what was written.

@@ -25,9 +25,10 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
         entries = [experiments.get(name) for name in experiments.NAMES]
         yield from _aligned((e.name, e.title) for e in entries)
     else:
-        from tailback._native import registry_json
+        from tailback.crates import asked, copies
 
-        entries = json.loads(registry_json())[kind]
+        native = copies.native(asked.by_environment())
+        entries = json.loads(native.registry_json())[kind]
         has = _kernel_has(kind)
         key = "name" if kind == "cc" else kind
         entries += [

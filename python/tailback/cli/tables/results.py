@@ -13,6 +13,7 @@ from tailback.cli.tables.layout import MAX_ROWS, new_console, print_table, short
 from tailback.foreign import line
 from tailback.metrics import estimate
 from tailback.numbers import with_spread
+from tailback.progress import is_quiet
 
 if TYPE_CHECKING:
     from tailback.results import Results, Run
@@ -112,6 +113,8 @@ def show_where(results: Results, reused: int, runs: int) -> None:
 
     On stderr: the output is the table alone.
     """
+    if is_quiet():
+        return
     ids = list(dict.fromkeys(run.run_id for run in results.points))
     count = f"reused {reused} of {runs} runs" if runs > 1 or reused else "1 run"
     named = f": {', '.join(ids)}" if len(ids) <= FEW else ""

@@ -50,7 +50,12 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     ("L", "TCP Prague on DualPI2, CUBIC or Reno with ECN elsewhere", "the names of the archives"),
     ("C", "CUBIC or Reno without ECN", "the names of the archives"),
-    ("hosts", 'paced by fq (`pacing = "fq"`)', "stated: fq is the root qdisc of every host"),
+    (
+        "hosts",
+        'paced by fq, what TCP joins at a time (`pacing = "fq-gso"`)',
+        "stated: fq is the root qdisc of every host; that TCP joins segments for it is Linux's "
+        "default",
+    ),
     (
         "TCP Prague",
         "rtt_scaling rate, rtt_target 25 ms, rtt_transition 500, burst_shift 12; the window is a "
@@ -112,7 +117,7 @@ def cause(entry: Entry) -> str:
     if stem.startswith(("rpf", "win")) and statistic in ("p1", "stddev"):
         return "two of the source's 250 samples of rates are 0 or cut short"
     if entry.run.archive.aqm == "fq_codel" and stem.startswith("qs"):
-        return "open: fq of the hosts paces packets one by one here"
+        return "open: how many segments the hosts join (see What was corrected)"
     if entry.run.archive.kind == MIXED and entry.run.archive.aqm == "dualpi2":
         if not entry.run.rtt_nonecn:
             return "unexplained; not beyond it without the shaper's burst"

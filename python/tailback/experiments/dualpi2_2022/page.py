@@ -112,12 +112,15 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "Mechanism found: the recorder's arithmetic is part of the set-up.",
     ),
     (
-        "FQ-CoDel's queue: its delays are shorter than in the source since the hosts pace.",
-        "Hosts without fq's pacing, whose packets leave in pairs with each ACK.",
-        "The reading of unpaced hosts under What was corrected: what is stated takes FQ-CoDel's "
-        "delays away from the source.",
-        "Open, and it speaks against the set-up: fq of the source paces what TSO has joined, two "
-        "packets or more at a time, and here every packet by itself.",
+        "FQ-CoDel's queue: its delays are shorter than in the source where the hosts pace every "
+        "segment by itself.",
+        "Hosts that pace what TCP joins for fq, as Linux does by default; segments by themselves; "
+        "no pacing.",
+        "The readings of paced segments and of unpaced hosts under What was corrected. On the "
+        "kernel engine the same difference is there with `path.offloads`, and one of the kernel's "
+        "packetdrill scripts asks for it.",
+        "Mechanism found, and set up after the first comparison: fq spaces what TCP joins, two "
+        "segments or more.",
     ),
     (
         "PIE's update: `tupdate 16ms` is stated, the frequency of the kernel's clock is not.",

@@ -74,6 +74,12 @@ CHANGES: tuple[Read, ...] = (
         _kind(MIXED),
     ),
     Reading(
+        "segments",
+        'the hosts\' queue paces every segment by itself (`pacing = "fq"`)',
+        Variant(set={"tcp.pacing": "fq"}),
+        _kind(MIXED),
+    ),
+    Reading(
         "no-burst",
         'the shaper has no burst (`burst = "0b"`)',
         Variant(set={"bottleneck.burst": "0b"}),

@@ -10,9 +10,9 @@ use tailback_record::{FlowState, LinkState};
 /// Every entry of every registry.
 pub fn json() -> Value {
     json!({
-        "cc": entries(cc::ENTRIES),
-        "aqm": entries(aqm::ENTRIES),
-        "traffic": entries(traffic::ENTRIES),
+        "cc": entries(cc::TABLE.entries()),
+        "aqm": entries(aqm::TABLE.entries()),
+        "traffic": entries(traffic::TABLE.entries()),
         "series": quantities(),
     })
 }
@@ -118,7 +118,7 @@ fn kernel<B>(entry: &Entry<B>) -> Value {
 /// A queue of a canonical point as `tc qdisc show` prints it.
 pub fn tc_line(queue: &Value) -> String {
     let name = queue["name"].as_str().unwrap_or("?");
-    let entry = find(aqm::ENTRIES, name).filter(|_| queue["kernel"] != true);
+    let entry = find(aqm::TABLE.entries(), name).filter(|_| queue["kernel"] != true);
     let Some((entry, Kernel::Qdisc(face))) = entry.map(|entry| (entry, entry.kernel)) else {
         let words = queue["args"].as_str().unwrap_or("");
         return format!("qdisc {name} {words}").trim_end().to_owned();

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tailback_engine::crates::installed;
 use tailback_engine::plan::Plan;
 use tailback_guest::map;
-use tailback_run::{Source, guest::Ran};
+use tailback_run::{Source, crates, guest::Ran, panics};
 use tailback_scenario::{Diagnostic, EngineKind, Override, Param};
 
-use crate::ScenarioError;
 use crate::guest;
 use crate::run::{Control, Store, failed};
+use crate::{EnginePanic, ScenarioError};
 
 /// A scenario with its sweep expanded.
 #[pyclass(frozen, module = "tailback._native")]
@@ -69,25 +70,32 @@ pub fn load(
         .into_iter()
         .map(|(key, value)| Override { key, value })
         .collect();
-    py.detach(|| {
-        let scenario = tailback_run::load(&Source {
-            text,
-            file,
-            folder: &folder.unwrap_or_default(),
-            overrides: &overrides,
-            seeds,
-            memory,
-            engine,
-            engine_version,
-            kit: kit.as_ref(),
-        })?;
-        Ok(Arc::new(scenario))
-    })
-    .map(|inner| Scenario { inner })
-    .map_err(|diagnostics: Vec<Diagnostic>| {
-        let rendered: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
-        ScenarioError::new_err((rendered,))
-    })
+    let source = Source {
+        text,
+        file,
+        folder: &folder.unwrap_or_default(),
+        overrides: &overrides,
+        seeds,
+        memory,
+        engine,
+        engine_version,
+        kit: kit.as_ref(),
+    };
+    let loaded = py.detach(|| {
+        let load = || tailback_run::load(&source).map(Arc::new);
+        // A panic here is a bug of tailback, unless it can be one of a crate.
+        match installed() {
+            [] => Ok(load()),
+            _ => panics::caught(load),
+        }
+    });
+    let loaded = loaded.map_err(|panic| EnginePanic::new_err((panic,)))?;
+    loaded
+        .map(|inner| Scenario { inner })
+        .map_err(|diagnostics: Vec<Diagnostic>| {
+            let rendered: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+            ScenarioError::new_err((rendered,))
+        })
 }
 
 #[pymethods]
@@ -169,7 +177,7 @@ impl Scenario {
     fn versioned(&self, versions: HashMap<Option<String>, String>) -> PyResult<Scenario> {
         let versions: HashMap<_, Arc<str>> = versions
             .into_iter()
-            .map(|(kernel, version)| (kernel, version.into()))
+            .map(|(kernel, version)| (kernel, crates::versioned(&version).into()))
             .collect();
         let mut kernels = self.inner.points.iter().map(|point| &point.plan.kernel);
         if let Some(kernel) = kernels.find(|kernel| !versions.contains_key(*kernel)) {
@@ -228,7 +236,6 @@ impl Scenario {
     ) -> PyResult<Vec<String>> {
         let point = self.at(index)?;
         let ran = Ran {
-            engine_version: &point.engine_version,
             environment,
             wall_s,
             cpu_s,

@@ -1,0 +1,90 @@
+//! The Python binding: as thin as it can be. Everything a user touches is Python in
+//! `python/tailback`.
+//!
+//! A module is made of it by [`fill`]: `tailback._native` of this tree, and one for every set of
+//! crates that somebody has the engine built with.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::wrap_pyfunction;
+pub use tailback_engine::crates::Crate;
+
+mod guest;
+mod registry;
+mod run;
+mod scenario;
+mod stored;
+
+pyo3::import_exception!(tailback.errors, Cancelled);
+pyo3::import_exception!(tailback.errors, DamagedResults);
+pyo3::import_exception!(tailback.errors, EnginePanic);
+pyo3::import_exception!(tailback.errors, InputError);
+pyo3::import_exception!(tailback.errors, ScenarioError);
+
+/// Release and hash of the engine's sources, and the crates that are compiled in.
+#[pyfunction]
+fn engine_version() -> String {
+    tailback_run::crates::versioned(tailback_run::VERSION)
+}
+
+/// Every congestion control, queue and traffic source with its options, as JSON.
+#[pyfunction]
+fn registry_json() -> String {
+    crate::registry::json().to_string()
+}
+
+/// A queue of a canonical point as `tc qdisc show` prints it; from JSON.
+#[pyfunction]
+fn tc_line(queue: &str) -> PyResult<String> {
+    let queue = serde_json::from_str(queue);
+    let queue = queue.map_err(|e| PyValueError::new_err(format!("queue: {e}")))?;
+    Ok(crate::registry::tc_line(&queue))
+}
+
+/// JSON Schema of scenario files.
+#[pyfunction]
+fn json_schema() -> String {
+    tailback_scenario::json_schema().to_string()
+}
+
+/// Every key of scenario files by its path, as JSON: what a shell completes for `--set`.
+#[pyfunction]
+fn keys_json() -> String {
+    let paths = tailback_scenario::key_paths();
+    let paths = paths.iter().map(tailback_scenario::KeyPath::json);
+    serde_json::Value::from_iter(paths).to_string()
+}
+
+/// Gives a module everything, with these crates compiled in.
+///
+/// # Errors
+/// `InputError` with all that is wrong with what the crates register.
+pub fn fill(module: &Bound<'_, PyModule>, crates: &'static [Crate]) -> PyResult<()> {
+    tailback_run::panics::keep_those_of_runs();
+    tailback_run::crates::install(crates)
+        .map_err(|problems| InputError::new_err((problems.join("\n"),)))?;
+    module.add_class::<run::Control>()?;
+    module.add_class::<run::Store>()?;
+    module.add_class::<scenario::Assert>()?;
+    module.add_class::<scenario::Point>()?;
+    module.add_class::<scenario::Scenario>()?;
+    module.add_class::<stored::RunFolder>()?;
+    module.add_class::<stored::Scratch>()?;
+    let functions = [
+        wrap_pyfunction!(engine_version, module)?,
+        wrap_pyfunction!(json_schema, module)?,
+        wrap_pyfunction!(keys_json, module)?,
+        wrap_pyfunction!(registry_json, module)?,
+        wrap_pyfunction!(tc_line, module)?,
+        wrap_pyfunction!(run::keep_panics, module)?,
+        wrap_pyfunction!(run::kept_panic, module)?,
+        wrap_pyfunction!(scenario::load, module)?,
+        wrap_pyfunction!(stored::check_run, module)?,
+        wrap_pyfunction!(stored::is_id, module)?,
+        wrap_pyfunction!(stored::is_whole, module)?,
+        wrap_pyfunction!(stored::seal, module)?,
+    ];
+    functions
+        .into_iter()
+        .try_for_each(|function| module.add_function(function))
+}

@@ -1,0 +1,396 @@
+//! What a queue discipline must do, whatever its options.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+use tailback_engine::aqm::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
+use tailback_engine::packet::{Ecn, Packet};
+use tailback_engine::registry::kernel::{Kernel, Order};
+use tailback_engine::registry::{
+    Entry, Kind, Opt, Options, Value, check_range, complete_defaults, defaults,
+};
+use tailback_engine::rng::Stream;
+use tailback_engine::units::{Bytes, Rate, Time};
+use tailback_record::Cause;
+
+const FLOWS: u32 = 3;
+const RATE: Rate = Rate(10_000_000);
+
+/// One step of a random run.
+#[derive(Clone, Debug)]
+enum Op {
+    /// A packet arrives: flow, frame bytes, ECN field.
+    Arrive(u32, u16, Ecn),
+    /// The link asks for packets.
+    Leave(u8),
+    /// Time passes, us; timers that are due fire.
+    Wait(u32),
+    /// The link's rate changes, bit/s.
+    Rate(u64),
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let ecn = prop_oneof![
+        Just(Ecn::NotEct),
+        Just(Ecn::Ect0),
+        Just(Ecn::Ect1),
+        Just(Ecn::Ce)
+    ];
+    let len = prop_oneof![Just(66u16), Just(1514u16), 40..9_000u16];
+    let op = prop_oneof![
+        6 => (0..FLOWS, len, ecn).prop_map(|(f, l, e)| Op::Arrive(f, l, e)),
+        3 => (1..4u8).prop_map(Op::Leave),
+        2 => (0..2_000u32).prop_map(Op::Wait),
+        1 => (0..2_000_000u32).prop_map(Op::Wait),
+        1 => (1..10_000_000_000u64).prop_map(Op::Rate),
+    ];
+    proptest::collection::vec(op, 1..400)
+}
+
+/// A value an option allows; small ones are more likely, as they make queues act.
+fn random_value(opt: &Opt, rng: &mut Stream) -> Value {
+    match random_value_of(opt.kind, rng) {
+        // What sets the period of a timer: shorter ones only take longer to test.
+        Value::Time(t) if matches!(opt.name, "tupdate" | "max_rtt" | "typical_rtt") => {
+            Value::Time(t.max(Time::from_us(600)))
+        }
+        value => value,
+    }
+}
+
+fn random_value_of(kind: Kind, rng: &mut Stream) -> Value {
+    let spread = |rng: &mut Stream, max: f64| libm::pow(max, rng.uniform());
+    let packets = |rng: &mut Stream| Value::Packets(spread(rng, 2_000.0) as u64);
+    let bytes = |rng: &mut Stream| Value::Bytes(Bytes(spread(rng, 2e6) as u64));
+    let time = |rng: &mut Stream, min: u64| Value::Time(Time(min + spread(rng, 2e9) as u64));
+    match kind {
+        Kind::Bool => Value::Bool(rng.chance(0.5)),
+        Kind::Int { min, max } => {
+            let span = max.abs_diff(min).saturating_add(1);
+            Value::Int(min.saturating_add_unsigned(rng.below(span)).min(max))
+        }
+        Kind::Float { min, max } => match rng.below(4) {
+            0 => Value::Float(min),
+            1 => Value::Float(max),
+            _ => Value::Float(min + (max - min) * rng.uniform()),
+        },
+        Kind::Time { min } => time(rng, min.0),
+        Kind::Rate => Value::Rate(Rate(spread(rng, 1e11) as u64)),
+        Kind::Size {
+            packets: true,
+            bytes: true,
+        } => {
+            if rng.chance(0.5) {
+                packets(rng)
+            } else {
+                bytes(rng)
+            }
+        }
+        Kind::Size { packets: true, .. } => packets(rng),
+        Kind::Size { .. } => bytes(rng),
+        Kind::TimeOrSize => match rng.below(3) {
+            0 => packets(rng),
+            1 => bytes(rng),
+            _ => time(rng, 1),
+        },
+        Kind::Word(words) => Value::Word(words[rng.below(words.len() as u64) as usize]),
+        Kind::WordOrInt { words, min, max } => match rng.below(2) {
+            0 => random_value_of(Kind::Word(words), rng),
+            _ => Value::Int(min + rng.below((max - min + 1) as u64) as i64),
+        },
+        Kind::Table(inner) => Value::Table(random_options(inner, rng)),
+    }
+}
+
+/// About a third of the options set at random, the others at their defaults.
+fn random_options(opts: &'static [Opt], rng: &mut Stream) -> Options {
+    let mut options = defaults(opts);
+    for opt in opts {
+        if rng.chance(0.35) {
+            let value = random_value(opt, rng);
+            assert_eq!(check_range(opt.kind, &value), Ok(()), "{}", opt.name);
+            options.set(opt.name, value);
+        }
+    }
+    options
+}
+
+/// Random options that make sense together, or the defaults.
+fn some_options(entry: &Entry<Build>, seed: u64) -> Options {
+    let mut rng = Stream::new(seed, entry.name, "options");
+    if seed.is_multiple_of(4) {
+        return complete_defaults(entry);
+    }
+    for _ in 0..100 {
+        let mut options = random_options(entry.options, &mut rng);
+        if (entry.finish)(&mut options).is_ok() {
+            return options;
+        }
+    }
+    complete_defaults(entry)
+}
+
+/// The order in which a queue with these options lets packets go.
+fn order(entry: &Entry<Build>, options: &Options) -> Order {
+    let Kernel::Qdisc(face) = entry.kernel else {
+        panic!("{} has no face of a queue", entry.name);
+    };
+    match face.order {
+        Order::ArrivalIf(option, word) if options.word(option) == word => Order::Arrival,
+        Order::ArrivalIf(..) => Order::Flows,
+        order => order,
+    }
+}
+
+/// A queue under test and a model of what must be inside it.
+struct Bench {
+    name: &'static str,
+    /// What its face says of the order of packets, with these options.
+    order: Order,
+    queue: Box<dyn Queue>,
+    sink: Sink,
+    now: Time,
+    timer: Option<Time>,
+    /// Numbers of the packets of each flow that are inside, in order of arrival;
+    /// for [`Order::Classes`] of each flow and ECN field.
+    inside: Vec<VecDeque<(u64, Ecn)>>,
+    arrived: u64,
+    left: u64,
+    remarked: u64,
+    log: Vec<(u64, u64, u8)>,
+}
+
+impl Bench {
+    fn new(entry: &Entry<Build>, options: &Options, seed: u64) -> Bench {
+        let context = QueueContext {
+            rate: RATE,
+            mtu: 1514,
+            rng: Stream::new(seed, "link", "queue"),
+        };
+        let mut queue = (entry.build)(options, context);
+        let mut sink = Sink::new(FLOWS as usize, Time::ZERO);
+        queue.rate_changed(RATE, Time::ZERO);
+        let timer = queue.timer(Time::ZERO, &mut sink);
+        assert_eq!(queue.backlog(), Backlog::default());
+        let mut bench = Bench {
+            name: entry.name,
+            order: order(entry, options),
+            queue,
+            sink,
+            now: Time::ZERO,
+            timer,
+            inside: vec![VecDeque::new(); 4 * FLOWS as usize],
+            arrived: 0,
+            left: 0,
+            remarked: 0,
+            log: Vec::new(),
+        };
+        bench.check();
+        bench
+    }
+
+    /// The backlog is the same by the queue and by the sink's books.
+    fn check(&mut self) {
+        let backlog = self.queue.backlog().bytes;
+        assert_eq!(backlog, self.sink.meter.backlog(), "{}", self.name);
+        let drops = self.sink.meter.counts.drops();
+        assert_eq!(
+            self.arrived,
+            self.left + drops + self.queue.backlog().packets,
+            "{}: packets in, out, dropped, queued",
+            self.name
+        );
+        if let Some(timer) = self.timer {
+            assert!(timer > self.now, "{}: a timer in the past", self.name);
+        }
+        let mut gauges = Vec::new();
+        self.queue.gauges(self.now, &mut gauges);
+        assert_eq!(gauges.len(), self.queue.gauge_names().len());
+        assert!(gauges.iter().all(|g| g.is_finite()), "{gauges:?}");
+    }
+
+    fn arrive(&mut self, flow: u32, len: u16, ecn: Ecn) {
+        let mut packet = Packet::new(flow, len, ecn);
+        packet.seq = self.arrived;
+        packet.stamp = self.now;
+        self.arrived += 1;
+        let class = if self.order == Order::Classes {
+            ecn as u32
+        } else {
+            0
+        };
+        self.inside[(flow + FLOWS * class) as usize].push_back((packet.seq, ecn));
+        self.sink.arrive(&packet, self.now);
+        self.queue.enqueue(packet, self.now, &mut self.sink);
+        self.check();
+    }
+
+    /// False if nothing came.
+    fn leave(&mut self) -> bool {
+        let packet = loop {
+            match self.queue.dequeue(self.now, &mut self.sink) {
+                Dequeue::Packet(packet) | Dequeue::Until(packet, _) => break packet,
+                Dequeue::Empty => {
+                    let queued = self.queue.backlog().packets;
+                    assert_eq!(queued, 0, "{}: idle with a backlog", self.name);
+                    self.check();
+                    return false;
+                }
+                Dequeue::NotBefore(time) => {
+                    assert!(time > self.now, "{}: wait for the past", self.name);
+                    assert!(self.queue.backlog().packets > 0, "{}", self.name);
+                    self.wait_until(time);
+                }
+            }
+        };
+        self.sink.forward(&packet, self.now);
+        self.left += 1;
+        // Every packet of the flow before this one was dropped; the order holds.
+        let mut place = packet.flow as usize;
+        if self.order == Order::Classes {
+            let holds = |i: &usize| {
+                let of = &self.inside[*i];
+                of.binary_search_by_key(&packet.seq, |(seq, _)| *seq)
+                    .is_ok()
+            };
+            let places = (0..4).map(|class| place + class * FLOWS as usize);
+            place = places.clone().find(holds).unwrap_or(place);
+        }
+        let inside = &mut self.inside[place];
+        let before = loop {
+            let (seq, ecn) = inside.pop_front().unwrap_or_else(|| {
+                panic!("{}: packet {} out of order or twice", self.name, packet.seq)
+            });
+            if seq == packet.seq {
+                break ecn;
+            }
+        };
+        if self.order == Order::Arrival {
+            for flow in &mut self.inside {
+                while flow.front().is_some_and(|(seq, _)| *seq < packet.seq) {
+                    flow.pop_front();
+                }
+            }
+        }
+        let now = packet.ecn;
+        let counts = self.sink.meter.counts_of(packet.flow as usize);
+        match (before, now) {
+            (a, b) if a == b => {}
+            (Ecn::Ect0 | Ecn::Ect1, Ecn::Ce) => self.remarked += 1,
+            (Ecn::Ect0, Ecn::Ect1) => assert!(counts.get(Cause::SceMark) > 0),
+            _ => panic!("{}: {before:?} became {now:?}", self.name),
+        }
+        assert!(
+            self.remarked <= self.sink.meter.counts.marks(),
+            "{}",
+            self.name
+        );
+        self.log.push((self.now.ns(), packet.seq, now as u8));
+        self.check();
+        true
+    }
+
+    fn wait_until(&mut self, time: Time) {
+        while let Some(timer) = self.timer.filter(|t| *t <= time) {
+            self.now = timer;
+            self.timer = self.queue.timer(self.now, &mut self.sink);
+            self.check();
+        }
+        self.now = time;
+    }
+
+    fn run(&mut self, ops: &[Op]) {
+        for op in ops {
+            match *op {
+                Op::Arrive(flow, len, ecn) => self.arrive(flow, len, ecn),
+                Op::Leave(n) => {
+                    for _ in 0..n {
+                        self.leave();
+                    }
+                }
+                Op::Wait(us) => self.wait_until(self.now + Time::from_us(u64::from(us))),
+                Op::Rate(rate) => self.queue.rate_changed(Rate(rate), self.now),
+            }
+        }
+        while self.leave() {}
+        let (meter, counts) = (&self.sink.meter, self.sink.meter.counts);
+        for cause in Cause::ALL {
+            let of = |flow: u32| meter.counts_of(flow as usize).get(cause);
+            let sum: u64 = (0..FLOWS).map(of).sum();
+            assert_eq!(sum, counts.get(cause), "{}: {cause:?} by flow", self.name);
+        }
+        assert_eq!(self.arrived, self.left + counts.drops(), "{}", self.name);
+        assert_eq!(self.queue.backlog(), Backlog::default(), "{}", self.name);
+    }
+}
+
+/// Everything below.
+pub fn conforms(entry: &'static Entry<Build>) {
+    is_documented(entry);
+    conserves_packets_order_and_ecn(entry);
+    serves_a_long_overload(entry);
+}
+
+/// Any sequence of arrivals, departures, waits and rates, with random options: every packet comes
+/// out once or is dropped once, in order, with its ECN field or a mark; and the same again from
+/// the same seed.
+pub fn conserves_packets_order_and_ecn(entry: &'static Entry<Build>) {
+    let config = ProptestConfig {
+        cases: 300,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    proptest!(config, |(ops in ops(), seed in 0..1_000_000u64)| {
+        let options = some_options(entry, seed);
+        let mut bench = Bench::new(entry, &options, seed);
+        bench.run(&ops);
+        // The same again, from the same stream.
+        let mut again = Bench::new(entry, &options, seed);
+        again.run(&ops);
+        prop_assert_eq!(&bench.log, &again.log);
+        prop_assert_eq!(bench.sink.meter.counts, again.sink.meter.counts);
+    });
+}
+
+/// A load of 1.5 times the rate for 20 s, conserved and served without a pause: what the random
+/// sequences are too short for, the algorithm's steady state.
+pub fn serves_a_long_overload(entry: &'static Entry<Build>) {
+    for seed in 0..8 {
+        let mut bench = Bench::new(entry, &some_options(entry, seed), seed);
+        let slot = RATE.time_for(1_514);
+        for n in 0..16_000u32 {
+            let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][n as usize % 3];
+            bench.arrive(n % FLOWS, 1_514, ecn);
+            if n % 2 == 0 {
+                bench.arrive(n % FLOWS, 1_514, ecn);
+            }
+            bench.wait_until(bench.now + slot);
+            bench.leave();
+        }
+        bench.run(&[]);
+    }
+}
+
+/// Every option has a name of its own and is documented; complete options are a fixed point.
+pub fn is_documented(entry: &'static Entry<Build>) {
+    fn documented(entry: &str, opts: &[Opt]) {
+        for (i, opt) in opts.iter().enumerate() {
+            assert!(!opt.doc.is_empty(), "{entry}: {}", opt.name);
+            assert!(
+                opts[..i].iter().all(|o| o.name != opt.name),
+                "{entry}: {}",
+                opt.name
+            );
+            if let Kind::Table(inner) = opt.kind {
+                documented(entry, inner);
+            }
+        }
+    }
+    assert!(!entry.doc.is_empty() && !entry.follows.is_empty());
+    documented(entry.name, entry.options);
+    // Finishing them again changes nothing.
+    let options = complete_defaults(entry);
+    let mut again = options.clone();
+    assert_eq!((entry.finish)(&mut again), Ok(()));
+    assert_eq!(options, again, "{}", entry.name);
+}

@@ -1,0 +1,119 @@
+//! What a kind of traffic promises.
+
+use tailback_engine::plan::*;
+use tailback_engine::registry::{Entry, complete_defaults};
+use tailback_engine::rng::Stream;
+use tailback_engine::traffic::{Build, Step, Transport, connects};
+use tailback_engine::units::Time;
+
+use crate::plans::*;
+
+/// Everything below.
+pub fn conforms(entry: &'static Entry<Build>) {
+    has_steps_of_its_transport_and_seed(entry);
+    has_every_packet_somewhere(entry);
+}
+
+/// The first steps that are not waits, and when they are due.
+fn steps(entry: &'static Entry<Build>, seed: u64) -> Vec<(Time, Step)> {
+    let options = complete_defaults(entry);
+    let stream = Stream::new(seed, "source", "traffic");
+    let mut source = (entry.build.source)(&options, stream);
+    let (mut now, mut all) = (Time::from_ms(7), Vec::new());
+    while all.len() < 1_000 {
+        match source.next(now) {
+            Step::Wait(until) => {
+                assert!(until > now, "{}: it waits for the past", entry.name);
+                now = until;
+            }
+            Step::Done => break,
+            step => all.push((now, step)),
+        }
+    }
+    all
+}
+
+/// Steps are those of the transport and of the seed, and no faster than it says.
+pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
+    let all = steps(entry, 1);
+    assert!(!all.is_empty(), "{}: it sends nothing", entry.name);
+    assert_eq!(all, steps(entry, 1), "{}", entry.name);
+    let options = complete_defaults(entry);
+    for (_, step) in &all {
+        match (step, entry.build.transport) {
+            (Step::Send { len, .. }, Transport::Datagrams(of)) => {
+                assert_eq!(*len, of(&options).len, "{}", entry.name);
+            }
+            (Step::Open { bytes }, Transport::Connections { largest, .. }) => {
+                assert!((1..=largest(&options)).contains(bytes), "{}", entry.name);
+            }
+            (step, _) => panic!("{}: {step:?}", entry.name),
+        }
+    }
+    // Not faster than it says, over the whole.
+    let last = all[all.len() - 1].0.since(all[0].0).as_secs_f64();
+    match entry.build.transport {
+        Transport::Datagrams(of) => {
+            let datagrams = of(&options);
+            let least = datagrams.rate.time_for(999 * u64::from(datagrams.len));
+            assert!(last >= least.as_secs_f64() * 0.999, "{}", entry.name);
+        }
+        Transport::Connections { gap, .. } => {
+            let mean = gap(&options).as_secs_f64() * 999.0;
+            assert!((last / mean - 1.0).abs() < 0.2, "{}: {last}", entry.name);
+        }
+    }
+}
+
+/// Played through a link that drops: every packet is somewhere, and everything that was
+/// opened before the source stopped is brought.
+pub fn has_every_packet_somewhere(entry: &'static Entry<Build>) {
+    let rtt = Time::from_ms(10);
+    let options = complete_defaults(entry);
+    let server = flow("server", "reno", rtt, &[]);
+    let connections = connects(entry.name).then(|| {
+        Box::new(ConnectionsPlan {
+            cc: server.cc,
+            module: None,
+            ecn: server.ecn,
+            back: vec![],
+            tcp: server.tcp,
+            limit: options.int("limit") as u32,
+        })
+    });
+    let mut bottleneck = link(10_000_000, "fifo", &[]);
+    bottleneck.loss = 0.02;
+    let mut p = plan(Time::from_secs(200), vec![bottleneck], vec![]);
+    p.traffic = vec![TrafficPlan {
+        name: "source".into(),
+        count: 1,
+        kind: entry.name,
+        options,
+        start: Time::ZERO,
+        stop: Some(Time::from_secs(20)),
+        rtt,
+        route: vec![0],
+        connections,
+        hosts: None,
+        dscp: 0,
+        class: None,
+    }];
+    let mut network = network(&p);
+    while network.advance(100) {
+        let c = network.census();
+        assert_eq!(c.entered, c.ended + c.inside + c.dropped, "{}", entry.name);
+    }
+    assert_eq!(network.census().inside, 0, "{}", entry.name);
+    let outcome = network.finish();
+    let source = &outcome.traffic[0];
+    assert!(source.received_packets > 0, "{}", entry.name);
+    assert!(
+        source.received_packets < source.sent_packets,
+        "{}",
+        entry.name
+    );
+    assert_eq!(source.completions.is_some(), connects(entry.name));
+    if let Some(all) = &source.completions {
+        assert_eq!(all.done.len() as u64, all.started, "{}", entry.name);
+    }
+}

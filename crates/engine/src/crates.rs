@@ -1,0 +1,208 @@
+//! Crates that bring algorithms of their own and are compiled in beside those of this tree.
+//!
+//! Such a crate has a function `register` that hands its entries to a [`Registry`]. Whoever
+//! compiles crates in calls [`install`] before anything else.
+
+use std::sync::OnceLock;
+
+use crate::registry::{Entry, find};
+use crate::traffic::{self, Transport};
+use crate::{aqm, cc};
+
+/// What crates register.
+#[derive(Default)]
+pub struct Registry {
+    cc: Vec<&'static Entry<cc::Build>>,
+    aqm: Vec<&'static Entry<aqm::Build>>,
+    traffic: Vec<&'static Entry<traffic::Build>>,
+    problems: Vec<String>,
+}
+
+/// A crate that is compiled in.
+pub struct Crate {
+    /// Its name.
+    pub name: &'static str,
+    /// A hash of its sources: part of the engine's version.
+    pub hash: &'static str,
+    /// Its function of this name.
+    pub register: fn(&mut Registry),
+}
+
+/// The crates of this program.
+static INSTALLED: OnceLock<&'static [Crate]> = OnceLock::new();
+
+impl Registry {
+    /// Adds a congestion control.
+    pub fn cc(&mut self, entry: &'static Entry<cc::Build>) {
+        let known = cc::TABLE.shipped();
+        let problem = problem_of("congestion control", entry, known, &self.cc);
+        self.problems.extend(problem);
+        self.cc.push(entry);
+    }
+
+    /// Adds a queue discipline.
+    pub fn queue(&mut self, entry: &'static Entry<aqm::Build>) {
+        let known = aqm::TABLE.shipped();
+        let problem = problem_of("queue discipline", entry, known, &self.aqm);
+        self.problems.extend(problem);
+        self.aqm.push(entry);
+    }
+
+    /// Adds a kind of traffic.
+    pub fn traffic(&mut self, entry: &'static Entry<traffic::Build>) {
+        let known = traffic::TABLE.shipped();
+        let problem = problem_of("kind of traffic", entry, known, &self.traffic);
+        self.problems.extend(problem);
+        if let Transport::Connections { .. } = entry.build.transport {
+            for needed in [traffic::ECN, traffic::LIMIT] {
+                if entry.options.iter().all(|opt| opt.name != needed.name) {
+                    self.problems.push(format!(
+                        "the kind of traffic \"{}\" opens connections and has no option \"{}\"",
+                        entry.name, needed.name
+                    ));
+                }
+            }
+        }
+        self.traffic.push(entry);
+    }
+
+    fn len(&self) -> usize {
+        self.cc.len() + self.aqm.len() + self.traffic.len()
+    }
+
+    /// What these crates register, or what is wrong with it.
+    ///
+    /// # Errors
+    /// A sentence for each crate that registers nothing, for each name that is taken and for
+    /// each that cannot be a name.
+    pub fn of(crates: &[Crate]) -> Result<Registry, Vec<String>> {
+        let mut registry = Registry::default();
+        let mut problems = Vec::new();
+        for one in crates {
+            let before = registry.len();
+            (one.register)(&mut registry);
+            let found = std::mem::take(&mut registry.problems);
+            problems.extend(found.iter().map(|what| format!("{}: {what}", one.name)));
+            if registry.len() == before {
+                problems.push(format!("{}: it registers nothing", one.name));
+            }
+        }
+        match problems.is_empty() {
+            true => Ok(registry),
+            false => Err(problems),
+        }
+    }
+
+    /// The congestion controls.
+    pub fn ccs(&self) -> &[&'static Entry<cc::Build>] {
+        &self.cc
+    }
+
+    /// The queue disciplines.
+    pub fn queues(&self) -> &[&'static Entry<aqm::Build>] {
+        &self.aqm
+    }
+
+    /// The kinds of traffic.
+    pub fn sources(&self) -> &[&'static Entry<traffic::Build>] {
+        &self.traffic
+    }
+}
+
+/// What is wrong with the name of an entry.
+fn problem_of<B>(
+    noun: &str,
+    entry: &Entry<B>,
+    shipped: &[&'static Entry<B>],
+    others: &[&'static Entry<B>],
+) -> Option<String> {
+    let name = entry.name;
+    if find(shipped, name).is_some() {
+        return Some(format!("the {noun} \"{name}\" is one of tailback's own"));
+    }
+    if find(others, name).is_some() {
+        return Some(format!("the {noun} \"{name}\" is registered already"));
+    }
+    let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_');
+    let good = name.len() <= 63 && name.bytes().all(fits) && !name.starts_with(['-', '_']);
+    (name.is_empty() || !good).then(|| {
+        format!("\"{name}\" cannot name a {noun}; expected a-z, 0-9, \"-\" and \"_\", at most 63")
+    })
+}
+
+/// Makes the entries of crates known, as [`Registry::of`] has checked them.
+///
+/// # Panics
+/// The second time.
+pub fn install(crates: &'static [Crate], registry: &Registry) {
+    if crates.is_empty() {
+        return;
+    }
+    cc::TABLE.add(&registry.cc);
+    aqm::TABLE.add(&registry.aqm);
+    traffic::TABLE.add(&registry.traffic);
+    assert!(INSTALLED.set(crates).is_ok(), "crates are compiled in once");
+}
+
+/// The crates that are compiled in.
+pub fn installed() -> &'static [Crate] {
+    INSTALLED.get().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMED: fn(&'static str) -> Entry<cc::Build> = |name| Entry {
+        name,
+        ..cc::reno::ENTRY
+    };
+
+    fn of(names: &'static [&'static str]) -> Vec<String> {
+        let mut registry = Registry::default();
+        for name in names {
+            registry.cc(Box::leak(Box::new(NAMED(name))));
+        }
+        registry.problems
+    }
+
+    #[test]
+    fn a_name_is_new_and_can_be_written() {
+        assert_eq!(of(&["aimd", "aimd-2"]), Vec::<String>::new());
+        assert_eq!(
+            of(&["cubic", "aimd", "aimd", "My CC", "-x", ""]),
+            [
+                "the congestion control \"cubic\" is one of tailback's own",
+                "the congestion control \"aimd\" is registered already",
+                "\"My CC\" cannot name a congestion control; expected a-z, 0-9, \"-\" and \"_\", at most 63",
+                "\"-x\" cannot name a congestion control; expected a-z, 0-9, \"-\" and \"_\", at most 63",
+                "\"\" cannot name a congestion control; expected a-z, 0-9, \"-\" and \"_\", at most 63",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_crate_that_registers_nothing_is_told() {
+        let crates = [
+            Crate {
+                name: "empty",
+                hash: "",
+                register: |_| {},
+            },
+            Crate {
+                name: "again",
+                hash: "",
+                register: |registry| registry.queue(&aqm::fifo::ENTRY),
+            },
+        ];
+        let problems = Registry::of(&crates).err().unwrap_or_default();
+        assert_eq!(
+            problems,
+            [
+                "empty: it registers nothing",
+                "again: the queue discipline \"fifo\" is one of tailback's own",
+            ]
+        );
+        assert!(Registry::of(&[]).is_ok_and(|registry| registry.len() == 0));
+    }
+}

@@ -1,0 +1,121 @@
+"""Writes docs/gallery.md and its figures: the shipped scenarios that are worth looking at are run
+in the simulator, and some of the figures of their reports stand on the page.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+import tailback as tb
+from tailback import examples
+from tailback.report import write
+from tailback.report.sweep import of
+
+HERE = Path(__file__).resolve().parent
+FOLDER = HERE / "gallery"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A scenario, what to see, and the figures of its report that show it."""
+
+    name: str
+    says: str
+    figures: tuple[str, ...]
+
+
+SHOWN = (
+    Shown(
+        "access-link",
+        "The router's shaper against the line behind it. As long as it sends slower than the "
+        "modem, the queue is its own, and the modem's is empty; a little faster, and the backup "
+        "fills the modem, where nothing keeps flows apart. Then the downloads lose, too: their "
+        "ACKs wait behind the backup.",
+        ("link-delay-p99-ms", "flow-throughput-mbit"),
+    ),
+    Shown(
+        "wifi-like",
+        "A link that sends in bursts. CoDel shortens the queue for everybody; FQ-CoDel takes the "
+        "call out of it, whose packets then wait for nothing but their turn.",
+        ("names", "class-delay"),
+    ),
+    Shown(
+        "datacentre",
+        "One port of a switch that marks at a threshold. DCTCP keeps the queue there; CUBIC lets "
+        "it swing, and its requests begin with a packet that cannot be marked: the switch drops "
+        "it, and a timeout passes.",
+        ("delay", "requests"),
+    ),
+    Shown(
+        "satellite",
+        "A long path that loses a packet now and then. CUBIC takes a loss for congestion and needs "
+        "minutes to grow back; BBR goes by the rate that arrives.",
+        ("flow-throughput-mbit",),
+    ),
+    Shown(
+        "cellular",
+        "The rate falls on a drive through a city, and what was a short queue becomes a long one. "
+        "Above FIFO, below FQ-CoDel.",
+        ("time-1", "time-2", "delay"),
+    ),
+    Shown(
+        "sweep",
+        "How much buffer one flow needs: the rule of thumb holds for Reno, CUBIC needs less.",
+        ("link-utilisation",),
+    ),
+)
+
+HEAD = """\
+# Gallery
+
+Scenarios that come with tailback, and figures of their reports. Each is
+printed by `tailback new NAME`, with a comment that says what to look at; all
+of them are listed by `tailback new --list`. The page is made by
+`docs/gallery.py`. In the report itself legends pick, curves say their values,
+and every number is in `cells.csv`.
+"""
+
+
+def main() -> None:
+    """Makes figures and page."""
+    FOLDER.mkdir(exist_ok=True)
+    page = [HEAD]
+    for shown in SHOWN:
+        titles = _drawn(shown)
+        page += [f"## {examples.title(shown.name)}", "", "```sh"]
+        page += [
+            f"tailback new {shown.name} > {shown.name}.toml",
+            f"tailback run {shown.name}.toml && tailback report",
+            "```",
+            "",
+            *_wrapped(shown.says),
+        ]
+        for figure in shown.figures:
+            title = titles[figure]
+            page += ["", f"![{title}](gallery/{shown.name}-{figure}.svg)"]
+        page.append("")
+    (HERE / "gallery.md").write_text("\n".join(page), encoding="utf-8")
+
+
+def _drawn(shown: Shown) -> dict[str, str]:
+    """Puts the figures in their place; their titles."""
+    with tempfile.TemporaryDirectory() as scratch:
+        results = tb.run(examples.text(shown.name), out=Path(scratch) / "results")
+        report = of(results)
+        folder = write(report, Path(scratch) / "report").parent
+        for figure in shown.figures:
+            file = folder / "figures" / f"{figure}.svg"
+            shutil.copyfile(file, FOLDER / f"{shown.name}-{figure}.svg")
+    return {figure.id: figure.title for figure in report.figures()}
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, 78, break_on_hyphens=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""`tailback baseline`: keeps what a scenario gives, to compare with later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tailback import terminal
+from tailback.cli.boundary import FAILED, OK
+from tailback.cli.options import (
+    engine_option,
+    jobs_option,
+    out_option,
+    quiet_option,
+    seeds_option,
+    set_option,
+    unconfined_option,
+)
+from tailback.errors import InputError, RunsFailed
+
+
+@click.command()
+@click.argument("file")
+@click.argument("target", type=click.Path(dir_okay=False, path_type=Path), metavar="TARGET")
+@click.option(
+    "--metric",
+    "chosen",
+    multiple=True,
+    metavar="NAME",
+    help="Keep this only (tailback list metrics); link.drops is that of links only.",
+)
+@click.option("--force", is_flag=True, help="Replace a TARGET that is there.")
+@engine_option
+@set_option
+@seeds_option
+@jobs_option
+@out_option
+@unconfined_option
+@quiet_option
+def baseline(
+    file: str,
+    target: Path,
+    chosen: tuple[str, ...],
+    force: bool,
+    engine: str,
+    overrides: tuple[str, ...],
+    seeds: int | None,
+    jobs: int | None,
+    out: Path | None,
+) -> int:
+    """Keep what a scenario gives in a small file, to be checked in and compared with later.
+
+    TARGET ends in .tailback.json. It has the values of every seed and the version of the engine:
+    `tailback compare TARGET FILE --fail-if delay_p99_ms:+10%` says whether FILE gives more now.
+    Each point has 10 seeds, unless FILE or --seeds says how many.
+    """
+    from tailback.comparison import baseline as kept
+    from tailback.comparison.quantities import select
+    from tailback.comparison.run import load_with_seeds
+
+    if not kept.is_named_so(target):
+        raise InputError(f"{target}: expected a name that ends in {kept.SUFFIX}")
+    if target.exists() and not force:
+        raise InputError(f"{target}: is there already; --force replaces it")
+    if not target.parent.is_dir():
+        raise InputError(f"{target}: there is no folder {target.parent}")
+    wanted = select(chosen)
+    from tailback import engines, running
+
+    runner = engines.get(engine)
+    scenario = load_with_seeds(Path(file), running.overrides(overrides), seeds, runner)
+    try:
+        results = running.run_loaded([scenario], [runner], jobs=jobs, out=out)[0]
+    except RunsFailed as failed:
+        for message in failed.failures:
+            terminal.complain(message)
+        terminal.complain(f"{target} is not written")
+        return FAILED
+    cells = kept.write(results, wanted, target)
+    terminal.out(
+        f"{target}: {cells} cells, {len(results)} runs, engine {results.engine} {results.version}"
+    )
+    return OK

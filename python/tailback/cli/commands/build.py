@@ -1,0 +1,49 @@
+"""`tailback build`: the engine with algorithms of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tailback import terminal
+from tailback.cli.boundary import OK
+
+
+@click.command()
+@click.option(
+    "--with",
+    "folders",
+    multiple=True,
+    required=True,
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of a crate (tailback new --crate begins one). Can be repeated.",
+)
+@click.option("--test", "tested", is_flag=True, help="Run its tests too.")
+def build(folders: tuple[Path, ...], tested: bool) -> int:
+    """Compile the engine together with crates of your own.
+
+    The copy is kept in the cache. `run --with DIR`, and a scenario with the line
+    with = ["DIR"], make it themselves where it is not there; this command shows
+    what the crates register and what the compiler says.
+
+    \b
+    tailback new --crate cc my-cc
+    tailback build --with ./my-cc --test
+    tailback run --with ./my-cc scenario.toml
+    """
+    from tailback.crates import copies, workspace
+    from tailback.crates.crate import read_all
+
+    crates = read_all(folders)
+    if tested:
+        said = workspace.test(crates)
+        terminal.out(workspace.diagnostics(crates, said))
+    copy = copies.native(folders)
+    for crate in crates:
+        terminal.out(f"{crate.name} {crate.hash}  {crate.folder}")
+    for kind, entries in copies.entries(copy).items():
+        for entry in entries:
+            terminal.out(f"  {kind} {entry['name']}: {entry['doc']}")
+    return OK

@@ -1,0 +1,313 @@
+"""`compare --fail-if`: whether a difference is beyond a threshold, is not, or cannot be told.
+
+Passing is a claim, and is tested as one. A cell holds if the one-sided test at the level shows
+that the difference is not beyond the threshold; that every cell holds needs no correction, since
+each has to (Berger 1982). A cell exceeds if the test of the contrary shows that it is beyond, over
+all cells together by Holm's method (1979), so that one of many does not by chance. What neither
+shows cannot be told, and neither can what a variant lacks and the baseline has.
+
+`until_told` adds seeds. Looking again and again would find something in the end, so the looks are
+fixed beforehand, each with twice the seeds, and the level is shared out among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tailback.comparison.model import Cell, Comparison
+from tailback.comparison.points import key_of
+from tailback.comparison.quantities import select
+from tailback.comparison.text import difference_text
+from tailback.comparison.thresholds import Threshold
+from tailback.errors import InputError
+from tailback.metrics.margins import Contrast, Samples
+
+LEVEL = 0.05
+"""Of the one-sided tests."""
+
+FIRST_LOOK = 10
+"""Seeds with which `until_told` begins."""
+
+LAST_LOOK = 80
+"""And where it ends, unless somebody says."""
+
+LEAST_PROMISED = 10_000
+"""Nobody is told that more seeds than this would do."""
+
+Answer = Literal["exceeds", "holds", "unknown"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A threshold against one quantity of one flow, link, class or run, at one point, of one
+    variant."""
+
+    threshold: Threshold
+    cell: Cell
+    variant: str
+    baseline: str
+    answer: Answer
+    bounds: tuple[float | None, float | None] = (None, None)
+    """What the difference is not below and not above, each at the level; a share of the baseline
+    where the threshold is in percent."""
+    seeds: int | None = None
+    """About how many seeds could tell; None: it is told, or no number would."""
+    reason: str = ""
+    """Why there is nothing to test."""
+
+    def where(self) -> str:
+        """Quantity, flow or link, and point, in words."""
+        return f"{self.cell.metric.name} of {self.cell.where()}"
+
+    def range_text(self) -> str:
+        """The bounds, in percent or the quantity's unit."""
+        if None in self.bounds:
+            return ""
+        scale, unit = (100, "%") if self.threshold.relative else (1, self.cell.metric.unit)
+        low, high = (f"{scale * (bound or 0):+.3g}" for bound in self.bounds)
+        return f"{low} to {high} {unit}".rstrip()
+
+    def text(self) -> str:
+        """The answer in words."""
+        too_much = self.threshold.words(self.cell.metric.unit)
+        if self.reason:
+            return f"{self.where()}: cannot exclude {too_much}: {self.reason}"
+        found = difference_text(self.cell.differences.get(self.variant))
+        differs = f"{self.where()}: {self.variant} differs by {found} from {self.baseline}"
+        within = f" ({self.range_text()})" if self.range_text() else ""
+        if self.answer == "exceeds":
+            return f"{differs}{within}, beyond {self.threshold.text}"
+        if self.answer == "holds":
+            return f"{differs}{within}, within {self.threshold.text}"
+        if self.seeds is None:
+            more = f"no number of seeds below {LEAST_PROMISED} would"
+        else:
+            more = f"about {self.seeds} seeds would"
+        return f"{differs}{within}: cannot exclude {too_much}; {more}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict in `--json`."""
+        return {
+            "threshold": self.threshold.text,
+            "params": self.cell.params,
+            "kind": self.cell.kind,
+            "name": self.cell.name,
+            "quantity": self.cell.quantity,
+            "variant": self.variant,
+            "answer": self.answer,
+            "low": self.bounds[0],
+            "high": self.bounds[1],
+            "seeds_needed": self.seeds,
+            "text": self.text(),
+        }
+
+
+@dataclass(frozen=True)
+class Gate:
+    """All thresholds against all cells."""
+
+    verdicts: list[Verdict]
+    level: float
+
+    @property
+    def answer(self) -> Answer:
+        """Exceeds if one does, holds if all do."""
+        answers = {verdict.answer for verdict in self.verdicts}
+        return "exceeds" if "exceeds" in answers else "unknown" if "unknown" in answers else "holds"
+
+    def of(self, answer: Answer) -> list[Verdict]:
+        """The verdicts with this answer."""
+        return [verdict for verdict in self.verdicts if verdict.answer == answer]
+
+    def text(self) -> str:
+        """One line: how many of each."""
+        words = {"exceeds": "exceeded", "holds": "holds", "unknown": "cannot tell"}
+        counts = {
+            "beyond": len(self.of("exceeds")),
+            "within": len(self.of("holds")),
+            "open": len(self.of("unknown")),
+        }
+        parts = ", ".join(f"{n} {word}" for word, n in counts.items() if n)
+        cells = f"{len(self.verdicts)} cell{'s' if len(self.verdicts) != 1 else ''}"
+        level = f"one-sided tests at {100 * self.level:.3g} %"
+        return f"gate: {words[self.answer]}; of {cells} {parts} ({level})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The gate in `--json`."""
+        return {
+            "answer": self.answer,
+            "level": self.level,
+            "verdicts": [verdict.to_dict() for verdict in self.verdicts],
+        }
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What is to be judged: a cell of a variant, with its values where there are enough."""
+
+    threshold: Threshold
+    cell: Cell
+    variant: str
+    samples: Samples | None
+    reason: str = ""
+    same: bool = False
+    """Whether both are the very same runs."""
+
+    def contrasts(self) -> list[Contrast]:
+        """By how much it is beyond the threshold, for each direction."""
+        assert self.samples is not None
+        relative, margin = self.threshold.relative, self.threshold.margin
+        return [
+            self.samples.against(
+                margin if side == "+" else -margin, relative=relative, falls=side == "-"
+            )
+            for side in self.threshold.sides
+        ]
+
+
+def hold(made: Comparison, thresholds: Sequence[Threshold], level: float = LEVEL) -> Gate:
+    """Holds a comparison against thresholds.
+
+    Raises `InputError` if there is nothing that one could be held against.
+    """
+    if not thresholds:
+        raise InputError("no thresholds; expected some such as delay_p99_ms:+10%")
+    cases = [case for threshold in thresholds for case in _cases(made, threshold)]
+    contrasts = [case.contrasts() if case.samples else [] for case in cases]
+    # Beyond one of two sides cannot be beyond the other.
+    beyond = [min((one.more() for one in sides), default=1.0) for sides in contrasts]
+    exceeding = _holm(beyond, level)
+    verdicts = []
+    for at, (case, sides) in enumerate(zip(cases, contrasts, strict=True)):
+        answer: Answer = "unknown"
+        seeds = None
+        bounds: tuple[float | None, float | None] = (None, None)
+        if case.same:
+            answer, bounds = "holds", (0.0, 0.0)
+        elif case.samples is not None:
+            bounds = case.samples.bounds(level, relative=case.threshold.relative)
+            if exceeding[at]:
+                answer = "exceeds"
+            elif max(one.less() for one in sides) <= level:
+                answer = "holds"
+            else:
+                seeds = _needed(sides, level, level / len(cases))
+        verdicts.append(
+            Verdict(
+                case.threshold,
+                case.cell,
+                case.variant,
+                made.baseline.name,
+                answer,
+                bounds,
+                seeds,
+                case.reason,
+            )
+        )
+    return Gate(verdicts, level)
+
+
+def _cases(made: Comparison, threshold: Threshold) -> list[_Case]:
+    wanted = {(m.on, m.path) for m in select([threshold.quantity])}
+    found: list[_Case] = []
+    same = _same_runs(made)
+    base = made.baseline
+    for cell in made.cells:
+        if (cell.metric.on, cell.quantity) not in wanted or cell.metric.against is not None:
+            continue
+        a = cell.samples.get(base.name, {})
+        for variant in made.others:
+            b = cell.samples.get(variant.name, {})
+            case = (threshold, cell, variant.name)
+            if not a:
+                # There is nothing that it could have become worse than.
+                continue
+            runs = len(variant.seeds.get(key_of(cell.params), ()))
+            had = len(base.seeds.get(key_of(cell.params), ()))
+            if len(b) * had < len(a) * runs or not b:
+                lacks = f"{variant.name} has it in {len(b)} of {runs} runs, {base.name} in {len(a)}"
+                found.append(_Case(*case, None, f"{lacks} of {had}"))
+                continue
+            if variant.paired_with(base):
+                seeds = [seed for seed in a if seed in b]
+                samples = Samples(
+                    tuple(a[seed] for seed in seeds), tuple(b[seed] for seed in seeds), paired=True
+                )
+            else:
+                samples = Samples(tuple(a.values()), tuple(b.values()), paired=False)
+            if (key_of(cell.params), variant.name) in same:
+                found.append(_Case(*case, None, same=True))
+            elif min(len(samples.base), len(samples.other)) < 2:
+                found.append(
+                    _Case(*case, None, "one run says nothing about noise; 5 seeds are a start")
+                )
+            else:
+                found.append(_Case(*case, samples))
+    if not found:
+        raise InputError(
+            f"--fail-if {threshold.text}: {base.name} has no {threshold.quantity} that a variant "
+            "could be held against"
+        )
+    return found
+
+
+def _same_runs(made: Comparison) -> set[tuple[Any, str]]:
+    """Where a variant is the baseline itself: its runs have the same ids."""
+    found = set()
+    for params, (first, *others) in made.points():
+        ids = [run.run_id for run in first]
+        for variant, runs in zip(made.others, others, strict=True):
+            if ids and ids == [run.run_id for run in runs]:
+                found.add((params, variant.name))
+    return found
+
+
+def _holm(ps: Sequence[float], level: float) -> list[bool]:
+    """Which are rejected, with the chance of one false rejection among all below the level."""
+    rejected = [False] * len(ps)
+    for rank, at in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
+        if ps[at] > level / (len(ps) - rank):
+            break
+        rejected[at] = True
+    return rejected
+
+
+def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | None:
+    """About how many seeds could tell, if the difference is as it is measured."""
+    above = [one for one in sides if one.mean > 0]
+    # To show that it is beyond, one side; to show that it is within, all.
+    counts = [one.runs(strict) for one in above] or [one.runs(level) for one in sides]
+    known = [count for count in counts if count is not None]
+    most = max(known) if len(known) == len(counts) else None
+    if most is None or most > LEAST_PROMISED:
+        return None
+    # It has been tried with as many as there are.
+    return max(most, min(one.n for one in sides) + 1)
+
+
+def looks(most: int) -> list[int]:
+    """The numbers of seeds with which `until_told` looks."""
+    found = [min(FIRST_LOOK, most)]
+    while found[-1] < most:
+        found.append(min(2 * found[-1], most))
+    return found
+
+
+def until_told(
+    run: Callable[[int], Comparison],
+    thresholds: Sequence[Threshold],
+    most: int = LAST_LOOK,
+    said: Callable[[str], None] = lambda _: None,
+) -> tuple[Comparison, Gate]:
+    """Runs with more and more seeds until every threshold has an answer, or the seeds end."""
+    planned = looks(most)
+    for seeds in planned:
+        made = run(seeds)
+        gate = hold(made, thresholds, LEVEL / len(planned))
+        if gate.answer != "unknown" or made.failures or seeds == planned[-1]:
+            break
+        open_ = len(gate.of("unknown"))
+        said(f"{seeds} seeds: {open_} of {len(gate.verdicts)} cells cannot be told yet")
+    return made, gate

@@ -1,0 +1,62 @@
+"""The gate as JUnit's XML, which every continuous integration shows as a list of tests.
+
+A cell that exceeds its threshold is a failure, one that cannot be told an error: both are red.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tailback import store
+from tailback.comparison.gate import Gate, Verdict
+from tailback.comparison.model import Comparison
+from tailback.foreign import line
+
+
+def write(made: Comparison, gate: Gate | None, broken: Sequence[str], target: Path) -> None:
+    """Writes the file: the gate's verdicts, assertions that do not hold, runs that failed."""
+    verdicts = gate.verdicts if gate else []
+    suite = ElementTree.Element("testsuite", name=line(made.title))
+    for verdict in verdicts:
+        _verdict(suite, verdict)
+    for message in broken:
+        _case(suite, "assertions", message, ("failure", "assertion", message))
+    for message in made.failures:
+        _case(suite, "runs", message, ("error", "run failed", message))
+    if not len(suite):
+        runs = sum(len(variant.results) for variant in made.variants)
+        _case(suite, "runs", f"{runs} runs", None)
+    failures, errors = (len(suite.findall(f"testcase/{tag}")) for tag in ("failure", "error"))
+    counts = {"tests": str(len(suite)), "failures": str(failures), "errors": str(errors)}
+    suite.attrib.update(counts)
+    root = ElementTree.Element("testsuites", {"name": "tailback compare", **counts})
+    root.append(suite)
+    tree = ElementTree.ElementTree(root)
+    ElementTree.indent(tree)
+    with store.replacing(target) as place:
+        tree.write(place, encoding="utf-8", xml_declaration=True)
+
+
+def _verdict(suite: ElementTree.Element, verdict: Verdict) -> None:
+    found = {
+        "exceeds": ("failure", "exceeds", verdict.text()),
+        "unknown": ("error", "cannot tell", verdict.text()),
+        "holds": None,
+    }[verdict.answer]
+    name = f"{verdict.where()} within {verdict.threshold.text}"
+    case = _case(suite, f"{verdict.variant} against {verdict.baseline}", name, found)
+    if found is None:
+        ElementTree.SubElement(case, "system-out").text = line(verdict.text())
+
+
+def _case(
+    suite: ElementTree.Element, group: str, name: str, found: tuple[str, str, str] | None
+) -> ElementTree.Element:
+    # Names come from files; what XML cannot hold is escaped as on a terminal.
+    case = ElementTree.SubElement(suite, "testcase", classname=line(group), name=line(name))
+    if found is not None:
+        tag, kind, message = found
+        ElementTree.SubElement(case, tag, type=kind, message=line(message)).text = line(message)
+    return case

@@ -1,0 +1,97 @@
+"""What a variant has at one point: its runs, or what a baseline's file kept of some.
+
+A comparison asks each side for the names of its flows or links and for the values of a quantity,
+and does not know where they come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from tailback.metrics import Metric
+from tailback.results import Run
+
+Kind = Literal["flow", "traffic", "link", "class", "run"]
+KINDS: tuple[Kind, ...] = ("flow", "traffic", "link", "class", "run")
+
+_PARTS = {"flow": "flows", "traffic": "traffic", "link": "queues", "class": "classes"}
+"""What a summary calls them."""
+
+Values = dict[int, float | None]
+"""By seed; None where a run has none."""
+
+
+class Side(Protocol):
+    """One point of one variant."""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The parameters as the scenario file has them."""
+
+    @property
+    def params(self) -> dict[str, float | str]:
+        """The parameters in the order of the sweep."""
+
+    def names(self, kind: Kind) -> list[str]:
+        """Of its flows, links or classes; of a run the empty one."""
+
+    def values(self, kind: Kind, at: int, metric: Metric) -> Values:
+        """Of the part at this place among its names."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The runs of a point, at least one."""
+
+    runs: Sequence[Run]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The parameters as the scenario file has them."""
+        return self.runs[0].labels
+
+    @property
+    def params(self) -> dict[str, float | str]:
+        """The parameters in the order of the sweep."""
+        return self.runs[0].params
+
+    def names(self, kind: Kind) -> list[str]:
+        """Of its flows, links or classes; of a run the empty one."""
+        if kind == "run":
+            return [""]
+        # Runs of before there were classes have none.
+        parts: Any = self.runs[0].summary.get(_PARTS[kind], ())
+        return list(parts) if isinstance(parts, Mapping) else [part["name"] for part in parts]
+
+    def values(self, kind: Kind, at: int, metric: Metric) -> Values:
+        """Of the part at this place among its names."""
+        return {run.seed: metric.value(_part(run.summary, kind, at)) for run in self.runs}
+
+
+def _part(summary: Mapping[str, Any], kind: Kind, at: int) -> Mapping[str, Any]:
+    if kind == "run":
+        return summary
+    parts = summary[_PARTS[kind]]
+    found: Mapping[str, Any] = [*parts.values()][at] if isinstance(parts, Mapping) else parts[at]
+    return found
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What was kept of a point that ran some time ago."""
+
+    params: dict[str, float | str]
+    labels: dict[str, str]
+    cells: dict[Kind, dict[str, dict[str, Values]]] = field(default_factory=dict)
+    """Values by kind, name and path of the quantity."""
+
+    def names(self, kind: Kind) -> list[str]:
+        """Of its flows, links or classes; of a run the empty one."""
+        return list(self.cells.get(kind, ()))
+
+    def values(self, kind: Kind, at: int, metric: Metric) -> Values:
+        """Of the part at this place among its names."""
+        parts = self.cells.get(kind, {})
+        return dict(parts[self.names(kind)[at]].get(metric.path, {}))

@@ -1,0 +1,65 @@
+"""Which crates are asked for: by a command or a caller, by the environment, by a scenario."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tailback.errors import ScenarioError
+
+VARIABLE = "TAILBACK_WITH"
+"""Folders of crates for whatever runs in this environment, separated as in PATH."""
+
+KEY = "with"
+"""The key of a scenario that names some."""
+
+
+def by_environment() -> list[Path]:
+    """Those of the environment; `--with` of a command is among them."""
+    return [Path(text) for text in os.environ.get(VARIABLE, "").split(os.pathsep) if text]
+
+
+def add_to_environment(folders: Iterable[str]) -> None:
+    """For whatever this process runs, in whichever thread."""
+    known = [*map(str, by_environment()), *(str(Path(folder).absolute()) for folder in folders)]
+    if known:
+        os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys(known))
+
+
+def by_scenario(
+    text: bytes, file: str, values: Sequence[tuple[str, str]], folder: Path
+) -> list[Path]:
+    """Those that a scenario names, relative to its folder.
+
+    Raises `ScenarioError` for folders that are not there; what else is wrong with the key is said
+    by who reads the scenario.
+    """
+    named: object = None
+    if KEY.encode() in text:
+        try:
+            named = tomllib.loads(text.decode()).get(KEY)
+        except (ValueError, RecursionError):
+            return []
+    for path, value in values:
+        if path == KEY:
+            try:
+                named = tomllib.loads(f"it = {value}")["it"]
+            except (ValueError, RecursionError):
+                return []
+    if not isinstance(named, list) or not all(isinstance(one, str) for one in named):
+        return []
+    absent = [one for one in named if not (folder / one).is_dir()]
+    if absent:
+        raise ScenarioError([f"{file}{_place(text, one)}: no folder {one!r}" for one in absent])
+    return [folder / one for one in named]
+
+
+def _place(text: bytes, word: str) -> str:
+    """Line and column of a text in a file, as `:LINE:COLUMN`; nothing if it is not there."""
+    for number, line in enumerate(text.decode().splitlines(), start=1):
+        for quote in "\"'":
+            if (at := line.find(f"{quote}{word}{quote}")) >= 0:
+                return f":{number}:{at + 1}"
+    return ""

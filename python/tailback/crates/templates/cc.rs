@@ -1,0 +1,108 @@
+//! A congestion control: slow start, then `increase` segments more in each round; after a loss or a
+//! mark `beta` of the window is left.
+//!
+//! Its hooks are those of Linux's `tcp_congestion_ops`, and the stack around it is Linux's: it
+//! finds losses, retransmits and reduces. See `tailback_engine::cc::CongestionControl` for the
+//! hooks that are not used here.
+
+use tailback_engine::cc::{Build, CongestionControl, Signal, View, Window};
+use tailback_engine::crates::Registry;
+use tailback_engine::registry::kernel::Kernel;
+use tailback_engine::registry::rules::Rules;
+use tailback_engine::registry::{Entry, Kind, Opt, Options, no_finish};
+
+/// What tailback is told of this crate.
+pub fn register(registry: &mut Registry) {
+    registry.cc(&ENTRY);
+}
+
+/// What there is to know of it, and its options. Lists, errors and reports have them from here.
+static ENTRY: Entry<Build> = Entry {
+    name: "NAME",
+    doc: "Additive increase, multiplicative decrease.",
+    follows: "RFC 5681 with other constants",
+    options: &[
+        Opt {
+            name: "increase",
+            doc: "Segments more in each round.",
+            kind: Kind::Int { min: 1, max: 100 },
+            default: Some("1"),
+            tc: None,
+        },
+        Opt {
+            name: "beta",
+            doc: "What is left of the window after a loss or a mark.",
+            kind: Kind::Float { min: 0.1, max: 0.9 },
+            default: Some("0.7"),
+            tc: None,
+        },
+    ],
+    // Linux has nothing like it: the simulator alone plays it.
+    kernel: Kernel::None,
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: |options| Box::new(TYPE::of(options)),
+};
+
+struct TYPE {
+    /// Segments more in each round.
+    increase: u32,
+    /// What is left of the window.
+    beta: f64,
+}
+
+impl TYPE {
+    fn of(options: &Options) -> TYPE {
+        TYPE {
+            increase: options.int("increase") as u32,
+            beta: options.float("beta"),
+        }
+    }
+}
+
+impl CongestionControl for TYPE {
+    /// The window after a loss or a mark, segments.
+    fn ssthresh(&mut self, _view: View<'_>, window: &Window, _signal: Signal) -> u32 {
+        ((f64::from(window.cwnd) * self.beta) as u32).max(2)
+    }
+
+    /// Growth; `acked` segments were acknowledged.
+    fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, mut acked: u32) {
+        if !view.is_cwnd_limited(window) {
+            return;
+        }
+        if window.in_slow_start() {
+            acked = window.slow_start(acked);
+            if acked == 0 {
+                return;
+            }
+        }
+        // One segment more for every so many.
+        window.cong_avoid_ai((window.cwnd / self.increase).max(1), acked);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailback_conformance::testing::{Host, options};
+    use tailback_engine::units::Time;
+
+    /// A sender without a network: each round acknowledges a window.
+    #[test]
+    fn grows_by_its_increase_and_keeps_beta() {
+        let options = options(&ENTRY, &[]);
+        let mut host = Host::new((ENTRY.build)(&options), 20, Time::from_ms(50));
+        host.window.ssthresh = 20;
+        let mut windows = Vec::new();
+        for _ in 0..3 {
+            host.round();
+            windows.push(host.window.cwnd);
+        }
+        assert_eq!(windows, [21, 22, 23]);
+        host.marked_round(1);
+        host.ack(1);
+        // 0.7 of 23.
+        assert_eq!(host.window.ssthresh, 16);
+    }
+}

@@ -1,0 +1,137 @@
+//! A queue discipline: first in, first out, with a signal for what waited longer than `target`, at
+//! most one in every `interval`. A packet with ECN is marked, another is dropped.
+//!
+//! Every packet that is given to `enqueue` comes out of `dequeue` once or goes to `sink.drop` once.
+//! The link sets `packet.stamp` to the time of arrival.
+
+use tailback_engine::aqm::fifo::{Limit, Packets};
+use tailback_engine::aqm::{Backlog, Build, Cause, Dequeue, Queue, Sink};
+use tailback_engine::crates::Registry;
+use tailback_engine::packet::{Ecn, Packet};
+use tailback_engine::registry::kernel::{Kernel, Qdisc};
+use tailback_engine::registry::rules::Rules;
+use tailback_engine::registry::{Entry, Kind, Opt, Options, no_finish};
+use tailback_engine::units::Time;
+
+/// What tailback is told of this crate.
+pub fn register(registry: &mut Registry) {
+    registry.queue(&ENTRY);
+}
+
+/// What there is to know of it, and its options. Lists, errors and reports have them from here.
+static ENTRY: Entry<Build> = Entry {
+    name: "NAME",
+    doc: "First in, first out, with a mark or drop for what waited too long.",
+    follows: "nothing that is published",
+    options: &[
+        Opt {
+            name: "limit",
+            doc: "Most that may be queued, in packets or bytes.",
+            kind: Kind::Size {
+                packets: true,
+                bytes: true,
+            },
+            default: Some("1000p"),
+            tc: None,
+        },
+        Opt {
+            name: "target",
+            doc: "Wait that is signalled.",
+            kind: Kind::Time { min: Time(1_000) },
+            default: Some("5ms"),
+            tc: None,
+        },
+        Opt {
+            name: "interval",
+            doc: "Time from one signal to the next.",
+            kind: Kind::Time { min: Time(1_000) },
+            default: Some("50ms"),
+            tc: None,
+        },
+    ],
+    // One FIFO that no Linux has: the simulator alone plays it.
+    kernel: Kernel::Qdisc(&Qdisc::DEFAULT),
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: |options, _context| Box::new(TYPE::of(options)),
+};
+
+struct TYPE {
+    packets: Packets,
+    limit: Limit,
+    target: Time,
+    interval: Time,
+    /// No signal before this time.
+    quiet_until: Time,
+}
+
+impl TYPE {
+    fn of(options: &Options) -> TYPE {
+        TYPE {
+            packets: Packets::default(),
+            limit: Limit::of(options.get("limit")),
+            target: options.time("target"),
+            interval: options.time("interval"),
+            quiet_until: Time::ZERO,
+        }
+    }
+}
+
+impl Queue for TYPE {
+    fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
+        self.packets.push_or_drop(packet, self.limit, now, sink);
+    }
+
+    fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
+        while let Some(mut packet) = self.packets.pop() {
+            let waited = now.since(packet.stamp);
+            if waited <= self.target || now < self.quiet_until {
+                return Dequeue::Packet(packet);
+            }
+            self.quiet_until = now + self.interval;
+            if packet.ecn != Ecn::NotEct {
+                sink.mark(&mut packet, Cause::Mark, now);
+                return Dequeue::Packet(packet);
+            }
+            sink.drop(&packet, Cause::Aqm, now);
+        }
+        Dequeue::Empty
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.packets.backlog()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailback_engine::registry::complete_defaults;
+
+    fn arrived(ecn: Ecn) -> Packet {
+        let mut packet = Packet::new(0, 1514, ecn);
+        packet.stamp = Time::ZERO;
+        packet
+    }
+
+    #[test]
+    fn one_signal_in_an_interval() {
+        let mut queue = TYPE::of(&complete_defaults(&ENTRY));
+        let mut sink = Sink::new(1, Time::ZERO);
+        for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect0] {
+            let packet = arrived(ecn);
+            sink.arrive(&packet, Time::ZERO);
+            queue.enqueue(packet, Time::ZERO, &mut sink);
+        }
+        // The first waited too long and is dropped; what follows is left alone for a while.
+        let Dequeue::Packet(second) = queue.dequeue(Time::from_ms(6), &mut sink) else {
+            panic!("a packet is queued");
+        };
+        assert_eq!(second.ecn, Ecn::Ect0);
+        let Dequeue::Packet(third) = queue.dequeue(Time::from_ms(60), &mut sink) else {
+            panic!("a packet is queued");
+        };
+        assert_eq!(third.ecn, Ecn::Ce);
+        assert_eq!(queue.backlog(), Backlog::default());
+    }
+}

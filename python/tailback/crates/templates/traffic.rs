@@ -1,0 +1,85 @@
+//! A kind of traffic: datagrams at a constant rate, each late by a random part of the gap between
+//! two.
+//!
+//! A source says what is to be done now: send a datagram, open a TCP connection, or wait. The
+//! engine does it.
+
+use tailback_engine::crates::Registry;
+use tailback_engine::registry::kernel::Kernel;
+use tailback_engine::registry::rules::Rules;
+use tailback_engine::registry::{Entry, Kind, Opt, no_finish};
+use tailback_engine::rng::Stream;
+use tailback_engine::traffic::{Build, Datagrams, Source, Step, Transport, datagram};
+use tailback_engine::units::Time;
+
+/// What tailback is told of this crate.
+pub fn register(registry: &mut Registry) {
+    registry.traffic(&ENTRY);
+}
+
+/// What there is to know of it, and its options. Lists, errors and reports have them from here.
+static ENTRY: Entry<Build> = Entry {
+    name: "NAME",
+    doc: "Unresponsive UDP at a constant bit rate, with jitter.",
+    follows: "nothing that is published",
+    options: &[
+        datagram::RATE,
+        datagram::ECN,
+        datagram::PACKET_SIZE,
+        Opt {
+            name: "jitter",
+            doc: "The most that a datagram is late, in gaps between two.",
+            kind: Kind::Float { min: 0.0, max: 0.5 },
+            default: Some("0.25"),
+            tc: None,
+        },
+    ],
+    // The kernel engine plays the kinds that come with tailback.
+    kernel: Kernel::None,
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: Build {
+        source: |options, stream| {
+            Box::new(TYPE {
+                datagrams: Datagrams::of(options),
+                jitter: options.float("jitter"),
+                stream,
+                begin: None,
+                sent: 0,
+                due: None,
+            })
+        },
+        transport: Transport::Datagrams(Datagrams::of),
+    },
+};
+
+struct TYPE {
+    datagrams: Datagrams,
+    jitter: f64,
+    /// All that is random comes from here: the same seed gives the same traffic.
+    stream: Stream,
+    begin: Option<Time>,
+    sent: u64,
+    /// When the next one leaves, once it is drawn.
+    due: Option<Time>,
+}
+
+impl Source for TYPE {
+    fn next(&mut self, now: Time) -> Step {
+        let begin = *self.begin.get_or_insert(now);
+        let len = u64::from(self.datagrams.len);
+        let (rate, sent) = (self.datagrams.rate, self.sent);
+        let late = self.jitter * rate.time_for(len).ns() as f64;
+        let stream = &mut self.stream;
+        let due = *self.due.get_or_insert_with(|| {
+            // Counted from the first: no rounding accumulates.
+            begin + rate.time_for(sent * len) + Time((late * stream.uniform()) as u64)
+        });
+        if due > now {
+            return Step::Wait(due);
+        }
+        self.sent += 1;
+        self.due = None;
+        self.datagrams.send()
+    }
+}

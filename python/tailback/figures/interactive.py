@@ -1,0 +1,184 @@
+"""What a figure does on a page: legends that pick, curves that zoom and say their values.
+
+It is added to the specification of any figure, whoever made it; what stands in a file or on paper
+has none of it. The page's script does the rest: a value of the nearest curve is shown as
+the pointer moves (`templates/report.js`), from the tooltip that each curve gets here.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import Any
+
+Spec = dict[str, Any]
+
+FADED = 0.07
+"""Opacity of what the legend has not picked."""
+
+CURVES = ("line", "trail")
+CLIPPED = (*CURVES, "area", "point", "rule", "tick")
+_SEVERAL = ("hconcat", "vconcat", "concat")
+_SEE_THROUGH = ("point", "circle", "square", "tick")
+"""Marks that Vega-Lite draws a little transparent."""
+
+
+def interactive(made: Spec) -> Spec:
+    """The same figure with a legend that picks, zoom along x, and tooltips on curves."""
+    spec = copy.deepcopy(made)
+    numbers = count()
+    titles = _titles(spec)
+    for view in _views(spec):
+        for unit in _units(view):
+            if _mark(unit) in CURVES and "tooltip" not in _channels(view, unit):
+                said = _tooltip(_channels(view, unit), titles)
+                unit["encoding"] = {**unit.get("encoding", {}), "tooltip": said}
+    _add_zoom(spec, numbers)
+    _add_legends(spec, numbers)
+    return spec
+
+
+def _views(spec: Spec) -> Iterator[Spec]:
+    """Every part with axes of its own: a unit, or layers of them."""
+    for several in _SEVERAL:
+        for part in spec.get(several, ()):
+            yield from _views(part)
+    if isinstance(spec.get("spec"), dict):
+        yield from _views(spec["spec"])
+    if "mark" in spec or "layer" in spec:
+        yield spec
+
+
+def _units(view: Spec) -> Iterator[Spec]:
+    if "mark" in view:
+        yield view
+    for part in view.get("layer", ()):
+        yield from _units(part)
+
+
+def _mark(unit: Spec) -> str:
+    mark = unit["mark"]
+    return str(mark["type"] if isinstance(mark, dict) else mark)
+
+
+def _channels(view: Spec, unit: Spec) -> Spec:
+    """What a unit encodes, with what its layers have in common."""
+    return {**view.get("encoding", {}), **unit.get("encoding", {})}
+
+
+def _titles(spec: Spec) -> dict[str, str]:
+    """What a field is called: of panels under each other only the last says it of their x."""
+    found: dict[str, str] = {}
+    for view in _views(spec):
+        for unit in _units(view):
+            for channel in _channels(view, unit).values():
+                if isinstance(channel, dict) and isinstance(channel.get("title"), str):
+                    found.setdefault(str(channel.get("field")), channel["title"])
+    return found
+
+
+def _tooltip(channels: Spec, titles: Mapping[str, str]) -> list[Spec]:
+    """A curve's name, its place and its value."""
+    said: list[Spec] = []
+    for name in ("color", "strokeDash", "x", "y"):
+        channel = channels.get(name)
+        if not isinstance(channel, dict) or "field" not in channel:
+            continue
+        if any(other["field"] == channel["field"] for other in said):
+            continue
+        entry: Spec = {"field": channel["field"], "type": channel.get("type", "nominal")}
+        legend = channel.get("legend")
+        title = channel.get("title") or (isinstance(legend, dict) and legend.get("title"))
+        title = title or titles.get(channel["field"])
+        if isinstance(title, str) and title:
+            entry["title"] = title
+        if entry["type"] == "quantitative":
+            axis = channel.get("axis")
+            form = axis.get("format") if isinstance(axis, dict) else None
+            entry["format"] = ".2%" if form == "%" else ".4~g"
+        said.append(entry)
+    return said
+
+
+def _add_zoom(spec: Spec, numbers: Iterator[int], common: str = "") -> None:
+    """Dragging moves along x, the wheel with Ctrl zooms, a double click goes back.
+
+    Panels that share their axis move together. Without Ctrl the wheel scrolls the page, and
+    so does a finger.
+    """
+    for several in _SEVERAL:
+        if several in spec:
+            shared = spec.get("resolve", {}).get("scale", {}).get("x") == "shared"
+            name = common or (f"zoom{next(numbers)}" if shared else "")
+            for part in spec[several]:
+                _add_zoom(part, numbers, name)
+    if isinstance(spec.get("spec"), dict):
+        _add_zoom(spec["spec"], numbers, common)
+    if "mark" not in spec and "layer" not in spec:
+        return
+    units = list(_units(spec))
+    curves = [unit for unit in units if _mark(unit) in CURVES]
+    if not curves or not all(_runs(_channels(spec, unit)) for unit in curves):
+        return
+    curves[0].setdefault("params", []).append(
+        {
+            "name": common or f"zoom{next(numbers)}",
+            "bind": "scales",
+            "select": {
+                "type": "interval",
+                "encodings": ["x"],
+                "zoom": "wheel![event.ctrlKey || event.metaKey]",
+                "translate": "[pointerdown[event.pointerType === 'mouse'], window:pointerup]"
+                " > window:pointermove!",
+            },
+        }
+    )
+    for unit in units:
+        if _mark(unit) in CLIPPED:
+            mark = unit["mark"]
+            unit["mark"] = {**(mark if isinstance(mark, dict) else {"type": mark}), "clip": True}
+
+
+def _runs(channels: Spec) -> bool:
+    """Whether x is a number, as it is and not in bins."""
+    x = channels.get("x", {})
+    return x.get("type") == "quantitative" and "field" in x and not x.get("bin")
+
+
+def _add_legends(spec: Spec, numbers: Iterator[int]) -> None:
+    """A click picks what is drawn, more clicks add to it; none is all."""
+    names: dict[str, str] = {}
+    views = list(_views(spec))
+    for view in views:
+        for unit in _units(view):
+            field = _field(view, unit)
+            channel = _channels(view, unit).get("color", {})
+            if field is None or field in names or channel.get("legend", True) is None:
+                continue
+            names[field] = f"pick{next(numbers)}"
+            select = {"type": "point", "fields": [field], "toggle": "true"}
+            unit.setdefault("params", []).append(
+                {"name": names[field], "bind": "legend", "select": select}
+            )
+    for view in views:
+        for unit in _units(view):
+            field = _field(view, unit)
+            if field not in names or "opacity" in _channels(view, unit):
+                continue
+            mark = unit["mark"] if isinstance(unit["mark"], dict) else {}
+            whole = mark.get("opacity", 0.7 if _mark(unit) in _SEE_THROUGH else 1)
+            unit["encoding"]["opacity"] = {
+                "condition": {"param": names[field], "value": whole},
+                "value": FADED * whole,
+            }
+
+
+def _field(view: Spec, unit: Spec) -> str | None:
+    """What the colours of a unit tell apart."""
+    colour = _channels(view, unit).get("color")
+    if not isinstance(colour, dict) or colour.get("type") not in ("nominal", "ordinal"):
+        return None
+    field = colour.get("field")
+    # What only its layers say, this unit does not know itself.
+    return field if isinstance(field, str) and "encoding" in unit else None

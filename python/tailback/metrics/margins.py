@@ -1,0 +1,168 @@
+"""Whether a difference lies beyond a margin: two one-sided tests, of what is more and what is less.
+
+A test that finds nothing has not shown that there is nothing. Here both are tested: that the
+variant is beyond the margin, and that it is not (for a margin on both sides Schuirmann's two
+one-sided tests, 1987, J. Pharmacokinet. Biopharm. 15). What neither of them shows cannot be told.
+
+A margin in percent is one of the baseline's mean, which is measured too. Of "10 % more" the values
+`b - 1.1 a` are tested against 0 (Sasabuchi 1988), which needs no approximation of a ratio and
+holds where the baseline is 0. Runs that share their seeds are taken seed by seed, others as two
+samples (Welch).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from tailback.metrics.differences import ROUNDING, deviation
+
+POWER = 0.8
+"""The number of runs that is said to be needed is enough in so many cases of one."""
+
+MOST_RUNS = 100_000
+"""Nobody makes more."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """By how much a variant is beyond a limit: an estimate with its error."""
+
+    n: int
+    """Runs of each; unpaired, of the smaller."""
+    mean: float
+    error: float
+    """Standard error of the mean; 0 where every run says the same."""
+    freedom: float
+    alike: float
+    """Probability that runs without any spread fall on the same side by chance."""
+    deviation: float
+    """Standard error times the root of n."""
+
+    def more(self) -> float:
+        """p of what is tested: that it is beyond the limit."""
+        if self.error == 0:
+            return self.alike if self.mean > 0 else 1.0
+        return _tail(self.freedom, self.mean / self.error)
+
+    def less(self) -> float:
+        """p of the contrary: that it stays below. At the limit is not beyond it."""
+        if self.error == 0:
+            return self.alike if self.mean <= 0 else 1.0
+        return _tail(self.freedom, -self.mean / self.error)
+
+    def runs(self, level: float) -> int | None:
+        """About how many runs could tell, if this is how it is; None: no number would."""
+        if self.error == 0:
+            # As many as heads in a row are less likely than the level.
+            return math.ceil(-math.log2(level))
+        size = abs(self.mean) / self.deviation
+        if not _enough(MOST_RUNS, size, level):
+            return None
+        low, high = 1, 2
+        while not _enough(high, size, level):
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if _enough(middle, size, level) else (middle, high)
+        return high
+
+
+def _enough(n: int, size: float, level: float) -> bool:
+    return (_quantile(n - 1, level) + _quantile(n - 1, 1 - POWER)) / math.sqrt(n) <= size
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The values of a baseline and of a variant, at least two each."""
+
+    base: tuple[float, ...]
+    other: tuple[float, ...]
+    paired: bool
+
+    def against(self, limit: float, *, relative: bool, falls: bool = False) -> Contrast:
+        """By how much the variant's difference is above `limit`, or below where it `falls`: in the
+        quantity's unit or as a share of the baseline."""
+        base, other = self.base, self.other
+        n, m = len(base), len(other)
+        mean_base, mean_other = math.fsum(base) / n, math.fsum(other) / m
+        # More than a negative value is what is nearer to 0.
+        share = 1 + math.copysign(limit, limit * mean_base) if relative else 1.0
+        fixed = 0.0 if relative else limit
+        mean = mean_other - share * mean_base - fixed
+        if falls:
+            mean = -mean
+        noise = ROUNDING * max(map(abs, [*base, *other]))
+        if self.paired:
+            rests = [b - share * a for a, b in zip(base, other, strict=True)]
+            error, freedom = deviation(rests) / math.sqrt(n), float(n - 1)
+            alike = 2.0**-n
+        else:
+            va, vb = share**2 * deviation(base) ** 2 / n, deviation(other) ** 2 / m
+            error = math.sqrt(va + vb)
+            # Welch and Satterthwaite's degrees of freedom.
+            spread = va**2 / (n - 1) + vb**2 / (m - 1)
+            freedom = (va + vb) ** 2 / spread if spread else float(n + m - 2)
+            alike = 1 / math.comb(n + m, n)
+        if error <= noise:
+            mean = 0.0 if abs(mean) <= noise else mean
+            return Contrast(min(n, m), mean, 0.0, freedom, alike, 0.0)
+        return Contrast(min(n, m), mean, error, freedom, alike, error * math.sqrt(min(n, m)))
+
+    def bounds(self, level: float, *, relative: bool) -> tuple[float | None, float | None]:
+        """What the difference is not below and not above, each at this level; None where that
+        cannot be said. They are the limits at which the tests change their answer."""
+        middle = self.against(0.0, relative=relative)
+        mean = math.fsum(self.base) / len(self.base)
+        if middle.error == 0:
+            if middle.alike > level or (relative and mean == 0):
+                return None, None
+            value = middle.mean / abs(mean) if relative else middle.mean
+            return value, value
+        if not relative:
+            half = _quantile(middle.freedom, level) * middle.error
+            return middle.mean - half, middle.mean + half
+        if mean == 0:
+            return None, None
+        centre, step = middle.mean / abs(mean), middle.error / abs(mean)
+
+        def told(limit: float, above: bool) -> bool:
+            found = self.against(limit, relative=True)
+            return (found.less() if above else found.more()) <= level
+
+        return (
+            _edge(centre, -step, lambda limit: told(limit, above=False)),
+            _edge(centre, step, lambda limit: told(limit, above=True)),
+        )
+
+
+def _edge(start: float, step: float, told: Callable[[float], bool]) -> float | None:
+    """Where a test begins to hold, from where it does not in the direction of a step."""
+    for _ in range(30):
+        if told(start + step):
+            break
+        step *= 2
+    else:
+        return None
+    inside, outside = start + step, start
+    for _ in range(50):
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if told(middle) else (inside, middle)
+    return inside
+
+
+def _tail(freedom: float, t: float) -> float:
+    """The probability of more than t."""
+    from scipy.special import stdtr
+
+    return float(stdtr(freedom, -t))
+
+
+@cache
+def _quantile(freedom: float, level: float) -> float:
+    """The t that is exceeded with this probability."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 1 - level))

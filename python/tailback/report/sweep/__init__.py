@@ -1,0 +1,98 @@
+"""The report of a stored sweep: what `tailback report DIR` writes.
+
+It is built around the axes of the sweep: metrics against its keys (`measured`), distributions at
+all its points (`distributions`), the first and the last of them over time (`traces`), every number
+(`cells`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tailback.report.model import Facts, Report, Section, Text
+from tailback.report.sweep import cells, distributions, measured, traces
+from tailback.report.sweep.axes import Axis, axes_of
+from tailback.report.text import plain
+from tailback.report.write import write
+from tailback.results import Results, Run, open_results
+
+
+def write_folder(folder: Path) -> Path:
+    """Reports the latest sweep in a folder of results, or the sweep whose folder it is.
+
+    Returns the path of index.html, in `reports/<sweep>` of the results.
+    """
+    results = open_results(folder)
+    results.require_whole()
+    return write(of(results), results.root / "reports" / results.id)
+
+
+def of(results: Results) -> Report:
+    """The report of a sweep."""
+    groups = results.groups()
+    found = axes_of(results)
+    facts = _facts(results, groups)
+    warnings = "\n\n".join(plain(warning) for warning in results.warnings)
+    # Of one point there is nothing against anything, but a run to look at.
+    against = measured.figures(groups, found, facts) if found else []
+    over_time = traces.figures(groups, facts)
+    shares = distributions.figures(groups, found, facts)
+    sections = [
+        Section("warnings", "Warnings", [Text(warnings)] if warnings else []),
+        Section("measured", "Against what is swept", against),
+        *(() if found else (Section("time", "Over time", over_time),)),
+        Section("delay", "Distributions", shares),
+        *((Section("time", "Over time", over_time),) if found else ()),
+        Section("cells", "Every number", cells.tables(groups, facts)),
+        Section("follows", "What the algorithms follow", [Text(_follows(results))]),
+    ]
+    return Report(
+        name=results.id,
+        title=results.title or results.id,
+        lead=_lead(results, groups, found),
+        meta=[
+            *((", ".join(axis.keys), _listed(axis)) for axis in found),
+            ("engine", f"{results.engine} {results.version}"),
+            ("sweep", results.id),
+        ],
+        sections=[section for section in sections if section.blocks],
+        files={"cells.csv": cells.csv_of(groups)},
+    )
+
+
+def _lead(results: Results, groups: Sequence[Sequence[Run]], found: Sequence[Axis]) -> str:
+    runs = f"{len(results)} run{'s' if len(results) != 1 else ''}"
+    points = f"{len(groups)} point{'s' if len(groups) != 1 else ''}"
+    if not found:
+        return f"{runs} of {points}."
+    return f"{runs} of {points}: {plain(_keys(found))}."
+
+
+def _keys(found: Sequence[Axis]) -> str:
+    *most, last = [" with ".join(axis.keys) for axis in found] or [""]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _listed(axis: Axis) -> str:
+    # Values of keys that advance together have commas.
+    return ("; " if len(axis.keys) > 1 else ", ").join(axis.levels)
+
+
+def _facts(results: Results, groups: Sequence[Sequence[Run]]) -> Facts:
+    durations = sorted({run.summary["duration_s"] for run in results})
+    warmups = sorted({run.summary["warmup_s"] for run in results})
+    return Facts(
+        runs=len(results),
+        seeds=max((len(group) for group in groups), default=0),
+        duration=", ".join(f"{d:g} s simulated" for d in durations),
+        warmup=", ".join(f"{w:g} s" for w in warmups if w),
+        engine=f"{results.engine} {results.version}",
+    )
+
+
+def _follows(results: Results) -> str:
+    found: dict[str, str] = {}
+    for group in results.groups():
+        found.update(group[0].manifest["follows"])
+    return "\n\n".join(f"**{plain(name)}**: {plain(what)}" for name, what in sorted(found.items()))

@@ -1,0 +1,147 @@
+"""Every number of a sweep, as tables of a page and as one file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tailback.metrics import METRICS, Metric, estimate, find
+from tailback.metrics.base import On
+from tailback.numbers import with_spread
+from tailback.report.model import Block, Column, Facts, Table, Value
+from tailback.report.sweep.axes import words
+from tailback.report.tables import left
+from tailback.report.text import plain
+from tailback.results import Run
+
+MOST_ROWS = 150
+"""Of a table; the file has all."""
+
+#: What a table is of, the metrics of which of these, and where the summary has them.
+_PARTS: tuple[tuple[str, On, str], ...] = (
+    ("flow", "flow", "flows"),
+    ("source", "flow", "traffic"),
+    ("class", "class", "classes"),
+    ("link", "link", "queues"),
+    ("run", "run", ""),
+)
+
+_SHOWN = {
+    "flow": (
+        *("throughput_mbit", "rtt_mean_ms", "rtt_p99_ms", "completion_s"),
+        *("retransmits", "drops", "marks", "sce_marks"),
+    ),
+    "source": ("throughput_mbit", "requests", "drops", "marks", "sce_marks"),
+    "class": ("delay_mean_ms", "delay_p50_ms", "delay_p99_ms", "rate_mean_mbit"),
+    "link": (
+        *("utilisation", "delay_mean_ms", "delay_p50_ms", "delay_p99_ms"),
+        *("occupancy_mean_bytes", "packets", "drops", "marks", "sce_marks"),
+    ),
+}
+_TITLES = {"flow": "Flows", "source": "Traffic", "class": "Classes", "link": "Links"}
+_KINDS = {"flow": "cc", "source": "kind", "link": "aqm", "class": "link"}
+
+Part = Mapping[str, Any]
+
+
+def tables(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
+    """The table of each kind that there is."""
+    made = (_table(groups, what, facts) for what in _SHOWN)
+    return [table for table in made if table is not None]
+
+
+def _parts(run: Run, key: str) -> list[Part]:
+    if not key:
+        return [run.summary]
+    found = run.summary.get(key, ())
+    return list(found.values() if isinstance(found, Mapping) else found)
+
+
+def _place(what: str) -> tuple[On, str]:
+    return next((on, key) for name, on, key in _PARTS if name == what)
+
+
+def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | None:
+    on, key = _place(what)
+    metrics = [find(name, on) for name in _SHOWN[what]]
+    paths = list(dict.fromkeys(path for group in groups for path in group[0].params))
+    heads = [*paths, what, _KINDS[what]]
+    labels: list[list[str]] = []
+    numbers: list[list[str]] = []
+    total = 0
+    for group in groups:
+        for i, part in enumerate(_parts(group[0], key)):
+            total += 1
+            if total > MOST_ROWS:
+                continue
+            point = [words(group[0].labels.get(path, "")) for path in paths]
+            labels.append([*point, part["name"], part[_KINDS[what]]])
+            numbers.append([with_spread(_over_seeds(group, key, i, m)) for m in metrics])
+    if not labels:
+        return None
+    # What is the same in every row is said once; of a table of one row nothing is left out.
+    same = [i for i in range(len(heads)) if len({row[i] for row in labels}) == 1]
+    same = same if len(labels) > 1 else []
+    # Counts that are 0 and what is not measured say nothing.
+    empty = [i for i in range(len(metrics)) if {row[i] for row in numbers} <= {"0", "\u2013"}]
+    columns = [
+        *left(*(head for i, head in enumerate(heads) if i not in same)),
+        *(_column(metric) for i, metric in enumerate(metrics) if i not in empty),
+    ]
+    rows: list[list[Value]] = [
+        [
+            *(text for i, text in enumerate(row) if i not in same),
+            *(text for i, text in enumerate(values) if i not in empty),
+        ]
+        for row, values in zip(labels, numbers, strict=True)
+    ]
+    caption = "Mean over seeds \u00b1 half the 95 % interval (Student's t) where seeds differ."
+    if same:
+        everywhere = ", ".join(f"{heads[i]} {labels[0][i]}" for i in same)
+        caption += f" In every row: {plain(everywhere)}."
+    if empty:
+        zero = ", ".join(metrics[i].name for i in empty)
+        caption += f" 0 or not measured: {zero}."
+    if total > MOST_ROWS:
+        caption += f" The first {MOST_ROWS} of {total} rows; cells.csv has all."
+    return Table(f"{what}s", _TITLES[what], columns, rows, caption, facts)
+
+
+def _column(metric: Metric) -> Column:
+    """Its name in words and its unit, which a table has no room to say twice."""
+    name = metric.name
+    for unit in ("_mbit", "_ms", "_bytes", "_s"):
+        name = name.removesuffix(unit)
+    return Column(name.replace("_", " "), unit="" if metric.unit == "packets" else metric.unit)
+
+
+def _over_seeds(group: Sequence[Run], key: str, index: int, metric: Metric) -> Any:
+    return estimate(metric.value(_parts(run, key)[index]) for run in group)
+
+
+def csv_of(groups: Sequence[Sequence[Run]]) -> str:
+    """A row for each point, part and metric: the mean over seeds with all its digits, the number of
+    seeds, half the 95 % interval."""
+    paths = list(dict.fromkeys(path for group in groups for path in group[0].params))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*paths, "of", "name", "metric", "unit", "mean", "n", "ci95"])
+    for group in groups:
+        point = [group[0].labels.get(path, "") for path in paths]
+        for what, on, key in _PARTS:
+            for i, part in enumerate(_parts(group[0], key)):
+                for metric in METRICS:
+                    if metric.on != on:
+                        continue
+                    if metric.value(part) is None and len(group) == 1:
+                        continue
+                    found = _over_seeds(group, key, i, metric)
+                    if found.mean is None:
+                        continue
+                    name = part["name"] if key else ""
+                    # The writer takes None for an empty field.
+                    row = [*point, what, name, metric.name, metric.unit]
+                    writer.writerow([*row, found.mean, found.n, found.half_width])
+    return out.getvalue()

@@ -1,0 +1,241 @@
+"""Distributions of queue delay over all points of a sweep, of links and of classes, and how long
+requests took by their size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import polars as pl
+
+from tailback.figures import faceted
+from tailback.figures.cdf import cumulative
+from tailback.metrics import estimate, group_of
+from tailback.metrics.requests import BINS
+from tailback.report.model import Block, Facts, Figure
+from tailback.report.sweep.axes import MOST_COLOURS, Axis, Roles, most_coloured
+from tailback.report.text import plain
+from tailback.results import Run
+
+MOST_LINKS = 4
+"""Links that have panels."""
+MOST_PANELS = 64
+"""More panels in one figure are not looked at."""
+MOST_ROWS = 5400
+"""Rows of one figure: more curves have fewer steps each."""
+STEPS = (14, 160)
+"""The fewest and the most steps of a curve."""
+WIDE = 40.0
+"""Delays whose 99th percentiles differ by this factor are drawn on a logarithmic axis."""
+FLOOR_MS = 0.01
+"""On a logarithmic axis what is less is drawn here."""
+
+Curve = tuple[str, str, pl.DataFrame]
+"""Panel, series, and its steps."""
+
+
+def figures(groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts) -> list[Block]:
+    """What there is to see of delays and requests."""
+    made = [
+        _delays(groups, found, facts),
+        _classes(groups, found, facts),
+        _requests(groups, found, facts),
+    ]
+    return [figure for figure in made if figure is not None]
+
+
+def _delays(groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts) -> Figure | None:
+    links = list(groups[0][0].summary["queues"]) if groups else []
+    if len(groups) == 1:
+        # One point: the links beside each other.
+        role = Roles(None, None, ())
+        names = links[:MOST_COLOURS]
+        curves = [
+            ("", name, merged)
+            for name in names
+            if (merged := _merged(groups[0], "delay_ns", name)) is not None
+        ]
+        of = "every link"
+        series_title = "link"
+    else:
+        role = most_coloured(found)
+        shown = links[:MOST_LINKS]
+        curves = [
+            (
+                ", ".join(filter(None, (link if len(links) > 1 else "", role.panel(group[0])))),
+                role.colour.level(group[0]) if role.colour else "",
+                merged,
+            )
+            for link in shown
+            for group in groups
+            if (merged := _merged(group, "delay_ns", link)) is not None
+        ]
+        of = "a link" if len(links) > 1 else "the link"
+        of += f", the first {len(shown)} of {len(links)}" if len(links) > len(shown) else ""
+        series_title = ", ".join(role.colour.keys) if role.colour else ""
+        names = list(role.colour.levels) if role.colour else [""]
+    says = f"Share of the packets through {plain(of)} that waited no longer, seeds together."
+    return _cdf("delay", "Queue delay", curves, role, names, series_title, says, facts)
+
+
+def _classes(groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts) -> Figure | None:
+    names = [part["name"] for part in groups[0][0].summary.get("classes", ())] if groups else []
+    if not names:
+        return None
+    if len(names) == 1 and found:
+        role = most_coloured(found)
+        series = list(role.colour.levels) if role.colour else [""]
+        series_title = ", ".join(role.colour.keys) if role.colour else ""
+    else:
+        role = Roles(None, None, tuple(found))
+        series, series_title = names[:MOST_COLOURS], "class"
+    curves = [
+        (role.panel(run := group[0]), role.colour.level(run) if role.colour else name, merged)
+        for group in groups
+        for name in names[:MOST_COLOURS]
+        if (merged := _merged(group, f"delay_ns.{name}", None)) is not None
+    ]
+    of = f"class {plain(names[0])}" if len(names) == 1 else "a class"
+    says = f"Share of the packets of {of} that waited no longer at its link, seeds together."
+    return _cdf(
+        "class-delay", "Queue delay by class", curves, role, series, series_title, says, facts
+    )
+
+
+def _merged(group: Iterable[Run], quantity: str, link: str | None) -> pl.DataFrame | None:
+    buckets = pl.concat([run.histogram(quantity, link=link) for run in group])
+    merged = buckets.group_by("lower", "width").agg(pl.col("count").sum()).sort("lower")
+    return None if merged.is_empty() else merged
+
+
+def _cdf(
+    name: str,
+    title: str,
+    curves: Sequence[Curve],
+    role: Roles,
+    series: Sequence[str],
+    series_title: str,
+    says: str,
+    facts: Facts,
+) -> Figure | None:
+    if not curves:
+        return None
+    panels = list(dict.fromkeys(panel for panel, _, _ in curves))
+    kept = set(panels[:MOST_PANELS])
+    drawn = [curve for curve in curves if curve[0] in kept]
+    steps = max(STEPS[0], min(STEPS[1], MOST_ROWS // len(drawn)))
+    made = [(panel, one, _steps(buckets, steps)) for panel, one, buckets in drawn]
+    tails = [frame.filter(pl.col("share") >= 0.99)["value"][0] for _, _, frame in made]
+    least = max(FLOOR_MS, min(tails))
+    log = max(tails) / least >= WIDE
+    rows = []
+    for panel, one, frame in made:
+        for value, share in frame.iter_rows():
+            x = max(value, FLOOR_MS) if log else value
+            row: dict[str, Any] = {"x": float(f"{x:.4g}"), "y": round(share, 4)}
+            rows.append({"panel": panel, "series": one, **row})
+    present = {one for _, one, _ in made}
+    axis = role.colour
+    of = faceted.Panels(
+        panels[:MOST_PANELS],
+        ", ".join(key for axis in role.panels for key in axis.keys),
+        [one for one in series if one in present][:MOST_COLOURS],
+        series_title,
+        axis is not None and axis.numbers is not None and len(axis.levels) <= 5,
+        role.in_a_row(),
+    )
+    longest = max(row["x"] for row in rows)
+    x = faceted.Axis("queue delay, ms", domain=(0.0, longest))
+    if log:
+        decades = [10.0**n for n in range(-2, 6) if 10.0**n <= longest]
+        x = faceted.Axis("queue delay, ms", decades, log=True, domain=(FLOOR_MS, longest))
+    y = faceted.Axis("share of packets", format="%", domain=(0.0, 1.0))
+    chart = faceted.distributions(rows, x, y, of)
+    cut = f" The first {MOST_PANELS} of {len(panels)} panels." if len(panels) > MOST_PANELS else ""
+    floor = f" Less than {FLOOR_MS:g} ms is drawn there." if log else ""
+    return Figure(name, title, chart, says + floor + cut, facts)
+
+
+def _steps(buckets: pl.DataFrame, steps: int) -> pl.DataFrame:
+    """A distribution with at most so many steps; the last are the tail's."""
+    upper = ((buckets["lower"] + buckets["width"]) / 1e6).to_list()
+    lower = (buckets["lower"] / 1e6).to_list()
+    whole = cumulative(lower, upper, buckets["count"].to_list())
+    if whole.height <= steps:
+        return whole
+    tail = steps // 4
+    index = pl.int_range(pl.len())
+    every = max(1, -(-whole.height // (steps - tail)))
+    return whole.filter((index % every == 0) | (index >= whole.height - tail))
+
+
+def _requests(
+    groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts
+) -> Figure | None:
+    role = most_coloured(found)
+    by_source = len(groups) == 1
+    rows: list[dict[str, Any]] = []
+    for group in groups:
+        for name in _sources(group[0]):
+            for label, upto in BINS:
+                times = [_time(run, name, upto) for run in group]
+                value = estimate(times)
+                if not value.mean:
+                    continue
+                low, high = value.ci95 or (None, None)
+                level = role.colour.level(group[0]) if role.colour else ""
+                row: dict[str, Any] = {
+                    "panel": role.panel(group[0]),
+                    "series": name if by_source else level,
+                    "x": upto / 1000,
+                    "y": 1e3 * value.mean,
+                    "size": label,
+                }
+                if low is not None and high is not None and low > 0:
+                    row |= {"low": 1e3 * low, "high": 1e3 * high}
+                rows.append(row)
+            if not by_source:
+                break
+    if not rows:
+        return None
+    panels = list(dict.fromkeys(row["panel"] for row in rows))[:MOST_PANELS]
+    rows = [row for row in rows if row["panel"] in panels]
+    series = list(dict.fromkeys(row["series"] for row in rows))[:MOST_COLOURS]
+    if not by_source and role.colour:
+        series = [level for level in role.colour.levels if level in series]
+    keys = ", ".join(role.colour.keys) if role.colour else ""
+    of = faceted.Panels(
+        panels,
+        ", ".join(key for axis in role.panels for key in axis.keys),
+        series,
+        "source" if by_source else keys,
+        role.colour is not None and role.colour.numbers is not None and len(series) <= 5,
+        role.in_a_row(),
+    )
+    ticks = [upto / 1000 for _, upto in BINS[:-1]]
+    x = faceted.Axis("size of a request up to, kB", ticks, log=True)
+    y = faceted.log_axis("mean time to the last byte, ms", [row["y"] for row in rows])
+    says = "From connect to the last byte of short connections, by their size. Bars are 95 % "
+    says += "intervals over seeds."
+    chart = faceted.over_numbers(rows, x, y, of)
+    return Figure("requests", "How long requests take", chart, says, facts)
+
+
+def _sources(run: Run) -> list[str]:
+    found = (part for part in run.summary["traffic"] if part.get("completions"))
+    return list(dict.fromkeys(group_of(part["name"]) for part in found))
+
+
+def _time(run: Run, source: str, upto: int) -> float | None:
+    """Mean over the sources of one name, by their requests."""
+    total = 0.0
+    count = 0
+    for part in run.summary["traffic"]:
+        if group_of(part["name"]) != source or not part.get("completions"):
+            continue
+        for one in part["completions"]["bins"]:
+            mean = one["completion_s"]["mean"]
+            if one["upto_bytes"] == upto and mean is not None:
+                total += mean * one["n"]
+                count += one["n"]
+    return total / count if count else None

@@ -1,0 +1,205 @@
+"""Metrics against the keys of a sweep: a figure for each, that with most to see first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tailback.figures import faceted
+from tailback.metrics import Estimate, estimate, find, group_of
+from tailback.metrics.base import Metric
+from tailback.report.model import Block, Facts, Figure
+from tailback.report.sweep.axes import MOST_COLOURS, Axis, Roles, roles
+from tailback.report.text import plain
+from tailback.results import Run
+
+MOST_PANELS = 24
+"""More panels in one figure are not looked at."""
+SPREAD = 8.0
+"""A key whose largest value is so many times its smallest is drawn on a logarithmic axis."""
+WORTH = 0.02
+"""A utilisation that differs by less over all points has nothing to see."""
+SAME = 0.01
+"""The same of other quantities, as a share of the largest."""
+CUT = "Bars are cut where they are longer than all else."
+
+Of = Literal["flow", "link", "class", "traffic", "run"]
+WORDS = {"flow": "flow", "link": "link", "class": "class", "traffic": "source", "run": "run"}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A metric that has a figure."""
+
+    metric: Metric
+    of: Of
+    title: str
+    """In words, with the unit."""
+    share: bool = False
+
+
+def _quantity(name: str, of: Of, title: str, *, share: bool = False) -> Quantity:
+    # A source has a flow's words.
+    return Quantity(find(name, "flow" if of == "traffic" else of), of, title, share)
+
+
+QUANTITIES = (
+    _quantity("utilisation", "link", "utilisation of the link", share=True),
+    _quantity("delay_p99_ms", "link", "queue delay, 99th percentile, ms"),
+    _quantity("delay_mean_ms", "link", "queue delay, mean, ms"),
+    _quantity("delay_p99_ms", "class", "queue delay of a class, 99th percentile, ms"),
+    _quantity("throughput_mbit", "flow", "throughput of a flow, Mbit/s"),
+    _quantity("jain", "run", "Jain's index of throughputs"),
+    _quantity("completion_s", "flow", "completion time, s"),
+    _quantity("throughput_mbit", "traffic", "throughput of a source, Mbit/s"),
+    _quantity("drops", "link", "packets dropped"),
+    _quantity("marks", "link", "packets marked"),
+)
+
+
+def parts(summary: Mapping[str, Any], of: Of) -> list[tuple[str, Mapping[str, Any]]]:
+    """What a quantity is of, by name; flows of one table have one name."""
+    if of == "run":
+        return [("", summary)]
+    if of == "link":
+        return [(part["name"], part) for part in summary["queues"].values()]
+    key = {"flow": "flows", "class": "classes", "traffic": "traffic"}[of]
+    return [(group_of(part["name"]), part) for part in summary[key]]
+
+
+def figures(groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts) -> list[Block]:
+    """A figure for each quantity that changes with a key; where the key has names and there is no
+    other, they are beside each other in one."""
+    every = [(quantity, _values(groups, quantity)) for quantity in QUANTITIES]
+    worth = [one for one in every if _varies(*one)] or [one for one in every if one[1]][:1]
+    several = any(len(run.summary["queues"]) > 1 for run, *_ in groups[:1])
+    if several or worth[0][0].metric.path != "utilisation":
+        # Of several links some are idle: how busy each one is comes last.
+        worth.sort(key=lambda one: one[0].metric.path == "utilisation")
+    role = roles(found)
+    if role.x is None or role.x.numbers is not None or len(found) > 1:
+        return [_figure(values, quantity, found, facts) for quantity, values in worth]
+    drawn = [_figure(values, quantity, found, facts, width=300) for quantity, values in worth]
+    caption = f"Mean over seeds; bars are 95 % intervals. {CUT}"
+    chart = faceted.beside([figure.chart for figure in drawn], 2)
+    return [Figure("names", f"Against {', '.join(role.x.keys)}", chart, caption, facts)]
+
+
+def _varies(quantity: Quantity, values: Sequence[Value]) -> bool:
+    """Whether there is something to see: of one part it is not the same at all points."""
+    means: dict[str, list[float]] = {}
+    for _, name, value in values:
+        if value.mean is not None:
+            means.setdefault(name, []).append(value.mean)
+    least = WORTH if quantity.share else SAME
+    return any(max(own) - min(own) > least * max(map(abs, own)) for own in means.values())
+
+
+Value = tuple[Run, str, Estimate]
+
+
+def _values(groups: Sequence[Sequence[Run]], quantity: Quantity) -> list[Value]:
+    """The estimate at each point, of each part: over seeds, of the mean of what has its name."""
+    out: list[Value] = []
+    for group in groups:
+        by_name: dict[str, list[float | None]] = {}
+        for run in group:
+            own: dict[str, list[float]] = {}
+            for name, part in parts(run.summary, quantity.of):
+                value = quantity.metric.value(part)
+                own.setdefault(name, [])
+                if value is not None:
+                    own[name].append(value)
+            for name, values in own.items():
+                mean = sum(values) / len(values) if values else None
+                by_name.setdefault(name, []).append(mean)
+        out += [(group[0], name, estimate(values)) for name, values in by_name.items()]
+    return out
+
+
+def _figure(
+    values: Sequence[Value],
+    quantity: Quantity,
+    found: Sequence[Axis],
+    facts: Facts,
+    width: int = 0,
+) -> Figure:
+    role = roles(found)
+    names = list(dict.fromkeys(name for _, name, _ in values))
+    # Parts are told apart by colour where there are several, and the axis then by panels.
+    by_name = len(names) > 1
+    series: list[str]
+    if by_name:
+        series, series_title = names[:MOST_COLOURS], WORDS[quantity.of]
+        moved = (role.colour,) if role.colour else ()
+        role = Roles(role.x, None, (*moved, *role.panels))
+    else:
+        series = list(role.colour.levels) if role.colour else [""]
+        series_title = ", ".join(role.colour.keys) if role.colour else ""
+    panels = list(dict.fromkeys(role.panel(run) for run, _, _ in values)) or [""]
+    kept = set(panels[:MOST_PANELS])
+    rows = []
+    for run, name, value in values:
+        panel = role.panel(run)
+        if value.mean is None or panel not in kept or (by_name and name not in series):
+            continue
+        low, high = value.ci95 or (None, None)
+        row: dict[str, Any] = {"panel": panel, "y": value.mean, "low": low, "high": high}
+        row["series"] = name if by_name else role.colour.level(run) if role.colour else ""
+        if role.x is None:
+            row["name"] = "all"
+        elif role.x.numbers is None:
+            row["name"] = role.x.level(run)
+        else:
+            row["x"] = role.x.number(run)
+        rows.append({k: _digits(v) for k, v in row.items() if v is not None})
+    ordered = not by_name and role.colour is not None and role.colour.numbers is not None
+    of = faceted.Panels(
+        panels[:MOST_PANELS],
+        ", ".join(key for axis in role.panels for key in axis.keys),
+        series,
+        series_title,
+        ordered and len(series) <= 5,
+        role.in_a_row(),
+    )
+    value_axis = _value_axis(quantity, rows)
+    if role.x is not None and role.x.numbers is not None:
+        numbers = role.x.numbers
+        log = min(numbers) > 0 and max(numbers) / min(numbers) >= SPREAD
+        x_axis = faceted.Axis(role.x.title, sorted(numbers), log)
+        chart = faceted.over_numbers(rows, x_axis, value_axis, of)
+    else:
+        levels = role.x.levels if role.x else ("all",)
+        chart = faceted.over_names(rows, levels, value_axis, of, width=width)
+    cut = f" The first {MOST_PANELS} of {len(panels)} panels." if len(panels) > MOST_PANELS else ""
+    if by_name and len(names) > len(series):
+        cut += f" The first {len(series)} of {len(names)}."
+    several = ", mean of those of one name" if quantity.of in ("flow", "traffic") else ""
+    against = f" against {', '.join(role.x.keys)}" if role.x else ""
+    name = quantity.title.partition(", Mbit/s")[0].removesuffix(", ms").removesuffix(", s")
+    return Figure(
+        f"{quantity.of}-{quantity.metric.name.replace('_', '-')}",
+        f"{name[0].upper()}{name[1:]}{against}",
+        chart,
+        f"{plain(quantity.metric.doc)} Mean over seeds{several}; bars are 95 % intervals. "
+        f"{CUT}{cut}",
+        facts,
+    )
+
+
+def _value_axis(quantity: Quantity, rows: Sequence[dict[str, Any]]) -> faceted.Axis:
+    values = [row["y"] for row in rows]
+    positive = min(values, default=0) > 0
+    log = not quantity.share and positive and max(values) / min(values) >= 10 * SPREAD
+    if log:
+        return faceted.log_axis(quantity.title, values)
+    form = ".0%" if quantity.share and max(values) - min(values) >= WORTH else ""
+    form = form or (".2~%" if quantity.share else "")
+    most = max(1.0, *values) if quantity.share or quantity.metric.path == "jain" else None
+    ends = faceted.around(rows, zero=most is None, most=most)
+    return faceted.Axis(quantity.title, format=form, domain=ends)
+
+
+def _digits(value: Any) -> Any:
+    return float(f"{value:.6g}") if isinstance(value, float) else value

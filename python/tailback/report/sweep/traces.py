@@ -1,0 +1,99 @@
+"""What happened over time in one run: rates of flows and sources, their windows, the queues."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+import polars as pl
+
+from tailback.figures.theme import Chart
+from tailback.figures.time_series import thin, time_series
+from tailback.report.model import Block, Facts, Figure
+from tailback.report.sweep.axes import MOST_COLOURS, words
+from tailback.report.text import plain
+from tailback.results import Run
+
+BINS = 120
+"""A rate is over one of so many parts of a run."""
+MAX_SAMPLES = 2400
+"""Rows of a panel."""
+
+
+def figures(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
+    """The first run of the first point, and of the last one, where there are several."""
+    runs = [groups[0][0]] if groups else []
+    if len(groups) > 1:
+        runs.append(groups[-1][0])
+    made = [_figure(run, number, len(groups) > 1, facts) for number, run in enumerate(runs, 1)]
+    return [figure for figure in made if figure is not None]
+
+
+def _figure(run: Run, number: int, several: bool, facts: Facts) -> Figure | None:
+    series = run.series()
+    flows = [flow["name"] for flow in run.summary["flows"]]
+    shown = flows[:MOST_COLOURS]
+    links = list(run.summary["queues"])[:MOST_COLOURS]
+    panels: list[Chart] = []
+    rules: set[str] = set()
+    frames = (
+        (_rates(series, shown, run), "throughput, Mbit/s", "flow", shown),
+        (_of(series, "cwnd", "flow", shown, 1.0), "cwnd, segments", "flow", shown),
+        (_of(series, "backlog_bytes", "link", links, 1e-3), "backlog, kB", "link", links),
+    )
+    seen = [one for one in frames if one[0].height and one[0]["value"].max() != 0]
+    for frame, title, what, order in seen:
+        drawn, rule = thin(frame, by=[what], limit=MAX_SAMPLES)
+        if rule:
+            rules.add(rule)
+        chart = time_series(
+            drawn,
+            y_title=title,
+            order=order,
+            series=what,
+            series_title=what,
+            height=130,
+            # Said once, under the last one.
+            x_title="time in s" if frame is seen[-1][0] else None,
+        )
+        panels.append(chart)
+    if not panels:
+        return None
+    chart = alt.vconcat(*panels, spacing=14).resolve_scale(x="shared", color="independent")
+    where = ", ".join(f"{key} = {words(label)}" for key, label in run.labels.items())
+    which = f" at {plain(where)}" if where else ""
+    cut = f" The first {len(shown)} of {len(flows)} flows." if len(flows) > len(shown) else ""
+    notes = "".join(f"; {rule}" for rule in sorted(rules))
+    caption = f"Seed {run.seed}{which}{notes}.{cut}"
+    title = "Over time" if not several else f"The {'first' if number == 1 else 'last'} point"
+    return Figure(f"time-{number}" if several else "time", title, chart, caption, facts)
+
+
+def _of(
+    series: pl.DataFrame, quantity: str, what: str, names: Sequence[str], scale: float
+) -> pl.DataFrame:
+    return series.filter(pl.col("quantity") == quantity, pl.col(what).is_in(names)).select(
+        (pl.col("time_ns") / 1e9).alias("time_s"), what, pl.col("value") * scale
+    )
+
+
+def _rates(series: pl.DataFrame, flows: Sequence[str], run: Run) -> pl.DataFrame:
+    """What was delivered in each part of the run, over its length."""
+    interval = run.manifest["canonical"]["record"]["interval"]
+    # Whole intervals of samples: parts that have one more than others would be steps of their own.
+    samples = max(1, round(run.summary["duration_s"] * 1e9 / BINS / interval))
+    width = samples * interval
+    return (
+        series.filter(pl.col("quantity") == "delivered_bytes", pl.col("flow").is_in(flows))
+        .with_columns((pl.col("time_ns") // width).alias("bin"))
+        .group_by("flow", "bin", maintain_order=True)
+        .agg(pl.col("time_ns").last(), pl.col("value").last())
+        .with_columns(
+            (
+                pl.col("value").diff().over("flow") * 8e3 / pl.col("time_ns").diff().over("flow")
+            ).alias("value"),
+            (pl.col("time_ns").shift().over("flow") / 1e9).alias("time_s"),
+        )
+        .drop_nulls()
+        .select("time_s", "flow", "value")
+    )

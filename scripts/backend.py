@@ -1,0 +1,51 @@
+"""Builds wheels: maturin's backend, and before it what maturin does not build.
+
+That is the first process of the kernel engine's guests, a program of its own. Used by pip on a
+checkout or an sdist; `make wheel` has built all of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import runpy
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import maturin
+from maturin import *  # noqa: F403  # the hooks that stay as they are
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARE = ROOT / "data" / "data" / "share"
+"""What a wheel puts into share/ of an environment, if `make wheel` has written it."""
+SHIPPING = ROOT / "python" / "tailback" / "crates" / "shipping.py"
+GUEST = ROOT / "python" / "tailback" / "kernel" / "tailback-guest"
+
+# maturin wants it to be there.
+SHARE.mkdir(parents=True, exist_ok=True)
+
+
+def build_wheel(
+    wheel_directory: str,
+    config_settings: dict[str, Any] | None = None,
+    metadata_directory: str | None = None,
+) -> str:
+    """A wheel with everything in it."""
+    guest()
+    # The engine's sources, for algorithms of one's own.
+    runpy.run_path(str(SHIPPING))["copy_to"]()
+    return str(maturin.build_wheel(wheel_directory, config_settings, metadata_directory))
+
+
+def guest() -> None:
+    """Builds the guest's program, without symbols: each guest reads it anew."""
+    package = ["--package", "tailback-guest", "--bin", "tailback-guest"]
+    subprocess.run(["cargo", "build", "--release", "--quiet", "--locked", *package], check=True)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    shutil.copy(target / "release" / GUEST.name, GUEST)
+    subprocess.run(["strip", GUEST], check=True)
+    # What it is when it is used, too.
+    told = hashlib.sha256(GUEST.read_bytes()).hexdigest()
+    GUEST.with_name(f"{GUEST.name}.sha256").write_text(f"{told}\n", encoding="ascii")

@@ -1,0 +1,40 @@
+"""Writes the manual pages and completions that a wheel has: to share/ of the environment, where
+man and the shells look.
+
+    python scripts/manual.py DIR
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from click.shell_completion import get_completion_class
+from click_man.core import write_man_pages
+
+from tailback import __version__
+from tailback.cli.main import cli
+
+PLACES = {
+    "bash": "bash-completion/completions/tailback",
+    "zsh": "zsh/site-functions/_tailback",
+    "fish": "fish/vendor_completions.d/tailback.fish",
+}
+
+
+def main(share: Path) -> None:
+    """Writes all of it."""
+    manual = share / "man" / "man1"
+    manual.mkdir(parents=True, exist_ok=True)
+    # Without a date: the same sources give the same bytes.
+    write_man_pages("tailback", cli, version=__version__, target_dir=str(manual), date=" ")
+    for shell, place in PLACES.items():
+        made = get_completion_class(shell)
+        assert made is not None, shell
+        path = share / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(made(cli, {}, "tailback", "_TAILBACK_COMPLETE").source(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
