@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import shlex
 import sys
 import threading
 import warnings
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import click
 import pytest
 
 import tailback as tb
@@ -346,3 +349,20 @@ def test_files_that_are_no_baselines(command: Command, tmp_path: Path, scenario:
     for target, said in (("b.json", "ends in .tailback.json"), ("no/b.tailback.json", "no folder")):
         done = command("baseline", scenario, target)
         assert (done[0], said in done[2]) == (2, True)
+
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+
+def test_the_commands_of_the_page_are_commands() -> None:
+    blocks = re.findall(r"```(?:sh|yaml)\n(.*?)```", (DOCS / "ci.md").read_text("utf-8"), re.DOTALL)
+    text = "\n".join(blocks).replace("\\\n", " ")
+    lines = re.findall(r"^(?: *- run: | *)(tailback [^#\n]*)", text, re.MULTILINE)
+    assert len(lines) == 6
+    for line in lines:
+        names = shlex.split(line)[1:]
+        command: click.Command = cli
+        while isinstance(command, click.Group):
+            command = command.commands[names.pop(0)]
+        # Raises for what is no option of the command.
+        command.make_context("tailback", names)

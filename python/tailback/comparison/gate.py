@@ -76,7 +76,7 @@ class Verdict:
             return f"{self.where()}: cannot exclude {too_much}: {self.reason}"
         found = difference_text(self.cell.differences.get(self.variant))
         differs = f"{self.where()}: {self.variant} differs by {found} from {self.baseline}"
-        within = f" (between {self.range_text()})" if self.range_text() else ""
+        within = f" ({self.range_text()})" if self.range_text() else ""
         if self.answer == "exceeds":
             return f"{differs}{within}, beyond {self.threshold.text}"
         if self.answer == "holds":
