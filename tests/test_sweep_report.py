@@ -68,23 +68,6 @@ def test_the_axes_are_the_keys_in_the_words_of_the_scenario(swept: tb.Results) -
     assert axes.roles([cc, limit, rate]) == axes.Roles(limit, cc, (rate,))
 
 
-@pytest.mark.parametrize(
-    ("label", "said"),
-    [
-        ("10Mbit", "10 Mbit/s"),
-        ("2.5ms", "2.5 ms"),
-        ("0.5bdp", "0.5 BDP"),
-        ("1000p", "1000 packets"),
-        ("0.001", "0.001"),
-        ("fq_codel", "fq_codel"),
-        ("{ aqm = 1 }", "{ aqm = 1 }"),
-        ("3dB", "3dB"),
-    ],
-)
-def test_values_are_written_as_people_do(label: str, said: str) -> None:
-    assert axes.words(label) == said
-
-
 def test_utilisation_stands_first_against_the_key_of_numbers(
     swept: tb.Results, made: Report
 ) -> None:

@@ -3,35 +3,16 @@ along x, which in colours and which in panels."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tailback.plot import words
 from tailback.results import Results, Run
 
 MOST_COLOURS = 7
 """More curves in one panel cannot be told apart."""
 MOST_IN_A_ROW = 5
 """More panels beside each other are too narrow."""
-
-_NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(?P<unit>[A-Za-z]*)")
-#: What a unit of the scenario is of, how many of the first of its kind it is, how it is written.
-_UNITS = {
-    "": ("", 1.0, ""),
-    "us": ("time", 1e-3, "\u00b5s"),
-    "ms": ("time", 1.0, "ms"),
-    "s": ("time", 1e3, "s"),
-    "bit": ("rate", 1e-6, "bit/s"),
-    "kbit": ("rate", 1e-3, "kbit/s"),
-    "mbit": ("rate", 1.0, "Mbit/s"),
-    "gbit": ("rate", 1e3, "Gbit/s"),
-    "bdp": ("bdp", 1.0, "BDP"),
-    "p": ("packets", 1.0, "packets"),
-    "b": ("bytes", 1 / 1024, "B"),
-    "kb": ("bytes", 1.0, "kB"),
-    "mb": ("bytes", 1024.0, "MB"),
-}
-_FIRST = {"": "", "time": "ms", "rate": "Mbit/s", "bdp": "BDP", "packets": "packets", "bytes": "kB"}
 
 
 @dataclass(frozen=True)
@@ -78,17 +59,9 @@ class Roles:
         return last if 2 <= last <= MOST_IN_A_ROW else 0
 
 
-def words(label: str) -> str:
-    """A value as people write it: `10Mbit` is 10 Mbit/s."""
-    found = _NUMBER.fullmatch(label)
-    if found is None or found["unit"].lower() not in _UNITS:
-        return label
-    return f"{found['number']} {_UNITS[found['unit'].lower()][2]}".strip()
-
-
 def _level(run: Run, keys: Sequence[str]) -> str:
     # Keys that have one value are often set together: a congestion control here and there.
-    return ", ".join(dict.fromkeys(words(run.labels.get(key, "")) for key in keys))
+    return ", ".join(dict.fromkeys(words.value(run.labels.get(key, "")) for key in keys))
 
 
 def axes_of(results: Results) -> list[Axis]:
@@ -100,24 +73,10 @@ def axes_of(results: Results) -> list[Axis]:
         levels = tuple(dict.fromkeys(_level(run, own) for run in results))
         if len(levels) < 2:
             continue
-        numbers, unit = _numbers(list(labels)) if len(labels) == len(levels) else (None, "")
-        found.append(Axis(own, levels, numbers, unit))
+        numbers = words.numbers(list(labels)) if len(labels) == len(levels) else None
+        values, unit = (tuple(numbers[0]), numbers[1]) if numbers else (None, "")
+        found.append(Axis(own, levels, values, unit))
     return found
-
-
-def _numbers(labels: Sequence[str]) -> tuple[tuple[float, ...] | None, str]:
-    """Values of labels in one unit; none if they are names, or of several kinds."""
-    parsed = []
-    for label in labels:
-        found = _NUMBER.fullmatch(label)
-        if found is None or found["unit"].lower() not in _UNITS:
-            return None, ""
-        parsed.append((float(found["number"]), *_UNITS[found["unit"].lower()]))
-    if len({kind for _, kind, _, _ in parsed}) != 1:
-        return None, ""
-    if len({unit for _, _, _, unit in parsed}) == 1:
-        return tuple(number for number, *_ in parsed), parsed[0][3]
-    return tuple(number * factor for number, _, factor, _ in parsed), _FIRST[parsed[0][1]]
 
 
 def roles(found: Sequence[Axis]) -> Roles:

@@ -10,8 +10,8 @@ from typing import Any
 from tailback.metrics import METRICS, Metric, estimate, find
 from tailback.metrics.base import On
 from tailback.numbers import with_spread
+from tailback.plot import words
 from tailback.report.model import Block, Column, Facts, Table, Value
-from tailback.report.sweep.axes import words
 from tailback.report.tables import left
 from tailback.report.text import plain
 from tailback.results import Run
@@ -76,7 +76,7 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
             total += 1
             if total > MOST_ROWS:
                 continue
-            point = [words(group[0].labels.get(path, "")) for path in paths]
+            point = [words.value(group[0].labels.get(path, "")) for path in paths]
             labels.append([*point, part["name"], part[_KINDS[what]]])
             numbers.append([with_spread(_over_seeds(group, key, i, m)) for m in metrics])
     if not labels:

@@ -9,8 +9,9 @@ import polars as pl
 
 from tailback.figures.theme import Chart
 from tailback.figures.time_series import thin, time_series
+from tailback.plot import words
 from tailback.report.model import Block, Facts, Figure
-from tailback.report.sweep.axes import MOST_COLOURS, words
+from tailback.report.sweep.axes import MOST_COLOURS
 from tailback.report.text import plain
 from tailback.results import Run
 
@@ -60,7 +61,7 @@ def _figure(run: Run, number: int, several: bool, facts: Facts) -> Figure | None
     if not panels:
         return None
     chart = alt.vconcat(*panels, spacing=14).resolve_scale(x="shared", color="independent")
-    where = ", ".join(f"{key} = {words(label)}" for key, label in run.labels.items())
+    where = ", ".join(f"{key} = {words.value(label)}" for key, label in run.labels.items())
     which = f" at {plain(where)}" if where else ""
     cut = f" The first {len(shown)} of {len(flows)} flows." if len(flows) > len(shown) else ""
     notes = "".join(f"; {rule}" for rule in sorted(rules))
