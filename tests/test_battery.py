@@ -282,7 +282,7 @@ def test_a_beta_of_cubic_of_75_percent_is_found(tmp_path: Path) -> None:
         "1-1",
         ["base", 'new:flows.C.cc={ name = "cubic", beta = 0.75 }'],
         {"duration": "100s", "bottleneck.rate": "12Mbit"},
-        seeds=10,
+        seeds=20,
         rtts={"50ms": "6s"},
     )
     # Less is given up after a loss: the queue is shorter than its target for less time.
