@@ -507,3 +507,16 @@ def test_an_option_the_kernel_does_not_have_is_named(kernel_kit: Kit, tmp_path: 
         "mine.config: the kernel's configuration refuses\n"
         "  CONFIG_NO_SUCH_QUEUE=m (this tree has no such option, or not here)"
     )
+
+
+def test_a_kit_that_was_moved_builds_no_modules(tmp_path: Path) -> None:
+    """Its kernel's Makefile names the folder it was built in; kbuild would write there."""
+    for place in ("before", "now"):
+        (tmp_path / place / "build").mkdir(parents=True)
+    makefile = "export KBUILD_OUTPUT = {}\n"
+    written = tmp_path / "now/build/Makefile"
+    written.write_text(makefile.format(tmp_path / "now/build"))
+    modules.check_place(tmp_path / "now")
+    written.write_text(makefile.format(tmp_path / "before/build"))
+    with pytest.raises(InputError, match="was built in .*before/build and is now in .*now/build"):
+        modules.check_place(tmp_path / "now")

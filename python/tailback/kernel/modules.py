@@ -21,6 +21,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 COMPAT = Path(__file__).with_name("compat.h")
 """What older kernels lack; every module is built with it there."""
 
+OUTPUT = re.compile(r"^export KBUILD_OUTPUT = (.+)$", re.MULTILINE)
 IS_MODULE = re.compile(r"\b(module_init|MODULE_LICENSE)\s*\(")
 
 
@@ -145,6 +146,7 @@ def build(kit: Path, name: str, folder: Path, *, jobs: int) -> dict[str, Any]:
     tree, version = facts["source_tree"], facts["kernel"]
     if not Path(tree).exists():
         raise InputError(f"the kit's kernel source is gone ({tree}); run: tailback kernel build")
+    check_place(kit)
     written = makefile(folder)
     files = content(folder)
     if written is not None:
@@ -190,6 +192,19 @@ def _name(link: Path, target: str) -> None:
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(target)
     fresh.replace(link)
+
+
+def check_place(kit: Path) -> None:
+    """The build folder of a kernel names itself by its whole path: moved or copied with a cache,
+    it compiles modules into a folder where nobody looks for them."""
+    makefile = kit / "build" / "Makefile"
+    found = OUTPUT.search(makefile.read_text(encoding="utf-8"))
+    if found is not None and Path(found[1]).resolve() != makefile.parent.resolve():
+        raise InputError(
+            f"the kit was built in {found[1]} and is now in {makefile.parent.resolve()}, where "
+            "modules cannot be built for it; expected its cache where it was, or a kernel built "
+            "anew: remove it and run: tailback kernel build"
+        )
 
 
 def _compile(
