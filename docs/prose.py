@@ -84,7 +84,7 @@ def _words(line: str) -> list[str]:
     """The numbers of a line of prose that name nothing and are no code."""
     for pattern in (_CODE, _LINK, _NAMED):
         line = pattern.sub(" ", line)
-    line = re.sub(r"^\s*\d+\. ", "", line)
+    line = re.sub(r"^\s*(?:\*\*)?\d+\. ", "", line)
     return _NUMBER.findall(line)
 
 

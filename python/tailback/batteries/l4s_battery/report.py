@@ -210,12 +210,9 @@ def _clearest(
         ]
         for cell, variant, d in sorted(flagged, key=clearness)[:CLEAREST]
     ]
-    cut = f"The {CLEAREST} clearest of {len(flagged)}; " if len(flagged) > CLEAREST else ""
     caption = (
-        f"{cut}by q, then by effect size (Cohen's d of the differences seed by seed). cells.csv "
-        "has all."
+        "By q, then by effect size (Cohen's d of the differences seed by seed). cells.csv has all."
     )
-    caption = caption[0].upper() + caption[1:]
     return Table("clearest", "The clearest differences", columns, rows, caption, facts)
 
 

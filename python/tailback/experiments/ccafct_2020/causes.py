@@ -52,7 +52,14 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 )
 
 #: What was changed after the comparison: what, before, after, why.
-CHANGED: tuple[tuple[str, str, str, str], ...] = ()
+CHANGED: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "data segments of Accurate ECN",
+        "1448 bytes of payload; harm within 20 % in 10 of 18 cells",
+        "1436 bytes: each carries the option",
+        "Linux's do (`tcp_current_mss`)",
+    ),
+)
 
 #: Question, what was tried, what came out, verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (

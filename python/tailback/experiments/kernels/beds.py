@@ -81,7 +81,9 @@ def dualpi2_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
     """The same runs on each kernel, one seed each."""
     seconds = dualpi2.QUICK_SECONDS if quick else dualpi2.SECONDS
     made = [dualpi2.job(run, seeds=1, seconds=seconds) for run in dualpi2_runs(quick=quick)]
-    return [Job(job.scenario, {"kernel": kernel}, 1) for kernel in kernels for job in made]
+    # What TCP joins for fq there would stay joined in the bottleneck's queue.
+    own = {"tcp.pacing": "fq"}
+    return [Job(job.scenario, {"kernel": kernel, **own}, 1) for kernel in kernels for job in made]
 
 
 # --- beside the published numbers ---------------------------------------------------------------

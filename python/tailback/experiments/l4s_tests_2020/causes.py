@@ -79,7 +79,14 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
 )
 
 #: What was changed after the comparison: what, before, after, why.
-CHANGED: tuple[tuple[str, str, str, str], ...] = ()
+CHANGED: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "data segments of Accurate ECN",
+        "1448 bytes of payload; S1 median 1.4 %, 90 % below 6.7 %",
+        "1436 bytes: each carries the option",
+        "Linux's do (`tcp_current_mss`)",
+    ),
+)
 
 #: Question, what was tried, what came out, verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
