@@ -14,7 +14,7 @@ import vl_convert
 
 from tailback import store
 from tailback.figures.theme import MAX_ROWS, theme
-from tailback.foreign import shown
+from tailback.vega import cleaned
 
 _VL = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
 
@@ -28,34 +28,8 @@ def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
         made: dict[str, Any] = chart.to_dict()
     # Whatever theme the caller's notebook has enabled, a report's figures are in the house style.
     made["config"] = theme()["config"]
-    shown_: dict[str, Any] = cleaned(made)
-    return shown_
-
-
-def cleaned(part: Any) -> Any:
-    """The same with every text such that it can be drawn, and titles plain text on one line.
-
-    XML has no control characters: what draws ends the process if it meets one. Vega-Lite puts
-    titles into expressions, for tooltips, and escapes no backslash and no line break there: a title
-    could end the text it stands in.
-    """
-    if isinstance(part, str):
-        return part if part.isprintable() else shown(part)
-    if isinstance(part, list):
-        return [cleaned(inner) for inner in part]
-    if not isinstance(part, dict):
-        return part
-    made = {cleaned(key): cleaned(inner) for key, inner in part.items()}
-    match part.get("title"):
-        case str(title):
-            made["title"] = _one_line(title)
-        case list(lines):
-            made["title"] = [_one_line(line) for line in lines if isinstance(line, str)]
-    return made
-
-
-def _one_line(text: str) -> str:
-    return " ".join(shown(text).split()).replace("\\", "\N{SET MINUS}")
+    drawable: dict[str, Any] = cleaned(made)
+    return drawable
 
 
 def svg(made: dict[str, Any]) -> str:

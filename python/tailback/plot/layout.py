@@ -14,10 +14,10 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from tailback.figures import export
 from tailback.plot import style
 from tailback.plot.dimensions import Dimension
 from tailback.plot.plan import Drawing, Panel, Plan
+from tailback.vega import cleaned
 
 VEGA_LITE = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
 SHAPE = 0.64
@@ -91,7 +91,7 @@ def laid_out(plan: Plan, drawing: Drawing, size: Size) -> LaidOut:
 def specification(chart: Any) -> dict[str, Any]:
     """In Vega-Lite, whatever theme is enabled; texts of others are such as can be drawn."""
     with alt.theme.enable("none"):
-        made: dict[str, Any] = export.cleaned(chart.to_dict(validate=False))
+        made: dict[str, Any] = cleaned(chart.to_dict(validate=False))
     return made
 
 

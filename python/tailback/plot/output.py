@@ -15,7 +15,6 @@ import vl_convert
 
 from tailback import folders, store
 from tailback.errors import InputError
-from tailback.figures import export
 from tailback.foreign import line
 from tailback.plot import style
 from tailback.plot.layout import LaidOut, measured, specification
@@ -60,6 +59,9 @@ def _pdf(made: LaidOut, _title: str) -> bytes:
 
 def _html(made: LaidOut, title: str) -> bytes:
     """A page that needs nothing else; values are shown under the pointer."""
+    # The figures of reports come with it.
+    from tailback.figures import export
+
     scripts = [export.javascript(), _START]
     hashes = (hashlib.sha256(script.encode()).digest() for script in scripts)
     allowed = " ".join(f"'sha256-{base64.b64encode(h).decode()}'" for h in hashes)
