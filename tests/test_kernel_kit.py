@@ -518,5 +518,5 @@ def test_a_kit_that_was_moved_builds_no_modules(tmp_path: Path) -> None:
     written.write_text(makefile.format(tmp_path / "now/build"))
     modules.check_place(tmp_path / "now")
     written.write_text(makefile.format(tmp_path / "before/build"))
-    with pytest.raises(InputError, match="was built in .*before/build and is now in .*now/build"):
+    with pytest.raises(InputError, match=r"was built in .*before/build and is now in .*now/build"):
         modules.check_place(tmp_path / "now")

@@ -27,6 +27,7 @@ CALLERS = {
     # Each removes a folder of its own making, below one that it names; what `results prune`
     # takes away is moved into one first.
     "python/tailback/archive.py",
+    "python/tailback/crates/workspace.py",
     "python/tailback/engines/kernel.py",
     "python/tailback/kernel/build.py",
     "python/tailback/kernel/modules.py",

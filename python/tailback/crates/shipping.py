@@ -4,12 +4,14 @@ is made, when nothing of tailback can be imported yet."""
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 CRATES = ("record", "engine", "conformance", "scenario", "guest", "run", "binding")
 """The folders of `crates/` that a copy of the engine is compiled from."""
 
 FILES = ("Cargo.toml", "Cargo.lock")
+LEFT_OUT = {"snapshots", "target"}
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 SHIPPED = Path(__file__).resolve().parent / "sources"
@@ -17,14 +19,23 @@ SHIPPED = Path(__file__).resolve().parent / "sources"
 
 
 def copy_to(target: Path = SHIPPED) -> None:
-    """Puts the sources of a checkout into a folder."""
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    for name in FILES:
-        shutil.copy2(CHECKOUT / name, target / name)
+    """Puts the sources of a checkout into a folder, and takes out what is none of them."""
+    wanted = {path.relative_to(CHECKOUT) for path in _sources()}
+    for path in [path for path in target.rglob("*") if path.is_file()]:
+        if path.relative_to(target) not in wanted:
+            path.unlink()
+    for relative in sorted(wanted):
+        (target / relative).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(CHECKOUT / relative, target / relative)
+
+
+def _sources() -> Iterator[Path]:
+    yield from (CHECKOUT / name for name in FILES)
     for name in CRATES:
-        left_out = shutil.ignore_patterns("snapshots", "target", "*.snap", "*.snap.new")
-        shutil.copytree(CHECKOUT / "crates" / name, target / "crates" / name, ignore=left_out)
+        for path in (CHECKOUT / "crates" / name).rglob("*"):
+            inner = path.relative_to(CHECKOUT / "crates" / name).parts
+            if path.is_file() and not LEFT_OUT & set(inner) and ".snap" not in path.suffixes:
+                yield path
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tailback import _native
+from tailback import _native, folders
 from tailback.crates import shipping, sources
 from tailback.crates.crate import Crate
 from tailback.errors import InputError, TailbackError
@@ -89,7 +89,7 @@ def _workspace(crates: Sequence[Crate]) -> Iterator[Path]:
         if not (folder / "Cargo.lock").exists():
             (folder / "Cargo.lock").write_bytes(found.lock)
         _link(folder / "crates", found.root / "crates")
-        shutil.rmtree(folder / "mine", ignore_errors=True)
+        folders.remove(folder / "mine", inside=folder)
         (folder / "mine").mkdir()
         for crate in crates:
             _link(folder / "mine" / crate.name, crate.folder)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
 from tailback import terminal
 from tailback.cli.boundary import OK
+from tailback.cli.options import jobs_option
 
 
 @click.command()
@@ -21,7 +23,8 @@ from tailback.cli.boundary import OK
     help="Folder of a crate (tailback new --crate begins one). Can be repeated.",
 )
 @click.option("--test", "tested", is_flag=True, help="Run its tests too.")
-def build(folders: tuple[Path, ...], tested: bool) -> int:
+@jobs_option
+def build(folders: tuple[Path, ...], tested: bool, jobs: int | None) -> int:
     """Compile the engine together with crates of your own.
 
     The copy is kept in the cache. `run --with DIR`, and a scenario with the line
@@ -36,6 +39,8 @@ def build(folders: tuple[Path, ...], tested: bool) -> int:
     from tailback.crates import copies, workspace
     from tailback.crates.crate import read_all
 
+    if jobs is not None:
+        os.environ["CARGO_BUILD_JOBS"] = str(jobs)
     crates = read_all(folders)
     if tested:
         said = workspace.test(crates)
