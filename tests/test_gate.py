@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import shlex
@@ -258,6 +259,8 @@ def test_seeds_are_added_until_it_can_be_told(command: Command, tmp_path: Path) 
         command, *two, SLOW, "--fail-if", "delay_mean_ms:+10%", "--seeds", "auto", "--quiet"
     )
     assert clear[0] == 3
+    # Quiet it was itself, and nobody after it.
+    assert "TAILBACK_QUIET" not in os.environ
     assert clear[1]["gate"]["level"] == pytest.approx(LEVEL / 4)
     assert {c["values"]["base"]["n"] for c in clear[1]["cells"] if c["kind"] == "link"} == {10}
     open_ = compare(

@@ -30,14 +30,28 @@ unconfined_option = click.option(
 )
 
 
+def for_this_command(context: click.Context, variable: str, value: str) -> None:
+    """Sets a variable of the environment until the command ends, for whatever it does, however
+    deep: who calls a command from Python has the variables it had."""
+    before = os.environ.get(variable)
+
+    def restore() -> None:
+        if before is None:
+            os.environ.pop(variable, None)
+        else:
+            os.environ[variable] = before
+
+    context.call_on_close(restore)
+    os.environ[variable] = value
+
+
 def _compile_in(
-    _context: click.Context, _parameter: click.Parameter, folders: tuple[str, ...]
+    context: click.Context, _parameter: click.Parameter, folders: tuple[str, ...]
 ) -> None:
-    """For whatever this command loads, however deep."""
     if folders:
         from tailback.crates import asked
 
-        asked.add_to_environment(folders)
+        for_this_command(context, asked.VARIABLE, asked.with_environment(folders))
 
 
 with_option = click.option(
@@ -53,9 +67,9 @@ with_option = click.option(
 )
 
 
-def _quieten(_context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+def _quieten(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
-        os.environ[progress.QUIET] = "1"
+        for_this_command(context, progress.QUIET, "1")
 
 
 quiet_option = click.option(

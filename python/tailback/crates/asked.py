@@ -21,11 +21,10 @@ def by_environment() -> list[Path]:
     return [Path(text) for text in os.environ.get(VARIABLE, "").split(os.pathsep) if text]
 
 
-def add_to_environment(folders: Iterable[str]) -> None:
-    """For whatever this process runs, in whichever thread."""
+def with_environment(folders: Iterable[str]) -> str:
+    """What `VARIABLE` is with these folders besides those that it has."""
     known = [*map(str, by_environment()), *(str(Path(folder).absolute()) for folder in folders)]
-    if known:
-        os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys(known))
+    return os.pathsep.join(dict.fromkeys(known))
 
 
 def by_scenario(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
 from tailback import terminal
 from tailback.cli.boundary import OK
-from tailback.cli.options import jobs_option
+from tailback.cli.options import for_this_command, jobs_option
 
 
 @click.command()
@@ -24,7 +23,8 @@ from tailback.cli.options import jobs_option
 )
 @click.option("--test", "tested", is_flag=True, help="Run its tests too.")
 @jobs_option
-def build(folders: tuple[Path, ...], tested: bool, jobs: int | None) -> int:
+@click.pass_context
+def build(context: click.Context, folders: tuple[Path, ...], tested: bool, jobs: int | None) -> int:
     """Compile the engine together with crates of your own.
 
     The copy is kept in the cache. `run --with DIR`, and a scenario with the line
@@ -40,7 +40,7 @@ def build(folders: tuple[Path, ...], tested: bool, jobs: int | None) -> int:
     from tailback.crates.crate import read_all
 
     if jobs is not None:
-        os.environ["CARGO_BUILD_JOBS"] = str(jobs)
+        for_this_command(context, "CARGO_BUILD_JOBS", str(jobs))
     crates = read_all(folders)
     if tested:
         said = workspace.test(crates)
