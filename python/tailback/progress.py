@@ -149,9 +149,11 @@ class _Notebook:
 
     def update(self, what: str, fraction: float) -> None:
         now = time.monotonic()
+        # What stays when it is over, whether it was shown or not.
+        self._said = what
         if now - self._since < PATIENCE_S or now - self._last < 0.25:
             return
-        self._last, self._said = now, what
+        self._last = now
         self._show(_Shown(_text(what, fraction, now - self._since), fraction))
 
     def close(self) -> None:
