@@ -273,7 +273,10 @@ def _senders(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _sender(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
-    return _senders(summary)[index]
+    """One of `_senders`, without a list of all for each cell."""
+    flows: Sequence[Mapping[str, Any]] = summary["flows"]
+    traffic: Sequence[Mapping[str, Any]] = summary["traffic"]
+    return flows[index] if index < len(flows) else traffic[index - len(flows)]
 
 
 def _link(summary: Mapping[str, Any], name: str) -> Any:
