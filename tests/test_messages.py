@@ -216,3 +216,15 @@ def test_an_ascii_terminal_takes_everything(tailback: Tailback, scenario: Path) 
         )
         assert done.returncode in (0, 4), done.stderr
         assert done.stdout.isascii()
+
+
+def test_what_a_scenario_may_not_have_is_not_proposed() -> None:
+    """A scenario with links of its own has no bottleneck, though others have."""
+    scenario = but(links={"there": {"rate": "10Mbit"}})
+    del scenario["bottleneck"]
+    scenario["flows"] = [{"cc": "cubic", "route": ["there"]}]
+    with pytest.raises(tb.InputError) as error:
+        tb.check(scenario, set={"bottleneck.rate": "5Mbit"})
+    said = str(error.value)
+    assert 'there is no "bottleneck" in the scenario; expected one of duration, ' in said
+    assert said.count("bottleneck") == 2  # where it was set, and what is not there

@@ -149,6 +149,8 @@ pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
                     if !reached.may_create(key, table) {
                         let mut valid: Vec<String> = table.keys().map(str::to_owned).collect();
                         valid.extend(reached.creatable().map(str::to_owned));
+                        // What other scenarios may have, this one may not.
+                        valid.retain(|name| name != key);
                         valid.sort();
                         valid.dedup();
                         let whole = if i == 0 {
