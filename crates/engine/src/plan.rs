@@ -292,7 +292,7 @@ impl Plan {
     pub fn owners(&self) -> Arc<[u32]> {
         let connections = self.each_source().map(|source| &source.of.connections);
         let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));
-        meter::owners(self.flow_count(), limits)
+        meter::owners(self.flow_count(), limits, 0)
     }
 
     /// What a connection of a source would have alone: the nominal rate of the

@@ -358,6 +358,7 @@ pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
         flows,
         sources,
         links,
+        programs: Vec::new(),
     })
 }
 
