@@ -267,6 +267,9 @@ pub struct Program {
     pub root: String,
     /// Its files: name below `/files`, and where they are in the guest's root.
     pub files: Vec<(String, String)>,
+    /// Names of both hosts, where the scenario gives some.
+    #[serde(default)]
+    pub host_names: Option<[String; 2]>,
     /// When what waits for nothing starts, the draw of its seed included, ns.
     pub start_ns: u64,
     /// When it is asked to end, ns.
