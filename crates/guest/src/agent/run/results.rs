@@ -71,6 +71,7 @@ impl Runner<'_> {
                 }
             });
         }
+        outcome.programs = self.captures.take_programs(&[], &mut outcome.series);
         let links = self.captures.take_meters().zip(&job.links);
         let links = links.map(|(meter, link)| {
             let steps = link.rates.iter();
