@@ -33,6 +33,11 @@ def kernel() -> None:
     help="Debian's linux-source of this release (5.10, 6.1, 6.12), beside the kit in use; newest.",
 )
 @click.option(
+    "--with-patch",
+    is_flag=True,
+    help="Apply tailback's patch for [[programs]] to the tree of --source.",
+)
+@click.option(
     "--config",
     "fragments",
     multiple=True,
@@ -55,6 +60,7 @@ def kernel() -> None:
 def build(
     origin: Path | None,
     release: str | None,
+    with_patch: bool,
     fragments: tuple[Path, ...],
     extra: tuple[str, ...],
     jobs: int | None,
@@ -72,7 +78,12 @@ def build(
     from tailback.kernel import build as kit_build
 
     built = kit_build.build(
-        origin=origin, release=release, fragments=fragments, extra=extra, jobs=jobs
+        origin=origin,
+        release=release,
+        with_patch=with_patch,
+        fragments=fragments,
+        extra=extra,
+        jobs=jobs,
     )
     _show(built, as_json=as_json)
     return 0
@@ -220,6 +231,7 @@ def _show(kit: Kit, *, as_json: bool) -> None:
     rows = [
         ("kernel", f"{kit.version} ({came})"),
         ("config", manifest["config_hash"][:16]),
+        ("patches", ", ".join(manifest.get("patches", {})) or "none"),
         ("iproute2", manifest["iproute2"]),
         ("cc", ", ".join(kit.ccs)),
         ("qdiscs", ", ".join(kit.qdiscs)),
