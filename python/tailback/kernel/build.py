@@ -80,7 +80,7 @@ def build(
     if origin is not None and release is not None:
         raise InputError("--source and --release: one of them says which kernel is built")
     if with_patch and origin is None:
-        raise InputError("--with-patch is for --source: Debian's source has the patch where it fits")
+        raise InputError("--with-patch is for --source: Debian's has the patch where it fits")
     suites = releases.suites(release) if release is not None else releases.NEWEST_SUITES
     beside = release is not None and release != releases.NEWEST
     named = [modules.spelled(text) for text in extra]

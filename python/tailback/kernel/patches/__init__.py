@@ -44,7 +44,7 @@ def apply(tree: Source, env: dict[str, str], steps: Steps, *, required: bool) ->
     if folder.exists():
         return patched
     variables = process.environment(env)
-    command = ["patch", *OPTIONS, "--input", PROGRAMS]
+    command: list[str | Path] = ["patch", *OPTIONS, "--input", PROGRAMS]
     try:
         process.run([*command, "--dry-run"], cwd=tree.folder, env=variables)
     except process.CommandFailed as error:

@@ -41,9 +41,7 @@ class Program:
         return self.place or f'program "{line(self.name)}"'
 
 
-def problems(
-    program: Program, root: Root, archive: Callable[[], Collection[str]]
-) -> list[str]:
+def problems(program: Program, root: Root, archive: Callable[[], Collection[str]]) -> list[str]:
     """What is wrong with a program in this root; `archive` gives the names of all packages."""
     missing = [path for path in program.files if not path.exists()]
     said = [f"{program.at}: {_no_file(path)}" for path in missing]
@@ -51,7 +49,7 @@ def problems(
     checked = _Check(program, view, root, archive)
     for words in program.runs:
         # A file that is not there was said already.
-        if words and not any(path.name in (words[0], os.path.basename(words[0])) for path in missing):
+        if words and os.path.basename(words[0]) not in {path.name for path in missing}:
             said += [f"{program.at}: {text}" for text in checked.runs(words[0])]
     return list(dict.fromkeys(said))
 
@@ -61,7 +59,9 @@ def _no_file(path: Path) -> str:
     if not beside.is_dir():
         return f"files: {line(path)} does not exist, nor does {line(beside)}"
     have = sorted(one.name for one in beside.iterdir())
-    return f"files: {names.unknown('file', path.name, have)}" if have else f"{line(beside)} is empty"
+    return (
+        f"files: {names.unknown('file', path.name, have) if have else f'{line(path)} is missing'}"
+    )
 
 
 @dataclass

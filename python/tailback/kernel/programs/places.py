@@ -97,5 +97,5 @@ def date(text: str) -> datetime:
     if found.tzinfo is None:
         found = found.replace(tzinfo=UTC)
     if not EARLIEST <= found < LATEST:
-        raise InputError(f"date = \"{line(text)}\": expected one from 2000 to 2199")
+        raise InputError(f'date = "{line(text)}": expected one from 2000 to 2199')
     return found

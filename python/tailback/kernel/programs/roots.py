@@ -232,9 +232,9 @@ def _tools(root: Path) -> None:
     """sh and the common tools: busybox, for what no package brings."""
     for line in process.run([root / BUSYBOX, "--list-full"]):
         path = root / "usr" / line.removeprefix("usr/")
-        if re.fullmatch(r"(usr/)?s?bin/[a-zA-Z0-9_.\[-]+", line) and not path.is_symlink():
-            if not path.exists():
-                path.symlink_to("/usr/bin/busybox")
+        is_tool = re.fullmatch(r"(usr/)?s?bin/[a-zA-Z0-9_.\[-]+", line)
+        if is_tool and not path.is_symlink() and not path.exists():
+            path.symlink_to("/usr/bin/busybox")
 
 
 def _certificates(root: Path) -> None:

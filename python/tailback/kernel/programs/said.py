@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 
 from tailback.kernel.kit import Kit
 
-TOOK = re.compile(
-    r'time-travel: "(.*)" took (\d+) ns, spins (\d+), call (-?\d+), interrupts (\d+)'
-)
+TOOK = re.compile(r'time-travel: "(.*)" took (\d+) ns, spins (\d+), call (-?\d+), interrupts (\d+)')
 COMPUTES = re.compile(r'time-travel: "(.*)" computes without system calls')
 
 SHARE = 0.01
