@@ -46,6 +46,7 @@ from tailback.kernel import (
     tools,
 )
 from tailback.kernel.kit import Kit
+from tailback.kernel.programs import built
 from tailback.kernel.steps import Steps
 
 KERNEL = "kernel.json"
@@ -66,6 +67,7 @@ def build(
     with_patch: bool = False,
     fragments: Sequence[Path] = (),
     extra: Sequence[str] = (),
+    programs: Sequence[str] = (),
     jobs: int | None = None,
     progress: bool | None = None,
 ) -> Kit:
@@ -74,7 +76,8 @@ def build(
     `origin` is a tree, a tarball or a linux-source package in the place of
     Debian's newest, `release` an older one of Debian's; `with_patch` applies tailback's patch for
     programs to `origin`, as it is to Debian's where it fits; `extra` are modules, `NAME=DIR` or
-    `DIR`. With modules only, they are built for the current kit, or for that of the release.
+    `DIR`; `programs` are tailback's own by name. With modules or programs only, they are built for
+    the current kit, or for that of the release.
     What is built becomes the current kit, but for a release, which stands beside it.
     """
     if origin is not None and release is not None:
@@ -83,6 +86,7 @@ def build(
         raise InputError("--with-patch is for --source: Debian's has the patch where it fits")
     suites = releases.suites(release) if release is not None else releases.NEWEST_SUITES
     beside = release is not None and release != releases.NEWEST
+    built.check(programs)
     named = [modules.spelled(text) for text in extra]
     theirs = [config.load(path) for path in fragments]
     cache = kit.cache()
@@ -90,7 +94,7 @@ def build(
     cores = jobs or len(os.sched_getaffinity(0))
     with Steps(enabled=progress) as steps, process.terminable(), _lock(cache, steps):
         tools.check()
-        only_modules = named and origin is None and not theirs
+        only_modules = (named or programs) and origin is None and not theirs
         there_is = _built(cache, release) if only_modules else None
         if there_is is not None:
             folder = there_is
@@ -103,9 +107,11 @@ def build(
         for name, path in named:
             steps.step(f"building module {name}")
             modules.build(folder, name, path, jobs=cores)
-        built = kit.load(folder)
-        built.verify()
-        return built
+        for name in programs:
+            built.build(name, steps=steps)
+        found = kit.load(folder)
+        found.verify()
+        return found
 
 
 @dataclass(frozen=True)

@@ -168,7 +168,7 @@ def boot_words(
     kit: Kit, memory_mib: int, seed: int, clock: Clock, places: Places | None = None
 ) -> list[str]:
     """What the kernel is started with."""
-    start_ns = places.date_ns if places is not None else START_NS
+    start_ns = places.start_ns if places is not None else START_NS
     travel = ["time-travel=inf-cpu", f"time-travel-start={start_ns}"]
     if places is not None and kit.lets_time_pass:
         travel += PROGRAM_WORDS

@@ -53,6 +53,14 @@ def kernel() -> None:
     help="Build a qdisc or congestion control from its sources for the kit. Can be repeated.",
 )
 @click.option(
+    "--program",
+    "own",
+    multiple=True,
+    metavar="NAME",
+    help="Build a server and client for [[programs]]: aioquic, quic-go, quinn, s2n-quic. "
+    "Can be repeated.",
+)
+@click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at once [default: all cores]"
 )
 @quiet_option
@@ -63,6 +71,7 @@ def build(
     with_patch: bool,
     fragments: tuple[Path, ...],
     extra: tuple[str, ...],
+    own: tuple[str, ...],
     jobs: int | None,
     as_json: bool,
 ) -> int:
@@ -70,7 +79,8 @@ def build(
 
     Needs gcc and make, and no root: packages are unpacked, never installed.
     With --module alone, the modules are built for the kit in use, with --release
-    for that of the release. An interrupted build goes on where it was.
+    for that of the release; with --program alone, programs only. An interrupted build goes on
+    where it was.
 
     What is built becomes the kit in use, but with --release: a scenario says
     kernel = "6.1" to run on it.
@@ -83,6 +93,7 @@ def build(
         with_patch=with_patch,
         fragments=fragments,
         extra=extra,
+        programs=own,
         jobs=jobs,
     )
     _show(built, as_json=as_json)

@@ -9,11 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from tailback.errors import InputError
-from tailback.foreign import line
 from tailback.kernel import confine
 from tailback.kernel.programs.check import Program
 from tailback.kernel.programs.roots import Root
@@ -21,11 +19,9 @@ from tailback.kernel.programs.roots import Root
 FOLDER = "programs"
 """Of the workplace, and of the guest's root."""
 
-DATE = datetime(2026, 1, 1, tzinfo=UTC)
-"""Of guests with programs, where a scenario names none: certificates made since hold."""
-
-EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
-"""64 bits of ns end in 2262."""
+UPTIME_S = 60
+"""Between the start of the kernel and time 0: some programs take a machine that has just started
+for one whose clock is not set."""
 
 
 @dataclass(frozen=True)
@@ -35,18 +31,16 @@ class Places:
     roots: Mapping[str, Root]
     """By the packages that were asked for, joined by spaces."""
     files: tuple[Path, ...]
-    date: datetime = DATE
-    """What the guest's clock shows when its kernel starts."""
+    date_s: int
+    """What the guest's clock shows at time 0, seconds since 1970."""
 
     @classmethod
-    def of(
-        cls, programs: Iterable[Program], roots: Mapping[str, Root], date: datetime | None
-    ) -> Places:
+    def of(cls, programs: Iterable[Program], roots: Mapping[str, Root], date_s: int) -> Places:
         """Those of a point."""
         given = tuple(programs)
         asked = sorted({key(program) for program in given})
         files = tuple(sorted({path for program in given for path in program.files}))
-        places = cls({one: roots[one] for one in asked}, files, date or DATE)
+        places = cls({one: roots[one] for one in asked}, files, date_s)
         if len(places.links()) > confine.MOST_PLACES:
             raise InputError(
                 f"the programs of a run may have {confine.MOST_PLACES} files and package roots; "
@@ -78,24 +72,11 @@ class Places:
         (workplace / "job/places").write_text(self.lines(), encoding="ascii")
 
     @property
-    def date_ns(self) -> int:
-        """The date, in ns since 1970."""
-        return int(self.date.timestamp()) * 10**9
+    def start_ns(self) -> int:
+        """What it shows when its kernel starts, ns since 1970."""
+        return (self.date_s - UPTIME_S) * 10**9
 
 
 def key(program: Program) -> str:
     """What a package root is asked for by."""
-    return " ".join(sorted(set(program.packages)))
-
-
-def date(text: str) -> datetime:
-    """A date as a scenario has it: 2026-12-01, or with a time of day."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(f'date = "{line(text)}": expected a date such as "2026-12-01"') from None
-    if found.tzinfo is None:
-        found = found.replace(tzinfo=UTC)
-    if not EARLIEST <= found < LATEST:
-        raise InputError(f'date = "{line(text)}": expected one from 2000 to 2199')
-    return found
+    return " ".join(program.packages)

@@ -1,9 +1,9 @@
 """Package roots: what programs find around them, from Debian's packages and nothing of this
 machine.
 
-    programs/pins/HASH.json     the packages that some names stand for, with versions and hashes
-    programs/roots/HASH/root/   those packages, unpacked
-    programs/roots/HASH/root.json   what they are, and every file by its hash
+    roots/pins/HASH.json    in the cache of kits: what some names of packages stand for
+    roots/HASH/root/        those packages, unpacked
+    roots/HASH/root.json    what they are, and every file by its hash
 
 Packages are unpacked and never installed: no script of theirs runs, so that there are no
 alternatives, users or generated files but those made here. Which versions some names stand for
@@ -33,7 +33,7 @@ from tailback.kernel.steps import Steps
 RECIPE = 1
 """Raised when a root of the same packages is assembled in another way."""
 
-FOLDER = "programs"
+FOLDER = "roots"
 MANIFEST = "root.json"
 
 BASE = ("libc6", "libgcc-s1", "libstdc++6", "ca-certificates", "busybox-static")
@@ -105,7 +105,7 @@ def get(packages: Iterable[str], steps: Steps) -> Root:
     with _lock(cache, steps):
         debs = _pinned(cache, asked, steps)
         identity = _identity(debs)
-        folder = cache / "roots" / identity[:16]
+        folder = cache / identity[:16]
         if not _sound(folder, identity):
             # The lists may be gone by now, the packages not.
             files = _archive().fetch(debs, steps)
