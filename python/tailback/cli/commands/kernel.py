@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tailback import terminal
-from tailback.cli.options import json_option, quiet_option, set_option, unconfined_option
+from tailback.cli.options import json_option, quiet_option, set_option, walls_options
 
 if TYPE_CHECKING:
     from tailback.kernel.kit import Kit
@@ -178,7 +178,7 @@ def info(as_json: bool) -> int:
     metavar="FILE",
     help="Write the page here [default: print it].",
 )
-@unconfined_option
+@walls_options
 @quiet_option
 @json_option
 def clock(

@@ -64,6 +64,13 @@ class Places:
         files = {str(path): f"/{FOLDER}/file{n}" for n, path in enumerate(self.files)}
         return json.dumps({"roots": roots, "files": files})
 
+    def manifest(self) -> dict[str, dict[str, object]]:
+        """The package roots for the manifest of a run, by what was asked for."""
+        return {
+            asked: {"hash": root.identity, "packages": root.packages}
+            for asked, root in self.roots.items()
+        }
+
     def make(self, workplace: Path) -> None:
         """Puts the links into the workplace of a run."""
         (workplace / FOLDER).mkdir()
