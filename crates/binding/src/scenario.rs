@@ -13,7 +13,7 @@ use tailback_guest::map;
 use tailback_run::{Source, crates, guest::Ran, panics};
 use tailback_scenario::{Diagnostic, EngineKind, Override, Param};
 
-use crate::guest;
+use crate::{guest, programs};
 use crate::run::{Control, Store, failed};
 use crate::{EnginePanic, ScenarioError};
 
@@ -210,9 +210,10 @@ impl Scenario {
     }
 
     /// What the kernel engine's guest is told for a point, as JSON; `kit` is
-    /// what its kernel has.
-    fn guest_job(&self, index: usize, kit: &str) -> PyResult<String> {
-        guest::job(self.at(index)?, &guest::kit(kit)?)
+    /// what its kernel has, `places` where its programs find what they need, both as JSON.
+    #[pyo3(signature = (index, kit, places = "{}"))]
+    fn guest_job(&self, index: usize, kit: &str, places: &str) -> PyResult<String> {
+        guest::job(self.at(index)?, &guest::kit(kit)?, &guest::places(places)?)
     }
 
     /// The same as the lines of `ip` and `tc`, to be read.
@@ -323,6 +324,15 @@ impl Point {
     #[getter]
     fn modules(&self) -> Vec<&str> {
         map::modules(&self.point().plan).into_iter().collect()
+    }
+
+    /// Its entries of programs: name, kind, packages, files (absolute paths), what runs on the
+    /// sender's and on the receiver's host, the guest's date (seconds since 1970), and the
+    /// numbers that are read of their files.
+    #[getter]
+    fn programs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let programs = self.point().plan.programs.iter();
+        programs.map(|program| programs::dict(py, program)).collect()
     }
 
     /// Length of the run, ns.

@@ -16,16 +16,23 @@ use crate::class::ClassRecorder;
 use crate::series::SeriesKey;
 use crate::{Cause, ClassPlan, Counts, Histogram, LinkOutcome, Outcome, Series};
 
-/// The flow or source that each number in packets stands for: flows and sources
-/// have one each, sources being numbered on from the flows, and behind them come
-/// those of connections, `connections` for each source (0: it has none).
-pub fn owners(flows: usize, connections: impl IntoIterator<Item = u32>) -> Arc<[u32]> {
+/// The flow, source or program that each number in packets stands for: these have
+/// one each, sources being numbered on from the flows and programs from the sources,
+/// and behind them come those of connections, `connections` for each source (0: it
+/// has none).
+pub fn owners(
+    flows: usize,
+    connections: impl IntoIterator<Item = u32>,
+    programs: usize,
+) -> Arc<[u32]> {
     let mut owners: Vec<u32> = (0..flows as u32).collect();
     let mut slots = Vec::new();
     for (source, limit) in (flows as u32..).zip(connections) {
         owners.push(source);
         slots.extend((0..limit).map(|_| source));
     }
+    let next = owners.len() as u32;
+    owners.extend(next..next + programs as u32);
     owners.extend(slots);
     owners.into()
 }
@@ -292,7 +299,7 @@ mod tests {
 
     /// A flow, a source, and a connection of the source; measured from 100 to 1000 ns.
     fn meter() -> Meter {
-        Meter::new(owners(1, [1]), 100)
+        Meter::new(owners(1, [1], 0), 100)
     }
 
     fn outcome(meter: Meter) -> Outcome {

@@ -18,6 +18,7 @@ pub mod capture;
 mod control;
 pub mod crates;
 pub mod guest;
+mod files;
 mod load;
 mod machine;
 mod manifest;

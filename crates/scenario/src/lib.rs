@@ -34,5 +34,6 @@ pub use declare::{Assert, KeyPath, METRICS, Scope, json_schema, key_paths};
 pub use load::{MAX_FILE, load, load_request, load_with};
 pub use memory::{check_memory, estimate_memory};
 pub use read::Diagnostic;
-pub use request::{Judge, Loader, Override, Request};
+pub use hash::Contents;
+pub use request::{FileLoader, Found, Judge, Loader, Override, Request};
 pub use scenario::{Axis, Param, Point, Scenario};

@@ -8,6 +8,7 @@
 //! | `link` | what the queue of a link says of itself |
 //! | `clock` | the time of the run |
 //! | `token` | what the main loop's descriptors are for |
+//! | `programs` | programs of the scenario's on hosts of their own |
 //! | `tcp` | TCP sockets and what they say of themselves |
 //! | `capture` | packets before and behind the queues, and what follows from them |
 //! | `ring`, `frame` | captured packets, and what they say |
@@ -24,6 +25,7 @@ mod flow;
 mod frame;
 mod link;
 mod packets;
+mod programs;
 mod qdisc;
 mod queue;
 mod requests;

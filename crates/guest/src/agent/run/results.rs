@@ -12,6 +12,7 @@ use super::{Player, Runner};
 use crate::agent::flow::Connection;
 use crate::agent::io;
 use crate::agent::link::LinkProbe;
+use crate::agent::programs::With;
 use crate::agent::qdisc::Statistics;
 use crate::agent::setup;
 use crate::agent::tcp::Info;
@@ -89,11 +90,23 @@ impl Runner<'_> {
                 }
             }
         }
-        let environment = self.environment()?;
+        let mut environment = self.environment()?;
+        environment.warnings.extend(self.end_programs()?);
         Ok(GuestResult {
             outcome,
             environment,
         })
+    }
+
+    /// Programs end last: what is measured is known by now.
+    fn end_programs(&mut self) -> Result<Vec<String>, String> {
+        let with = With {
+            namespaces: self.namespaces,
+            poll: &self.poll,
+            timer: &self.timer,
+        };
+        self.programs.end(&with)?;
+        self.programs.keep()
     }
 
     /// Completes what the captures show of a queue by what it says of itself.
