@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailback.errors import InputError
-from tailback.kernel import confine
-from tailback.kernel.programs import check, roots
+from tailback.kernel import confine, contents
+from tailback.kernel.programs import built, check, roots
 from tailback.kernel.programs.check import Program
 from tailback.kernel.programs.places import Places, key
 from tailback.kernel.programs.roots import Root
@@ -47,7 +47,10 @@ class Programs:
         pairs = [(one, self.root(one)) for one in asked.values()]
         if said := check.all_problems(pairs, roots.archive_names):
             raise InputError("\n".join(dict.fromkeys(said)))
-        return sorted({f"root {root.identity}" for _, root in pairs})
+        files = {path for one in asked.values() for path in one.files}
+        own = [path for path in files if built.key(path).startswith(built.BUILT)]
+        own_hashes = {f"{path.name} {contents.sha256(path / built.PROGRAM)}" for path in own}
+        return sorted({f"root {root.identity}" for _, root in pairs} | own_hashes)
 
     def places(self, point: Point) -> Places | None:
         """What a point's programs are given, as it was made; None if it has none."""
@@ -68,6 +71,12 @@ class Programs:
         return self._roots[asked]
 
 
+def _file(path: str) -> Path:
+    """Where a file of a scenario is."""
+    own = path.startswith(built.BUILT)
+    return built.find(path.removeprefix(built.BUILT)) if own else Path(path)
+
+
 def of(point: Point) -> list[Program]:
     """The entries of a point."""
     return [_entry(number, facts) for number, facts in enumerate(getattr(point, "programs", ()))]
@@ -79,7 +88,7 @@ def _entry(number: int, facts: Mapping[str, Any]) -> Program:
         name=facts["name"],
         runs=tuple(tuple(words) for words in runs if words),
         packages=tuple(facts["packages"]),
-        files=tuple(Path(path) for path in facts["files"]),
+        files=tuple(_file(path) for path in facts["files"]),
         env=dict(facts.get("env", {})),
         place=f'programs[{number}] ("{facts["name"]}")',
     )

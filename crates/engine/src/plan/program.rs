@@ -12,6 +12,9 @@ use crate::units::Time;
 /// The date of a guest whose scenario gives none, seconds since 1970: 2026-01-01.
 pub const DATE: u64 = 1_767_225_600;
 
+/// Before the name of a program of tailback's own, in the place of a path.
+pub const BUILT: &str = "built:";
+
 keys! {
     /// A pair of hosts and the programs that run on them, as they are, kernel engine only. Packets
     /// of the sender's host pass the route, those of the receiver's host the way back. With a kind
@@ -110,6 +113,17 @@ pub struct FilePlan {
     pub path: String,
     /// SHA-256 of what it has.
     pub hash: String,
+}
+
+impl FilePlan {
+    /// A program of tailback's own, by its name: where it is, the kernel engine knows.
+    pub fn built(name: &str) -> FilePlan {
+        FilePlan {
+            name: name.to_owned(),
+            path: format!("{BUILT}{name}"),
+            hash: String::new(),
+        }
+    }
 }
 
 impl AsPart for FilePlan {

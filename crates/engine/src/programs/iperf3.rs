@@ -124,6 +124,7 @@ fn made(options: &Options, seconds: u64) -> Made {
         receiver: server(words_of(&["iperf3", "-s", "-1"]), Ready::Tcp(PORT)),
         packages: vec!["iperf3".to_owned()],
         results: vec![result("goodput_mbit", REPORT, &goodput, 1e-6), rest],
+        ..Made::default()
     }
 }
 

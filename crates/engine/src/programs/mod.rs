@@ -7,8 +7,12 @@
 use crate::plan::{Ready, ResultPlan, SidePlan};
 use crate::registry::{Entry, Kind, Opt, Options, Table};
 
+pub mod flent;
+pub mod http;
 pub mod iperf3;
+pub mod irtt;
 pub mod ping;
+pub mod quic;
 pub mod words;
 
 /// How the entry of a kind is made.
@@ -26,12 +30,24 @@ pub struct Made {
     pub receiver: Option<SidePlan>,
     /// Debian packages that it needs.
     pub packages: Vec<String>,
+    /// Tailback's own program, compiled on this machine, which the guest has in `/files/NAME`.
+    pub built: Option<&'static str>,
     /// Numbers out of what it writes.
     pub results: Vec<ResultPlan>,
 }
 
 /// The ready-made programs of this tree: one line each.
-pub const ENTRIES: &[&Entry<Build>] = &[&iperf3::ENTRY, &ping::ENTRY];
+pub const ENTRIES: &[&Entry<Build>] = &[
+    &flent::ENTRY,
+    &http::ENTRY,
+    &iperf3::ENTRY,
+    &irtt::ENTRY,
+    &ping::ENTRY,
+    &quic::aioquic::ENTRY,
+    &quic::quic_go::ENTRY,
+    &quic::quinn::ENTRY,
+    &quic::s2n_quic::ENTRY,
+];
 
 /// Every ready-made program.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
@@ -96,7 +112,11 @@ mod tests {
                     .is_some_and(|side| side.ready.is_none() && !side.run.is_empty())
             });
             assert!(clients.next().is_some(), "{}", entry.name);
-            assert!(!made.packages.is_empty(), "{}", entry.name);
+            assert!(
+                !made.packages.is_empty() || made.built.is_some(),
+                "{}",
+                entry.name
+            );
             for opt in entry.options {
                 let key = crate::plan::ProgramPlan::TABLE.key(opt.name);
                 assert!(key.is_none(), "{}: {}", entry.name, opt.name);

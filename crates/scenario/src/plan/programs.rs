@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tailback_engine::cc;
 use tailback_engine::keys::{EngineKind, KeyKind, Registry};
-use tailback_engine::plan::{DATE, ProgramPlan, ResultPlan, SidePlan};
+use tailback_engine::plan::{DATE, FilePlan, ProgramPlan, ResultPlan, SidePlan};
 use tailback_engine::programs::words::{KNOWN, Piece, Placeholder, pieces, placeholder};
 use tailback_engine::programs::{self, Made};
 use tailback_engine::registry::find;
@@ -137,6 +137,8 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     if let Some(item) = fields.item("files") {
         plan.files = reader.files(item);
     }
+    // Compiled by the engine that runs it, whose version says which one it is.
+    plan.files.extend(made.built.map(FilePlan::built));
     if let Some(item) = fields.item("env") {
         for (one, text) in reader.texts(item) {
             let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';

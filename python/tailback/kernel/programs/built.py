@@ -2,7 +2,7 @@
 
 Their sources are in folders beside this file.
 
-    programs/NAME-HASH/     in the cache of kits: what was built, and program.json
+    programs/NAME-HASH/     in the cache of kits: NAME/, what was built, and program.json
     programs/NAME           a link to the version built last
 """
 
@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tailback import folders, names
 from tailback.errors import InputError, TailbackError
@@ -22,8 +23,8 @@ from tailback.kernel.steps import Steps
 
 HERE = Path(__file__).parent
 MANIFEST = "program.json"
-FILES = "files"
-"""What of a program's folder goes into the guest."""
+BUILT = "built:"
+"""Stands before the name of such a program where a scenario's files have paths."""
 PROGRAM = "transfer"
 """What each is called there."""
 
@@ -118,7 +119,13 @@ def find(name: str) -> Path:
         raise InputError(
             f"{name} in {folder} is not what was built: {contents.listed(said)}; run: {command}"
         )
-    return folder / FILES
+    return folder / name
+
+
+def key(path: Path) -> str:
+    """How a scenario calls a file or folder, which may be what `find` gave."""
+    ours = path.parent.parent == (kit.cache() / "programs").resolve()
+    return f"{BUILT}{path.name}" if ours else str(path)
 
 
 def build(name: str, *, steps: Steps) -> Path:
@@ -134,13 +141,13 @@ def build(name: str, *, steps: Steps) -> Path:
         work = shelf / f".{done.name}.{os.getpid()}.part"
         folders.remove(done, inside=shelf)
         try:
-            (work / FILES).mkdir(parents=True)
+            (work / name).mkdir(parents=True)
             _make(name, recipe, work)
             facts = {
                 "name": name,
                 "hash": digest,
                 "tool": version,
-                "files": contents.of(work, [FILES]),
+                "files": contents.of(work, [name]),
             }
             manifest.write(work / MANIFEST, facts)
             work.rename(done)
@@ -150,11 +157,11 @@ def build(name: str, *, steps: Steps) -> Path:
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(done.name)
     fresh.replace(shelf / name)
-    return done / FILES
+    return done / name
 
 
 def _make(name: str, recipe: Recipe, work: Path) -> None:
-    source, target = HERE / recipe.folder, work / FILES / PROGRAM
+    source, target = HERE / recipe.folder, work / name / PROGRAM
     if not recipe.words:
         shutil.copy2(source / PROGRAM, target)
         target.chmod(0o755)
@@ -194,5 +201,5 @@ def _sound(folder: Path) -> bool:
     return not _differences(folder, facts)
 
 
-def _differences(folder: Path, facts: Mapping[str, Mapping[str, str]]) -> list[str]:
-    return contents.differences(facts["files"], contents.of(folder, [FILES]))
+def _differences(folder: Path, facts: Mapping[str, Any]) -> list[str]:
+    return contents.differences(facts["files"], contents.of(folder, [facts["name"]]))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tailback.errors import InputError
 from tailback.kernel import confine
+from tailback.kernel.programs import built
 from tailback.kernel.programs.check import Program
 from tailback.kernel.programs.roots import Root
 
@@ -61,7 +62,7 @@ class Places:
     def mapping(self) -> str:
         """Where the guest has them, as JSON for the job."""
         roots = {asked: f"/{FOLDER}/root{n}" for n, asked in enumerate(self.roots)}
-        files = {str(path): f"/{FOLDER}/file{n}" for n, path in enumerate(self.files)}
+        files = {built.key(path): f"/{FOLDER}/file{n}" for n, path in enumerate(self.files)}
         return json.dumps({"roots": roots, "files": files})
 
     def manifest(self) -> dict[str, dict[str, object]]:
