@@ -6,6 +6,7 @@ use std::path::Path;
 
 use tailback_guest::result::{FILE, GuestResult};
 use tailback_record::folder::{Store, Timing};
+use tailback_record::stored::PROGRAMS;
 use tailback_scenario::{EngineKind, Point};
 
 use crate::{Failure, capture, machine, manifest, panics};
@@ -46,6 +47,11 @@ pub fn store(
     if packets.exists() {
         let target = store.scratch_file(&point.run_id, capture::FILE)?;
         move_file(&packets, &target)?;
+    }
+    let programs = results.join(PROGRAMS);
+    if programs.exists() {
+        let target = store.scratch_file(&point.run_id, PROGRAMS)?;
+        std::fs::rename(&programs, &target)?;
     }
     let timing = Timing {
         wall_s: ran.wall_s,
