@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, final
+from typing import Any, Literal, final
 
 def engine_version() -> str: ...
 def registry_json() -> str: ...
@@ -56,6 +56,7 @@ class Scenario:
         wall_s: float,
         cpu_s: float,
         memory_bytes: int,
+        numbers: dict[str, list[tuple[str, float | None]]] | None = None,
     ) -> list[str]: ...
 
 @final
@@ -76,6 +77,8 @@ class Point:
     def kernel(self) -> str | None: ...
     @property
     def modules(self) -> list[str]: ...
+    @property
+    def programs(self) -> list[dict[str, Any]]: ...
     @property
     def duration_ns(self) -> int: ...
     @property
