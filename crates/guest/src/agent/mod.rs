@@ -40,6 +40,7 @@ mod xstats;
 
 use std::fs;
 
+pub use programs::launch;
 pub use sys::power_off;
 use tailback_guest::job::{self, Job};
 use tailback_guest::result;
@@ -53,9 +54,8 @@ fn io(what: &str) -> impl Fn(std::io::Error) -> String {
     move |error| format!("{what}: {error}")
 }
 
-/// Runs the job and writes its result.
-pub fn run() -> Result<(), String> {
-    setup::file_systems()?;
+/// The job.
+fn job() -> Result<Job, String> {
     let text = fs::read_to_string(JOB).map_err(|e| format!("{JOB}: {e}"))?;
     let job: Job = serde_json::from_str(&text).map_err(|e| format!("{JOB}: {e}"))?;
     if job.format != job::FORMAT {
@@ -65,6 +65,13 @@ pub fn run() -> Result<(), String> {
             job::FORMAT
         ));
     }
+    Ok(job)
+}
+
+/// Runs the job and writes its result.
+pub fn run() -> Result<(), String> {
+    setup::file_systems()?;
+    let job = job()?;
     let namespaces = setup::network(&job)?;
     let finished = run::run(&job, &namespaces)?;
     let bytes = postcard::to_stdvec(&finished).map_err(|e| format!("result: {e}"))?;

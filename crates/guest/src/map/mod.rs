@@ -38,10 +38,10 @@ use tailback_engine::units::Time;
 
 use crate::job::{Connections, FORMAT, Flow, Job, Link, Module, Record, Source};
 pub use kits::Kit;
-pub use programs::Places;
 use kits::Kits;
 use layout::{Group, Layout, mtu_of};
 use modules::Modules;
+pub use programs::Places;
 use refuse::Refusals;
 
 /// Name of the module of scheduled marks and drops, and of its kind.
@@ -247,12 +247,7 @@ pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
 ///
 /// # Errors
 /// Everything that Linux, or this kit, cannot do.
-pub fn map_with(
-    plan: &Plan,
-    seed: u64,
-    kit: &Kit,
-    places: &Places,
-) -> Result<Job, Vec<Refusal>> {
+pub fn map_with(plan: &Plan, seed: u64, kit: &Kit, places: &Places) -> Result<Job, Vec<Refusal>> {
     let Decided {
         kit,
         modules,
@@ -373,7 +368,10 @@ pub fn map_with(
             packets: plan.record.packets,
         },
         modules,
-        sysctls: global_sysctls().into_iter().chain(programs::allowed(&program_controls)).collect(),
+        sysctls: global_sysctls()
+            .into_iter()
+            .chain(programs::allowed(&program_controls))
+            .collect(),
         namespaces: layout.namespaces,
         veths: layout.veths,
         offloads: plan.offloads,
