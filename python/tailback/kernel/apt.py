@@ -340,9 +340,12 @@ Acquire::Retries "3";
 
 
 def unpack(deb: Path, into: Path) -> None:
-    """The files of a package, without its scripts."""
+    """The files of a package, without its scripts; a link to a folder stays one."""
     into.mkdir(parents=True, exist_ok=True)
-    process.run(["dpkg-deb", "-x", deb, into])
+    # dpkg-deb -x makes a folder of a link (/bin), where a package still has files there.
+    words = "tar -xp --keep-directory-symlink -C"
+    script = f'set -o pipefail; dpkg-deb --fsys-tarfile "$1" | {words} "$2"'
+    process.run(["bash", "-c", script, "bash", deb, into])
 
 
 def versions_of(debs: Iterable[Deb]) -> Mapping[str, str]:

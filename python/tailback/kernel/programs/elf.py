@@ -54,8 +54,8 @@ def read(path: Path) -> Elf | None:
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             try:
                 return _read(data)
-            except (struct.error, UnicodeDecodeError) as error:
-                raise Damaged(str(error)) from error
+            except (struct.error, IndexError, UnicodeDecodeError) as error:
+                raise Damaged("it ends before what it says it has") from error
 
 
 def _read(data: mmap.mmap) -> Elf:
