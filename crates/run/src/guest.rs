@@ -7,6 +7,7 @@ use std::path::Path;
 
 use tailback_guest::result::{FILE, GuestResult};
 use tailback_record::folder::{Store, Timing};
+use tailback_record::stored::PROGRAMS;
 use tailback_scenario::{EngineKind, Point};
 
 use crate::{Failure, capture, machine, manifest, panics};
@@ -52,6 +53,11 @@ pub fn store(
     if packets.exists() {
         let target = store.scratch_file(&point.run_id, capture::FILE)?;
         move_file(&packets, &target)?;
+    }
+    let programs = results.join(PROGRAMS);
+    if programs.exists() {
+        let target = store.scratch_file(&point.run_id, PROGRAMS)?;
+        std::fs::rename(&programs, &target)?;
     }
     for program in &mut outcome.programs {
         program.numbers = ran.numbers.get(&program.name).cloned().unwrap_or_default();

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailback import folders
+from tailback.engines.programs import Programs
 from tailback.errors import GuestFailed, InputError, ScenarioWarning, TailbackError
 from tailback.kernel import confine, contents, guest, kit
 from tailback.programs import numbers
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from tailback._native import Control, Point, Scenario, Store
     from tailback.kernel.kit import Kit
+    from tailback.kernel.programs.places import Places
 
 AGENT = Path(kit.__file__).parent / "tailback-guest"
 """The first process of a guest, built with the rest of tailback."""
@@ -47,7 +49,7 @@ class Kernel:
     @cached_property
     def version(self) -> str:
         """Release of the kernel, and a hash of everything that can change a result."""
-        return self._version([])
+        return self._version([], [])
 
     @cached_property
     def has(self) -> str:
@@ -117,14 +119,17 @@ class Kernel:
         take, are part of the engine's version.
         """
         scenario = read({"engine": self.name, "engine_version": self.version, "kit": self.has})
-        chosen: dict[str | None, set[str]] = {}
+        chosen: dict[str | None, list[Point]] = {}
         for point in scenario.points:
-            chosen.setdefault(point.kernel, set()).update(point.modules)
-        if all(name is None and not modules for name, modules in chosen.items()):
+            chosen.setdefault(point.kernel, []).append(point)
+        versions = {}
+        for name, points in chosen.items():
+            engine = self.of(name)
+            modules = {module for point in points for module in point.modules}
+            versions[name] = engine._version(sorted(modules), engine._programs.check(points))
+        if versions == {None: self.version}:
             return scenario
-        return scenario.versioned(
-            {name: self.of(name)._version(sorted(modules)) for name, modules in chosen.items()}
-        )
+        return scenario.versioned(versions)
 
     def memory(self, point: Point) -> int:  # noqa: ARG002 (that of every guest)
         """What a run may take, bytes: no guest takes more, and most far less."""
@@ -146,6 +151,7 @@ class Kernel:
     def _run(
         self, scenario: Scenario, point: Point, index: int, store: Store, control: Control
     ) -> None:
+        places = self._programs.places(point)
         workplace = store.workplace(point.run_id)
         try:
             self.kit.verify(self._shelves(set(point.modules)))
@@ -153,7 +159,7 @@ class Kernel:
                 self.kit,
                 self._agent,
                 workplace,
-                job=scenario.guest_job(index, self.has),
+                job=self._job(scenario, index, places),
                 seed=point.seed,
                 clock=self.clock,
                 duration_ns=point.duration_ns,
@@ -161,6 +167,7 @@ class Kernel:
                 progress=control.progress,
                 memory_mib=self._memory_mib,
                 stall_s=self._stall_s,
+                places=places,
             )
             if finished.walls.warning is not None:
                 warnings.warn(finished.walls.warning, ScenarioWarning, stacklevel=1)
@@ -174,6 +181,8 @@ class Kernel:
                 "missing_walls": finished.walls.missing,
                 "warnings": said,
             }
+            if places is not None:
+                environment["package_roots"] = places.manifest()
             scenario.store_guest(
                 index,
                 store,
@@ -189,13 +198,25 @@ class Kernel:
         finally:
             folders.remove(workplace, inside=workplace.parent)
 
+    def _job(self, scenario: Scenario, index: int, places: Places | None) -> str:
+        if places is None:
+            return scenario.guest_job(index, self.has)
+        return scenario.guest_job(index, self.has, places.mapping())
+
+    @cached_property
+    def _programs(self) -> Programs:
+        return Programs(self.kit)
+
     @cached_property
     def _environment(self) -> dict[str, Any]:
-        shown = ("kernel", "hash", "config_hash", "source", "iproute2", "packages", "modules")
+        names = [
+            *("kernel", "hash", "config_hash", "source", "patches"),
+            *("iproute2", "packages", "modules"),
+        ]
         manifest = self.kit.manifest
         extra = {m["name"]: m["hash"] for m in self.kit.extras() if m["current"]}
         return {
-            "kit": {key: manifest[key] for key in shown if key in manifest} | {"extra": extra},
+            "kit": {name: manifest[name] for name in names if name in manifest} | {"extra": extra},
             "agent_sha256": hashlib.sha256(self._agent).hexdigest(),
             "clock": self.clock,
         }
@@ -223,7 +244,7 @@ class Kernel:
                 found[folder] = " ".join([manifest["hash"], *files])
         return found
 
-    def _version(self, modules: list[str]) -> str:
+    def _version(self, modules: list[str], roots: list[str]) -> str:
         shelves = self._shelves(modules)
         self.kit.verify(shelves)
         library = contents.sha256(self.kit.library)
@@ -231,6 +252,8 @@ class Kernel:
         if self._memory_mib != guest.MEMORY_MIB:
             parts.append(f"memory {self._memory_mib}")
         parts += [f"{folder} {hashes}" for folder, hashes in shelves.items()]
+        if roots:
+            parts += [*roots, *guest.PROGRAM_WORDS]
         digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         # Nothing that was measured on another clock may stand for this.
         clock = "-realtime" if self.clock == "real" else ""

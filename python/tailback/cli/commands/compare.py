@@ -22,7 +22,7 @@ from tailback.cli.options import (
     pdf_option,
     quiet_option,
     read_only_option,
-    unconfined_option,
+    walls_options,
     with_option,
 )
 from tailback.errors import InputError
@@ -99,7 +99,7 @@ if TYPE_CHECKING:
 @jobs_option
 @out_option
 @read_only_option
-@unconfined_option
+@walls_options
 @quiet_option
 @json_option
 def compare(

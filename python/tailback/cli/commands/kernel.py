@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tailback import terminal
-from tailback.cli.options import json_option, quiet_option, set_option, unconfined_option
+from tailback.cli.options import json_option, quiet_option, set_option, walls_options
 
 if TYPE_CHECKING:
     from tailback.kernel.kit import Kit
@@ -33,6 +33,11 @@ def kernel() -> None:
     help="Debian's linux-source of this release (5.10, 6.1, 6.12), beside the kit in use; newest.",
 )
 @click.option(
+    "--with-patch",
+    is_flag=True,
+    help="Apply tailback's patch for [[programs]] to the tree of --source.",
+)
+@click.option(
     "--config",
     "fragments",
     multiple=True,
@@ -48,6 +53,14 @@ def kernel() -> None:
     help="Build a qdisc or congestion control from its sources for the kit. Can be repeated.",
 )
 @click.option(
+    "--program",
+    "own",
+    multiple=True,
+    metavar="NAME",
+    help="Build a server and client for [[programs]]: aioquic, quic-go, quinn, s2n-quic. "
+    "Can be repeated.",
+)
+@click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at once [default: all cores]"
 )
 @quiet_option
@@ -55,8 +68,10 @@ def kernel() -> None:
 def build(
     origin: Path | None,
     release: str | None,
+    with_patch: bool,
     fragments: tuple[Path, ...],
     extra: tuple[str, ...],
+    own: tuple[str, ...],
     jobs: int | None,
     as_json: bool,
 ) -> int:
@@ -64,7 +79,8 @@ def build(
 
     Needs gcc and make, and no root: packages are unpacked, never installed.
     With --module alone, the modules are built for the kit in use, with --release
-    for that of the release. An interrupted build goes on where it was.
+    for that of the release; with --program alone, programs only. An interrupted build goes on
+    where it was.
 
     What is built becomes the kit in use, but with --release: a scenario says
     kernel = "6.1" to run on it.
@@ -72,7 +88,13 @@ def build(
     from tailback.kernel import build as kit_build
 
     built = kit_build.build(
-        origin=origin, release=release, fragments=fragments, extra=extra, jobs=jobs
+        origin=origin,
+        release=release,
+        with_patch=with_patch,
+        fragments=fragments,
+        extra=extra,
+        programs=own,
+        jobs=jobs,
     )
     _show(built, as_json=as_json)
     return 0
@@ -156,7 +178,7 @@ def info(as_json: bool) -> int:
     metavar="FILE",
     help="Write the page here [default: print it].",
 )
-@unconfined_option
+@walls_options
 @quiet_option
 @json_option
 def clock(
@@ -220,6 +242,7 @@ def _show(kit: Kit, *, as_json: bool) -> None:
     rows = [
         ("kernel", f"{kit.version} ({came})"),
         ("config", manifest["config_hash"][:16]),
+        ("patches", ", ".join(manifest.get("patches", {})) or "none"),
         ("iproute2", manifest["iproute2"]),
         ("cc", ", ".join(kit.ccs)),
         ("qdiscs", ", ".join(kit.qdiscs)),

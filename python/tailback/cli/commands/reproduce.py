@@ -17,7 +17,7 @@ from tailback.cli.options import (
     pdf_option,
     quiet_option,
     seeds_option,
-    unconfined_option,
+    walls_options,
 )
 
 
@@ -36,7 +36,7 @@ from tailback.cli.options import (
 @seeds_option
 @jobs_option
 @out_option
-@unconfined_option
+@walls_options
 @quiet_option
 @json_option
 def reproduce(

@@ -18,7 +18,7 @@ from tailback.cli.options import (
     read_only_option,
     seeds_option,
     set_option,
-    unconfined_option,
+    walls_options,
     with_option,
 )
 from tailback.errors import RunsFailed
@@ -33,7 +33,7 @@ from tailback.errors import RunsFailed
 @jobs_option
 @out_option
 @read_only_option
-@unconfined_option
+@walls_options
 @quiet_option
 @json_option
 def run(

@@ -1,0 +1,89 @@
+"""What a guest with programs is given of this machine, and where it has it.
+
+Each package root, and each file or folder of a scenario, is a place: a link in the workplace of
+the run, which the guest mounts under /programs (root.INIT), read-only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailback.errors import InputError
+from tailback.kernel import confine
+from tailback.kernel.programs.check import Program
+from tailback.kernel.programs.roots import Root
+
+FOLDER = "programs"
+"""Of the workplace, and of the guest's root."""
+
+UPTIME_S = 60
+"""Between the start of the kernel and time 0: some programs take a machine that has just started
+for one whose clock is not set."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """All places of a run."""
+
+    roots: Mapping[str, Root]
+    """By the packages that were asked for, joined by spaces."""
+    files: tuple[Path, ...]
+    date_s: int
+    """What the guest's clock shows at time 0, seconds since 1970."""
+
+    @classmethod
+    def of(cls, programs: Iterable[Program], roots: Mapping[str, Root], date_s: int) -> Places:
+        """Those of a point."""
+        given = tuple(programs)
+        asked = sorted({key(program) for program in given})
+        files = tuple(sorted({path for program in given for path in program.files}))
+        places = cls({one: roots[one] for one in asked}, files, date_s)
+        if len(places.links()) > confine.MOST_PLACES:
+            raise InputError(
+                f"the programs of a run may have {confine.MOST_PLACES} files and package roots; "
+                f"these have {len(places.links())}: put files into a folder"
+            )
+        return places
+
+    def links(self) -> dict[str, Path]:
+        """By the names of the links: where they lead."""
+        roots = {f"root{n}": root.path for n, root in enumerate(self.roots.values())}
+        return roots | {f"file{n}": path for n, path in enumerate(self.files)}
+
+    def lines(self) -> str:
+        """What the guest's init reads: a line for each place."""
+        kinds = {name: "folder" if path.is_dir() else "file" for name, path in self.links().items()}
+        return "".join(f"{kind} {name}\n" for name, kind in kinds.items())
+
+    def mapping(self) -> str:
+        """Where the guest has them, as JSON for the job."""
+        roots = {asked: f"/{FOLDER}/root{n}" for n, asked in enumerate(self.roots)}
+        files = {str(path): f"/{FOLDER}/file{n}" for n, path in enumerate(self.files)}
+        return json.dumps({"roots": roots, "files": files})
+
+    def manifest(self) -> dict[str, dict[str, object]]:
+        """The package roots for the manifest of a run, by what was asked for."""
+        return {
+            asked: {"hash": root.identity, "packages": root.packages}
+            for asked, root in self.roots.items()
+        }
+
+    def make(self, workplace: Path) -> None:
+        """Puts the links into the workplace of a run."""
+        (workplace / FOLDER).mkdir()
+        for name, path in self.links().items():
+            (workplace / FOLDER / name).symlink_to(path.resolve())
+        (workplace / "job/places").write_text(self.lines(), encoding="ascii")
+
+    @property
+    def start_ns(self) -> int:
+        """What it shows when its kernel starts, ns since 1970."""
+        return (self.date_s - UPTIME_S) * 10**9
+
+
+def key(program: Program) -> str:
+    """What a package root is asked for by."""
+    return " ".join(program.packages)
