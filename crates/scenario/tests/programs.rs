@@ -218,7 +218,7 @@ requests = 5
             .all(|one| one.date == DATE + 334 * 86_400)
     );
     assert_eq!(plan.owners()[..], [0, 1, 2]);
-    assert_eq!(plan.classes_at(0)[0].sources, [1]);
+    assert_eq!(plan.classes_at(0)[0].flows[0].flow, 1);
 }
 
 #[test]
