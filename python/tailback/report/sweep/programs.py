@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -116,11 +117,13 @@ def _logs(run: Run, name: str) -> Iterator[tuple[str, qlog.Trace, Any]]:
     """The logs of a program: title, trace, and how its samples become those of the run."""
     plan = _plan(run, name)
     end_s = run.summary["duration_s"]
-    for file in kept.files(run.path, name):
-        if not file.name.startswith(f"{kept.OUT}/") or file.path.suffix not in qlog.ENDINGS:
+    for file in kept.files(run.stored, name):
+        if not file.name.startswith(f"{kept.OUT}/") or not file.name.endswith(qlog.ENDINGS):
             continue
         try:
-            traces = qlog.read(file.path)
+            if file.size > qlog.MAX_BYTES:
+                raise InputError(f"{file.name}: larger than {qlog.MAX_BYTES >> 20} MiB")
+            traces = qlog.parse(run.stored.read(file.path), Path(file.name))
         except InputError as error:
             text = f"program {name}: {file.side}: not drawn: {error}"
             warnings.warn(text, ScenarioWarning, stacklevel=2)
@@ -226,7 +229,7 @@ def _files(runs: Sequence[Run], facts: Facts) -> Table | None:
     for run in runs:
         for program in parts.programs(run.summary):
             by_side: dict[str, list[str]] = {}
-            for file in kept.files(run.path, program["name"]):
+            for file in kept.files(run.stored, program["name"]):
                 by_side.setdefault(file.side, []).append(file.name)
             for side, names in by_side.items():
                 total += 1
