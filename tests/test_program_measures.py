@@ -289,7 +289,7 @@ def test_the_report_draws_logs_and_links_files(tmp_path: Path) -> None:
     assert f'<a href="{base}/sender/out/server.sqlog">' in page
     assert "<code>out/page.html</code>" in page, "what a browser runs is no link"
     chart = (index.parent / "figures" / "program-1.vl.json").read_text()
-    for words in ("congestion window, kB", "server, server.sqlog", "RTT, ms"):
+    for words in ("cwnd, kB", "server, server.sqlog", "RTT, ms"):
         assert words in chart
     text = (index.parent / "report.md").read_text()
     assert "| quic | udp | 10.3.0.1:4433 | 10.4.0.1:40000 |" in text
