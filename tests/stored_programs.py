@@ -89,12 +89,23 @@ def stored(out: Path, *programs: dict[str, Any]) -> Results:
         summary["programs"] = own
         text = json.dumps(summary).encode()
         (run.path / "summary.json").write_bytes(text)
-        manifest = json.loads((run.path / "manifest.json").read_text())
-        del manifest["sha256"]
-        mark = {"bytes": len(text), "sha256": hashlib.sha256(text).hexdigest()}
-        manifest["files"]["summary.json"] = mark
-        manifest["canonical"]["programs"] = [
-            {"name": one["name"], "date": DATE, "start": 500_000_000} for one in programs
-        ]
-        (run.path / "manifest.json").write_bytes(_native.seal(json.dumps(manifest, indent=2)))
+        seal(run.path, programs=[planned(one["name"]) for one in programs])
     return tailback.results.open_results(out)
+
+
+def planned(name: str) -> dict[str, Any]:
+    """What the scenario would say of it."""
+    return {"name": name, "date": DATE, "start": 500_000_000}
+
+
+def seal(run: Path, **canonical: Any) -> None:
+    """Takes the summary and what programs have left for what was written."""
+    manifest = json.loads((run / "manifest.json").read_text())
+    del manifest["sha256"]
+    for path in [run / "summary.json", *(run / "programs").rglob("*")]:
+        if path.is_file():
+            data = path.read_bytes()
+            mark = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            manifest["files"][path.relative_to(run).as_posix()] = mark
+    manifest["canonical"] |= canonical
+    (run / "manifest.json").write_bytes(_native.seal(json.dumps(manifest, indent=2)))
