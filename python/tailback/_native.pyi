@@ -56,6 +56,7 @@ class Scenario:
         wall_s: float,
         cpu_s: float,
         memory_bytes: int,
+        numbers: dict[str, list[tuple[str, float | None]]] | None = None,
     ) -> list[str]: ...
 
 @final

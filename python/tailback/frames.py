@@ -89,7 +89,7 @@ def columns(part: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-LEFT_OUT = ("name", "causes", "samples", "completions")
+LEFT_OUT = ("name", "causes", "samples", "completions", "results", "tuples")
 """The name has a column of its own; counts by cause stay in the JSON; the rest is there where it
 was recorded."""
 

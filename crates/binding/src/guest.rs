@@ -28,7 +28,8 @@ fn mapped(point: &Point, kit: &Kit, places: &Places) -> PyResult<Job> {
 
 /// The job of a point, as JSON for the guest.
 pub fn job(point: &Point, kit: &Kit, places: &Places) -> PyResult<String> {
-    serde_json::to_string(&mapped(point, kit, places)?).map_err(|e| PyValueError::new_err(e.to_string()))
+    serde_json::to_string(&mapped(point, kit, places)?)
+        .map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
 /// A job as the lines of `ip` and `tc` that it consists of, to be read.

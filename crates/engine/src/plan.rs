@@ -130,15 +130,16 @@ impl Plan {
     /// The classes whose members have a link first on their way.
     pub fn classes_at(&self, link: u32) -> Vec<ClassPlan> {
         let flows = self.flows.iter();
-        let flows = flows.map(|f| (&f.class, &f.route, f.count, Some(f)));
+        let flows = flows.map(|f| (&f.class, &f.route, f.count, Some(self.base_rtt(f))));
         let sources = self.traffic.iter();
         let sources = sources.map(|s| (&s.class, &s.route, s.count, None));
         let programs = self.programs.iter();
-        let programs = programs.map(|p| (&p.class, &p.route, p.count, None));
+        let rtt = |p: &ProgramPlan| self.rtt_over(p.rtt, &p.route, &p.back);
+        let programs = programs.map(|p| (&p.class, &p.route, p.count, Some(rtt(p))));
         let mut all: Vec<&str> = Vec::new();
         let mut here: Vec<ClassPlan> = Vec::new();
         let mut next = 0;
-        for (class, route, count, flow) in flows.chain(sources).chain(programs) {
+        for (class, route, count, rtt) in flows.chain(sources).chain(programs) {
             let members = next..next + count as u32;
             next = members.end;
             let Some(name) = class.as_deref() else {
@@ -161,7 +162,7 @@ impl Plan {
                 });
                 here.len() - 1
             });
-            match flow.map(|flow| self.base_rtt(flow).ns()) {
+            match rtt.map(Time::ns) {
                 Some(base_rtt_ns) => {
                     let flows = members.map(|flow| ClassFlow { flow, base_rtt_ns });
                     here[place].flows.extend(flows);

@@ -9,6 +9,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use crate::class::Interval;
 use crate::completions::CompletionSummary;
+use crate::program::ProgramSummary;
 use crate::stat::Stat;
 use crate::{
     Cause, ClassOutcome, Completions, Counts, FlowOutcome, LinkOutcome, Outcome, TrafficOutcome,
@@ -35,6 +36,9 @@ pub struct Summary {
     pub queues: Vec<QueueSummary>,
     /// One for each source of traffic.
     pub traffic: Vec<TrafficSummary>,
+    /// One for each entry of `[[programs]]`, in file order; absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<ProgramSummary>,
     /// One for each class of flows, in the order of the scenario.
     pub classes: Vec<ClassSummary>,
     /// Jain's index of the flows' throughputs: 1 when they are equal.
@@ -153,7 +157,7 @@ pub struct ClassSummary {
     pub name: String,
     /// Name of the link.
     pub link: String,
-    /// TCP flows in the class.
+    /// TCP flows and programs in the class.
     pub flows: u64,
     /// Unresponsive sources in the class.
     pub sources: u64,
@@ -262,6 +266,9 @@ impl Summary {
                 .traffic
                 .iter()
                 .map(|source| TrafficSummary::new(source, watched))
+                .collect(),
+            programs: (outcome.programs.iter())
+                .map(|program| ProgramSummary::new(program, watched))
                 .collect(),
             classes: outcome
                 .classes
@@ -391,16 +398,16 @@ fn jain(throughputs: &[f64]) -> Option<f64> {
     ratio(sum * sum, throughputs.len() as f64 * squares)
 }
 
-fn seconds(ns: u64) -> f64 {
+pub(crate) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-fn ms(ns: f64) -> f64 {
+pub(crate) fn ms(ns: f64) -> f64 {
     ns / 1e6
 }
 
 /// Mean rate of so many bytes between two times, Mbit/s.
-fn mbit(bytes: u64, from_ns: u64, to_ns: u64) -> Option<f64> {
+pub(crate) fn mbit(bytes: u64, from_ns: u64, to_ns: u64) -> Option<f64> {
     let elapsed_ns = to_ns.checked_sub(from_ns)?;
     // bit/ns = Gbit/s
     ratio(bytes as f64 * 8.0 * 1e3, elapsed_ns as f64)

@@ -41,7 +41,8 @@ pub fn find(path: &Path) -> Result<Found, String> {
         } else {
             whole.join(name)
         };
-        let read = feed(&file, &mut contents).map_err(|e| format!("{}: {}", shown(name), said(&e)))?;
+        let read =
+            feed(&file, &mut contents).map_err(|e| format!("{}: {}", shown(name), said(&e)))?;
         if read != entry.len {
             return Err(format!("{} changes while it is read", shown(name)));
         }
@@ -85,7 +86,12 @@ fn walk(path: &Path, name: &str, entries: &mut BTreeMap<String, Entry>) -> Resul
     let target = match found.is_symlink() {
         true => {
             let target = fs::read_link(path).map_err(failed)?;
-            Some(target.to_str().ok_or("a link in it is not UTF-8")?.to_owned())
+            Some(
+                target
+                    .to_str()
+                    .ok_or("a link in it is not UTF-8")?
+                    .to_owned(),
+            )
         }
         false => None,
     };

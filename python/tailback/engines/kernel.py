@@ -15,6 +15,7 @@ from tailback import folders
 from tailback.engines.programs import Programs
 from tailback.errors import GuestFailed, InputError, ScenarioWarning, TailbackError
 from tailback.kernel import confine, contents, guest, kit
+from tailback.programs import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -170,13 +171,15 @@ class Kernel:
             )
             if finished.walls.warning is not None:
                 warnings.warn(finished.walls.warning, ScenarioWarning, stacklevel=1)
-            for text in finished.warnings:
+            found, missing = numbers.read(point.programs, workplace / "results")
+            said = [*finished.warnings, *missing]
+            for text in said:
                 warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
             environment = {
                 **self._environment,
                 "guest_memory_bytes": self._memory_mib << 20,
                 "missing_walls": finished.walls.missing,
-                "warnings": finished.warnings,
+                "warnings": said,
             }
             if places is not None:
                 environment["package_roots"] = places.manifest()
@@ -188,6 +191,7 @@ class Kernel:
                 wall_s=finished.wall_s,
                 cpu_s=finished.cpu_s,
                 memory_bytes=finished.memory_bytes,
+                numbers=found,
             )
         except OSError as error:
             raise GuestFailed(f"what the guest left is no result: {error}") from error

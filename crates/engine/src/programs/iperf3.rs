@@ -4,7 +4,7 @@ use super::{Build, IPV6, Made, address, client, result, server, words_of};
 use crate::plan::Ready;
 use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, OptionError, Opt, Options, Value};
+use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 
 /// The port of its server.
 const PORT: u16 = 5201;
@@ -108,7 +108,10 @@ fn made(options: &Options, seconds: u64) -> Made {
     run.extend(words_of(&["-J", "--logfile"]));
     run.push(format!("/out/{REPORT}"));
     let (sum, rest) = match udp {
-        true => ("end.sum", result("jitter_ms", REPORT, "end.sum.jitter_ms", 1.0)),
+        true => (
+            "end.sum",
+            result("jitter_ms", REPORT, "end.sum.jitter_ms", 1.0),
+        ),
         false => (
             "end.sum_received",
             result("retransmits", REPORT, "end.sum_sent.retransmits", 1.0),
@@ -140,8 +143,7 @@ mod tests {
         options.set("bitrate", Value::Rate(Rate(5_000_000)));
         options.set("ipv6", Value::Bool(true));
         finish(&mut options).expect("UDP has a length");
-        let udp =
-            "iperf3 -c {receiver6} -t 19 -b 5000000 -l 1400 -u -J --logfile /out/iperf3.json";
+        let udp = "iperf3 -c {receiver6} -t 19 -b 5000000 -l 1400 -u -J --logfile /out/iperf3.json";
         assert_eq!(said(&options).as_deref(), Some(udp));
         let names = made(&options, 20).results;
         let names: Vec<&str> = names.iter().map(|result| result.name.as_str()).collect();

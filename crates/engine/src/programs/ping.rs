@@ -56,7 +56,10 @@ fn made(options: &Options, seconds: u64) -> Made {
     run.extend(match options.get("requests") {
         Some(_) => ["-c".to_owned(), options.int("requests").to_string()],
         // The last answer is still to come, and a summary.
-        None => ["-w".to_owned(), seconds.saturating_sub(1).max(1).to_string()],
+        None => [
+            "-w".to_owned(),
+            seconds.saturating_sub(1).max(1).to_string(),
+        ],
     });
     run.push(address(options, "receiver"));
     Made {

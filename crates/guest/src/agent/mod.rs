@@ -12,6 +12,7 @@
 //! | `tcp` | TCP sockets and what they say of themselves |
 //! | `capture` | packets before and behind the queues, and what follows from them |
 //! | `ring`, `frame` | captured packets, and what they say |
+//! | `taps` | what programs do, as their hosts' packets show it |
 //! | `queue`, `rtt` | what went in and came out, for a link's meter; round-trip times |
 //! | `packets` | `packets.pcapng` |
 //! | `qdisc`, `xstats` | statistics of queue disciplines, and how they are read |
@@ -34,6 +35,7 @@ mod rtt;
 mod run;
 mod setup;
 mod sys;
+mod taps;
 mod tcp;
 mod token;
 mod xstats;

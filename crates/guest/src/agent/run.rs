@@ -293,6 +293,7 @@ impl Runner<'_> {
         for connection in &mut self.connections {
             connection.sample(now, measured, self.job.record.interval_ns, &mut self.series);
         }
+        self.captures.sample_programs(now);
         let mut probes = self.probes.iter_mut();
         probes.try_for_each(|probe| probe.sample(now, &mut self.series))
     }

@@ -14,8 +14,10 @@ use crate::request::{FileLoader, Found};
 pub(super) const WORDS: &str = "texts in quotes such as [\"a\", \"b\"]";
 pub(super) const FILES: &str = "files and folders such as [\"./bin\"]";
 pub(super) const TEXTS: &str = "texts by name such as { NAME = \"value\" }";
-pub(super) const READY: &str = "\"tcp:PORT\", \"udp:PORT\", \"stdout:TEXT\" or a time such as \"500ms\"";
-pub(super) const DATE: &str = "a date such as \"2026-12-01\" or \"2026-12-01T12:00:00\", from 1990 to 2099";
+pub(super) const READY: &str =
+    "\"tcp:PORT\", \"udp:PORT\", \"stdout:TEXT\" or a time such as \"500ms\"";
+pub(super) const DATE: &str =
+    "a date such as \"2026-12-01\" or \"2026-12-01T12:00:00\", from 1990 to 2099";
 
 /// The longest text of a program's words and variables, bytes.
 const MAX_TEXT: usize = 16 << 10;
@@ -89,10 +91,8 @@ impl Reader<'_> {
                 fits.then(|| Ready::Stdout(rest.to_owned()))
             }
             _ => {
-                let time = tailback_engine::registry::parse_word(
-                    Kind::Time { min: Time::ZERO },
-                    text,
-                );
+                let time =
+                    tailback_engine::registry::parse_word(Kind::Time { min: Time::ZERO }, text);
                 match time {
                     Ok(Value::Time(time)) if time <= Time::from_secs(10) => {
                         Some(Ready::After(time))
@@ -236,7 +236,13 @@ mod tests {
         assert_eq!(seconds_of("2026-01-01"), Some(tailback_engine::plan::DATE));
         assert_eq!(seconds_of("2026-12-01"), Some(1_796_083_200));
         assert_eq!(seconds_of("2024-02-29T23:59:59Z"), Some(1_709_251_199));
-        for wrong in ["2026-02-29", "26-01-01", "2026-13-01", "2026-01-01T24:00:00", ""] {
+        for wrong in [
+            "2026-02-29",
+            "26-01-01",
+            "2026-13-01",
+            "2026-01-01T24:00:00",
+            "",
+        ] {
             assert_eq!(seconds_of(wrong), None, "{wrong}");
         }
     }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use tailback_engine::cc;
 use tailback_engine::keys::{EngineKind, KeyKind, Registry};
 use tailback_engine::plan::{DATE, ProgramPlan, ResultPlan, SidePlan};
 use tailback_engine::programs::words::{KNOWN, Piece, Placeholder, pieces, placeholder};
 use tailback_engine::programs::{self, Made};
 use tailback_engine::registry::find;
 use tailback_engine::units::Time;
-use tailback_engine::cc;
 
 use super::flows::{Context, class, hosts, times};
 use super::routes::{route, routes};
@@ -191,8 +191,15 @@ fn entry_sides<'n>(
     let (_, options) = choice.algorithm.known()?;
     let entry = find(programs::TABLE.entries(), view.name)?;
     let start = fields.time("start").unwrap_or_default();
-    let end = fields.time("stop").into_iter().chain(context.duration).min();
-    Some((entry.build.made)(options, seconds(start, end.unwrap_or_default())))
+    let end = fields
+        .time("stop")
+        .into_iter()
+        .chain(context.duration)
+        .min();
+    Some((entry.build.made)(
+        options,
+        seconds(start, end.unwrap_or_default()),
+    ))
 }
 
 /// Whole seconds from start to end.
@@ -208,7 +215,11 @@ fn said_sides<'n>(
     own: &[&'static str],
     mentions: &mut Mentions<'n>,
 ) -> Option<Made> {
-    for item in table.0.iter().filter(|item| !own.contains(&item.key.as_str())) {
+    for item in table
+        .0
+        .iter()
+        .filter(|item| !own.contains(&item.key.as_str()))
+    {
         reader.unknown(item, ProgramPlan::TABLE.label, own.iter().copied());
     }
     if SIDES.iter().all(|side| fields.item(side).is_none()) {
@@ -329,10 +340,14 @@ fn results(
             let text = reader.string(item, expectation(KeyKind::Text))?;
             let inside = |part: &str| !matches!(part, "" | "." | "..");
             if text.is_empty() || (key == "file" && !text.split('/').all(inside)) {
-                reader.wrong(key, &item.node, match key {
-                    "file" => "a file below /out such as \"out.json\"",
-                    _ => "keys and indices separated by dots such as \"end.rate\"",
-                });
+                reader.wrong(
+                    key,
+                    &item.node,
+                    match key {
+                        "file" => "a file below /out such as \"out.json\"",
+                        _ => "keys and indices separated by dots such as \"end.rate\"",
+                    },
+                );
                 return None;
             }
             Some(text.to_owned())
@@ -405,8 +420,14 @@ fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
         } else if side == runs_on {
             let word = SIDES[1 - side];
             problem(
-                format!("the {} of \"{name}\" is on this side of the links", SIDES[side]),
-                format!("{{{name}.{word}}}, or a {word} in place of the {}", SIDES[side]),
+                format!(
+                    "the {} of \"{name}\" is on this side of the links",
+                    SIDES[side]
+                ),
+                format!(
+                    "{{{name}.{word}}}, or a {word} in place of the {}",
+                    SIDES[side]
+                ),
             );
         } else if partner.is_some_and(|partner| partner != other) {
             problem(
@@ -437,8 +458,12 @@ fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
         }
     }
     let of = &entries[other];
-    let (route, back, rtt, index) =
-        (of.plan.route.clone(), of.plan.back.clone(), of.plan.rtt, of.index);
+    let (route, back, rtt, index) = (
+        of.plan.route.clone(),
+        of.plan.back.clone(),
+        of.plan.rtt,
+        of.index,
+    );
     let plan = &mut entries[at].plan;
     (plan.route, plan.back, plan.rtt) = (route, back, rtt);
     plan.partner = Some(index);

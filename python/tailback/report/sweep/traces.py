@@ -9,6 +9,7 @@ import polars as pl
 
 from tailback.figures.theme import Chart
 from tailback.figures.time_series import thin, time_series
+from tailback.metrics import parts
 from tailback.plot import words
 from tailback.report.model import Block, Facts, Figure
 from tailback.report.sweep.axes import MOST_COLOURS
@@ -32,7 +33,7 @@ def figures(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
 
 def _figure(run: Run, number: int, several: bool, facts: Facts) -> Figure | None:
     series = run.series()
-    flows = [flow["name"] for flow in run.summary["flows"]]
+    flows = [flow["name"] for flow in parts.flows(run.summary)]
     shown = flows[:MOST_COLOURS]
     links = list(run.summary["queues"])[:MOST_COLOURS]
     panels: list[Chart] = []

@@ -6,7 +6,7 @@ use tailback_engine::plan::RatePlan;
 use tailback_engine::units::{Rate, Time};
 use tailback_guest::job::Tool;
 use tailback_guest::result::{Environment, GuestResult};
-use tailback_record::{Measured, Outcome, TrafficOutcome};
+use tailback_record::{Ended, Measured, Outcome, TrafficOutcome};
 
 use super::{Player, Runner};
 use crate::agent::flow::Connection;
@@ -71,6 +71,19 @@ impl Runner<'_> {
                 }
             });
         }
+        let ends: Vec<[Option<Ended>; 2]> = (0..job.programs.len())
+            .map(|program| {
+                let ends = self.programs.ends(program);
+                ends.map(|end| {
+                    let end = end?;
+                    Some(Ended {
+                        status: end.status,
+                        at_ns: end.at_ns,
+                    })
+                })
+            })
+            .collect();
+        outcome.programs = self.captures.take_programs(&ends, &mut outcome.series);
         let links = self.captures.take_meters().zip(&job.links);
         let links = links.map(|(meter, link)| {
             let steps = link.rates.iter();

@@ -110,12 +110,43 @@ impl Layout {
                     self.host_delay(host, device, delays[side], plan.host_jitter, seed);
                 }
                 let (to_four, to_six) = addresses[1 - side];
+                if program.dscp > 0 {
+                    self.class_of_service(host, device, addresses[1 - side], program.dscp);
+                }
                 self.ip[host].extend([
                     format!("route add {to_four}/32 dev {device} src {four}"),
                     format!("route add {to_six}/128 dev {device} src {six}"),
                 ]);
             }
         }
+    }
+
+    /// What a host sends to another bears a codepoint, unless its program has chosen one.
+    fn class_of_service(&mut self, host: usize, device: &str, (four, six): Addresses, dscp: u8) {
+        let first = format!("qdisc add dev {device} clsact");
+        if !self.tc[host].contains(&first) {
+            self.tc[host].push(first);
+        }
+        let field = dscp << 2;
+        let filter = |family: &str, rest: String| {
+            format!("filter add dev {device} egress protocol {family} u32 match {rest}")
+        };
+        self.tc[host].extend([
+            filter(
+                "ip",
+                format!(
+                    "ip dst {four}/32 match ip dsfield 0 0xfc \
+                     action pedit ex munge ip dsfield set {field} retain 0xfc pipe action csum ip"
+                ),
+            ),
+            filter(
+                "ipv6",
+                format!(
+                    "ip6 dst {six}/128 match ip6 priority 0 0xfc \
+                     action pedit ex munge ip6 traffic_class set {field} retain 0xfc"
+                ),
+            ),
+        ]);
     }
 
     /// The ways of packets between the hosts.
