@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -223,8 +224,12 @@ ARCHIVE = frozenset({"libwheel3", "python3-minimal", "curl"})
 
 def wrong(root: Root, *runs: str, files: Sequence[Path] = (), **env: str) -> list[str]:
     """What is said of a program."""
-    program = Program("p", [[run] for run in runs], files=tuple(files), env=env, place="here")
-    return [text.removeprefix("here: ") for text in check.problems(program, root, lambda: ARCHIVE)]
+    sides = {str(number): [run] for number, run in enumerate(runs)}
+    program = Program("p", sides, files=tuple(files), env=env, path="programs[0]")
+    found = check.problems(program, root, lambda: ARCHIVE)
+    for path, _ in found:
+        assert re.fullmatch(r"programs\[0\]\.(files\[\d\]|\d\.run)", path)
+    return [text for _, text in found]
 
 
 def test_what_runs_is_not_complained_of(root: Root, built: Path, tmp_path: Path) -> None:
@@ -248,7 +253,7 @@ def test_everything_wrong_is_said_at_once(root: Root, built: Path, tmp_path: Pat
     files = [built / "linked", built / "arm", script, text, tmp_path / "plain", tmp_path / "scrip"]
     said_ = wrong(root, "linked", "arm", "script", "text", "plain", "curl", "java", files=files)
     assert said_ == [
-        f"files: {said_[0].removeprefix('files: ')}",
+        said_[0],
         f'{built}/linked needs libwheel.so.3, which is in Debian\'s package libwheel3: add packages = ["libwheel3"]',  # noqa: E501
         f"{built}/arm is for 64-bit ARM; guests are x86-64",
         f"{script} is a script for /usr/bin/python3, which is in Debian's package python3-minimal: "
@@ -278,8 +283,8 @@ def test_places_are_links_that_the_guest_is_told_of(root: Root, tmp_path: Path) 
     (tmp_path / "bin").mkdir()
     (tmp_path / "one").touch()
     programs = [
-        Program("a", [["x"]], packages=("curl", "bash"), files=(tmp_path / "one",)),
-        Program("b", [["y"]], packages=("curl", "bash"), files=(tmp_path / "bin",)),
+        Program("a", {"sender": ["x"]}, packages=("curl", "bash"), files=(tmp_path / "one",)),
+        Program("b", {"sender": ["y"]}, packages=("curl", "bash"), files=(tmp_path / "bin",)),
     ]
     given = places.Places.of(programs, {"curl bash": root}, 100)
     workplace = tmp_path / "work"
@@ -298,7 +303,7 @@ def test_places_are_links_that_the_guest_is_told_of(root: Root, tmp_path: Path) 
     guest._check_written(workplace)
     many = tuple(tmp_path / str(n) for n in range(confine.MOST_PLACES))
     with pytest.raises(InputError, match="put files into a folder"):
-        places.Places.of([Program("a", [], files=many)], {"": root}, 100)
+        places.Places.of([Program("a", {}, files=many)], {"": root}, 100)
 
 
 # --- package roots -----------------------------------------------------------------------------
