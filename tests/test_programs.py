@@ -293,16 +293,18 @@ def test_places_are_links_that_the_guest_is_told_of(root: Root, tmp_path: Path) 
     assert json.loads(given.mapping()) == {
         "roots": {"curl bash": "/programs/root0"},
         "files": {
-            str(tmp_path / "bin"): "/programs/file0",
-            str(tmp_path / "one"): "/programs/file1",
+            str(tmp_path / "bin"): "/programs/folder0",
+            str(tmp_path / "one"): "/programs/files/0",
         },
     }
-    assert (workplace / "job/places").read_text() == "folder root0\nfolder file0\nfile file1\n"
+    assert (workplace / "job/places").read_text() == "files\nroot0\nfolder0\n"
     assert (workplace / "programs/root0").resolve() == root.path
     # They are links of ours among what a guest has left.
     guest._check_written(workplace)
     many = tuple(tmp_path / str(n) for n in range(confine.MOST_PLACES))
-    with pytest.raises(InputError, match="put files into a folder"):
+    for path in many:
+        path.mkdir()
+    with pytest.raises(InputError, match="16 folders and package roots; these have 17"):
         places.Places.of([Program("a", {}, files=many)], {"": root}, 100)
 
 
