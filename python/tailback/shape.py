@@ -94,6 +94,7 @@ def fault(value: Any, shape: Shape, at: str = "") -> str | None:
 
 _NUMBER = maybe(number)
 COUNT = maybe(whole)
+TEXT = maybe(text)
 _COUNTS = {"drops": COUNT, "marks": COUNT, "sce_marks": COUNT, "causes": maybe(each(whole))}
 _PERCENTILES = dict.fromkeys(("mean", "p1", "p25", "p50", "p75", "p99", "max"), _NUMBER)
 _STAT = {"n": whole, "stddev": _NUMBER, **_PERCENTILES}
@@ -146,7 +147,7 @@ _MEASURES = {
     "back_mbit": _NUMBER,
     "completion_s": _NUMBER,
     "rtt_ms": dict.fromkeys(("mean", "p50", "p99", "max"), _NUMBER),
-    "rtt_of": maybe(text),
+    "rtt_of": TEXT,
     "delay_ms": dict.fromkeys(("mean", "p50", "p99", "max"), _NUMBER),
     "packets": whole,
     "received_packets": whole,
@@ -159,18 +160,18 @@ _MEASURES = {
 }
 
 TUPLE = {
-    "protocol": maybe(text),
-    "sender": maybe(text),
-    "receiver": maybe(text),
+    "protocol": TEXT,
+    "sender": TEXT,
+    "receiver": TEXT,
     "tuples": whole,
     **_MEASURES,
 }
 
 PROGRAM = {
     "name": text,
-    "kind": maybe(text),
+    "kind": TEXT,
     **_MEASURES,
-    "status": dict.fromkeys(("sender", "receiver"), maybe(number)),
+    "status": dict.fromkeys(("sender", "receiver"), COUNT),
     "exit_s": dict.fromkeys(("sender", "receiver"), _NUMBER),
     "results": each(_NUMBER),
     "tuples": [TUPLE],

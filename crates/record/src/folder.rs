@@ -281,10 +281,15 @@ fn mark_files(
         let entry = entry.map_err(|e| at(folder, e))?;
         let path = entry.path();
         let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-        if entry.file_type().map_err(|e| at(&path, e))?.is_dir() {
+        let kind = entry.file_type().map_err(|e| at(&path, e))?;
+        if kind.is_dir() {
             mark_files(&path, &format!("{name}/"), files)?;
             sync_folder(&path)?;
             continue;
+        }
+        if !kind.is_file() {
+            // A link could lead to what the run has not written.
+            return Err(at(&path, io::Error::other("not a regular file")));
         }
         let file = File::open(&path).map_err(|e| at(&path, e))?;
         let mark = Mark::of(&file).map_err(|e| at(&path, e))?;

@@ -7,46 +7,41 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tailback.stored import StoredRun
 
 FOLDER = "programs"
 SIDES = ("sender", "receiver")
 OUT = "out"
 
-MAX_FILES = 4000
-"""Of a program that are looked at: both sides keep a quarter of it each at most."""
-
 
 @dataclass(frozen=True)
 class Kept:
-    """A file of a side of a program."""
+    """A file of a side of a program, in the folder of a stored run."""
 
     side: str
     name: str
     """Below the side's folder, with slashes."""
-    path: Path
+    path: str
+    """Below the run's folder."""
+    size: int
 
 
-def files(root: Path, program: str) -> Iterator[Kept]:
-    """The regular files of a program, in the order of their names; no link is followed."""
-    left = MAX_FILES
-    base = root / FOLDER
+def files(run: StoredRun, program: str) -> Iterator[Kept]:
+    """The files of a program, in the order of their names."""
+    marks = run.manifest["files"]
     for side in SIDES:
-        folder = base / program / side
-        if not _inside(base, folder):
-            continue
-        for at, below, names in os.walk(folder):
-            below.sort()
-            for name in sorted(names):
-                path = Path(at, name)
-                if left == 0:
-                    return
-                left -= 1
-                if path.is_file() and not path.is_symlink():
-                    yield Kept(side, path.relative_to(folder).as_posix(), path)
+        base = f"{FOLDER}/{program}/{side}/"
+        for path in sorted(marks):
+            if path.startswith(base):
+                yield Kept(side, path.removeprefix(base), path, marks[path]["bytes"])
 
 
 def out(root: Path, program: str, name: str) -> Path | None:
-    """A file of the output folder of either side, the sender's first; None: there is none."""
+    """A file of the output folder of either side, the sender's first, as the guest left it; None:
+    there is none, or a link."""
     for side in SIDES:
         folder = root / FOLDER / program / side / OUT
         path = folder / name

@@ -61,12 +61,11 @@ class Trace:
         return not (self.cwnd or self.smoothed_rtt or self.latest_rtt)
 
 
-def read(path: Path) -> list[Trace]:
+def parse(data: bytes, path: Path) -> list[Trace]:
     """The traces of a file that have anything to draw; none where it is not qlog.
 
-    Raises `InputError` where a file that says it is qlog cannot be read.
+    Raises `InputError` where a file that says it is qlog cannot be read; `path` is for messages.
     """
-    data = foreign.read(path, limit=MAX_BYTES)
     head = data[:4096]
     named = path.suffix in (".qlog", ".sqlog")
     # A file of JSON may be anything.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -57,10 +58,13 @@ def blocks(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
 
 def _figure(run: Run, series: pl.DataFrame, name: str, number: int, facts: Facts) -> Figure | None:
     own = series.filter(pl.col("flow") == name)
+    program = next(p for p in parts.programs(run.summary) if p["name"] == name)
+    # A connection that only controls the other says nothing of it.
+    kernels = own if program["rtt_of"] == "tcp" else own.clear()
     logs = list(_logs(run, name))
     rtt: dict[str, pl.DataFrame] = {
         "packets": _of(own, "rtt_ns", 1e-6),
-        "TCP, srtt": _of(own, "srtt_ns", 1e-6),
+        "TCP, srtt": _of(kernels, "srtt_ns", 1e-6),
     }
     cwnd: dict[str, pl.DataFrame] = {}
     for title, trace, moved in logs:
@@ -69,8 +73,8 @@ def _figure(run: Run, series: pl.DataFrame, name: str, number: int, facts: Facts
         cwnd[title] = _frame(moved(trace.cwnd), 1e-3)
     queue = {"queue": _of(own, "delay_ns", 1e-6)}
     panels = (
-        ("congestion window, kB", cwnd),
-        ("congestion window of TCP, segments", {"TCP": _of(own, "cwnd", 1.0)}),
+        ("cwnd, kB", cwnd),
+        ("cwnd, segments", {"TCP": _of(kernels, "cwnd", 1.0)}),
         ("RTT, ms", rtt),
         ("time in queues, ms", queue),
     )
@@ -101,7 +105,6 @@ def _figure(run: Run, series: pl.DataFrame, name: str, number: int, facts: Facts
             )
         )
     chart = alt.vconcat(*charts, spacing=14).resolve_scale(x="shared", color="independent")
-    program = next(p for p in parts.programs(run.summary) if p["name"] == name)
     what = {
         "tcp": "RTT by packets: of TCP data that was sent once",
         "base and sojourn": "RTT by packets: the base RTT and the time in queues there and back",
@@ -116,11 +119,13 @@ def _logs(run: Run, name: str) -> Iterator[tuple[str, qlog.Trace, Any]]:
     """The logs of a program: title, trace, and how its samples become those of the run."""
     plan = _plan(run, name)
     end_s = run.summary["duration_s"]
-    for file in kept.files(run.path, name):
-        if not file.name.startswith(f"{kept.OUT}/") or file.path.suffix not in qlog.ENDINGS:
+    for file in kept.files(run.stored, name):
+        if not file.name.startswith(f"{kept.OUT}/") or not file.name.endswith(qlog.ENDINGS):
             continue
         try:
-            traces = qlog.read(file.path)
+            if file.size > qlog.MAX_BYTES:
+                raise InputError(f"{file.name}: larger than {qlog.MAX_BYTES >> 20} MiB")
+            traces = qlog.parse(run.stored.read(file.path), Path(file.name))
         except InputError as error:
             text = f"program {name}: {file.side}: not drawn: {error}"
             warnings.warn(text, ScenarioWarning, stacklevel=2)
@@ -226,7 +231,7 @@ def _files(runs: Sequence[Run], facts: Facts) -> Table | None:
     for run in runs:
         for program in parts.programs(run.summary):
             by_side: dict[str, list[str]] = {}
-            for file in kept.files(run.path, program["name"]):
+            for file in kept.files(run.stored, program["name"]):
                 by_side.setdefault(file.side, []).append(file.name)
             for side, names in by_side.items():
                 total += 1
@@ -240,7 +245,11 @@ def _files(runs: Sequence[Run], facts: Facts) -> Table | None:
                 rows.append([point, str(run.seed), line(program["name"]), side, ", ".join(shown)])
     if not rows:
         return None
-    columns = [*left("point", "seed", "program", "side"), *word_columns("files")]
+    titles = ["point", "seed", "program", "side"]
+    if not any(row[0] for row in rows):
+        del titles[0]
+        rows = [row[1:] for row in rows]
+    columns = [*left(*titles), *word_columns("files")]
     more = f" The first {MOST_ROWS} of {total} rows." if total > MOST_ROWS else ""
     caption = f"What programs wrote, in the folders of their runs.{more}"
     return Table("files", "Files of programs", columns, rows, caption, facts)
