@@ -28,6 +28,7 @@ fn job() -> Job {
         env: Vec::new(),
         root: String::new(),
         files: Vec::new(),
+        host_names: None,
         start_ns: 0,
         stop_ns: None,
         expect: 0,
