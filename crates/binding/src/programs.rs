@@ -18,6 +18,11 @@ pub fn dict<'py>(py: Python<'py>, program: &ProgramPlan) -> PyResult<Bound<'py, 
         run.set_item(side, runs.map(|runs| &runs.run))?;
     }
     dict.set_item("run", run)?;
+    let env = PyDict::new(py);
+    for [name, text] in &program.env {
+        env.set_item(name, text)?;
+    }
+    dict.set_item("env", env)?;
     dict.set_item("date", program.date)?;
     let results = program.results.iter().map(|result| {
         let one = PyDict::new(py);

@@ -1032,12 +1032,13 @@ fn every_key_has_a_path() {
     );
 
     // Each is a path that `--set` takes, where it stands for one that is there.
-    let text = "duration = \"1s\"\n[bottleneck]\nrate = \"1Mbit\"\nqueue = \"wred\"\n[[flows]]\nname = \"f\"\ncc = \"reno\"\n[[traffic]]\nname = \"f2\"\nkind = \"web\"\n[[assert]]\nmetric = \"jain\"\nmin = 0\n";
+    let text = "duration = \"1s\"\n[bottleneck]\nrate = \"1Mbit\"\nqueue = \"wred\"\n[[flows]]\nname = \"f\"\ncc = \"reno\"\n[[traffic]]\nname = \"f2\"\nkind = \"web\"\n[[programs]]\nname = \"f3\"\nkind = \"ping\"\nsender = { run = [\"x\"] }\nreceiver = { run = [\"x\"] }\nresults = { NAME = { file = \"a\", path = \"b\" } }\n[[assert]]\nmetric = \"jain\"\nmin = 0\n";
     for key in &paths {
         let path = key
             .path
             .replace("flows.NAME", "flows.f")
-            .replace("traffic.NAME", "traffic.f2");
+            .replace("traffic.NAME", "traffic.f2")
+            .replace("programs.NAME", "programs.f3");
         if path.starts_with("links.") {
             continue;
         }

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from tailback._native import Control, Point, Scenario, Store
     from tailback.kernel.kit import Kit
+    from tailback.kernel.programs.check import Problem
     from tailback.kernel.programs.places import Places
 
 AGENT = Path(kit.__file__).parent / "tailback-guest"
@@ -118,15 +119,23 @@ class Kernel:
         The kernel that a point names, and the modules of the user's that the points of a kernel
         take, are part of the engine's version.
         """
-        scenario = read({"engine": self.name, "engine_version": self.version, "kit": self.has})
+        said = {"engine": self.name, "engine_version": self.version}
+        scenario = read({**said, "kit": self.has})
         chosen: dict[str | None, list[Point]] = {}
         for point in scenario.points:
             chosen.setdefault(point.kernel, []).append(point)
         versions = {}
+        refused: list[Problem] = []
         for name, points in chosen.items():
             engine = self.of(name)
             modules = {module for point in points for module in point.modules}
-            versions[name] = engine._version(sorted(modules), engine._programs.check(points))
+            programs = engine._programs.check(points)
+            refused += programs.problems
+            versions[name] = engine._version(sorted(modules), programs.inputs)
+        if refused:
+            # Read once more with them, for their places in the file.
+            kit = {**json.loads(self.has), "refused": list(dict.fromkeys(refused))}
+            scenario = read({**said, "kit": json.dumps(kit)})
         if versions == {None: self.version}:
             return scenario
         return scenario.versioned(versions)

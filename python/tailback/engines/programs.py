@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailback.errors import InputError
 from tailback.kernel import confine
+from tailback.kernel.kit import COMMAND
 from tailback.kernel.programs import check, roots
 from tailback.kernel.programs.check import Program
-from tailback.kernel.programs.places import Places, key
+from tailback.kernel.programs.places import FOLDER, Places, key
 from tailback.kernel.programs.roots import Root
 from tailback.kernel.steps import Steps
 
@@ -19,8 +21,14 @@ if TYPE_CHECKING:
     from tailback._native import Point
     from tailback.kernel.kit import Kit
 
-MOUNTS = "programs"
-"""A folder of the guest's root that older kits have not."""
+
+@dataclass(frozen=True)
+class Checked:
+    """Programs that were looked at."""
+
+    problems: list[check.Problem]
+    inputs: list[str]
+    """What results depend on, besides the scenario."""
 
 
 @dataclass(frozen=True)
@@ -30,24 +38,35 @@ class Programs:
     kit: Kit
     _roots: dict[str, Root] = field(default_factory=dict)
 
-    def check(self, points: Iterable[Point]) -> list[str]:
-        """Refuses what would not run, all at once; gives what is part of the engine's version."""
-        asked: dict[object, Program] = {}
+    def check(self, points: Iterable[Point]) -> Checked:
+        """What is wrong with the programs of points, and what is part of the engine's version.
+
+        Raises `InputError` where this machine or this kit runs none.
+        """
+        asked: dict[str, Program] = {}
         for point in points:
-            for number, one in enumerate(of(point)):
-                asked.setdefault((number, repr(one)), one)
+            for one in of(point):
+                asked.setdefault(repr(one), one)
         if not asked:
-            return []
-        if not (self.kit.root / MOUNTS).is_dir():
+            return Checked([], [])
+        if not (self.kit.root / FOLDER).is_dir():
             raise InputError(
                 f"the kernel kit in {self.kit.path} is of an earlier tailback, which ran no "
-                "programs; run: tailback kernel build"
+                f"programs; run: {COMMAND}"
             )
         confine.check_programs(self.kit)
-        pairs = [(one, self.root(one)) for one in asked.values()]
-        if said := check.all_problems(pairs, roots.archive_names):
-            raise InputError("\n".join(dict.fromkeys(said)))
-        return sorted({f"root {root.identity}" for _, root in pairs})
+        found: list[check.Problem] = []
+        inputs: set[str] = set()
+        for one in asked.values():
+            try:
+                root = self.root(one)
+            except InputError as error:
+                path = f"{one.path}.packages"
+                found += [check.Problem(path, text) for text in str(error).splitlines()]
+            else:
+                found += check.problems(one, root, _archive_names)
+                inputs.add(f"root {root.identity}")
+        return Checked(list(dict.fromkeys(found)), sorted(inputs))
 
     def places(self, point: Point) -> Places | None:
         """What a point's programs are given, as it was made; None if it has none."""
@@ -70,16 +89,20 @@ class Programs:
 
 def of(point: Point) -> list[Program]:
     """The entries of a point."""
-    return [_entry(number, facts) for number, facts in enumerate(getattr(point, "programs", ()))]
+    return [_entry(number, facts) for number, facts in enumerate(point.programs)]
 
 
 def _entry(number: int, facts: Mapping[str, Any]) -> Program:
-    runs: Sequence[Sequence[str] | None] = list(facts["run"].values())
     return Program(
         name=facts["name"],
-        runs=tuple(tuple(words) for words in runs if words),
+        runs={side: tuple(words) for side, words in facts["run"].items() if words},
         packages=tuple(facts["packages"]),
         files=tuple(Path(path) for path in facts["files"]),
-        env=dict(facts.get("env", {})),
-        place=f'programs[{number}] ("{facts["name"]}")',
+        env=dict(facts["env"]),
+        path=f"programs[{number}]",
     )
+
+
+@cache
+def _archive_names() -> frozenset[str]:
+    return frozenset(roots.archive_names())

@@ -148,7 +148,7 @@ def walls(kit: Kit) -> Walls:
 
 
 MOST_PLACES = 16
-"""Of a run with programs: files of a scenario, and package roots."""
+"""Of a run with programs: folders of a scenario, and package roots."""
 
 
 def command(

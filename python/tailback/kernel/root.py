@@ -29,12 +29,8 @@ for folder in job results extra; do
 done
 if [ -e /job/places ]; then
     /usr/bin/busybox mount -t tmpfs none /programs || exit 1
-    while read kind name; do
-        if [ $kind = folder ]; then
-            /usr/bin/busybox mkdir /programs/$name
-        else
-            : > /programs/$name
-        fi
+    while read name; do
+        /usr/bin/busybox mkdir /programs/$name
         /usr/bin/busybox mount -r -t hostfs none /programs/$name -o /programs/$name || exit 1
     done < /job/places
 fi

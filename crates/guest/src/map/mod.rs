@@ -65,7 +65,14 @@ const SEND_BUFFERS: u64 = 1 << 30;
 /// Why a kernel cannot run a plan; empty if it can. The plan may be incomplete:
 /// what it lacks is not judged.
 pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
-    decide(plan, kit).err().unwrap_or_default()
+    let found = kit.refused.iter().map(|(path, message)| Refusal {
+        path: path.clone(),
+        message: message.clone(),
+        expected: None,
+    });
+    let mut refusals = decide(plan, kit).err().unwrap_or_default();
+    refusals.extend(found);
+    refusals
 }
 
 /// The modules of a kit that a plan needs, by name: what the scenario names, and tailback's own

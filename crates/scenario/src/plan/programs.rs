@@ -479,16 +479,18 @@ fn shares(entry: &Entry<'_>, all: &[Entry<'_>]) -> bool {
 
 /// Names of hosts are of one entry each, and no flow's.
 pub(super) fn check_hosts(reader: &mut Reader<'_>, lists: [&[Node]; 3], programs: &[ProgramPlan]) {
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut seen: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     if programs.iter().all(|program| program.hosts.is_none()) {
         return;
     }
     for (list, nodes) in lists.into_iter().enumerate() {
-        for node in nodes {
+        for (index, node) in nodes.iter().enumerate() {
             let hosts = node.table().and_then(|table| table.get("hosts"));
             for host in hosts.and_then(Node::array).unwrap_or_default() {
                 let Some(name) = host.string() else { continue };
-                if seen.insert(name, list).is_some() && list == 2 {
+                let here = (list, index);
+                let known = seen.insert(name, here);
+                if list == 2 && known.is_some_and(|known| known != here) {
                     let message = format!("there is a host named \"{}\" already", shorten(name));
                     let problem = Problem::new(host.span, message);
                     reader.problem(problem.expected("names of its own for an entry of programs"));

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tailback import names
 from tailback.foreign import line
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 MOST_LIBRARIES = 2000
 LONGEST_SHEBANG = 255
-SHELLS = re.compile(r"/bin/(ba|da|a)?sh")
 
 
 @dataclass(frozen=True)
@@ -27,41 +26,47 @@ class Program:
     """An entry of a scenario."""
 
     name: str
-    runs: Sequence[Sequence[str]]
+    runs: Mapping[str, Sequence[str]]
     """The words of each side that runs something."""
     packages: Sequence[str] = ()
     files: Sequence[Path] = ()
     env: Mapping[str, str] = field(default_factory=dict)
-    place: str = ""
-    """Where the scenario has it, for messages; else its name stands for it."""
-
-    @property
-    def at(self) -> str:
-        """How a message begins."""
-        return self.place or f'program "{line(self.name)}"'
+    path: str = ""
+    """Where it stands in the plan: programs[0]."""
 
 
-def problems(program: Program, root: Root, archive: Callable[[], Collection[str]]) -> list[str]:
+class Problem(NamedTuple):
+    """Something wrong with a program."""
+
+    path: str
+    """The key, as in the plan."""
+    text: str
+
+
+def problems(program: Program, root: Root, archive: Callable[[], Collection[str]]) -> list[Problem]:
     """What is wrong with a program in this root; `archive` gives the names of all packages."""
-    missing = [path for path in program.files if not path.exists()]
-    said = [f"{program.at}: {_no_file(path)}" for path in missing]
-    view = View(root.path, {path.name: path for path in program.files if path not in missing})
-    checked = _Check(program, view, root, archive)
-    for words in program.runs:
+    found = []
+    missing = set()
+    for number, path in enumerate(program.files):
+        if not path.exists():
+            missing.add(path.name)
+            found.append(Problem(f"{program.path}.files[{number}]", _no_file(path)))
+    there = {path.name: path for path in program.files if path.name not in missing}
+    checked = _Check(program, View(root.path, there), root, archive)
+    for side, words in program.runs.items():
         # A file that is not there was said already.
-        if words and os.path.basename(words[0]) not in {path.name for path in missing}:
-            said += [f"{program.at}: {text}" for text in checked.runs(words[0])]
-    return list(dict.fromkeys(said))
+        if words and os.path.basename(words[0]) not in missing:
+            path_of = f"{program.path}.{side}.run"
+            found += [Problem(path_of, text) for text in checked.runs(words[0])]
+    return list(dict.fromkeys(found))
 
 
 def _no_file(path: Path) -> str:
     beside = path.parent
     if not beside.is_dir():
-        return f"files: {line(path)} does not exist, nor does {line(beside)}"
+        return f"{line(path)} does not exist, nor does {line(beside)}"
     have = sorted(one.name for one in beside.iterdir())
-    return (
-        f"files: {names.unknown('file', path.name, have) if have else f'{line(path)} is missing'}"
-    )
+    return names.unknown("file", path.name, have) if have else f"{line(path)} does not exist"
 
 
 @dataclass
@@ -205,17 +210,3 @@ class _Check:
             if name in files and os.access(os.path.join(base, name), os.X_OK):
                 return "/" + os.path.relpath(os.path.join(base, name), self.root.path)
         return ""
-
-
-def all_problems(
-    programs: Iterable[tuple[Program, Root]], archive: Callable[[], Collection[str]]
-) -> list[str]:
-    """What is wrong with any of them."""
-    known: list[Collection[str]] = []
-
-    def once() -> Collection[str]:
-        if not known:
-            known.append(frozenset(archive()))
-        return known[0]
-
-    return [text for program, root in programs for text in problems(program, root, once)]

@@ -1,12 +1,14 @@
 """What a guest with programs is given of this machine, and where it has it.
 
-Each package root, and each file or folder of a scenario, is a place: a link in the workplace of
-the run, which the guest mounts under /programs (root.INIT), read-only.
+Each package root and each folder of a scenario is a place: a link in the workplace of the run,
+which the guest mounts under /programs (root.INIT), read-only. Its files are copied to a place of
+their own: hostfs mounts folders only.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,9 @@ from tailback.kernel.programs.roots import Root
 
 FOLDER = "programs"
 """Of the workplace, and of the guest's root."""
+
+COPIES = "files"
+"""The place of files."""
 
 UPTIME_S = 60
 """Between the start of the kernel and time 0: some programs take a machine that has just started
@@ -43,25 +48,28 @@ class Places:
         places = cls({one: roots[one] for one in asked}, files, date_s)
         if len(places.links()) > confine.MOST_PLACES:
             raise InputError(
-                f"the programs of a run may have {confine.MOST_PLACES} files and package roots; "
-                f"these have {len(places.links())}: put files into a folder"
+                f"the programs of a run may have {confine.MOST_PLACES} folders and package roots; "
+                f"these have {len(places.links())}"
             )
         return places
 
     def links(self) -> dict[str, Path]:
         """By the names of the links: where they lead."""
         roots = {f"root{n}": root.path for n, root in enumerate(self.roots.values())}
-        return roots | {f"file{n}": path for n, path in enumerate(self.files)}
+        folders = enumerate(path for path in self.files if path.is_dir())
+        return roots | {f"folder{n}": path for n, path in folders}
 
-    def lines(self) -> str:
-        """What the guest's init reads: a line for each place."""
-        kinds = {name: "folder" if path.is_dir() else "file" for name, path in self.links().items()}
-        return "".join(f"{kind} {name}\n" for name, kind in kinds.items())
+    def copies(self) -> dict[str, Path]:
+        """By the names of copies: what is copied."""
+        files = enumerate(path for path in self.files if not path.is_dir())
+        return {f"{COPIES}/{n}": path for n, path in files}
 
     def mapping(self) -> str:
         """Where the guest has them, as JSON for the job."""
         roots = {asked: f"/{FOLDER}/root{n}" for n, asked in enumerate(self.roots)}
-        files = {str(path): f"/{FOLDER}/file{n}" for n, path in enumerate(self.files)}
+        given = {**self.links(), **self.copies()}
+        paths = {path: f"/{FOLDER}/{name}" for name, path in given.items()}
+        files = {str(path): paths[path] for path in self.files}
         return json.dumps({"roots": roots, "files": files})
 
     def manifest(self) -> dict[str, dict[str, object]]:
@@ -72,11 +80,15 @@ class Places:
         }
 
     def make(self, workplace: Path) -> None:
-        """Puts the links into the workplace of a run."""
-        (workplace / FOLDER).mkdir()
+        """Puts all that into the workplace of a run, and what the guest's init reads of it."""
+        top = workplace / FOLDER
+        (top / COPIES).mkdir(parents=True)
         for name, path in self.links().items():
-            (workplace / FOLDER / name).symlink_to(path.resolve())
-        (workplace / "job/places").write_text(self.lines(), encoding="ascii")
+            (top / name).symlink_to(path.resolve())
+        for name, path in self.copies().items():
+            shutil.copy(path, top / name)
+        names = "".join(f"{name}\n" for name in (COPIES, *self.links()))
+        (workplace / "job/places").write_text(names, encoding="ascii")
 
     @property
     def start_ns(self) -> int:

@@ -222,7 +222,7 @@ impl<'a> Programs<'a> {
         }
         let at = now as f64 / 1e9;
         Err(process.failed(&format!(
-            "ended with status {status} at {at} s, expected {expected}"
+            "ended with status {status} at {at:.3} s, expected {expected}"
         )))
     }
 
