@@ -72,9 +72,9 @@ class Programs:
             else:
                 found += check.problems(one, root, _archive_names)
                 inputs.add(f"root {root.identity}")
-            for path in one.files:
-                if built.key(path).startswith(built.BUILT):
-                    inputs.add(f"{path.name} {contents.sha256(path / built.PROGRAM)}")
+            for file in one.files:
+                if built.key(file).startswith(built.BUILT):
+                    inputs.add(f"{file.name} {contents.sha256(file / built.PROGRAM)}")
         return Checked(list(dict.fromkeys(found)), sorted(inputs))
 
     def places(self, point: Point) -> Places | None:
