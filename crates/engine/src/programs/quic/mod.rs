@@ -84,7 +84,7 @@ fn made(name: &'static str, dash: &str, packages: &[&str], options: &Options) ->
     if let Some(Value::Word(control)) = options.get("control") {
         serve.extend([format!("{dash}cc"), (*control).to_owned()]);
     }
-    if options.bool("qlog") {
+    if options.get("qlog") == Some(&Value::Bool(true)) {
         serve.extend([format!("{dash}qlog"), "/out".to_owned()]);
     }
     if let Some(Value::Int(threads)) = options.get("threads") {
@@ -131,5 +131,8 @@ mod tests {
         assert_eq!(said(made.receiver).as_deref(), Some(fetch));
         let made = (aioquic::ENTRY.build.made)(&complete_defaults(&aioquic::ENTRY), 20);
         assert_eq!(made.packages, ["python3-aioquic"]);
+        let made = (s2n_quic::ENTRY.build.made)(&complete_defaults(&s2n_quic::ENTRY), 20);
+        let serve = "/files/s2n-quic/transfer server {sender}:4433 --cc cubic --threads 0";
+        assert_eq!(said(made.sender).as_deref(), Some(serve));
     }
 }
