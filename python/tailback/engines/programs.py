@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailback.errors import InputError
-from tailback.kernel import confine, contents
+from tailback.kernel import confine
 from tailback.kernel.kit import COMMAND
 from tailback.kernel.programs import built, check, roots
 from tailback.kernel.programs.check import Program
@@ -74,7 +74,7 @@ class Programs:
                 inputs.add(f"root {root.identity}")
             for file in one.files:
                 if built.key(file).startswith(built.BUILT):
-                    inputs.add(f"{file.name} {contents.sha256(file / built.PROGRAM)}")
+                    inputs.add(f"{file.name} {built.identity(file)}")
         return Checked(list(dict.fromkeys(found)), sorted(inputs))
 
     def places(self, point: Point) -> Places | None:

@@ -69,7 +69,8 @@ fn made(options: &Options, seconds: u64) -> Made {
     Made {
         sender: client(run),
         receiver: server(words_of(&["sh", "-c", servers]), Ready::Tcp(12865)),
-        packages: words_of(&["flent", "fping", "irtt", "netperf"]),
+        packages: words_of(&["fping", "irtt", "netperf", "python3"]),
+        built: Some("flent"),
         ..Made::default()
     }
 }
@@ -82,7 +83,8 @@ mod tests {
     #[test]
     fn its_words() {
         let said = made(&complete_defaults(&ENTRY), 33).sender;
-        let expected = "flent tcp_upload -H {receiver} -D /out -l 20 -4 -t tailback";
+        let expected = "env PYTHONPATH=/files/flent python3 -m flent \
+            tcp_upload -H {receiver} -D /out -l 20 -4 -t tailback";
         assert_eq!(
             said.map(|side| side.run.join(" ")).as_deref(),
             Some(expected)

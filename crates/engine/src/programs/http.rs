@@ -63,18 +63,19 @@ fn made(options: &Options, _: u64) -> Made {
     };
     let tls = options.bool("tls");
     let (port, scheme) = if tls { (443, "https") } else { (80, "http") };
-    let (listen, certificate) = match tls {
+    let (flag, lines, certificate) = match tls {
         true => (
-            "ssl;\nssl_certificate /work/certificate.pem;\nssl_certificate_key /work/key.pem",
+            " ssl",
+            "ssl_certificate certificate.pem;\nssl_certificate_key key.pem;\n",
             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 365 \
              -subj /CN=sender -keyout key.pem -out certificate.pem 2> certificate.log || exit 1\n",
         ),
-        false => ("default_server", ""),
+        false => ("", "", ""),
     };
     let nginx = format!(
         "mkdir www && truncate -s {bytes} www/data || exit 1\n{certificate}\
-         cat > nginx.conf <<'END'\n{CONFIGURATION}server {{\nlisten {port} {listen};\n\
-         listen [::]:{port} {listen};\nroot /work/www;\n}}\n}}\nEND\n\
+         cat > nginx.conf <<'END'\n{CONFIGURATION}server {{\nlisten {port}{flag};\n\
+         listen [::]:{port}{flag};\n{lines}root /work/www;\n}}\n}}\nEND\n\
          exec nginx -c /work/nginx.conf",
     );
     // In a URL an address of IPv6 stands between brackets.

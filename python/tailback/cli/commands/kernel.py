@@ -57,7 +57,7 @@ def kernel() -> None:
     "own",
     multiple=True,
     metavar="NAME",
-    help="Build a server and client for [[programs]]: aioquic, quic-go, quinn, s2n-quic. "
+    help="Build what a kind of [[programs]] needs: aioquic, flent, quic-go, quinn, s2n-quic. "
     "Can be repeated.",
 )
 @click.option(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,8 +78,16 @@ def _rust(folder: str, name: str) -> Recipe:
     )
 
 
+def _wheel(folder: str) -> Recipe:
+    """A package of Python's index, which is of no machine; by its hash."""
+    words = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile")
+    exact = ("--require-hashes", "--only-binary", ":all:", "-r", "requirements.txt")
+    return Recipe(folder, words=(*words, *exact, "--target"), made=".")
+
+
 RECIPES: Mapping[str, Recipe] = {
     "aioquic": Recipe("aioquic"),
+    "flent": _wheel("flent"),
     "quic-go": _go("quic-go"),
     "quinn": _rust("rust", "quinn"),
     "s2n-quic": _rust("rust", "s2n-quic"),
@@ -128,6 +137,14 @@ def key(path: Path) -> str:
     return f"{BUILT}{path.name}" if ours else str(path)
 
 
+def identity(path: Path) -> str:
+    """Hash of what `find` gave."""
+    found = contents.of(path.parent, [path.name])
+    return hashlib.sha256(
+        "\n".join(f"{at} {what}" for at, what in found.items()).encode()
+    ).hexdigest()
+
+
 def build(name: str, *, steps: Steps) -> Path:
     """Builds a program that is not built of these sources by this compiler; where its files are."""
     check([name])
@@ -175,7 +192,11 @@ def _make(name: str, recipe: Recipe, work: Path) -> None:
         process.run([*recipe.words, build / "made"], cwd=build / "source", env=env)
     except process.CommandFailed as error:
         raise TailbackError(f"{name} does not build:\n{error}") from error
-    shutil.copy2(build / "made" / recipe.made, target)
+    made = build / "made" / recipe.made
+    if made.is_dir():
+        shutil.copytree(made, target.parent, dirs_exist_ok=True)
+    else:
+        shutil.copy2(made, target)
     folders.remove(build, inside=work)
 
 
@@ -187,7 +208,9 @@ def _version(recipe: Recipe) -> str:
 
 def _digest(name: str, tool: str) -> str:
     recipe = RECIPES[name]
-    total = hashlib.sha256(f"{name} {tool} {recipe.words} {sorted(recipe.env.items())}".encode())
+    # Where the interpreter is has no part in it.
+    words = [word for word in recipe.words if word != sys.executable]
+    total = hashlib.sha256(f"{name} {tool} {words} {sorted(recipe.env.items())}".encode())
     for path, what in contents.of(HERE, [recipe.folder]).items():
         total.update(f"\n{path} {what}".encode())
     return total.hexdigest()
