@@ -143,19 +143,13 @@ fn devices() -> Result<(), String> {
         ("stdin", "/proc/self/fd/0"),
         ("stdout", "/proc/self/fd/1"),
         ("stderr", "/proc/self/fd/2"),
-        ("ptmx", "pts/ptmx"),
     ] {
         symlink(target, at(&format!("dev/{name}"))).map_err(io(name))?;
     }
-    for (name, kind, options) in [
-        ("dev/shm", "tmpfs", "mode=1777,size=256m"),
-        ("dev/pts", "devpts", "newinstance,ptmxmode=0666,mode=620"),
-    ] {
-        let path = at(name);
-        folder(&path)?;
-        process::mount(kind, &path, kind, libc::MS_NOSUID, options).map_err(io(name))?;
-    }
-    Ok(())
+    let path = at("dev/shm");
+    folder(&path)?;
+    process::mount("tmpfs", &path, "tmpfs", libc::MS_NOSUID, "mode=1777,size=256m")
+        .map_err(io("dev/shm"))
 }
 
 /// Users, and the names of all hosts.
