@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tailback_engine::registry::kernel::{Kernel, Order, show};
 use tailback_engine::registry::{Entry, Kind, Opt, Options, Value as OptionValue, find};
 use tailback_engine::units::{Bytes, Rate, Time};
-use tailback_engine::{aqm, cc, traffic};
+use tailback_engine::{aqm, cc, programs, traffic};
 use tailback_record::{FlowState, LinkState, ProgramState};
 
 /// Every entry of every registry.
@@ -13,6 +13,7 @@ pub fn json() -> Value {
         "cc": entries(cc::TABLE.entries()),
         "aqm": entries(aqm::TABLE.entries()),
         "traffic": entries(traffic::TABLE.entries()),
+        "programs": entries(programs::TABLE.entries()),
         "series": quantities(),
     })
 }

@@ -68,7 +68,9 @@ keys! {
         flows: Vec<FlowPlan> => key(KeyKind::List(&FlowPlan::TABLE));
         /// Traffic besides flows: unresponsive UDP, or short TCP connections.
         traffic: Vec<TrafficPlan> => key(KeyKind::List(&TrafficPlan::TABLE));
-        /// Programs as they are, kernel engine only.
+        /// Programs as they are, kernel engine only, each entry on a pair of hosts of its own. Packets of
+        /// the sender's host pass the route, those of the receiver's host the way back. With a kind its
+        /// options stand beside these keys.
         programs: Vec<ProgramPlan> => key(KeyKind::List(&ProgramPlan::TABLE));
         /// Whether hosts leave segmentation to their interfaces, see [`PathKeys`].
         offloads: bool;

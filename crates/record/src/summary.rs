@@ -4,12 +4,15 @@
 //! What is not available is `null`, never 0. Field names and units are fixed;
 //! fields may be added.
 
+mod program;
+
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+pub use program::{MeasuresSummary, ProgramSummary, TupleSummary};
+
 use crate::class::Interval;
 use crate::completions::CompletionSummary;
-use crate::program::ProgramSummary;
 use crate::stat::Stat;
 use crate::{
     Cause, ClassOutcome, Completions, Counts, FlowOutcome, LinkOutcome, Outcome, TrafficOutcome,
@@ -398,16 +401,16 @@ fn jain(throughputs: &[f64]) -> Option<f64> {
     ratio(sum * sum, throughputs.len() as f64 * squares)
 }
 
-pub(crate) fn seconds(ns: u64) -> f64 {
+fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-pub(crate) fn ms(ns: f64) -> f64 {
+fn ms(ns: f64) -> f64 {
     ns / 1e6
 }
 
 /// Mean rate of so many bytes between two times, Mbit/s.
-pub(crate) fn mbit(bytes: u64, from_ns: u64, to_ns: u64) -> Option<f64> {
+fn mbit(bytes: u64, from_ns: u64, to_ns: u64) -> Option<f64> {
     let elapsed_ns = to_ns.checked_sub(from_ns)?;
     // bit/ns = Gbit/s
     ratio(bytes as f64 * 8.0 * 1e3, elapsed_ns as f64)

@@ -192,7 +192,7 @@ class Kernel:
             }
             if places is not None:
                 environment["package_roots"] = places.manifest()
-            scenario.store_guest(
+            doubts = scenario.store_guest(
                 index,
                 store,
                 workplace / "results",
@@ -202,6 +202,10 @@ class Kernel:
                 memory_bytes=finished.memory_bytes,
                 numbers=found,
             )
+            # What it says of programs is for who wrote the scenario; the rest stands in the manifest.
+            for text in doubts:
+                if text.startswith("program "):
+                    warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
         except OSError as error:
             raise GuestFailed(f"what the guest left is no result: {error}") from error
         finally:

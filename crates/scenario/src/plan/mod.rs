@@ -117,7 +117,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
     plan.set(|key| top.value(key));
     plan.kernel = kernel(reader, &top);
     check_host_jitter(reader, &top, &plan, &links, &tcp, &flows);
-    queues::check(reader, &links, &flows, &traffic);
+    queues::check(reader, &links, &flows, &traffic, &programs);
     plan.links = links.plans;
     plan.flows = flows;
     plan.traffic = traffic;

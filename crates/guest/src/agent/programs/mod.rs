@@ -145,7 +145,10 @@ impl<'a> Programs<'a> {
     pub fn start(&mut self, number: usize, with: &With<'_>) -> Result<(), String> {
         for index in 0..self.processes.len() {
             let process = &self.processes[index];
-            if process.number == number && process.runs.ready.is_none() {
+            let program = process.program;
+            // The draw may be beyond its stop.
+            let over = program.stop_ns.is_some_and(|stop| stop <= program.start_ns);
+            if process.number == number && process.runs.ready.is_none() && !over {
                 self.launch(index, with)?;
             }
         }

@@ -146,10 +146,11 @@ fn devices() -> Result<(), String> {
     ] {
         symlink(target, at(&format!("dev/{name}"))).map_err(io(name))?;
     }
-    let path = at("dev/shm");
-    folder(&path)?;
-    process::mount("tmpfs", &path, "tmpfs", libc::MS_NOSUID, "mode=1777,size=256m")
-        .map_err(io("dev/shm"))
+    // No terminals: the kit's kernel has none to give.
+    let shared = at("dev/shm");
+    folder(&shared)?;
+    let options = "mode=1777,size=256m";
+    process::mount("tmpfs", &shared, "tmpfs", NO_DEVICES, options).map_err(io("/dev/shm"))
 }
 
 /// Users, and the names of all hosts.

@@ -5,9 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::{Ended, Measures, ProgramOutcome, TupleOutcome};
+use super::{Causes, mbit, ms, seconds};
+use crate::program::{Ended, Measures, ProgramOutcome, TupleOutcome};
 use crate::stat::Stat;
-use crate::summary::{Causes, mbit, ms, seconds};
 
 /// Summary of an entry of `[[programs]]`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -126,7 +126,7 @@ fn by_name<S: Serializer>(
 
 impl ProgramSummary {
     /// Summarises a program. `watched`: packets were.
-    pub(crate) fn new(program: &ProgramOutcome, watched: bool) -> ProgramSummary {
+    pub(super) fn new(program: &ProgramOutcome, watched: bool) -> ProgramSummary {
         let [sender, receiver] = program.ends;
         let at = |end: Option<Ended>| end.map(|end| seconds(end.at_ns));
         ProgramSummary {

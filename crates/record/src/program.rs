@@ -1,15 +1,11 @@
 //! What the programs of a run did, as the network saw it: an entry of `[[programs]]`
 //! is a pair of hosts, and its packets are those between the two.
 
-mod summary;
-
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Counts, Histogram};
-
-pub use summary::{ProgramSummary, TupleSummary};
 
 /// What the packets between two hosts come to, from the warm-up on.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
