@@ -28,7 +28,7 @@ pub const ENTRY: Entry<Build> = Entry {
                 packets: false,
                 bytes: true,
             },
-            default: Some("20MB"),
+            default: Some("20000000b"),
             tc: None,
         },
         Opt {
