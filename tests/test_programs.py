@@ -106,7 +106,7 @@ def test_what_a_kernel_says_of_programs_becomes_warnings() -> None:
     assert interrupted.startswith('program "busy" computed for so long without a system call')
     assert "interrupted 2 times" in interrupted
     assert "12000 calls" in polled
-    assert polled.endswith("the last was epoll_wait")
+    assert "most often epoll_wait" in polled
     assert "took 0.025 s" in took
     assert "(2.5 % of the run)" in took
     # Of a longer run it is a small part.

@@ -46,7 +46,7 @@ from tailback.kernel import (
     tools,
 )
 from tailback.kernel.kit import Kit
-from tailback.kernel.programs import built
+from tailback.kernel.programs import built, roots
 from tailback.kernel.steps import Steps
 
 KERNEL = "kernel.json"
@@ -101,6 +101,9 @@ def build(
         else:
             wanted = Wanted(origin, release or releases.NEWEST, suites, theirs, with_patch)
             folder = _kit(cache, wanted, cores, steps)
+            # The base of programs' packages too, so that what has run once needs no network.
+            roots.forget()
+            roots.get((), steps)
             if not beside or not (cache / "current" / kit.MANIFEST).exists():
                 _choose(cache, folder)
         own.add(folder, jobs=cores, steps=steps)

@@ -25,7 +25,8 @@ CALLS = {
     **{24: "sched_yield", 35: "nanosleep", 39: "getpid", 44: "sendto", 45: "recvfrom"},
     **{46: "sendmsg", 47: "recvmsg", 61: "wait4", 96: "gettimeofday", 110: "getppid"},
     **{186: "gettid", 201: "time", 202: "futex", 228: "clock_gettime", 230: "clock_nanosleep"},
-    **{232: "epoll_wait", 233: "epoll_ctl", 262: "newfstatat", 270: "pselect6", 271: "ppoll"},
+    **{87: "unlink", 133: "mknod", 231: "exit_group", 232: "epoll_wait", 233: "epoll_ctl"},
+    **{257: "openat", 262: "newfstatat", 270: "pselect6", 271: "ppoll"},
     **{281: "epoll_pwait", 299: "recvmmsg", 307: "sendmmsg", 309: "getcpu", 318: "getrandom"},
     **{426: "io_uring_enter", 441: "epoll_pwait2"},
 }
@@ -41,7 +42,7 @@ class Account:
     spins: int
     """Calls that took time, because nobody had waited for long."""
     call: int
-    """The last of them."""
+    """Which it was most often."""
     interrupts: int
     """How often it was stopped in computing."""
 
@@ -76,8 +77,9 @@ class Said:
                 )
             if one.spins >= SPINS:
                 found.append(
-                    f"{name} polled without waiting: {one.spins} calls took time that on a real "
-                    f"machine depends on its processor; the last was {_call(one.call)}"
+                    f"{name} made {one.spins} calls while nobody waited, most often "
+                    f"{_call(one.call)}: each took time that on a real machine depends on its "
+                    "processor"
                 )
             if one.ns > SHARE * duration_ns:
                 share = 100 * one.ns / duration_ns
@@ -110,7 +112,7 @@ def hung(said: Said, kit: Kit) -> str:
 
 
 def _call(number: int) -> str:
-    return CALLS.get(number, f"number {number}")
+    return CALLS.get(number, f"call number {number}")
 
 
 def _times(number: int) -> str:
