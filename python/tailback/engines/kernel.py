@@ -202,7 +202,7 @@ class Kernel:
                 memory_bytes=finished.memory_bytes,
                 numbers=found,
             )
-            # What it says of programs is for who wrote the scenario; the rest stands in the manifest.
+            # What it says of programs is for who wrote them; the rest stands in the manifest.
             for text in doubts:
                 if text.startswith("program "):
                     warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
