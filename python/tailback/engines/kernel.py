@@ -222,10 +222,8 @@ class Kernel:
 
     @cached_property
     def _environment(self) -> dict[str, Any]:
-        names = [
-            *("kernel", "hash", "config_hash", "source", "patches"),
-            *("iproute2", "packages", "modules"),
-        ]
+        of_kit = ("kernel", "hash", "config_hash", "source", "patches", "iproute2")
+        names = (*of_kit, "packages", "modules")
         manifest = self.kit.manifest
         extra = {m["name"]: m["hash"] for m in self.kit.extras() if m["current"]}
         return {
