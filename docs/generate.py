@@ -80,7 +80,7 @@ def _scenario() -> Iterator[str]:
         for i, step in enumerate(place):
             node = node["properties"][step] if i == 0 else node[step]
         # A list is described where it stands, not in its items.
-        inside = "properties" in place[1:2] or not place
+        inside = "properties" in place[1:] or not place
         text = node["description"]
         if place and not inside:
             text = schema["properties"][place[0]]["description"]

@@ -202,7 +202,7 @@ class Kernel:
                 memory_bytes=finished.memory_bytes,
                 numbers=found,
             )
-            # What it says of programs is for who wrote the scenario; the rest stands in the manifest.
+            # What it says of programs is for who wrote them; the rest stands in the manifest.
             for text in doubts:
                 if text.startswith("program "):
                     warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
@@ -222,10 +222,8 @@ class Kernel:
 
     @cached_property
     def _environment(self) -> dict[str, Any]:
-        names = [
-            *("kernel", "hash", "config_hash", "source", "patches"),
-            *("iproute2", "packages", "modules"),
-        ]
+        of_kit = ("kernel", "hash", "config_hash", "source", "patches", "iproute2")
+        names = (*of_kit, "packages", "modules")
         manifest = self.kit.manifest
         extra = {m["name"]: m["hash"] for m in self.kit.extras() if m["current"]}
         return {
