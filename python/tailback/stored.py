@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MANIFEST, SUMMARY, TIMING = "manifest.json", "summary.json", "timing.json"
 SERIES, HISTOGRAMS, PACKETS = "series.parquet", "histograms.parquet", "packets.pcapng"
+ACCOUNT = "account.json"
 
 
 class StoredRun:
@@ -67,6 +68,10 @@ class StoredRun:
             return None
         self._folder.check(PACKETS)
         return self.path / PACKETS
+
+    def has(self, name: str) -> bool:
+        """Whether the run has a file of this name."""
+        return self._folder.has(name)
 
     def check(self) -> None:
         """Reads everything."""

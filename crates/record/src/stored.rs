@@ -24,6 +24,8 @@ pub const SUMMARY: &str = "summary.json";
 pub const SERIES: &str = "series.parquet";
 /// Buckets of the histograms.
 pub const HISTOGRAMS: &str = "histograms.parquet";
+/// What the results came about by ([`crate::account`]).
+pub const ACCOUNT: &str = "account.json";
 /// Headers of packets.
 pub const PACKETS: &str = "packets.pcapng";
 /// Wall and CPU time.
@@ -213,7 +215,7 @@ fn files_of(table: &Value) -> Option<BTreeMap<String, (Mark, Option<u64>)>> {
     let mut files = BTreeMap::new();
     for (name, entry) in table.as_object()? {
         let is_table = [SERIES, HISTOGRAMS].contains(&name.as_str());
-        if !is_table && ![SUMMARY, PACKETS].contains(&name.as_str()) {
+        if !is_table && ![SUMMARY, ACCOUNT, PACKETS].contains(&name.as_str()) {
             return None;
         }
         let mark = Mark {
