@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import tailback
+import tailback as package
 from conftest import Tailback
-from tailback.errors import DamagedResults, InputError
+from tailback import _native
+from tailback.errors import DamagedResults, ScenarioWarning
 from tailback.explain import explain
 from tailback.explain.account import read
+from tailback.report.model import Table
 from tailback.stored import StoredRun
 
 Found = dict[str, Any]
@@ -32,7 +37,7 @@ def run(results: Path, **keys: Any) -> StoredRun:
         "flows": [{"cc": "cubic"}],
         **keys,
     }
-    return tailback.run(scenario, out=results, progress=False)[0].stored
+    return package.run(scenario, out=results, progress=False)[0].stored
 
 
 def found(results: Path, **keys: Any) -> Found:
@@ -198,3 +203,178 @@ def test_who_answers_sce(results: Path) -> None:
     flow, link = got["flows"][0], got["links"][0]
     assert flow["reductions"]["groups"][0]["reason"] == "sce"
     assert "sce_mark" in {event["cause"] for event in link["events"]}
+
+
+PUZZLES = Path(__file__).resolve().parent.parent / "docs/explain"
+
+
+def puzzle(results: Path, name: str, **sets: object) -> Found:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScenarioWarning)
+        made = package.run(PUZZLES / f"{name}.toml", set=sets, out=results, progress=False)
+    return explain(made[0].stored).to_dict()
+
+
+def test_why_prague_starves_cubic_in_one_queue(results: Path) -> None:
+    """Both hear of as many marks; one gives up a hundredth, the other a third."""
+    pair = puzzle(results, "prague-cubic")["pairs"][0]
+    assert pair["flows"] == ["prague", "cubic"]
+    assert pair["throughput_ratio"] > 10
+    prague, cubic = pair["answers"]
+    assert prague["reason"] == cubic["reason"] == "ece"
+    assert prague["mark_share"] == pytest.approx(cubic["mark_share"], rel=0.2)
+    assert prague["step"] > 0.95
+    assert cubic["step"] < 0.72
+    assert "what one yields the other takes" in said(pair)
+
+
+def test_why_dctcp_gets_a_tenth_under_dualpi2(results: Path) -> None:
+    """Half of its packets are marked, above a step that is shorter than two packets take."""
+    got = puzzle(results, "dctcp-dualpi2")
+    dctcp = next(flow for flow in got["flows"] if flow["name"] == "dctcp")
+    assert 0.8 < dctcp["throughput_mbit"] < 1.3
+    assert dctcp["mark_share"] > 0.4
+    (group,) = dctcp["reductions"]["groups"]
+    assert group["reason"] == "ece"
+    assert group["to"] <= 4
+    assert got["links"][0]["events"][0]["cause"] == "step_mark"
+    assert any("step_thresh = 1ms is below two packet times" in note for note in got["notes"])
+    other = puzzle(results, "dctcp-dualpi2", **{"bottleneck.queue.min_qlen_step": 2})
+    assert min(flow["throughput_mbit"] for flow in other["flows"]) > 3
+
+
+def test_why_cubic_beside_dctcp_flips_between_two_states(results: Path) -> None:
+    """Windows of two segments: a loss costs a timeout, and the link is the other's meanwhile."""
+    got = puzzle(results, "cubic-dctcp")
+    (pair,) = got["pairs"]
+    assert pair["states"]
+    assert pair["lead"]["changes"] >= 10
+    assert min(pair["timer_shares"]) > 0.3
+    assert all(answer["to"] == 2 for answer in pair["answers"])
+    assert {event["cause"] for event in got["links"][0]["events"]} == {"aqm"}
+    assert "There are two states" in said(pair)
+
+
+def test_shares_add_up_and_every_reduction_is_counted(results: Path) -> None:
+    bottleneck = {"rate": "20Mbit", "queue": {"aqm": "codel", "ecn": True}}
+    flows = [{"cc": "cubic"}, {"cc": "dctcp"}, {"cc": "prague"}, {"cc": "bbr3"}, {"cc": "reno"}]
+    stored = run(results, warmup="1s", bottleneck=bottleneck, flows=flows)
+    for flow in explain(stored).flows:
+        assert sum(flow["shares"].values()) == pytest.approx(1)
+        assert flow["time_s"] == pytest.approx(9)
+        reductions = flow["reductions"]
+        listed = reductions["listed"]
+        whole = sum(reductions["by_reason"].values())
+        assert len(listed) == min(whole, 1000)
+        assert [one["time_s"] for one in listed] == sorted(one["time_s"] for one in listed)
+        before = sum(group["before_warmup"] for group in reductions["groups"])
+        if len(listed) == whole:
+            assert before == sum(one["time_s"] < 1 for one in listed)
+    names = {flow["name"]: flow for flow in stored.summary["flows"]}
+    for flow in explain(stored).flows:
+        timeouts = flow["reductions"]["by_reason"].get("timeout", 0)
+        assert timeouts >= names[flow["name"]]["timeouts"]
+
+
+def test_an_older_run_says_what_is_missing(results: Path, tmp_path: Path) -> None:
+    stored = run(results, duration="1s", bottleneck={"rate": "10Mbit", "queue": FIFO})
+    folder = tmp_path / "results/runs" / stored.path.name
+    shutil.copytree(stored.path, folder)
+    (folder / "account.json").unlink()
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["files"]["account.json"], manifest["sha256"]
+    (folder / "manifest.json").write_bytes(_native.seal(json.dumps(manifest, indent=2)))
+    got = explain(StoredRun(folder))
+    assert (got.flows, got.links) == ([], [])
+    (note,) = got.notes
+    assert "run its scenario again" in note
+
+
+def test_what_is_not_an_account_is_damage(results: Path, tmp_path: Path) -> None:
+    stored = run(results, duration="1s", bottleneck={"rate": "10Mbit", "queue": FIFO})
+    folder = tmp_path / "results/runs" / stored.path.name
+
+    def store(account: Mapping[str, Any]) -> StoredRun:
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(stored.path, folder)
+        data = json.dumps(account).encode()
+        (folder / "account.json").write_bytes(data)
+        manifest = json.loads((folder / "manifest.json").read_text())
+        mark = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        manifest["files"]["account.json"] = mark
+        del manifest["sha256"]
+        (folder / "manifest.json").write_bytes(_native.seal(json.dumps(manifest, indent=2)))
+        return StoredRun(folder)
+
+    whole = read(stored)
+    assert whole is not None
+    assert read(store(whole)) == whole
+    flow = whole["flows"][0]
+    short = {**flow, "reductions": {**flow["reductions"], "time_ns": [1]}}
+    other = {**flow, "name": "somebody"}
+    strange = {**flow, "limited_ns": {"gremlins": 1}}
+    for wrong in (short, other, strange):
+        with pytest.raises(DamagedResults, match=r"account\.json"):
+            explain(store({**whole, "flows": [wrong]}))
+    with pytest.raises(DamagedResults, match="format"):
+        read(store({**whole, "format": 7}))
+
+
+def test_the_command_prints_sentences_and_json(
+    tailback: Tailback, scenario: Path, tmp_path: Path
+) -> None:
+    assert tailback("run", scenario, "--quiet").returncode == 0
+    done = tailback("explain")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("flow cubic: ")
+    assert "held back by its congestion window" in done.stdout
+    printed = json.loads(tailback("explain", "--json", "--flow", "dctcp").stdout)
+    assert [flow["name"] for flow in printed["flows"]] == ["dctcp"]
+    assert printed["flows"][0]["reductions"]["listed"][0].keys() >= {"time_s", "from", "to"}
+    wrong = tailback("explain", "--flow", "cubik")
+    assert wrong.returncode == 2
+    assert "did you mean" in wrong.stderr
+    run_id = next((tmp_path / "results/runs").glob("[!.]*")).name
+    assert tailback("explain", run_id[:8]).stdout == done.stdout
+
+
+def test_a_comparison_says_which_reasons_differ(tmp_path: Path) -> None:
+    scenario = {
+        "duration": "5s",
+        "warmup": "1s",
+        "bottleneck": {"rate": "20Mbit", "queue": {"aqm": "fifo", "limit": "4bdp"}},
+        "path": {"rtt": "20ms"},
+        "flows": [{"cc": "cubic"}],
+    }
+    variants = {"fifo": {}, "codel": {"bottleneck.queue": "codel"}, "small": {"tcp.rwnd": "20kb"}}
+    made = package.compare(scenario, variants, seeds=3, out=tmp_path, progress=False)
+    (at,) = made.reasons
+    found = {(reason.name, reason.quantity): reason for reason in at.reasons}
+    assert found["bottleneck", "standing_ms"].differ == ["codel", "small"]
+    assert found["cubic", "limited.rwnd"].differ == ["small"]
+    assert found["cubic", "limited.rwnd"].values["small"] > 0.9
+    assert made.to_dict()["reasons"][0]["reasons"][0]["quantity"].startswith("limited")
+    page = made.report(tmp_path / "page").read_text(encoding="utf-8")
+    assert "Reasons that differ" in page
+    # A variant that is the same under another name differs in nothing.
+    same = package.compare(
+        scenario, {"one": {}, "other": {"title": "x"}}, seeds=3, out=tmp_path, progress=False
+    )
+    assert same.reasons == []
+
+
+def test_a_report_says_why(results: Path) -> None:
+    from tailback.report import sweep
+
+    scenario = {
+        "duration": "2s",
+        "bottleneck": {"rate": "10Mbit", "queue": "codel"},
+        "path": {"rtt": "20ms"},
+        "flows": [{"cc": "cubic"}],
+        "sweep": {"bottleneck.rate": ["10Mbit", "20Mbit"]},
+    }
+    report = sweep.of(package.run(scenario, out=results, progress=False))
+    section = next(section for section in report.sections if section.id == "reasons")
+    tables = {block.id: block for block in section.blocks if isinstance(block, Table)}
+    assert [row[0] for row in tables["limits"].rows] == ["10Mbit", "20Mbit"]
+    assert tables["queues"].rows[0][1] == "bottleneck"

@@ -12,11 +12,15 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from tailback import store
 from tailback.errors import InputError
-from tailback.explain import account, between, flows, links, series
+from tailback.explain import account, between, flows, links
+from tailback.explain import series as over_time
 from tailback.names import unknown
 from tailback.stored import StoredRun
 
@@ -76,8 +80,9 @@ def _title(flow: dict[str, Any]) -> str:
     return f"{what} {flow['name']}{cc}" + (f": {rate:.4g} Mbit/s" if rate is not None else "")
 
 
-def explain(run: StoredRun, flow: str | None = None) -> Explanation:
-    """Explains a stored run; `flow` names the only flow, or source, that is wanted.
+def explain(run: StoredRun, flow: str | None = None, *, series: bool = True) -> Explanation:
+    """Explains a stored run; `flow` names the only flow, or source, that is wanted, and without
+    `series` nothing is said that takes the series.
 
     Raises `InputError` where the run has no such flow.
     """
@@ -94,16 +99,17 @@ def explain(run: StoredRun, flow: str | None = None) -> Explanation:
         *(flows.of(f, of_flows[f["name"]], "flow") for f in recorded["flows"]),
         *(flows.of(s, of_sources[s["name"]], "source") for s in recorded["traffic"]),
     ]
-    frame = series.of(run)
-    if frame is None:
+    frame = over_time.of(run) if series else None
+    if series and frame is None:
         notes.append(
             "no series to read: the state of the AQM over time, and who led when, are missing; "
             'run with record.series = "interval" to have them'
         )
-    queues = [links.of(q, summary["queues"][q["name"]], summary["duration_s"]) for q in recorded["links"]]
+    length = summary["duration_s"]
+    queues = [links.of(q, summary["queues"][q["name"]], length) for q in recorded["links"]]
     for queue in queues:
         if frame is not None:
-            queue["state"] = series.states(frame, queue["name"], summary["warmup_s"])
+            queue["state"] = over_time.states(frame, queue["name"], summary["warmup_s"])
         queue["sentences"] = links.sentences(queue, summary["warmup_s"])
     for sender in senders:
         sender["sentences"] = flows.sentences(sender)
@@ -113,6 +119,8 @@ def explain(run: StoredRun, flow: str | None = None) -> Explanation:
             "missing; run with record.captures = true to have them"
         )
     notes += _coarse(senders)
+    if series:
+        notes += _warned(run)
     pairs = [] if flow else _pairs(senders, frame, summary["warmup_s"])
     wanted = [sender for sender in senders if flow in (None, sender["name"])]
     return Explanation(
@@ -142,9 +150,14 @@ def _coarse(senders: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _pairs(
-    senders: list[dict[str, Any]], frame: Any, warmup_s: float
-) -> list[dict[str, Any]]:
+def _warned(run: StoredRun) -> list[str]:
+    """What is unusual in the scenario, as it was said before the run."""
+    place = Path(os.path.abspath(run.path))
+    found = store.sweep_of(place.parent.parent, run.manifest["run_id"])
+    return [f"the scenario is unusual: {text}" for text in found[0].warnings] if found else []
+
+
+def _pairs(senders: list[dict[str, Any]], frame: Any, warmup_s: float) -> list[dict[str, Any]]:
     """The flow that brings most against each of the others."""
     own = [s for s in senders if s["kind"] == "flow" and s["throughput_mbit"] is not None]
     own.sort(key=lambda s: -s["throughput_mbit"])
@@ -154,7 +167,7 @@ def _pairs(
     first = own[0]
     for other in own[1:]:
         names = first["name"], other["name"]
-        lead = None if frame is None else series.lead(frame, *names, warmup_s)
+        lead = None if frame is None else over_time.lead(frame, *names, warmup_s)
         pair = between.of(first, other, lead)
         pair["sentences"] = between.sentences(pair)
         out.append(pair)

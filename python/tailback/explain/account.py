@@ -6,9 +6,12 @@ from typing import Any
 
 from tailback import foreign, shape
 from tailback.errors import DamagedResults
+from tailback.explain import words
 from tailback.stored import ACCOUNT, StoredRun
 
 FORMAT = 1
+STATES = 5
+"""Congestion states of Linux."""
 
 _COUNTS = shape.each(shape.whole)
 _SENDER = {
@@ -65,6 +68,28 @@ def read(run: StoredRun) -> dict[str, Any] | None:
     for sender in () if where else (*found["flows"], *found["traffic"]):
         if len({len(sender["reductions"][column]) for column in columns}) > 1:
             where = f"reductions of {sender['name']}"
+    where = where or _stranger(found, run.summary)
     if where is not None:
         raise DamagedResults(f"{file}: {where} is not what such a file of a run has there")
     return found
+
+
+def _stranger(found: dict[str, Any], summary: dict[str, Any]) -> str | None:
+    """A name that the run does not have, or that nothing is called."""
+    sources = {source["name"] for source in summary["traffic"]}
+    flows = {flow["name"] for flow in summary["flows"]}
+    for kind, names in (("flows", flows), ("traffic", sources), ("links", set(summary["queues"]))):
+        for part in found[kind]:
+            if part["name"] not in names:
+                return f"{kind} {part['name']}"
+    for sender in (*found["flows"], *found["traffic"]):
+        reductions = sender["reductions"]
+        reasons = {*reductions["counts"], *reductions["before"], *reductions["reason"]}
+        if not reasons <= set(words.REASONS):
+            return f"reductions of {sender['name']}"
+        if not {*sender["limited_ns"], *sender["before_ns"]} <= set(words.LIMITS):
+            return f"limited_ns of {sender['name']}"
+        told = sender["tcp_info"]
+        if told is not None and len(told["states"]) != STATES:
+            return f"tcp_info of {sender['name']}"
+    return None

@@ -25,10 +25,9 @@ def of(one: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None) 
         "throughput_ratio": high / low if high and low else None,
         "rtt_ratio": one["rtt_ms"] / other["rtt_ms"] if one["rtt_ms"] and other["rtt_ms"] else None,
         "answers": answers,
+        "timer_shares": [flow["shares"].get("timeout", 0.0) for flow in (one, other)],
         "lead": lead,
-        "states": bool(
-            lead and lead["changes"] >= 3 and min(lead["shares"].values()) >= STATES
-        ),
+        "states": bool(lead and lead["changes"] >= 3 and min(lead["shares"].values()) >= STATES),
     }
 
 
@@ -90,4 +89,10 @@ def sentences(found: dict[str, Any]) -> list[str]:
             f"changed {lead['changes']} times, and half of the spells lasted "
             f"{lead['median_spell_s']:.0f} s or less."
         )
+        waits = found["timer_shares"]
+        if min(waits) >= STATES:
+            out.append(
+                f"While one waits for a timer, the other has the link: {one} waited "
+                f"{words.percent(waits[0])} of its time, {other} {words.percent(waits[1])}."
+            )
     return out

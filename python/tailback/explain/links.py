@@ -61,7 +61,7 @@ def _events(
 ) -> list[dict[str, Any]]:
     """Drops and marks by cause: over the whole run, and those from the warm-up on."""
     width = recorded["width_ns"] / 1e9
-    measured = summary["causes"] or {}
+    measured, packets = summary["causes"] or {}, summary["packets"]
     out = []
     for cause, bins in recorded["causes"].items():
         whole = sum(bins)
@@ -73,7 +73,7 @@ def _events(
                 "effect": "drop" if cause in DROPS else "mark",
                 "count": whole,
                 "measured": measured.get(cause, 0),
-                "share": measured.get(cause, 0) / summary["packets"] if summary["packets"] else None,
+                "share": measured.get(cause, 0) / packets if packets else None,
                 "first_s": happened[0] * width,
                 "last_s": min((happened[-1] + 1) * width, duration_s),
                 "busiest_s": busiest * width,
@@ -127,7 +127,8 @@ def _state(state: dict[str, Any]) -> str:
 
 
 def _event(event: dict[str, Any], packets: int, warmup_s: float) -> str:
-    text = f"{words.count(event['count'], 'packet')} {words.CAUSES.get(event['cause'], event['cause'])}"
+    cause = event["cause"]
+    text = f"{words.count(event['count'], 'packet')} {words.CAUSES.get(cause, cause)}"
     if event["last_s"] - event["first_s"] <= event["bin_s"] * 1.5:
         text += f", all between {event['first_s']:.4g} and {event['last_s']:.4g} s"
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from tailback.explain import words
@@ -49,7 +50,7 @@ def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -
     own = [one for one in listed if one["reason"] == reason]
     steps = [one["to"] / one["from"] for one in own if one["from"]]
     times = [one["time_s"] for one in own]
-    gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(times)]
     return {
         "reason": reason,
         "count": count,
@@ -80,9 +81,7 @@ def sentences(found: dict[str, Any], kernel: bool) -> list[str]:
     out = []
     before = f", {found['before_warmup']} of them in the warm-up" if found["before_warmup"] else ""
     undone = f"; {found['undone']} taken back" if found["undone"] else ""
-    out.append(
-        f"Its window was reduced {words.count(found['count'], 'time')}{before}{undone}."
-    )
+    out.append(f"Its window was reduced {words.count(found['count'], 'time')}{before}{undone}.")
     for group in found["groups"]:
         out.append(_sentence(group, reasons[group["reason"]]))
     return out
@@ -96,15 +95,14 @@ def _sentence(group: dict[str, Any], reason: str) -> str:
     if group["count"] == 1:
         text += f" at {words.moment(group['first_s'])}, {what} (× {group['step']:.2f})"
     else:
-        until = words.moment(group["last_s"])
-        if group["listed"] < group["count"]:
-            until += f" and on ({group['listed']} are listed)"
-        text += f", {words.moment(group['first_s'])} to {until}"
+        whole = group["listed"] == group["count"]
+        until = f"to {words.moment(group['last_s'])}" if whole else "on"
+        text += f", from {words.moment(group['first_s'])} {until}"
         text += f", every {words.seconds(group['period_s'])}" if group["period_s"] else ""
         text += f"; median step × {group['step']:.2f}, {what}"
         if abs(group["mean_step"] - group["step"]) >= 0.02:
             text += f", on average × {group['mean_step']:.2f}"
-        if group["without_effect"] * 10 > group["listed"] and group["reason"] not in words.UNDONE:
+        if group["without_effect"] * 10 > group["listed"] and group["reason"] in ("ece", "sce"):
             share = words.percent(group["without_effect"] / group["listed"])
             text += f"; {share} came to less than a segment, and so to nothing"
     if group["undone"]:
