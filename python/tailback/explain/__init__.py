@@ -96,7 +96,7 @@ def explain(run: StoredRun, flow: str | None = None, *, series: bool = True) -> 
     if recorded is None:
         return Explanation(run.manifest["run_id"], run.manifest["engine"], [], [], [], [OLD])
     senders = [
-        *(flows.of(f, of_flows[f["name"]], "flow") for f in recorded["flows"]),
+        *(flows.of(f, s, "flow") for f, s in zip(recorded["flows"], summary["flows"], strict=True)),
         *(flows.of(s, of_sources[s["name"]], "source") for s in recorded["traffic"]),
     ]
     frame = over_time.of(run) if series else None
@@ -106,7 +106,8 @@ def explain(run: StoredRun, flow: str | None = None, *, series: bool = True) -> 
             'run with record.series = "interval" to have them'
         )
     length = summary["duration_s"]
-    queues = [links.of(q, summary["queues"][q["name"]], length) for q in recorded["links"]]
+    known = summary["queues"].values()
+    queues = [links.of(q, s, length) for q, s in zip(recorded["links"], known, strict=True)]
     for queue in queues:
         if frame is not None:
             queue["state"] = over_time.states(frame, queue["name"], summary["warmup_s"])

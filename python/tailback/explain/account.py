@@ -75,13 +75,14 @@ def read(run: StoredRun) -> dict[str, Any] | None:
 
 
 def _stranger(found: dict[str, Any], summary: dict[str, Any]) -> str | None:
-    """A name that the run does not have, or that nothing is called."""
+    """What the run does not have, or a name of nothing."""
+    for kind, known in (("flows", summary["flows"]), ("links", summary["queues"])):
+        # Both in the order of the scenario.
+        if len(found[kind]) != len(known):
+            return kind
     sources = {source["name"] for source in summary["traffic"]}
-    flows = {flow["name"] for flow in summary["flows"]}
-    for kind, names in (("flows", flows), ("traffic", sources), ("links", set(summary["queues"]))):
-        for part in found[kind]:
-            if part["name"] not in names:
-                return f"{kind} {part['name']}"
+    if any(source["name"] not in sources for source in found["traffic"]):
+        return "traffic"
     for sender in (*found["flows"], *found["traffic"]):
         reductions = sender["reductions"]
         reasons = {*reductions["counts"], *reductions["before"], *reductions["reason"]}

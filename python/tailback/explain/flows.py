@@ -20,7 +20,7 @@ def of(recorded: dict[str, Any], summary: dict[str, Any], kind: str) -> dict[str
     packets = summary.get("packets", summary.get("sent_packets")) or 0
     marks, drops = summary["marks"], summary["drops"]
     return {
-        "name": recorded["name"],
+        "name": summary["name"],
         "kind": kind,
         "cc": summary.get("cc"),
         "throughput_mbit": summary["throughput_mbit"],

@@ -30,7 +30,7 @@ def of(recorded: dict[str, Any], summary: dict[str, Any], duration_s: float) -> 
     backlog = summary["occupancy_bytes_mean"]
     events = _events(recorded["events"], summary, duration_s)
     return {
-        "name": recorded["name"],
+        "name": summary["name"],
         "aqm": summary["aqm"],
         "packets": summary["packets"],
         "utilisation": summary["utilisation"],

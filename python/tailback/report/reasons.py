@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from tailback.comparison.model import Comparison
 from tailback.explain import Explanation, explain, words
 from tailback.explain.variants import described
-from tailback.report.model import Block, Column, Facts, Section, Table, Text, Value
+from tailback.figures.shares import shares
+from tailback.report.model import Block, Column, Facts, Figure, Section, Table, Text, Value
 from tailback.report.tables import left
 from tailback.report.tables import words as words_column
 from tailback.report.text import plain
@@ -16,6 +17,7 @@ from tailback.results import Run
 MAX_ROWS = 500
 MOST_POINTS = 100
 """Of more points the first and the last are explained."""
+MOST_BARS = 40
 SEEN = 0.005
 
 
@@ -34,7 +36,7 @@ def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
     blocks: list[Block] = []
     for run, one in known[:1] + (known[-1:] if len(known) > 1 else []):
         blocks.append(Text(_told(run, one)))
-    blocks += [_times(known, facts), _queues(known, facts)]
+    blocks += [_bars(known, facts), _times(known, facts), _queues(known, facts)]
     return Section("reasons", "Why", blocks)
 
 
@@ -45,6 +47,24 @@ def _told(run: Run, found: Explanation) -> str:
         paragraphs.append(f"**{plain(part.title)}.** {plain(' '.join(part.sentences))}")
     paragraphs += [plain(note) for note in found.notes]
     return "\n\n".join(paragraphs)
+
+
+def _bars(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Figure:
+    rows = {}
+    for run, one in known:
+        at = _at(run)
+        for flow in one.flows:
+            name = f"{flow['name']} ({at})" if at else flow["name"]
+            rows[name] = {words.SHORT_LIMITS[k]: v for k, v in flow["shares"].items()}
+    cut = f" The first {MOST_BARS} of {len(rows)}." if len(rows) > MOST_BARS else ""
+    chart = shares(
+        dict(list(rows.items())[:MOST_BARS]),
+        parts=list(words.SHORT_LIMITS.values()),
+        x_title="share of the flow's time",
+        part_title="held back by",
+    )
+    caption = f"What each flow waited for, first seed of each point.{cut}"
+    return Figure("limits-bars", "Where the time of each flow went", chart, caption, facts)
 
 
 def _at(run: Run) -> str:
@@ -76,7 +96,7 @@ def _times(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Table:
         row.append(words.REASONS[groups[0]["reason"]] if groups else None)
         rows.append(row)
     caption = "Shares of the measured time in which a flow was held back by each."
-    return Table("limits", "Where the time of each flow went", columns, rows, caption, facts)
+    return Table("limits", "What held each flow back, in numbers", columns, rows, caption, facts)
 
 
 def _queues(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Table:
