@@ -91,7 +91,7 @@ def sentences(found: dict[str, Any], warmup_s: float) -> list[str]:
     mean, standing = found["delay_mean_ms"], found["standing_ms"]
     if found["queue"] == "none":
         out.append(
-            f"There was no queue to speak of: {found['backlog_mean_bytes']:.0f} bytes on average, "
+            f"Less than a packet waited on average: {found['backlog_mean_bytes']:.0f} bytes, "
             f"{words.seconds(mean / 1e3)} of delay."
         )
     elif found["queue"] is not None:

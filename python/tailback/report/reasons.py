@@ -18,6 +18,7 @@ MAX_ROWS = 500
 MOST_POINTS = 100
 """Of more points the first and the last are explained."""
 MOST_BARS = 40
+MOST_PARTS = 12
 SEEN = 0.005
 
 
@@ -43,8 +44,11 @@ def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
 def _told(run: Run, found: Explanation) -> str:
     at = ", ".join(f"{key} = {label}" for key, label in run.labels.items())
     paragraphs = [f"Seed {run.seed}{f' at {plain(at)}' if at else ''}, in words:"]
-    for part in found.parts():
+    parts = found.parts()
+    for part in parts[:MOST_PARTS]:
         paragraphs.append(f"**{plain(part.title)}.** {plain(' '.join(part.sentences))}")
+    if len(parts) > MOST_PARTS:
+        paragraphs.append(f"And {len(parts) - MOST_PARTS} more: see `tailback explain`.")
     paragraphs += [plain(note) for note in found.notes]
     return "\n\n".join(paragraphs)
 

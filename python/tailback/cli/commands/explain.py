@@ -9,6 +9,9 @@ from tailback.cli.boundary import OK
 from tailback.cli.completing import run_ids
 from tailback.cli.options import json_option
 
+MOST = 24
+"""Headings that are printed."""
+
 
 @click.command()
 @click.argument("run", metavar="[RUN]", default="latest", shell_complete=run_ids)
@@ -37,12 +40,16 @@ def explain(run: str, flow: str | None, as_json: bool) -> int:
     if as_json:
         terminal.out_json(found.to_dict())
         return OK
-    for number, part in enumerate(found.parts()):
+    parts = found.parts()
+    shown = parts if len(parts) <= MOST else parts[:MOST]
+    for number, part in enumerate(shown):
         if number:
             terminal.out()
         terminal.out(part.title)
         for sentence in part.sentences:
             terminal.out(f"  {sentence}")
+    if len(parts) > MOST:
+        terminal.out(f"\nand {len(parts) - MOST} more; --flow NAME shows one, --json has all")
     for note in found.notes:
         terminal.err(f"note: {note}")
     return OK
