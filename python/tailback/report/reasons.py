@@ -37,7 +37,10 @@ def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
     blocks: list[Block] = []
     for run, one in known[:1] + (known[-1:] if len(known) > 1 else []):
         blocks.append(Text(_told(run, one)))
-    blocks += [_bars(known, facts), _times(known, facts), _queues(known, facts)]
+    # Of one flow the sentence says it.
+    if sum(len(one.flows) for _, one in known) > 1:
+        blocks.append(_bars(known, facts))
+    blocks += [_times(known, facts), _queues(known, facts)]
     return Section("reasons", "Why", blocks)
 
 
