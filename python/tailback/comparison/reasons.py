@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailback.explain import explain
 from tailback.explain.variants import Reason, differing, facts
+from tailback.stored import MANIFEST
 
 if TYPE_CHECKING:
     from tailback.comparison.model import Comparison
@@ -58,5 +59,7 @@ def of(made: Comparison) -> list[At]:
 
 def _facts(group: Sequence[Run]) -> list[dict[Any, float]]:
     """Of every seed that has an account."""
-    found = [explain(run.stored, series=False) for run in group]
+    # Its summary is all that is known of a run without a folder.
+    stored = [run.stored for run in group if (run.path / MANIFEST).exists()]
+    found = [explain(run, series=False) for run in stored]
     return [facts(one) for one in found if one.flows or one.links]
