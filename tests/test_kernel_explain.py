@@ -65,3 +65,17 @@ def test_a_loss_halves_the_window_once(
     groups = got["flows"][0]["reductions"]["groups"]
     assert [(group["reason"], group["count"]) for group in groups] == [("rack", 1)]
     assert groups[0]["step"] == pytest.approx(0.5, abs=0.05)
+
+
+def test_engines_are_compared_by_what_both_tell(kernel_kit: Kit, tmp_path: Path) -> None:  # noqa: ARG001
+    scenario = {
+        "duration": "6s",
+        "warmup": "1s",
+        "path": {"rtt": "20ms"},
+        "flows": [{"cc": "cubic", "ecn": True}],
+        "bottleneck": CODEL,
+    }
+    variants = {"sim": {}, "linux": {"engine": "kernel"}}
+    made = package.compare(scenario, variants, seeds=2, out=tmp_path, progress=False)
+    told = {reason.quantity for at in made.reasons for reason in at.reasons}
+    assert not any(name.startswith(("limited", "reductions", "step")) for name in told)

@@ -42,12 +42,13 @@ def of(made: Comparison) -> list[At]:
     if sum(len(group) for _, groups in points for group in groups) > MOST_RUNS:
         return []
     names = [variant.name for variant in made.variants]
+    coarse = len({variant.engine for variant in made.variants}) > 1
     out = []
     for _, groups in points:
         # A baseline of a file has no runs, a failed variant none here.
         if not all(groups):
             continue
-        found = {name: _facts(group) for name, group in zip(names, groups, strict=True)}
+        found = {name: _facts(g, coarse) for name, g in zip(names, groups, strict=True)}
         if not all(found.values()):
             continue
         reasons = differing(found)
@@ -57,9 +58,9 @@ def of(made: Comparison) -> list[At]:
     return out
 
 
-def _facts(group: Sequence[Run]) -> list[dict[Any, float]]:
+def _facts(group: Sequence[Run], coarse: bool) -> list[dict[Any, float]]:
     """Of every seed that has an account."""
     # Its summary is all that is known of a run without a folder.
     stored = [run.stored for run in group if (run.path / MANIFEST).exists()]
     found = [explain(run, series=False) for run in stored]
-    return [facts(one) for one in found if one.flows or one.links]
+    return [facts(one, coarse=coarse) for one in found if one.flows or one.links]

@@ -72,17 +72,22 @@ def described(quantity: str) -> tuple[str, Any]:
     return "delay there throughout:", lambda value: words.seconds(value / 1e3)
 
 
-def facts(found: Explanation) -> dict[Key, float]:
-    """The numbers of an explanation that are set against those of another."""
-    return dict(_facts(found))
+def facts(found: Explanation, *, coarse: bool = False) -> dict[Key, float]:
+    """The numbers of an explanation that are set against those of another; `coarse` where one of
+    them is of a Linux, which tells less."""
+    return dict(_facts(found, coarse))
 
 
-def _facts(found: Explanation) -> Iterator[tuple[Key, float]]:
+def _facts(found: Explanation, coarse: bool) -> Iterator[tuple[Key, float]]:
     for place, flow in enumerate(found.flows):
         at = flow["kind"], place, flow["name"]
+        shares = dict(flow["shares"])
+        if coarse:
+            both = [shares.pop(name, 0.0) for name in ("cwnd", "pacing", "cwnd_or_pacing")]
+            shares["cwnd_or_pacing"] = sum(both)
         for limit in words.LIMITS:
-            yield (*at, f"limited.{limit}"), flow["shares"].get(limit, 0.0)
-        for group in flow["reductions"]["groups"]:
+            yield (*at, f"limited.{limit}"), shares.get(limit, 0.0)
+        for group in () if coarse else flow["reductions"]["groups"]:
             after = group["count"] - group["before_warmup"]
             if flow["time_s"]:
                 yield (*at, f"reductions_per_s.{group['reason']}"), after / flow["time_s"]
