@@ -78,6 +78,8 @@ class StoredRun:
         _ = self.summary, self.timing, self.packets()
         for name in (SERIES, HISTOGRAMS):
             self._folder.read(name)
+        if self.has(ACCOUNT):
+            self._folder.check(ACCOUNT)
 
     def _json(self, data: bytes, name: str, wanted: shape.Shape) -> dict[str, Any]:
         value: dict[str, Any] = foreign.parse_json(data, self.path / name)
