@@ -21,6 +21,7 @@ from tailback.cli.options import (
     unconfined_option,
     with_option,
 )
+from tailback.cli.spreading import spread_options
 from tailback.errors import RunsFailed
 
 
@@ -32,6 +33,7 @@ from tailback.errors import RunsFailed
 @seeds_option
 @jobs_option
 @out_option
+@spread_options
 @read_only_option
 @unconfined_option
 @quiet_option

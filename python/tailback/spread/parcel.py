@@ -1,0 +1,90 @@
+"""A run folder on its way into a store: verified first, and then there at once or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tailback import _native
+from tailback.errors import DamagedResults
+from tailback.stored import (
+    HISTOGRAMS,
+    MANIFEST,
+    PACKETS,
+    SERIES,
+    SUMMARY,
+    TIMING,
+    StoredRun,
+)
+
+NAMES = frozenset((MANIFEST, SUMMARY, TIMING, SERIES, HISTOGRAMS, PACKETS))
+"""A run folder has no other files."""
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """The bytes of a run folder, by name."""
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def take(
+    parts: Mapping[str, Iterable[bytes]],
+    run_id: str,
+    version: str,
+    store: _native.Store,
+    scratch: Path,
+) -> None:
+    """Stores a run that came as bytes; raises `DamagedResults` where it is not what was written."""
+    place = scratch / run_id
+    place.mkdir()
+    for name, pieces in parts.items():
+        if name not in NAMES:
+            raise DamagedResults(f"run {run_id}: came with {name!r}, which no run has")
+        with (place / name).open("wb") as file:
+            for piece in pieces:
+                file.write(piece)
+    settle(place, store, version)
+
+
+def copy(source: Path, store: _native.Store, scratch: Path) -> None:
+    """Stores a run of another store."""
+    place = scratch / source.name
+    place.mkdir()
+    for path in sorted(source.iterdir()):
+        if path.name in NAMES:
+            shutil.copyfile(path, place / path.name, follow_symlinks=False)
+    settle(place, store)
+
+
+def settle(place: Path, store: _native.Store, version: str | None = None) -> None:
+    """Verifies a folder that is named after its run, and renames it into the store."""
+    run_id = place.name
+    found = StoredRun(place)
+    found.check()
+    _native.check_run(place)
+    if version is not None and found.manifest["engine_version"] != version:
+        raise DamagedResults(
+            f"run {run_id}: came from engine version {found.manifest['engine_version']}; "
+            f"expected {version}"
+        )
+    for path in (*place.iterdir(), place):
+        _sync(path)
+    target = store.path(run_id)
+    try:
+        os.rename(place, target)
+    except OSError:
+        # Another process was faster, or what is there is damaged.
+        if store.contains(run_id):
+            return
+        store.set_aside(run_id)
+        os.rename(place, target)
+    _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
