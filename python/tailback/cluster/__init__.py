@@ -25,11 +25,12 @@ def on_cluster(address: str) -> Iterator[None]:
         raise InputError(
             "--cluster needs Dask, which is not installed; run: pip install 'tailback[dask]'"
         )
-    from tailback.cluster.client import Cluster
+    from tailback.cluster.client import Cluster, quiet
 
     cluster = Cluster(address)
-    try:
-        with place.using(cluster):
-            yield
-    finally:
-        cluster.close()
+    with quiet():
+        try:
+            with place.using(cluster):
+                yield
+        finally:
+            cluster.close()

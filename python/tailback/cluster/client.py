@@ -82,7 +82,7 @@ class Cluster:
         self._await_workers(client)
         self._refuse_others(client, words)
         runs = folder.path("x").parent
-        with _quiet(), folders.scratch(runs) as scratch:
+        with folders.scratch(runs) as scratch:
             batch = _Batch(client, self._address, folder, scratch, recipes)
             return batch.run(planned, progress)
 
@@ -95,13 +95,16 @@ class Cluster:
             where: dict[str, Any] = {"address": self._address}
             if path.suffix == ".json" or path.is_file():
                 where = {"scheduler_file": str(path)}
+                # A scheduler that was started with this writes it in a moment.
+                late = time.monotonic() + CONNECT_S
+                while not path.is_file() and time.monotonic() < late:
+                    time.sleep(LOOK_S)
                 if not path.is_file():
                     raise InputError(f"--cluster {path}: no such file")
             try:
-                with _quiet():
-                    self._client = Client(  # type: ignore[no-untyped-call]
-                        **where, timeout=CONNECT_S, set_as_default=False, name="tailback"
-                    )
+                self._client = Client(  # type: ignore[no-untyped-call]
+                    **where, timeout=CONNECT_S, set_as_default=False, name="tailback"
+                )
             except (OSError, ValueError, TypeError, KeyError) as error:
                 reason = str(error).partition("\n")[0] or type(error).__name__
                 raise InputError(
@@ -125,8 +128,7 @@ class Cluster:
         addresses = [one for one in _workers(client) if one not in self._fit]
         if not addresses:
             return
-        with _quiet():
-            found = client.run(worker.versions, words, workers=addresses, on_error="return")
+        found = client.run(worker.versions, words, workers=addresses, on_error="return")
         here = worker.versions(words)
         wrong = []
         for address in sorted(found):
@@ -304,12 +306,20 @@ def _gone(address: str) -> str:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """What Dask logs of connections is said here in a sentence, where it matters."""
-    loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
+    # Importing it sets the levels of its loggers.
+    import distributed  # noqa: F401
+
+    names = [
+        name
+        for name in ("distributed", "tornado", "asyncio", *logging.root.manager.loggerDict)
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio")
+    ]
+    loggers = [logging.getLogger(name) for name in names]
     before = [one.level for one in loggers]
     for one in loggers:
-        one.setLevel(logging.CRITICAL)
+        one.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:

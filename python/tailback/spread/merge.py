@@ -98,7 +98,7 @@ def _not_stores(sources: Sequence[Path]) -> list[Path]:
 
 
 def _same_folder(one: Path, other: Path) -> bool:
-    return other.exists() and os.path.samefile(one, other)
+    return one.exists() and other.exists() and os.path.samefile(one, other)
 
 
 def _runs(root: Path) -> Iterator[Path]:

@@ -35,9 +35,13 @@ def merge(stores: tuple[str, ...], into: Path, as_json: bool) -> int:
         terminal.out_json(made.to_dict())
     else:
         terminal.out(
-            f"{into}: {made.runs} runs and {made.sweeps} sweeps taken, {made.runs_there} and "
-            f"{made.sweeps_there} were there"
+            f"{into}: {_many(made.runs, 'run')} and {_many(made.sweeps, 'sweep')} taken, "
+            f"{made.runs_there} and {made.sweeps_there} were there"
         )
     for damage in made.damages:
         terminal.complain(f"not taken: {damage}")
     return FAILED if made.damages else OK
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
