@@ -64,7 +64,8 @@ def test_the_same_seed_gives_the_same_result_at_any_jobs(tuned: Tuned, tmp_path:
     assert contents(tmp_path) == contents(tuned.folder.parent.parent)
     names = {file.name for file in tuned.folder.iterdir()} - {"figures"}
     assert {"index.html", "tuning.json", "study.journal", "candidates.csv"} < names
-    for name in names - {"study.journal", "index.html"}:
+    # The journal has the times of the clock, and the marker its hash.
+    for name in names - {"study.journal", ".tailback-report.json"}:
         assert (tmp_path / "tunings" / tuned.plan.id / name).read_bytes() == (
             tuned.folder / name
         ).read_bytes()
@@ -215,9 +216,9 @@ def test_parts_of_a_search_are_of_what_is_known_at_once(tmp_path: Path) -> None:
 
 def test_a_killed_search_goes_on_where_it_was(tmp_path: Path) -> None:
     file, out = tmp_path / "toy.toml", tmp_path / "out"
-    file.write_text(TOY.replace('"2s"', '"20s"'), "utf-8")
+    file.write_text(TOY.replace('"2s"', '"10s"'), "utf-8")
     asked = [*COMMAND, "tune", str(file), "--vary", "bottleneck.queue.limit=2p..60p"]
-    asked += ["--minimise", "delay_ms.mean", "--maximise", "utilisation", "--runs", "24"]
+    asked += ["--minimise", "delay_ms.mean", "--maximise", "utilisation", "--runs", "16"]
     asked += ["--seeds", "1", "--unseen", "2", "--batch", "2", "--jobs", "2", "--json"]
     with subprocess.Popen([*asked, "--out", str(out)], stdout=subprocess.PIPE) as killed:
         wait_for(lambda: len(list(out.glob("runs/*/manifest.json"))) >= 5)
@@ -228,7 +229,7 @@ def test_a_killed_search_goes_on_where_it_was(tmp_path: Path) -> None:
     assert all(path.stat().st_mtime_ns == when for path, when in before.items())
     whole = [*asked, "--out", str(tmp_path / "whole")]
     assert done.stdout == subprocess.run(whole, capture_output=True, text=True).stdout
-    assert len(json.loads(done.stdout)["candidates"]) == 12
+    assert len(json.loads(done.stdout)["candidates"]) == 8
 
 
 def test_everything_that_is_wrong_is_said_at_once(tailback: Tailback, tmp_path: Path) -> None:
