@@ -92,7 +92,8 @@ def main(out: Path) -> None:
         figures = out / "tunings" / found["id"] / "figures"
         for figure in ("front", "values"):
             shutil.copy(figures / f"{figure}.svg", HERE / "tune" / f"{name}-{figure}.svg")
-        alt = f"Candidates, front and defaults: {' against '.join(g['metric'] for g in found['goals'])}"
+        goals = " against ".join(goal["metric"] for goal in found["goals"])
+        alt = f"Candidates, front and defaults: {goals}"
         lines = [f"![{alt}](tune/{name}-front.svg)", "", *table(found)]
         made[name] = "\n".join(lines)
     text = PLACE.sub(lambda m: f"<!-- {m[1]} -->\n{made[m[1]]}\n<!-- end -->", page)

@@ -252,7 +252,7 @@ def test_no_scheduler_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Monkey
     for address in ("tcp://127.0.0.1:9", "nonsense", str(tmp_path / "absent.json")):
         with (
             tailback.on_cluster(address),
-            pytest.raises(InputError, match="--cluster .*(no scheduler answers|no such file)"),
+            pytest.raises(InputError, match=r"--cluster .*(no scheduler answers|no such file)"),
         ):
             tailback.run(SCENARIO, out=tmp_path)
 
@@ -270,11 +270,11 @@ def test_only_what_was_written_is_taken(tmp_path: Path) -> None:
         "more": {**files, "../../../evil": b""},
     }
     for name, parts in wrong.items():
+        whole = {part: [data] for part, data in parts.items()}
         with (
             folders.scratch(tmp_path / "two/runs") as scratch,
             pytest.raises(DamagedResults),
         ):
-            whole = {part: [data] for part, data in parts.items()}
             parcel.take(whole, run.run_id, version, target, scratch)
         assert _stored(tmp_path / "two") == 0, name
     with (

@@ -295,6 +295,7 @@ def test_ranges(text: str, log: bool, words: list[ranges.Word]) -> None:
     units = {"500us": 5e5, "30ms": 3e7}
 
     def bases(path: str, asked: Any) -> list[float | str]:
+        assert path == "a.b"
         return [units.get(str(one), 0.0) for one in asked]
 
     found = ranges.parse("a.b", text).settle(bases)

@@ -213,7 +213,10 @@ def make(
     many = seeds or (says if isinstance(says, int) else SEEDS)
     sweep.pop("seeds", None)
     values = [*sets, ("sweep", toml.value(sweep))]
-    defaults = running.load(scenario, values, many, runner, crates=crates)
+    with warnings.catch_warnings():
+        # It has been said.
+        warnings.simplefilter("ignore", ScenarioWarning)
+        defaults = running.load(scenario, values, many, runner, crates=crates)
     each = len(defaults.points)
     if runs < each:
         raise InputError(
