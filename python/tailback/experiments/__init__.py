@@ -22,6 +22,7 @@ _MODULES = {
     "dualpi2-2019-wrr": "tailback.experiments.dualpi2_2019_wrr",
     "dualpi2-2019-refactoring": "tailback.experiments.dualpi2_2019_refactoring",
     "kernels": "tailback.experiments.kernels",
+    "quic-and-tcp": "tailback.experiments.quic_and_tcp",
 }
 
 NAMES = tuple(_MODULES)

@@ -45,6 +45,7 @@ from tailback.kernel import (
     tools,
 )
 from tailback.kernel.kit import Kit
+from tailback.kernel.programs import built
 from tailback.kernel.steps import Steps
 
 KERNEL = "kernel.json"
@@ -64,6 +65,7 @@ def build(
     release: str | None = None,
     fragments: Sequence[Path] = (),
     extra: Sequence[str] = (),
+    programs: Sequence[str] = (),
     jobs: int | None = None,
     progress: bool | None = None,
 ) -> Kit:
@@ -71,13 +73,15 @@ def build(
 
     `origin` is a tree, a tarball or a linux-source package in the place of
     Debian's newest, `release` an older one of Debian's; `extra` are modules, `NAME=DIR` or
-    `DIR`. With modules only, they are built for the current kit, or for that of the release.
+    `DIR`; `programs` are tailback's own by name. With modules or programs only, they are built for
+    the current kit, or for that of the release.
     What is built becomes the current kit, but for a release, which stands beside it.
     """
     if origin is not None and release is not None:
         raise InputError("--source and --release: one of them says which kernel is built")
     suites = releases.suites(release) if release is not None else releases.NEWEST_SUITES
     beside = release is not None and release != releases.NEWEST
+    built.check(programs)
     named = [modules.spelled(text) for text in extra]
     theirs = [config.load(path) for path in fragments]
     cache = kit.cache()
@@ -85,7 +89,7 @@ def build(
     cores = jobs or len(os.sched_getaffinity(0))
     with Steps(enabled=progress) as steps, process.terminable(), _lock(cache, steps):
         tools.check()
-        only_modules = named and origin is None and not theirs
+        only_modules = (named or programs) and origin is None and not theirs
         there_is = _built(cache, release) if only_modules else None
         if there_is is not None:
             folder = there_is
@@ -98,9 +102,11 @@ def build(
         for name, path in named:
             steps.step(f"building module {name}")
             modules.build(folder, name, path, jobs=cores)
-        built = kit.load(folder)
-        built.verify()
-        return built
+        for name in programs:
+            built.build(name, steps=steps)
+        found = kit.load(folder)
+        found.verify()
+        return found
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,14 @@ def kernel() -> None:
     help="Build a qdisc or congestion control from its sources for the kit. Can be repeated.",
 )
 @click.option(
+    "--program",
+    "own",
+    multiple=True,
+    metavar="NAME",
+    help="Build a server and client for [[programs]]: aioquic, quic-go, quinn, s2n-quic. "
+    "Can be repeated.",
+)
+@click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at once [default: all cores]"
 )
 @quiet_option
@@ -57,6 +65,7 @@ def build(
     release: str | None,
     fragments: tuple[Path, ...],
     extra: tuple[str, ...],
+    own: tuple[str, ...],
     jobs: int | None,
     as_json: bool,
 ) -> int:
@@ -64,7 +73,8 @@ def build(
 
     Needs gcc and make, and no root: packages are unpacked, never installed.
     With --module alone, the modules are built for the kit in use, with --release
-    for that of the release. An interrupted build goes on where it was.
+    for that of the release; with --program alone, programs only. An interrupted build goes on
+    where it was.
 
     What is built becomes the kit in use, but with --release: a scenario says
     kernel = "6.1" to run on it.
@@ -72,7 +82,12 @@ def build(
     from tailback.kernel import build as kit_build
 
     built = kit_build.build(
-        origin=origin, release=release, fragments=fragments, extra=extra, jobs=jobs
+        origin=origin,
+        release=release,
+        fragments=fragments,
+        extra=extra,
+        programs=own,
+        jobs=jobs,
     )
     _show(built, as_json=as_json)
     return 0

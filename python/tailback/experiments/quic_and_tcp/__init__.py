@@ -1,0 +1,53 @@
+"""QUIC stacks beside TCP flows of the kernel: a study of our own, nothing of it is published."""
+
+from __future__ import annotations
+
+from tailback.errors import InputError
+from tailback.experiments.quic_and_tcp.layout import LINKS, QUICK
+from tailback.reproduction.experiment import Findings, Found, Reproduction, Request, Study
+
+SEEDS = 5
+
+
+class QuicAndTcp(Reproduction):
+    """The experiment."""
+
+    name = "quic-and-tcp"
+    title = "QUIC stacks beside TCP flows of the kernel: a study of tailback's own"
+    doc = "quic-go, quinn, s2n-quic and aioquic, unmodified, beside CUBIC, Reno and BBR of Linux."
+    parts = ("alone", *(f"beside-{link.rate_mbit}" for link in LINKS))
+    needs_kernel = True
+
+    def study(self, request: Request) -> Study:
+        """Transfers alone, and meetings at each rate."""
+        if request.engine == "sim":
+            raise InputError(
+                f"{self.name}: of programs, which the simulator does not run; "
+                "expected --engine kernel"
+            )
+        from tailback.experiments.quic_and_tcp import page, points
+        from tailback.experiments.quic_and_tcp.layout import fetches, pairs
+
+        seeds = request.seeds_or(SEEDS, quick=1)
+        links = (QUICK,) if request.quick else LINKS
+        met = {
+            f"beside-{link.rate_mbit}": pairs(link)
+            for link in links
+            if f"beside-{link.rate_mbit}" in request.parts
+        }
+        alone = fetches(links) if "alone" in request.parts else []
+        jobs = {name: [points.job(pair, seeds=seeds) for pair in own] for name, own in met.items()}
+        if alone:
+            jobs["alone"] = [points.fetch_job(fetch, seeds=seeds) for fetch in alone]
+
+        def findings(results: Found) -> Findings:
+            return page.findings(
+                results,
+                {name: points.met(own, results[name]) for name, own in met.items()},
+                points.fetched(alone, results.get("alone", ())),
+            )
+
+        return Study(jobs, findings)
+
+
+EXPERIMENT = QuicAndTcp()

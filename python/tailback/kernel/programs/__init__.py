@@ -1,0 +1,1 @@
+"""Programs in the guest: what they need of this machine."""

@@ -1,0 +1,198 @@
+"""Programs of tailback's own, compiled on this machine: `tailback kernel build --program NAME`.
+
+Their sources are in folders beside this file.
+
+    programs/NAME-HASH/     in the cache of kits: what was built, and program.json
+    programs/NAME           a link to the version built last
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tailback import folders, names
+from tailback.errors import InputError, TailbackError
+from tailback.kernel import contents, kit, manifest, process
+from tailback.kernel.steps import Steps
+
+HERE = Path(__file__).parent
+MANIFEST = "program.json"
+FILES = "files"
+"""What of a program's folder goes into the guest."""
+PROGRAM = "transfer"
+"""What each is called there."""
+
+TARGET = "x86_64-unknown-linux-gnu"
+
+SHAPE: Mapping[str, manifest.Check] = {
+    "name": manifest.PLAIN,
+    "hash": manifest.SHA256,
+    "tool": manifest.LINE,
+    "files": manifest.each(manifest.INSIDE, manifest.ENTRY),
+}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a program is made of a folder of sources beside this file."""
+
+    folder: str
+    compiler: tuple[str, ...] = ()
+    """Words that print the compiler's version: another one may make another program."""
+    origin: str = ""
+    """Where the compiler is from, for who lacks it."""
+    words: tuple[str, ...] = ()
+    """What compiles it; its folder of work follows, and `made` is in that then."""
+    made: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+def _go(folder: str) -> Recipe:
+    # Static, so that it needs nothing of the guest's root.
+    return Recipe(
+        folder,
+        compiler=("go", "version"),
+        origin="https://go.dev/dl/",
+        words=("go", "build", "-trimpath", "-ldflags=-s -w", "-o"),
+        made=folder,
+        env={"CGO_ENABLED": "0"},
+    )
+
+
+def _rust(folder: str, name: str) -> Recipe:
+    words = ("cargo", "build", "--release", "--locked", "--target", TARGET)
+    return Recipe(
+        folder,
+        compiler=("rustc", "--version"),
+        origin="https://rustup.rs/",
+        words=(*words, "--bin", name, "--features", name, "--target-dir"),
+        made=f"{TARGET}/release/{name}",
+        env={"RUSTFLAGS": "-C target-feature=+crt-static -C strip=symbols"},
+    )
+
+
+RECIPES: Mapping[str, Recipe] = {
+    "aioquic": Recipe("aioquic"),
+    "quic-go": _go("quic-go"),
+    "quinn": _rust("rust", "quinn"),
+    "s2n-quic": _rust("rust", "s2n-quic"),
+}
+"""Every program; one without a compiler is a script, taken as it is."""
+
+
+def all_names() -> list[str]:
+    """The programs that can be built."""
+    return list(RECIPES)
+
+
+def check(wanted: Iterable[str]) -> None:
+    """Refuses names of no program, all at once, and those that this machine cannot compile."""
+    wrong = [names.unknown("program", one, all_names()) for one in wanted if one not in RECIPES]
+    for name in dict.fromkeys(one for one in wanted if one in RECIPES):
+        recipe = RECIPES[name]
+        if recipe.compiler and shutil.which(recipe.compiler[0]) is None:
+            program = recipe.compiler[0]
+            wrong.append(f"{name} needs {program}, which is not here: {recipe.origin}")
+    if wrong:
+        raise InputError("\n".join(wrong))
+
+
+def find(name: str) -> Path:
+    """The folder of a program's files; `InputError` if it is not built, or not what was built."""
+    if name not in RECIPES:
+        raise InputError(names.unknown("program", name, all_names()))
+    link = kit.cache() / "programs" / name
+    command = f"{kit.COMMAND} --program {name}"
+    if not (link / MANIFEST).exists():
+        raise InputError(f"{name} is not built; run: {command}")
+    folder = link.resolve()
+    facts = manifest.read(folder / MANIFEST, SHAPE)
+    if facts["hash"] != _digest(name, facts["tool"]):
+        raise InputError(f"{name} was built of other sources; run: {command}")
+    if said := _differences(folder, facts):
+        raise InputError(
+            f"{name} in {folder} is not what was built: {contents.listed(said)}; run: {command}"
+        )
+    return folder / FILES
+
+
+def build(name: str, *, steps: Steps) -> Path:
+    """Builds a program that is not built of these sources by this compiler; where its files are."""
+    check([name])
+    recipe, shelf = RECIPES[name], kit.cache() / "programs"
+    version = _version(recipe)
+    digest = _digest(name, version)
+    done = shelf / f"{name}-{digest[:12]}"
+    if not _sound(done):
+        shelf.mkdir(parents=True, exist_ok=True)
+        steps.step(f"building {name}")
+        work = shelf / f".{done.name}.{os.getpid()}.part"
+        folders.remove(done, inside=shelf)
+        try:
+            (work / FILES).mkdir(parents=True)
+            _make(name, recipe, work)
+            facts = {
+                "name": name,
+                "hash": digest,
+                "tool": version,
+                "files": contents.of(work, [FILES]),
+            }
+            manifest.write(work / MANIFEST, facts)
+            work.rename(done)
+        finally:
+            folders.remove(work, inside=shelf)
+    fresh = shelf / f".{name}.{os.getpid()}.link"
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(done.name)
+    fresh.replace(shelf / name)
+    return done / FILES
+
+
+def _make(name: str, recipe: Recipe, work: Path) -> None:
+    source, target = HERE / recipe.folder, work / FILES / PROGRAM
+    if not recipe.words:
+        shutil.copy2(source / PROGRAM, target)
+        target.chmod(0o755)
+        return
+    # In a folder of its own: nothing is written beside the sources.
+    build = work / "build"
+    shutil.copytree(source, build / "source")
+    (build / "made").mkdir()
+    env = process.environment(dict(recipe.env))
+    try:
+        process.run([*recipe.words, build / "made"], cwd=build / "source", env=env)
+    except process.CommandFailed as error:
+        raise TailbackError(f"{name} does not build:\n{error}") from error
+    shutil.copy2(build / "made" / recipe.made, target)
+    folders.remove(build, inside=work)
+
+
+def _version(recipe: Recipe) -> str:
+    if not recipe.compiler:
+        return "none"
+    return process.run(recipe.compiler)[0]
+
+
+def _digest(name: str, tool: str) -> str:
+    recipe = RECIPES[name]
+    total = hashlib.sha256(f"{name} {tool} {recipe.words} {sorted(recipe.env.items())}".encode())
+    for path, what in contents.of(HERE, [recipe.folder]).items():
+        total.update(f"\n{path} {what}".encode())
+    return total.hexdigest()
+
+
+def _sound(folder: Path) -> bool:
+    try:
+        facts = manifest.read(folder / MANIFEST, SHAPE)
+    except InputError:
+        return False
+    return not _differences(folder, facts)
+
+
+def _differences(folder: Path, facts: Mapping[str, Mapping[str, str]]) -> list[str]:
+    return contents.differences(facts["files"], contents.of(folder, [FILES]))

@@ -1,0 +1,131 @@
+//! What the endpoints have in common.
+//!
+//! ```text
+//! transfer server ADDRESS:PORT [--cc NAME] [--no-ecn] [--no-gso] [--qlog DIR]
+//! transfer client ADDRESS:PORT [--bytes N] [--seconds S]
+//! ```
+//!
+//! The client opens a stream and writes how many bytes it wants (8 bytes, big endian, 0: without
+//! end). It prints what it got as a line of JSON, and writes that to $OUT/result.json too.
+
+mod certificate;
+mod options;
+
+use std::error::Error;
+use std::future::{Future, pending};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::sleep_until;
+
+pub use certificate::{any_certificate, certificate};
+pub use options::Options;
+
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+pub const PROTOCOL: &[u8] = b"tailback";
+
+/// The receiver must never be the limit: 64 MiB are a BDP of 3.4 Gbit/s at 160 ms.
+pub const WINDOW: u32 = 64 << 20;
+
+/// What is written and read at a time.
+pub const CHUNK: usize = 1 << 18;
+
+/// Beyond every run.
+pub const IDLE: Duration = Duration::from_secs(600);
+
+/// Reads the command line and runs an endpoint to its end.
+pub fn run<F>(controls: &[&str], endpoint: impl FnOnce(Options) -> F) -> ExitCode
+where
+    F: Future<Output = Result<(), Failure>>,
+{
+    let options = match Options::read(std::env::args().skip(1), controls) {
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(2);
+        }
+    };
+    let mut builder = match options.threads {
+        0 => tokio::runtime::Builder::new_current_thread(),
+        threads => {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            builder.worker_threads(threads);
+            builder
+        }
+    };
+    let runtime = builder.enable_all().build().map_err(Failure::from);
+    let done = runtime.and_then(|runtime| runtime.block_on(endpoint(options)));
+    if let Err(error) = done {
+        eprintln!("{error}");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+/// The end of a run is an end as any other.
+pub async fn told_to_end() {
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => drop(terminate.recv().await),
+        Err(_) => pending().await,
+    }
+}
+
+/// When a client that began then has had its time, or was told to end.
+pub async fn end_of(options: &Options, began: Instant) {
+    let time = options.seconds;
+    let over = async {
+        match time {
+            Some(time) => sleep_until((began + time).into()).await,
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        () = over => {}
+        () = told_to_end() => {}
+    }
+}
+
+/// How the bytes that a client has asked for are cut, the last one shorter.
+pub struct Pieces {
+    rest: Option<u64>,
+}
+
+impl Pieces {
+    pub fn of(asked: [u8; 8]) -> Pieces {
+        let asked = u64::from_be_bytes(asked);
+        Pieces {
+            rest: (asked > 0).then_some(asked),
+        }
+    }
+}
+
+impl Iterator for Pieces {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let Some(rest) = &mut self.rest else {
+            return Some(CHUNK);
+        };
+        let piece = usize::try_from(*rest).unwrap_or(CHUNK).min(CHUNK);
+        *rest -= piece as u64;
+        (piece > 0).then_some(piece)
+    }
+}
+
+/// Tells what a client got. `complete`: the server has ended, not the client.
+pub fn tell(options: &Options, got: u64, began: Instant, complete: bool) -> Result<(), Failure> {
+    let took = began.elapsed().as_secs_f64();
+    let goodput = got as f64 * 8.0 / took / 1e6;
+    let line = format!(r#"{{"bytes":{got},"goodput_mbit":{goodput},"seconds":{took}}}"#);
+    println!("{line}");
+    if let Some(folder) = std::env::var_os("OUT") {
+        std::fs::write(Path::new(&folder).join("result.json"), line + "\n")?;
+    }
+    if complete && options.bytes > 0 && got != options.bytes {
+        return Err(format!("got {got} of {} bytes", options.bytes).into());
+    }
+    Ok(())
+}
