@@ -60,7 +60,11 @@ def _pair(made: Tuned, across: Goal, up: Goal) -> Chart:
             "y1": y.ci95[1] if y.ci95 else y.mean,
         }
 
-    tried = [row(one.measured, "candidate") for one in made.tried if not one.measured.fault]
+    tried = [
+        row(one.measured, "front" if one.front else "candidate")
+        for one in sorted(made.tried, key=lambda one: one.front)
+        if not one.measured.fault
+    ]
     searched = [row(point.tried.measured, "front") for point in made.front]
     unseen = [
         row(point.unseen, "front", str(point.number))

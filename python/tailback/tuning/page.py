@@ -78,7 +78,7 @@ def _report(made: Tuned) -> Report:
             "front",
             "Candidates and front",
             charts.fronts(made),
-            "Grey: what was tried, on the seeds of the search. Dashed: its front there. Large, "
+            "Small: what was tried, on the seeds of the search; dashed: its front there. Large, "
             f"with 95 % intervals: the front and the defaults on seeds {first} to {last}, which "
             "the search did not see.",
             facts,
