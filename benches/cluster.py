@@ -107,27 +107,33 @@ def main() -> None:
     one_set = per_cost * math.fsum(costs.values())
     longest = per_cost * max(costs.values())
     total, many = asked.sets * one_set, asked.sets * len(costs)
-    loss = WORKERS * took / used
-    workers = loss * total / asked.cores
+    beside = (WORKERS * took - used) / len(runs)
+    workers = (total + many * beside) / asked.cores
+    bytes_ = many * size / len(runs)
     rows = [
         ("measured: runs of the battery, shortened", "", f"{len(runs)}"),
         ("measured: processor time of those, s", "", f"{used:.1f}"),
         (f"measured: time of those on {WORKERS} workers, s", "", f"{took:.1f}"),
+        (
+            "measured: time of a worker beside that, for a run, ms",
+            "w",
+            f"{1000 * beside:.0f}",
+        ),
         (
             "measured: time of a run that is over at once, sent, verified, stored, ms",
             "o",
             f"{1000 * each:.1f}",
         ),
         ("measured: time of a run that is merged, ms", "m", f"{1000 * merged:.1f}"),
-        ("measured: size of a run, kB", "", f"{size / len(runs) / 1000:.0f}"),
+        ("measured: size of a shortened run, kB", "", f"{size / len(runs) / 1000:.0f}"),
         (f"runs of a parameter set, {SEEDS} seeds", "", f"{len(costs)}"),
         ("processor time of a parameter set, by estimated costs, h", "", f"{one_set / 3600:.2f}"),
         (f"runs of {asked.sets} sets", "R", f"{many}"),
         (f"processor time of {asked.sets} sets, h", "C", f"{total / 3600:.0f}"),
-        ("workers' time over processor time, as measured", "f", f"{loss:.2f}"),
+        (f"size of the store of {asked.sets} sets, GB", "", f"{bytes_ / 1e9:.0f}"),
         ("the longest run, s", "L", f"{longest:.0f}"),
         (
-            f"{asked.cores} cores, if they decide: f C / {asked.cores} + L, h",
+            f"{asked.cores} cores, if they decide: (C + R w) / {asked.cores} + L, h",
             "W",
             f"{(workers + longest) / 3600:.2f}",
         ),

@@ -13,12 +13,13 @@ import queue
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailback import engines, folders
 from tailback.cluster import worker
-from tailback.errors import InputError, TailbackError
+from tailback.errors import DamagedResults, InputError, TailbackError
 from tailback.progress import Progress, say
 from tailback.spread import parcel, recipe
 
@@ -169,7 +170,9 @@ class _Batch:
         self._folder = folder
         self._scratch = scratch
         self._recipes = recipes
-        self._finished: queue.SimpleQueue[tuple[str, Future[Any]]] = queue.SimpleQueue()
+        self._pool = ThreadPoolExecutor(parcel.THREADS, thread_name_prefix="take")
+        self._taken: queue.SimpleQueue[tuple[Planned, str | Exception | None]]
+        self._taken = queue.SimpleQueue()
         self._out: dict[str, tuple[Planned, Future[Any]]] = {}
         self._tried: dict[str, int] = {}
 
@@ -184,8 +187,7 @@ class _Batch:
                     room = AHEAD * sum(_workers(self._client).values()) or 1
                     while todo and len(self._out) < room:
                         self._send(todo.pop())
-                    for run, future in self._back():
-                        failed = self._take(run, future)
+                    for run, failed in self._back():
                         if failed is None:
                             todo.append(run)
                             continue
@@ -199,6 +201,8 @@ class _Batch:
             with contextlib.suppress(Exception):
                 out = [future for _, future in self._out.values()]
                 self._client.cancel(out)  # type: ignore[no-untyped-call]
+            # What is being stored is finished.
+            self._pool.shutdown(wait=True, cancel_futures=True)
         return failures
 
     def _send(self, run: Planned) -> None:
@@ -213,21 +217,31 @@ class _Batch:
         future = self._client.submit(worker.play, order, key=key, pure=False)
         self._out[run.run_id] = (run, future)
 
-        def back(found: Future[Any]) -> None:
-            self._finished.put((run.run_id, found))
+        def take() -> None:
+            try:
+                self._taken.put((run, self._take(run, future)))
+            except Exception as error:
+                self._taken.put((run, error))
+
+        def back(_: Future[Any]) -> None:
+            # After the end of the batch nobody wants it.
+            with contextlib.suppress(RuntimeError):
+                self._pool.submit(take)
 
         future.add_done_callback(back)  # type: ignore[no-untyped-call]
 
-    def _back(self) -> Iterator[tuple[Planned, Future[Any]]]:
-        """Those that have come back, waiting a moment for the first."""
+    def _back(self) -> Iterator[tuple[Planned, str | None]]:
+        """What has come back, waiting a moment for it."""
         try:
-            run_id, future = self._finished.get(timeout=LOOK_S)
+            run, failed = self._taken.get(timeout=LOOK_S)
         except queue.Empty:
             if self._client.status != "running":
                 raise ClusterLost(_gone(self._address)) from None
             return
-        if run_id in self._out and self._out[run_id][1] is future:
-            yield self._out.pop(run_id)
+        self._out.pop(run.run_id, None)
+        if isinstance(failed, Exception):
+            raise failed
+        yield run, failed
 
     def _take(self, run: Planned, future: Future[Any]) -> str | None:
         """Stores a run. Empty: it is there; a sentence: it failed; None: it is to be done again."""
@@ -247,6 +261,8 @@ class _Batch:
                     whole = {name: [data] for name, data in answer.items()}
                     parcel.take(whole, run.run_id, version, self._folder, self._scratch)
                     return ""
+        except DamagedResults as damage:
+            return self._again(run, str(damage))
         except KilledWorker:
             return "every worker that had it died; it may need more memory than they have"
         except Exception as error:

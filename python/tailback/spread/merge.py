@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,9 +84,12 @@ def merge(
             raise InputError("\n".join(wrong))
         target.mkdir(parents=True, exist_ok=True)
         open_ = _native.Store(target)
-        with folders.scratch(target / "runs") as scratch:
-            for done, path in enumerate(news, start=1):
-                parcel.copy(path, open_, scratch)
+        with (
+            folders.scratch(target / "runs") as scratch,
+            ThreadPoolExecutor(parcel.THREADS, thread_name_prefix="merge") as pool,
+        ):
+            copies = pool.map(lambda path: parcel.copy(path, open_, scratch), news)
+            for done, _ in enumerate(copies, start=1):
                 made.runs += 1
                 bar.update(len(paths) + done, (len(paths) + done) / (len(paths) + len(news)))
         for one in sources:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -36,8 +37,7 @@ def take(
     scratch: Path,
 ) -> None:
     """Stores a run that came as bytes; raises `DamagedResults` where it is not what was written."""
-    place = scratch / run_id
-    place.mkdir()
+    place = _place(scratch, run_id)
     for name, pieces in parts.items():
         if name not in NAMES:
             raise DamagedResults(f"run {run_id}: came with {name!r}, which no run has")
@@ -49,12 +49,22 @@ def take(
 
 def copy(source: Path, store: _native.Store, scratch: Path) -> None:
     """Stores a run of another store."""
-    place = scratch / source.name
-    place.mkdir()
+    place = _place(scratch, source.name)
     for path in sorted(source.iterdir()):
         if path.name in NAMES:
             shutil.copyfile(path, place / path.name, follow_symlinks=False)
     settle(place, store)
+
+
+THREADS = 8
+"""That verify and store at once: most of the time goes into waiting for the disk."""
+
+
+def _place(scratch: Path, run_id: str) -> Path:
+    """A new folder that is named after the run: an earlier attempt may have left one."""
+    place = Path(tempfile.mkdtemp(dir=scratch)) / run_id
+    place.mkdir()
+    return place
 
 
 def settle(place: Path, store: _native.Store, version: str | None = None) -> None:
