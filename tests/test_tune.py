@@ -105,9 +105,9 @@ def test_the_front_is_what_nothing_beats(tuned: Tuned, tmp_path: Path) -> None:
         assert measured.value("delay_ms.mean") == pytest.approx(found[limit][0])
     # In the order of the first goal, the second gets better with it.
     delays = [point.tried.measured.value("delay_ms.mean") for point in tuned.front]
-    used = [point.tried.measured.value("utilisation") for point in tuned.front]
+    shares = [point.tried.measured.value("utilisation") for point in tuned.front]
     assert delays == sorted(delays)
-    assert used == sorted(used)
+    assert shares == sorted(shares)
 
 
 def test_it_ends_on_seeds_that_the_search_did_not_see(tuned: Tuned, tmp_path: Path) -> None:
