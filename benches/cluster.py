@@ -1,9 +1,9 @@
 """What a cluster costs, measured on two workers: the table of docs/cluster.md.
 
 Runs every point of the battery `l4s-battery`, with a tenth of its duration and one seed, on a Dask
-cluster of two processes; stores many runs that are over at once, and merges the stores of two shards.
-From processor time and the estimated costs of the whole battery it tells what many parameter sets
-on many cores would take.
+cluster of two processes; stores many runs that are over at once, and merges the stores of two
+shards. From processor time and the estimated costs of the whole battery it tells what many
+parameter sets on many cores would take.
 
     python benches/cluster.py [--sets 1000] [--cores 500]
 """

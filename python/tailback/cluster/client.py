@@ -7,7 +7,6 @@ this process dies the same command goes on where the store ends.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import queue
 import time
@@ -175,10 +174,12 @@ class _Batch:
         self._taken = queue.SimpleQueue()
         self._out: dict[str, tuple[Planned, Future[Any]]] = {}
         self._tried: dict[str, int] = {}
+        self._large: set[str] = set()
 
     def run(self, planned: Sequence[Planned], progress: bool | None) -> dict[str, str]:
         """Sends everything out, takes what comes back."""
         failures: dict[str, str] = {}
+        self._large = _with_packets(planned)
         todo = list(reversed(planned))
         total, cost, done = sum(run.cost for run in planned), 0.0, 0
         try:
@@ -249,7 +250,7 @@ class _Batch:
 
         try:
             version = run.scenario.engine_version
-            if _has_packets(run):
+            if run.run_id in self._large:
                 answer = self._call(worker.sizes, future)
                 if isinstance(answer, dict):
                     pieces = {name: self._pieces(future, name, n) for name, n in answer.items()}
@@ -299,10 +300,11 @@ def _is_lost(error: Exception) -> bool:
     return isinstance(error, CancelledError | CommClosedError | OSError) or "Cancelled" in named
 
 
-def _has_packets(run: Planned) -> bool:
-    """Whether its folder may be too large for one message."""
-    point = json.loads(run.scenario.points[run.index].canonical)
-    return bool(point.get("record", {}).get("packets"))
+def _with_packets(planned: Sequence[Planned]) -> set[str]:
+    """The runs whose folders may be too large for one message."""
+    scenarios = {id(run.scenario): run.scenario for run in planned}
+    points = (point for scenario in scenarios.values() for point in scenario.points)
+    return {point.run_id for point in points if '"packets":true' in point.canonical}
 
 
 def _workers(client: Client) -> dict[str, int]:

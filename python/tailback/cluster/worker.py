@@ -63,9 +63,8 @@ def play(order: Order) -> Answer:
     """Does a run; the files of its folder, or why there are none."""
     try:
         with _scratch() as scratch:
-            scenario = _read(order.recipe, scratch)
-            points = scenario.points
-            if order.index >= len(points) or points[order.index].run_id != order.run_id:
+            scenario, run_ids = _read(order.recipe, scratch)
+            if order.index >= len(run_ids) or run_ids[order.index] != order.run_id:
                 return Lost(
                     "unfit",
                     f"run {order.run_id} is another run there: engine version "
@@ -98,17 +97,18 @@ def piece(answer: Answer, name: str, start: int, length: int) -> bytes:
     return answer[name][start : start + length]
 
 
-_LOADED: OrderedDict[Recipe, _native.Scenario] = OrderedDict()
+_LOADED: OrderedDict[Recipe, tuple[_native.Scenario, list[str]]] = OrderedDict()
 _LOCK = threading.Lock()
 MOST_LOADED = 8
 
 
-def _read(recipe: Recipe, scratch: Path) -> _native.Scenario:
-    """The scenario, read once for all of its runs."""
+def _read(recipe: Recipe, scratch: Path) -> tuple[_native.Scenario, list[str]]:
+    """The scenario and the ids of its runs, read once for all of them."""
     with _LOCK:
         found = _LOADED.get(recipe)
         if found is None:
-            found = _load(recipe, scratch)
+            scenario = _load(recipe, scratch)
+            found = (scenario, [point.run_id for point in scenario.points])
             _LOADED[recipe] = found
             while len(_LOADED) > MOST_LOADED:
                 _LOADED.popitem(last=False)
