@@ -110,7 +110,9 @@ def main() -> None:
             took = time.monotonic() - begun
             runs = {run.run_id: run for results in found for run in results}
             used = math.fsum(run.timing["cpu_s"] for run in runs.values())
-        tiny = tailback.run(SHORT, seeds=TINY_RUNS, out=folder / "tiny", progress=False)
+            computed = time.process_time()
+            tiny = tailback.run(SHORT, seeds=TINY_RUNS, out=folder / "tiny", progress=False)
+            computed = (time.process_time() - computed) / TINY_RUNS
         each = taking({run.run_id: run.path for run in tiny}, folder / "taken")
         for part in (1, 2):
             try:
@@ -128,6 +130,7 @@ def main() -> None:
     total, many = asked.sets * one_set, asked.sets * len(costs)
     beside = (WORKERS * took - used) / len(runs)
     workers = (total + many * beside) / asked.cores
+    client = many * max(each, computed)
     bytes_ = many * size / len(runs)
     rows = [
         ("measured: runs of the battery, shortened", "", f"{len(runs)}"),
@@ -137,6 +140,11 @@ def main() -> None:
             "measured: time of a worker beside that, for a run, ms",
             "w",
             f"{1000 * beside:.0f}",
+        ),
+        (
+            "measured: processor time of the client for a run that is over at once, ms",
+            "p",
+            f"{1000 * computed:.1f}",
         ),
         (
             "measured: time of a run that is over at once, verified and stored, ms",
@@ -156,16 +164,25 @@ def main() -> None:
             "W",
             f"{(workers + longest) / 3600:.2f}",
         ),
-        ("the client, if it decides: R o, h", "S", f"{many * each / 3600:.2f}"),
+        (
+            "the client, if it decides: R times the larger of p and o, h",
+            "S",
+            f"{client / 3600:.2f}",
+        ),
         (
             "with --cluster: the larger of W and S, h",
             "",
-            f"{max(workers + longest, many * each) / 3600:.2f}",
+            f"{max(workers + longest, client) / 3600:.2f}",
         ),
         (
             "with --shard: W, then R m for the merge, h",
             "",
             f"{(workers + longest + many * merged) / 3600:.2f}",
+        ),
+        (
+            "the same into one store on a common file system: W, if it takes so many runs a second",
+            "",
+            f"{many / (workers + longest):.0f}",
         ),
     ]
     print("| what | | value |")
