@@ -91,7 +91,9 @@ def main(out: Path) -> None:
         found = search(words, out)
         figures = out / "tunings" / found["id"] / "figures"
         for figure in ("front", "values"):
-            shutil.copy(figures / f"{figure}.svg", HERE / "tune" / f"{name}-{figure}.svg")
+            file = f"tune/{name}-{figure}.svg"
+            if figure == "front" or file in page:
+                shutil.copy(figures / f"{figure}.svg", HERE / file)
         goals = " against ".join(goal["metric"] for goal in found["goals"])
         alt = f"Candidates, front and defaults: {goals}"
         lines = [f"![{alt}](tune/{name}-front.svg)", "", *table(found)]

@@ -139,6 +139,17 @@ def test_merging_again_changes_nothing(tmp_path: Path) -> None:
     assert after == before
 
 
+def test_what_is_damaged_there_makes_room(tmp_path: Path) -> None:
+    run = tailback.run(SWEEP.partition("[sweep]")[0], out=tmp_path / "one").points[0]
+    shutil.copytree(tmp_path / "one", tmp_path / "all")
+    (store.run_path(tmp_path / "all", run.run_id) / "series.parquet").write_bytes(b"")
+    merged = tailback.merge([tmp_path / "one"], tmp_path / "all")
+    assert (merged.runs, merged.runs_there, merged.damages) == (1, 0, [])
+    assert [p.name for p in (tmp_path / "all/runs/.damaged").iterdir()] == [run.run_id]
+    folder = store.run_path(tmp_path / "all", run.run_id)
+    assert (folder / "series.parquet").read_bytes() == (run.path / "series.parquet").read_bytes()
+
+
 def test_what_is_damaged_is_not_taken(tmp_path: Path) -> None:
     done = _part(1, 2, tmp_path / "one")
     victim = next((tmp_path / "one/runs").glob("*/summary.json"))

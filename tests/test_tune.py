@@ -188,6 +188,26 @@ def test_one_goal_has_one_best(tmp_path: Path) -> None:
     assert (found.folder / "figures/front.svg").is_file()
 
 
+def test_a_combination_that_cannot_be_is_a_candidate_that_failed(tmp_path: Path) -> None:
+    """CoDel has a target and a FIFO has none: each may stand there, and not both."""
+    scenario = TOY.replace('{ aqm = "fifo", limit = "30p" }', '"codel"')
+    asked = {**ASKED, "sampler": "random", "unseen": 2}
+    asked["vary"] = {
+        "bottleneck.queue.target": "1ms..30ms",
+        "bottleneck.queue": ["codel", "fq_codel", "fifo"],
+    }
+    found = tailback.tune(scenario, **asked, out=tmp_path)
+    failed = [one for one in found.tried if one.values["bottleneck.queue"] == "fifo"]
+    assert failed
+    assert all("not of fifo; expected one of limit" in one.measured.fault for one in failed)
+    assert len(failed) < len(found.tried)
+    assert not any(one.measured.fault for one in found.tried if one not in failed)
+    assert found.front
+    file = found.folder / found.front[0].file
+    ids = {run.run_id for run in tailback.run(file, out=tmp_path)}
+    assert ids == set(found.front[0].tried.measured.run_ids)
+
+
 @pytest.mark.parametrize("sampler", ["nsga2", "random"])
 def test_every_sampler_is_the_same_again(sampler: str, tmp_path: Path) -> None:
     asked = {**ASKED, "sampler": sampler, "runs": 80, "unseen": 2}

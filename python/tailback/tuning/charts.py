@@ -141,7 +141,7 @@ def _one(made: Tuned, one: Vary, goal: Goal, width: int) -> Chart:
     rows = list(_rows(made, one, goal))
     name = ".".join(one.path.split(".")[-2:])
     if isinstance(one, Choices):
-        x: Any = alt.X("x:N", title=name)
+        x: Any = alt.X("x:N", title=name, axis=alt.Axis(labelAngle=0))
     else:
         unit = f" ({one.unit})" if one.unit else ""
         kind = "log" if one.log else "linear"

@@ -10,7 +10,7 @@ from tailback import _native, running
 from tailback.errors import DamagedResults, RunsFailed, ScenarioError
 from tailback.results import Results
 from tailback.tuning.goals import Quantity
-from tailback.tuning.plan import Plan, Values
+from tailback.tuning.plan import Plan, Values, bare
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ def measure(
                 try:
                     loaded.append((at, [i], plan.load([candidate], seed, seeds)))
                 except ScenarioError as own:
-                    made[at][i] = Measured(fault=own.diagnostics[0])
+                    made[at][i] = Measured(fault=bare(own.diagnostics[0]))
             if len(batch) == 1:
-                made[at][0] = Measured(fault=error.diagnostics[0])
+                made[at][0] = Measured(fault=bare(error.diagnostics[0]))
     scenarios = [scenario for _, _, scenario in loaded]
     failures: list[str] = []
     try:

@@ -73,7 +73,7 @@ def _report(made: Tuned) -> Report:
     heads, cells = rows(made)
     columns = [*left(*heads[: 1 + len(plan.vary)]), *right(*heads[1 + len(plan.vary) :])]
     blocks: list[Block] = [
-        Text(plain(". ".join(_sentences(made)))),
+        Text(plain("; ".join(_sentences(made)) + ".")),
         Figure(
             "front",
             "Candidates and front",

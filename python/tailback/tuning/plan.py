@@ -7,7 +7,7 @@ import json
 import re
 import tomllib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -91,7 +91,8 @@ class Plan:
         """Some candidates at every point, as one sweep; without any, the scenario as it is."""
         sweep = dict(self.sweep)
         if candidates:
-            zipped = {path: [one[path] for one in candidates] for path in candidates[0]}
+            paths = outer_first(candidates[0])
+            zipped = {path: [one[path] for one in candidates] for path in paths}
             sweep["zip"] = [*sweep.get("zip", ()), zipped]
         values = [*self.sets, ("sweep", toml.value(sweep))]
         if seed is not None:
@@ -252,6 +253,16 @@ def _own_sweep(scenario: running.Source) -> dict[str, Any]:
     except (ValueError, OSError, RecursionError, InputError):
         return {}
     return dict(found) if isinstance(found, dict) else {}
+
+
+def outer_first(paths: Iterable[str]) -> list[str]:
+    """A queue before its target: what is outside would replace what was set inside it."""
+    return sorted(paths, key=lambda path: path.count("."))
+
+
+def bare(diagnostic: str) -> str:
+    """What is wrong, without the place in a sweep that nobody has written."""
+    return _PLACE.sub("", diagnostic)
 
 
 _PLACE = re.compile(r"^--set sweep=.*?:\d+:\d+: ", re.DOTALL)

@@ -95,12 +95,11 @@ class Tuned:
         checked = [point for point in self.front if point.unseen is not None]
         if not self.front:
             held = sum(not one.measured.fault for one in self.tried)
-            return [
-                f"no candidate holds {', '.join(one.text for one in plan.bounds)} "
-                f"(of {held} measured)"
-                if plan.bounds and held
-                else "no candidate could be measured"
-            ]
+            if held:
+                bounds = ", ".join(one.text for one in plan.bounds)
+                return [f"no candidate holds {bounds} (of {held} measured)"]
+            faults = dict.fromkeys(one.measured.fault for one in self.tried)
+            return [f"no candidate could be measured: {next(iter(faults), '')}"]
         first, last = self.unseen_seeds
         better = [p for p in checked if all(p.answer(goal) == "better" for goal in plan.goals)]
         no_worse = [
@@ -122,6 +121,9 @@ class Tuned:
             )
             if (found := best.difference(goal)) is not None:
                 lines.append(f"{goal.text}: at best {text(found)} (point {best.number})")
+        for bound in plan.bounds:
+            if bound.violation(self.defaults_unseen.value(bound.quantity.text)) > 0:
+                lines.append(f"the defaults do not keep {bound.text} there")
         broken = self.broken()
         if broken:
             lines.append(f"of {points}, {len(broken)} do not keep a bound there")

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping
 
 from tailback import running, toml
-from tailback.tuning.plan import Plan, Values
+from tailback.tuning.plan import Plan, Values, outer_first
 
 _TABLE = re.compile(r"^\s*\[")
 _SWEEP = re.compile(r"""^\s*\[\[?\s*["']?sweep["']?\s*[.\]]""")
@@ -23,9 +23,9 @@ def text(plan: Plan, values: Values, what: str) -> str:
     sets = {path: _literal(word) for path, word in plan.sets}
     lines = [f"# {line}" for line in what.splitlines()]
     lines += [body.rstrip("\n"), "", "[sweep]"]
-    lines += [
-        f"{toml.key(path)} = {toml.value([word])}" for path, word in {**sets, **values}.items()
-    ]
+    # What is set comes first, and the outer before the inner.
+    chosen = {**sets, **{path: values[path] for path in outer_first(values)}}
+    lines += [f"{toml.key(path)} = {toml.value([word])}" for path, word in chosen.items()]
     for path, words in plan.sweep.items():
         if path != "zip":
             lines.append(f"{toml.key(path)} = {toml.value(words)}")
