@@ -53,9 +53,10 @@ def _search(plan: Plan, measure: Measure, journal: Path) -> list[Tried]:
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
     from optuna.trial import TrialState
 
-    backend = JournalFileBackend(str(journal), lock_obj=JournalFileOpenLock(str(journal)))
+    # In memory, and written once: each step of a journal waits for the disk.
+    storage = optuna.storages.InMemoryStorage()
     study = optuna.create_study(
-        storage=JournalStorage(backend),
+        storage=storage,
         study_name=plan.id,
         sampler=_sampler(plan),
         directions=["minimize" if g.direction == "minimise" else "maximize" for g in plan.goals],
@@ -84,6 +85,10 @@ def _search(plan: Plan, measure: Measure, journal: Path) -> list[Tried]:
                 trial.set_constraint(one.text, by)
             study.tell(trial, [measured.value(goal.text) for goal in plan.goals])
             found.append(Tried(trial.number + 1, values, measured, all(by <= 0 for by in excess)))
+    backend = JournalFileBackend(str(journal), lock_obj=JournalFileOpenLock(str(journal)))
+    optuna.copy_study(
+        from_study_name=plan.id, from_storage=storage, to_storage=JournalStorage(backend)
+    )
     return _with_front(study, found)
 
 
