@@ -30,6 +30,7 @@ SECTIONS = (
     ("cc", "Congestion controls", 'In a scenario: `cc = "NAME"` or `cc = { name = "NAME", ... }`.'),
     ("aqm", "Queues", 'In a scenario: `queue = { aqm = "NAME", ... }`.'),
     ("traffic", "Traffic", 'In a scenario: `[[traffic]]` with `kind = "NAME"`.'),
+    ("programs", "Programs", 'In a scenario: `[[programs]]` with `kind = "NAME"`.'),
 )
 
 HEAD = """\
@@ -44,6 +45,8 @@ the default shown; where none is shown its meaning says what happens.
 """
 
 
+ENTRY = ("programs", "items", "anyOf", -1, "properties")
+
 # Section of a scenario, its place in the schema, and what the tables below it
 # say already.
 SCENARIO = (
@@ -54,6 +57,9 @@ SCENARIO = (
     ("[[flows]]", ("flows", "items"), ()),
     ("[tcp]", ("tcp",), ()),
     ("[[traffic]]", ("traffic", "items", "anyOf", 0), ("kind", "rate", "ecn", "packet_size")),
+    ("[[programs]]", ("programs", "items", "anyOf", -1), ()),
+    ("[programs.sender] or [programs.receiver]", (*ENTRY, "sender"), ()),
+    ("[programs.results.NAME]", (*ENTRY, "results", "additionalProperties"), ()),
     ("[record]", ("record",), ()),
     ("[sweep]", ("sweep",), ()),
     ("[[assert]]", ("assert", "items"), ()),
@@ -74,7 +80,7 @@ def _scenario() -> Iterator[str]:
         for i, step in enumerate(place):
             node = node["properties"][step] if i == 0 else node[step]
         # A list is described where it stands, not in its items.
-        inside = "properties" in place[1:2] or not place
+        inside = "properties" in place[1:] or not place
         text = node["description"]
         if place and not inside:
             text = schema["properties"][place[0]]["description"]

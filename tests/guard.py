@@ -19,6 +19,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent / "guarded"
 SCENARIOS = HERE / "scenarios.toml"
+OF_KERNEL = HERE / "kernel.toml"
 RESULTS = HERE / "hashes.tsv"
 JOBS = HERE / "jobs.tsv"
 
@@ -47,9 +48,9 @@ FILES = ("summary.json", "series.parquet", "histograms.parquet", "packets.pcapng
 """What is hashed of a run: what depends on the scenario alone."""
 
 
-def scenarios() -> dict[str, dict[str, Any]]:
-    """The scenarios by name."""
-    tables = tomllib.loads(SCENARIOS.read_text(encoding="utf-8"))
+def scenarios(file: Path = SCENARIOS) -> dict[str, dict[str, Any]]:
+    """The scenarios of a file by name: those of either engine, or of the kernel's alone."""
+    tables = tomllib.loads(file.read_text(encoding="utf-8"))
     base = tables.pop("base")
     return {
         name: {key: value for key, value in {**base, **own}.items() if value != "none"}
@@ -89,7 +90,7 @@ def jobs() -> dict[str, str]:
     from tailback.errors import ScenarioError
 
     made, told_kit = {}, kit()
-    for name, scenario in scenarios().items():
+    for name, scenario in {**scenarios(), **scenarios(OF_KERNEL)}.items():
         text = toml.dumps(scenario).encode()
         try:
             loaded = _native.load(

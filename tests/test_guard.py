@@ -26,9 +26,15 @@ def test_what_guests_are_told_has_not_moved() -> None:
     assert guard.moved(now, guard.JOBS) == []
 
 
-@pytest.mark.parametrize("kind", ["cc", "aqm", "traffic"])
+def _text() -> str:
+    """Both files of scenarios."""
+    files = (guard.SCENARIOS, guard.OF_KERNEL)
+    return "\n".join(file.read_text(encoding="utf-8") for file in files)
+
+
+@pytest.mark.parametrize("kind", ["cc", "aqm", "traffic", "programs"])
 def test_every_entry_is_there(kind: str) -> None:
-    text = guard.SCENARIOS.read_text(encoding="utf-8")
+    text = _text()
     entries = {entry["name"]: entry for entry in json.loads(_native.registry_json())[kind]}
     named = set(re.findall(r'"([\w-]+)"', text))
     assert entries.keys() - named == set()
@@ -50,7 +56,7 @@ def test_every_key_is_there() -> None:
                 walk(value)
 
     walk(schema["properties"])
-    words = set(re.findall(r"[\w.]+", guard.SCENARIOS.read_text(encoding="utf-8")))
+    words = set(re.findall(r"[\w.]+", _text()))
     only_names = {"metric", "flow", "link", "min", "max", "title", "assert"}
     of_the_kernel = {"kernel", "module", "args", "offloads", "captures"}
     assert keys - words - only_names - of_the_kernel == set()

@@ -31,6 +31,9 @@ CALLERS = {
     "python/tailback/engines/kernel.py",
     "python/tailback/kernel/build.py",
     "python/tailback/kernel/modules.py",
+    "python/tailback/kernel/patches/__init__.py",
+    "python/tailback/kernel/programs/built.py",
+    "python/tailback/kernel/programs/roots.py",
     "python/tailback/kernel/root.py",
     "python/tailback/kernel/source.py",
 }

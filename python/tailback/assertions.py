@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailback import metrics
-from tailback.metrics import On
+from tailback.metrics import On, parts, results
 from tailback.numbers import short
 
 
@@ -45,15 +45,25 @@ class Assertion:
         found = metrics.find(self.metric, on)
         match on:
             case "flow":
-                for flow in summary["flows"]:
+                for what, flow in self._flows(summary):
                     name = flow["name"]
                     if self.flow is None or metrics.is_of(name, self.flow):
-                        yield f" of flow {name}", found.value(flow)
+                        yield f" of {what} {name}", found.value(flow)
             case "link":
                 name = self.link if self.link is not None else next(iter(summary["queues"]), "")
                 yield f" of link {name}", found.value(summary["queues"].get(name, {}))
             case _:
                 yield "", found.value(summary)
+
+    def _flows(self, summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+        """Flows and programs; without a name the flows, or of a run without any the programs: one
+        that only probes is no flow."""
+        flows = [("flow", one) for one in summary["flows"]]
+        programs = [("program", one) for one in parts.programs(summary)]
+        if results.metric(self.metric):
+            own = self.metric.partition(".")[2]
+            return [named for named in programs if own in named[1]["results"]]
+        return flows or programs if self.flow is None else [*flows, *programs]
 
     def _on(self) -> On:
         """A metric of both is the link's, unless a flow is named."""

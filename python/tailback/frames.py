@@ -81,7 +81,12 @@ def columns(part: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a part of a summary by its shape, with their types in Polars."""
     import polars as pl
 
-    known = {shape.text: pl.String, shape.whole: pl.Int64, shape.COUNT: pl.Int64}
+    known = {
+        shape.text: pl.String,
+        shape.TEXT: pl.String,
+        shape.whole: pl.Int64,
+        shape.COUNT: pl.Int64,
+    }
     return {
         name: known.get(test, pl.Float64)
         for name, test in flat({k: v for k, v in part.items() if k not in LEFT_OUT}).items()
@@ -89,7 +94,7 @@ def columns(part: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-LEFT_OUT = ("name", "causes", "samples", "completions")
+LEFT_OUT = ("name", "causes", "samples", "completions", "results", "tuples")
 """The name has a column of its own; counts by cause stay in the JSON; the rest is there where it
 was recorded."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tailback import engines, frames, shape, store
 from tailback.errors import DamagedResults, InputError, VersionWarning
-from tailback.metrics import gain
+from tailback.metrics import gain, parts
 from tailback.metrics.naming import flat
 from tailback.numbers import short
 from tailback.stored import StoredRun
@@ -72,8 +72,8 @@ class Run:
     ) -> pl.DataFrame:
         """Buckets of a quantity: lower, width, count.
 
-        `delay_ns` belongs to a link (default: the first), `delay_ns.CLASS` to the link of a class,
-        `rtt_ns` to a flow (default: the first).
+        `delay_ns` belongs to a link (default: the first) or a program, `delay_ns.CLASS` to the
+        link of a class, `rtt_ns` to a flow or program (default: the first).
         """
         import polars as pl
 
@@ -86,7 +86,7 @@ class Run:
                 classes = self.summary.get("classes", ())
                 link = next((c["link"] for c in classes if c["name"] == name), None)
             else:
-                flow = next((f["name"] for f in self.summary["flows"]), None)
+                flow = next((f["name"] for f in parts.flows(self.summary)), None)
         return frame.filter(
             pl.col("quantity") == quantity,
             pl.col("flow").eq_missing(pl.lit(flow)),
@@ -192,6 +192,18 @@ class Results:
         How long requests took is in `completions`.
         """
         return _frame(self, _sources, "source", shape.TRAFFIC)
+
+    def programs(self) -> pl.DataFrame:
+        """One row for each run and program: parameters, seed, run_id, its summary.
+
+        What its own files say is in columns `results_NAME`.
+        """
+        return _frame(self, _programs, "program", shape.PROGRAM)
+
+    def tuples(self) -> pl.DataFrame:
+        """One row for each run, program and 5-tuple: parameters, seed, run_id, protocol, sender,
+        receiver, and the same measures as of the program."""
+        return _frame(self, _tuples, "program", shape.TUPLE)
 
     def completions(self) -> pl.DataFrame:
         """One row for each run, source of requests and bin of their sizes: parameters, seed,
@@ -309,8 +321,8 @@ class Results:
         return f"<Results {self.title or self.id!r}: {points} points, {len(self)} runs>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the flows of every run, cut after 50 rows."""
-        rows = _rows(self, lambda summary: summary["flows"], "flow")
+        """For notebooks: the flows and programs of every run, cut after 50 rows."""
+        rows = _rows(self, lambda summary: [*summary["flows"], *_programs(summary)], "flow")
         columns = _columns(rows)
         cells = "".join(
             "<tr>" + "".join(f"<td>{_cell(row.get(c))}</td>" for c in columns) + "</tr>"
@@ -382,10 +394,10 @@ def open_run(path: Path | str) -> Results:
     )
 
 
-def _rows(results: Results, parts: Any, name: str) -> list[dict[str, Any]]:
+def _rows(results: Results, parts_of: Any, name: str) -> list[dict[str, Any]]:
     rows = []
     for run in results.points:
-        for part in parts(run.summary):
+        for part in parts_of(run.summary):
             row: dict[str, Any] = {**run.params, "seed": run.seed, "run_id": run.run_id}
             row[name] = part["name"]
             row.update(flat({k: v for k, v in part.items() if k not in ("name", "causes")}))
@@ -403,6 +415,17 @@ def _sources(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {**source, "completions": counts}
 
 
+def _programs(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for program in parts.programs(summary):
+        yield {key: value for key, value in program.items() if key != "tuples"}
+
+
+def _tuples(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for program in parts.programs(summary):
+        for one in program["tuples"]:
+            yield {"name": program["name"], **one}
+
+
 def _bins(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for source in summary["traffic"]:
         for found in (source.get("completions") or {}).get("bins", ()):
@@ -410,12 +433,12 @@ def _bins(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _frame(
-    results: Results, parts: Any, name: str, wanted: Mapping[str, shape.Shape]
+    results: Results, parts_of: Any, name: str, wanted: Mapping[str, shape.Shape]
 ) -> pl.DataFrame:
     """The columns of the parts' shape are there, with their types, even if there is no row."""
     import polars as pl
 
-    rows = _rows(results, parts, name)
+    rows = _rows(results, parts_of, name)
     known = {"seed": pl.Int64, "run_id": pl.String, name: pl.String, **frames.columns(wanted)}
     swept = dict.fromkeys(path for run in results.points for path in run.params)
     if not rows:

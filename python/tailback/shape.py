@@ -7,6 +7,7 @@ is needed, by key; what a file has besides is not looked at.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tailback import _native
@@ -58,6 +59,13 @@ def each(shape: Shape) -> Shape:
     )
 
 
+@dataclass(frozen=True)
+class Absent:
+    """What a table may lack; if it is there, it is of this shape."""
+
+    shape: Any
+
+
 def fault(value: Any, shape: Shape, at: str = "") -> str | None:
     """Where a value is not of a shape: `flows[0].name`, of the first such place; None: it is."""
     if isinstance(shape, Mapping):
@@ -65,6 +73,10 @@ def fault(value: Any, shape: Shape, at: str = "") -> str | None:
             return at or "it"
         for key, inner in shape.items():
             where = f"{at}.{key}" if at else key
+            if isinstance(inner, Absent):
+                if key not in value:
+                    continue
+                inner = inner.shape
             if key not in value:
                 return where
             if (found := fault(value[key], inner, where)) is not None:
@@ -82,6 +94,7 @@ def fault(value: Any, shape: Shape, at: str = "") -> str | None:
 
 _NUMBER = maybe(number)
 COUNT = maybe(whole)
+TEXT = maybe(text)
 _COUNTS = {"drops": COUNT, "marks": COUNT, "sce_marks": COUNT, "causes": maybe(each(whole))}
 _PERCENTILES = dict.fromkeys(("mean", "p1", "p25", "p50", "p75", "p99", "max"), _NUMBER)
 _STAT = {"n": whole, "stddev": _NUMBER, **_PERCENTILES}
@@ -129,6 +142,41 @@ TRAFFIC = {
     **_COUNTS,
 }
 
+_MEASURES = {
+    "throughput_mbit": _NUMBER,
+    "back_mbit": _NUMBER,
+    "completion_s": _NUMBER,
+    "rtt_ms": dict.fromkeys(("mean", "p50", "p99", "max"), _NUMBER),
+    "rtt_of": TEXT,
+    "delay_ms": dict.fromkeys(("mean", "p50", "p99", "max"), _NUMBER),
+    "packets": whole,
+    "received_packets": whole,
+    **_COUNTS,
+    "ecn_sent": dict.fromkeys(("not_ect", "ect1", "ect0", "ce"), whole),
+    "delivered_bytes": whole,
+    "back_bytes": whole,
+    "from_s": number,
+    "to_s": number,
+}
+
+TUPLE = {
+    "protocol": TEXT,
+    "sender": TEXT,
+    "receiver": TEXT,
+    "tuples": whole,
+    **_MEASURES,
+}
+
+PROGRAM = {
+    "name": text,
+    "kind": TEXT,
+    **_MEASURES,
+    "status": dict.fromkeys(("sender", "receiver"), COUNT),
+    "exit_s": dict.fromkeys(("sender", "receiver"), _NUMBER),
+    "results": each(_NUMBER),
+    "tuples": [TUPLE],
+}
+
 CLASS = {
     "name": text,
     "link": text,
@@ -168,6 +216,7 @@ SUMMARY: Shape = {
             and fault(part.get("completions"), maybe(_COMPLETIONS)) is None
         )
     ],
+    "programs": Absent([PROGRAM]),
     "classes": [CLASS],
     "jain": _NUMBER,
 }

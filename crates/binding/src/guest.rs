@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tailback_guest::job::Job;
-use tailback_guest::map::{self, Kit};
+use tailback_guest::map::{self, Kit, Places};
 use tailback_scenario::Point;
 
 /// What a kit has, from JSON.
@@ -11,8 +11,13 @@ pub fn kit(text: &str) -> PyResult<Kit> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("kit: {e}")))
 }
 
-fn mapped(point: &Point, kit: &Kit) -> PyResult<Job> {
-    map::map(&point.plan, point.seed, kit).map_err(|refusals| {
+/// Where the programs of a point find what they need, from JSON.
+pub fn places(text: &str) -> PyResult<Places> {
+    serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("places: {e}")))
+}
+
+fn mapped(point: &Point, kit: &Kit, places: &Places) -> PyResult<Job> {
+    map::map_with(&point.plan, point.seed, kit, places).map_err(|refusals| {
         let all: Vec<String> = refusals
             .iter()
             .map(|r| format!("{}: {}", r.path, r.message))
@@ -22,11 +27,12 @@ fn mapped(point: &Point, kit: &Kit) -> PyResult<Job> {
 }
 
 /// The job of a point, as JSON for the guest.
-pub fn job(point: &Point, kit: &Kit) -> PyResult<String> {
-    serde_json::to_string(&mapped(point, kit)?).map_err(|e| PyValueError::new_err(e.to_string()))
+pub fn job(point: &Point, kit: &Kit, places: &Places) -> PyResult<String> {
+    serde_json::to_string(&mapped(point, kit, places)?)
+        .map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
 /// A job as the lines of `ip` and `tc` that it consists of, to be read.
 pub fn script(point: &Point, kit: &Kit) -> PyResult<String> {
-    Ok(mapped(point, kit)?.to_string())
+    Ok(mapped(point, kit, &Places::default())?.to_string())
 }

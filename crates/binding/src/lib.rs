@@ -10,6 +10,7 @@ use pyo3::wrap_pyfunction;
 pub use tailback_engine::crates::Crate;
 
 mod guest;
+mod programs;
 mod registry;
 mod run;
 mod scenario;

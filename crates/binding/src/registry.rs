@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tailback_engine::registry::kernel::{Kernel, Order, show};
 use tailback_engine::registry::{Entry, Kind, Opt, Options, Value as OptionValue, find};
 use tailback_engine::units::{Bytes, Rate, Time};
-use tailback_engine::{aqm, cc, traffic};
-use tailback_record::{FlowState, LinkState};
+use tailback_engine::{aqm, cc, programs, traffic};
+use tailback_record::{FlowState, LinkState, ProgramState};
 
 /// Every entry of every registry.
 pub fn json() -> Value {
@@ -13,15 +13,18 @@ pub fn json() -> Value {
         "cc": entries(cc::TABLE.entries()),
         "aqm": entries(aqm::TABLE.entries()),
         "traffic": entries(traffic::TABLE.entries()),
+        "programs": entries(programs::TABLE.entries()),
         "series": quantities(),
     })
 }
 
-/// What is sampled over time of flows and links.
+/// What is sampled over time of flows, links and programs.
 fn quantities() -> Vec<Value> {
     let flow = FlowState::QUANTITIES.iter().map(|q| ("flow", q));
     let link = LinkState::QUANTITIES.iter().map(|q| ("link", q));
+    let program = ProgramState::QUANTITIES.iter().map(|q| ("program", q));
     flow.chain(link)
+        .chain(program)
         .map(|(on, q)| {
             json!({ "name": q.name, "on": on, "unit": q.unit, "doc": q.doc, "when": q.when.doc() })
         })

@@ -10,12 +10,12 @@ use pyo3::types::PyDict;
 use tailback_engine::crates::installed;
 use tailback_engine::plan::Plan;
 use tailback_guest::map;
-use tailback_run::{Source, crates, guest::Ran, panics};
+use tailback_run::{Source, crates, guest::Numbers, guest::Ran, panics};
 use tailback_scenario::{Diagnostic, EngineKind, Override, Param};
 
-use crate::guest;
 use crate::run::{Control, Store, failed};
 use crate::{EnginePanic, ScenarioError};
+use crate::{guest, programs};
 
 /// A scenario with its sweep expanded.
 #[pyclass(frozen, module = "tailback._native")]
@@ -210,9 +210,10 @@ impl Scenario {
     }
 
     /// What the kernel engine's guest is told for a point, as JSON; `kit` is
-    /// what its kernel has.
-    fn guest_job(&self, index: usize, kit: &str) -> PyResult<String> {
-        guest::job(self.at(index)?, &guest::kit(kit)?)
+    /// what its kernel has, `places` where its programs find what they need, both as JSON.
+    #[pyo3(signature = (index, kit, places = "{}"))]
+    fn guest_job(&self, index: usize, kit: &str, places: &str) -> PyResult<String> {
+        guest::job(self.at(index)?, &guest::kit(kit)?, &guest::places(places)?)
     }
 
     /// The same as the lines of `ip` and `tc`, to be read.
@@ -220,8 +221,9 @@ impl Scenario {
         guest::script(self.at(index)?, &guest::kit(kit)?)
     }
 
-    /// Stores what the guest left in its result folder; returns its warnings.
-    #[pyo3(signature = (index, store, results, *, environment, wall_s, cpu_s, memory_bytes))]
+    /// Stores what the guest left in its result folder, with the numbers of its programs by
+    /// program and name; returns its warnings.
+    #[pyo3(signature = (index, store, results, *, environment, wall_s, cpu_s, memory_bytes, numbers = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn store_guest(
         &self,
@@ -233,6 +235,7 @@ impl Scenario {
         wall_s: f64,
         cpu_s: f64,
         memory_bytes: u64,
+        numbers: Option<Numbers>,
     ) -> PyResult<Vec<String>> {
         let point = self.at(index)?;
         let ran = Ran {
@@ -240,6 +243,7 @@ impl Scenario {
             wall_s,
             cpu_s,
             memory_bytes,
+            numbers: numbers.unwrap_or_default(),
         };
         py.detach(|| tailback_run::guest::store(point, &store.inner, &results, &ran))
             .map_err(failed)
@@ -323,6 +327,17 @@ impl Point {
     #[getter]
     fn modules(&self) -> Vec<&str> {
         map::modules(&self.point().plan).into_iter().collect()
+    }
+
+    /// Its entries of programs: name, kind, packages, files (absolute paths), what runs on the
+    /// sender's and on the receiver's host, the guest's date (seconds since 1970), and the
+    /// numbers that are read of their files.
+    #[getter]
+    fn programs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let programs = self.point().plan.programs.iter();
+        programs
+            .map(|program| programs::dict(py, program))
+            .collect()
     }
 
     /// Length of the run, ns.

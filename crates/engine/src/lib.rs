@@ -20,6 +20,7 @@ pub mod link;
 pub mod network;
 pub mod packet;
 pub mod plan;
+pub mod programs;
 pub mod rate;
 pub mod registry;
 pub mod rng;

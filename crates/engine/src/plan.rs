@@ -5,6 +5,7 @@
 
 mod group;
 mod link;
+mod program;
 mod record;
 mod tcp;
 mod traffic;
@@ -17,6 +18,7 @@ use tailback_record::{ClassFlow, ClassPlan, meter};
 
 pub use group::{Group, Member};
 pub use link::{LinkMode, LinkPlan, Schedule, SlotsPlan};
+pub use program::{DATE, FilePlan, ProgramPlan, Ready, ResultPlan, SidePlan};
 pub use record::{RecordPlan, SeriesMode};
 pub use tcp::{AccEcnOption, EcnFeedback, Growth, Pacing, ReceiveBuffer, SceReceiver, TcpPlan};
 pub use traffic::{ConnectionsPlan, FlowPlan, TrafficPlan};
@@ -66,6 +68,10 @@ keys! {
         flows: Vec<FlowPlan> => key(KeyKind::List(&FlowPlan::TABLE));
         /// Traffic besides flows: unresponsive UDP, or short TCP connections.
         traffic: Vec<TrafficPlan> => key(KeyKind::List(&TrafficPlan::TABLE));
+        /// Programs as they are, kernel engine only, each entry on a pair of hosts of its own. Packets of
+        /// the sender's host pass the route, those of the receiver's host the way back. With a kind its
+        /// options stand beside these keys.
+        programs: Vec<ProgramPlan> => key(KeyKind::List(&ProgramPlan::TABLE));
         /// Whether hosts leave segmentation to their interfaces, see [`PathKeys`].
         offloads: bool;
         /// Folders of crates with algorithms of one's own, relative to this file; the engine is compiled
@@ -113,16 +119,29 @@ impl Plan {
         group::count(&self.traffic)
     }
 
+    /// Every single entry of programs.
+    pub fn each_program(&self) -> impl Iterator<Item = Member<'_, ProgramPlan>> {
+        group::members(&self.programs)
+    }
+
+    /// How many entries of programs there are.
+    pub fn program_count(&self) -> usize {
+        group::count(&self.programs)
+    }
+
     /// The classes whose members have a link first on their way.
     pub fn classes_at(&self, link: u32) -> Vec<ClassPlan> {
         let flows = self.flows.iter();
-        let flows = flows.map(|f| (&f.class, &f.route, f.count, Some(f)));
+        let flows = flows.map(|f| (&f.class, &f.route, f.count, Some(self.base_rtt(f))));
         let sources = self.traffic.iter();
         let sources = sources.map(|s| (&s.class, &s.route, s.count, None));
+        let programs = self.programs.iter();
+        let rtt = |p: &ProgramPlan| self.rtt_over(p.rtt, &p.route, &p.back);
+        let programs = programs.map(|p| (&p.class, &p.route, p.count, Some(rtt(p))));
         let mut all: Vec<&str> = Vec::new();
         let mut here: Vec<ClassPlan> = Vec::new();
         let mut next = 0;
-        for (class, route, count, flow) in flows.chain(sources) {
+        for (class, route, count, rtt) in flows.chain(sources).chain(programs) {
             let members = next..next + count as u32;
             next = members.end;
             let Some(name) = class.as_deref() else {
@@ -145,7 +164,7 @@ impl Plan {
                 });
                 here.len() - 1
             });
-            match flow.map(|flow| self.base_rtt(flow).ns()) {
+            match rtt.map(Time::ns) {
                 Some(base_rtt_ns) => {
                     let flows = members.map(|flow| ClassFlow { flow, base_rtt_ns });
                     here[place].flows.extend(flows);
@@ -159,9 +178,14 @@ impl Plan {
     /// The round-trip time of a flow without queues and serialisation, the
     /// delays of links included.
     fn base_rtt(&self, flow: &FlowPlan) -> Time {
-        let links = flow.route.iter().chain(&flow.back);
+        self.rtt_over(flow.rtt, &flow.route, &flow.back)
+    }
+
+    /// A round-trip time with the delays of the links there and back.
+    pub fn rtt_over(&self, rtt: Time, route: &[u32], back: &[u32]) -> Time {
+        let links = route.iter().chain(back);
         let links = links.filter_map(|link| self.links.get(*link as usize));
-        links.fold(flow.rtt, |sum, link| sum + link.base_delay())
+        links.fold(rtt, |sum, link| sum + link.base_delay())
     }
 
     /// When a component starts in the run of a seed: as planned, plus the seed's draw.
@@ -288,11 +312,11 @@ impl Plan {
         (pairs, of)
     }
 
-    /// The flow or source that each number in a packet stands for.
+    /// The flow, source or program that each number in a packet stands for.
     pub fn owners(&self) -> Arc<[u32]> {
         let connections = self.each_source().map(|source| &source.of.connections);
         let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));
-        meter::owners(self.flow_count(), limits)
+        meter::owners(self.flow_count(), limits, self.program_count())
     }
 
     /// What a connection of a source would have alone: the nominal rate of the
@@ -341,6 +365,9 @@ impl Plan {
             })
             .collect();
         let owners = self.owners();
+        // Of programs, which the simulator refuses, there is nothing to say.
+        let programs = repeat_n(FlowInfo::default(), self.program_count());
+        let info: Vec<FlowInfo> = info.into_iter().chain(programs).collect();
         owners.iter().map(|owner| info[*owner as usize]).collect()
     }
 }

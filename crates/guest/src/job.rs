@@ -4,7 +4,7 @@
 //! Everything is decided on the host, where it can be refused, shown and
 //! tested; the agent only carries it out.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,9 @@ pub struct Job {
     pub sources: Vec<Source>,
     /// Links, in the order of the plan.
     pub links: Vec<Link>,
+    /// Programs, in the order of the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<Program>,
 }
 
 /// What is recorded.
@@ -241,12 +244,82 @@ pub struct Connections {
     pub most_bytes: u64,
 }
 
+/// An entry of `[[programs]]`: two hosts and what runs on them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Program {
+    /// Name in results.
+    pub name: String,
+    /// What was said as kind; empty: nothing.
+    pub kind: String,
+    /// Namespace of the sender's host.
+    pub sender: usize,
+    /// Namespace of the receiver's host.
+    pub receiver: usize,
+    /// The addresses of the sender's host.
+    pub sender_addresses: (Ipv4Addr, Ipv6Addr),
+    /// The addresses of the receiver's host.
+    pub receiver_addresses: (Ipv4Addr, Ipv6Addr),
+    /// What runs on the sender's host, and on the receiver's.
+    pub sides: [Option<Side>; 2],
+    /// Environment besides what every program has.
+    pub env: Vec<(String, String)>,
+    /// Where its packages are unpacked, a folder of the guest's root.
+    pub root: String,
+    /// Its files: name below `/files`, and where they are in the guest's root.
+    pub files: Vec<(String, String)>,
+    /// Names of both hosts, where the scenario gives some.
+    #[serde(default)]
+    pub host_names: Option<[String; 2]>,
+    /// When what waits for nothing starts, the draw of its seed included, ns.
+    pub start_ns: u64,
+    /// When it is asked to end, ns.
+    pub stop_ns: Option<u64>,
+    /// Exit status of what ends by itself.
+    pub expect: i32,
+    /// Constant delay between the sender's host and the first capture on its way, ns.
+    pub access_delay_ns: u64,
+    /// Round-trip time without queues, with the delays of links, ns.
+    pub base_rtt_ns: u64,
+    /// The links that packets of the sender's host pass.
+    pub route: Vec<usize>,
+    /// The links that packets of the receiver's host pass.
+    pub back: Vec<usize>,
+    /// Differentiated services codepoint of the packets of both hosts.
+    pub dscp: u8,
+}
+
+/// What runs on a host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// The program and its arguments.
+    pub run: Vec<String>,
+    /// It is a server: started before the run, and waited for until this holds.
+    pub ready: Option<Ready>,
+}
+
+/// By what a server is known to be ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ready {
+    /// Something listens at this TCP port of its host.
+    Tcp(u16),
+    /// A socket is bound to this UDP port of its host.
+    Udp(u16),
+    /// This stands in what it has written to its standard output.
+    Stdout(String),
+    /// This much time has passed, ns.
+    After(u64),
+}
+
 impl Job {
-    /// The flow or source of each port, from the first one: packets are numbered by port.
+    /// The flow, source or program of each number in a packet. Flows and sources with
+    /// their connections have a port each, in the order of these numbers but for the
+    /// programs, whose packets are told by the addresses of their hosts.
     pub fn owners(&self) -> Arc<[u32]> {
         let connections = self.sources.iter().map(|source| &source.connections);
         let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));
-        meter::owners(self.flows.len(), limits.map(u32::from))
+        let limits = limits.map(u32::from);
+        meter::owners(self.flows.len(), limits, self.programs.len())
     }
 }
 

@@ -237,14 +237,7 @@ fn write_files(
 ) -> io::Result<()> {
     // Those that were put there while the run was under way.
     let mut files = serde_json::Map::new();
-    for entry in fs::read_dir(folder).map_err(|e| at(folder, e))? {
-        let path = entry.map_err(|e| at(folder, e))?.path();
-        let file = File::open(&path).map_err(|e| at(&path, e))?;
-        let mark = Mark::of(&file).map_err(|e| at(&path, e))?;
-        file.sync_all().map_err(|e| at(&path, e))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        files.insert(name.into_owned(), entry_of(&mark, None));
-    }
+    mark_files(folder, "", &mut files)?;
     let summary = Summary::new(outcome, manifest.run_id, manifest.seed);
     let mut text = serde_json::to_string_pretty(&summary).map_err(io::Error::from)?;
     text.push('\n');
@@ -274,6 +267,34 @@ fn write_files(
         written(&folder.join(name), |file| {
             file.write_all(&seal::seal(&text))
         })?;
+    }
+    Ok(())
+}
+
+/// Marks what lies in a folder and below, each by its path from the first.
+fn mark_files(
+    folder: &Path,
+    prefix: &str,
+    files: &mut serde_json::Map<String, serde_json::Value>,
+) -> io::Result<()> {
+    for entry in fs::read_dir(folder).map_err(|e| at(folder, e))? {
+        let entry = entry.map_err(|e| at(folder, e))?;
+        let path = entry.path();
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        let kind = entry.file_type().map_err(|e| at(&path, e))?;
+        if kind.is_dir() {
+            mark_files(&path, &format!("{name}/"), files)?;
+            sync_folder(&path)?;
+            continue;
+        }
+        if !kind.is_file() {
+            // A link could lead to what the run has not written.
+            return Err(at(&path, io::Error::other("not a regular file")));
+        }
+        let file = File::open(&path).map_err(|e| at(&path, e))?;
+        let mark = Mark::of(&file).map_err(|e| at(&path, e))?;
+        file.sync_all().map_err(|e| at(&path, e))?;
+        files.insert(name, entry_of(&mark, None));
     }
     Ok(())
 }

@@ -2,21 +2,25 @@
 //!
 //! Values below 2048 have a bucket each; above, every power of two is split
 //! into 1024 buckets, so a bucket is at most 2^-10 of its lower bound wide.
-//! Count, sum and maximum are exact. Buckets are allocated a power of two at a time, when the
-//! first value falls there: a flow whose RTT moves between 20 and 60 ms costs
-//! three blocks of 8 KiB.
+//! Count, sum and maximum are exact. A power of two is a block of pages of 32 buckets; a page is
+//! allocated with the first value that falls there, so that a hundred thousand flows whose RTTs
+//! hardly move cost a few hundred bytes each.
 
 use serde::{Deserialize, Serialize};
 
 const SUB: usize = 1024;
 const SUB_BITS: u32 = 10;
 const BLOCKS: usize = 55;
+/// Buckets of a page, a quarter of a kilobyte.
+const PAGE: usize = 32;
+
+type Block = [Option<Box<[u64; PAGE]>>; SUB / PAGE];
 
 /// Histogram of `u64` values (ns or bytes), relative bucket width at most 2^-10.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Sparse", into = "Sparse")]
 pub struct Histogram {
-    blocks: [Option<Box<[u64; SUB]>>; BLOCKS],
+    blocks: [Option<Box<Block>>; BLOCKS],
     count: u64,
     sum: u128,
     max: u64,
@@ -33,16 +37,11 @@ struct Sparse {
 
 impl From<Histogram> for Sparse {
     fn from(histogram: Histogram) -> Sparse {
-        let blocks = (0_u8..).zip(&histogram.blocks);
-        let buckets = blocks
-            .filter_map(|(b, block)| Some((b, block.as_ref()?)))
-            .flat_map(|(b, block)| (0_u16..).zip(block.iter()).map(move |(s, &n)| (b, s, n)))
-            .filter(|&(_, _, n)| n > 0)
-            .collect();
+        let buckets = histogram.filled();
         Sparse {
             sum: histogram.sum,
             max: histogram.max,
-            buckets,
+            buckets: buckets.map(|(b, s, n)| (b as u8, s as u16, n)).collect(),
         }
     }
 }
@@ -58,14 +57,14 @@ impl TryFrom<Sparse> for Histogram {
             ..Histogram::default()
         };
         for (block, slot, n) in sparse.buckets {
-            let place = histogram.blocks.get_mut(usize::from(block));
-            let place = place.ok_or("a bucket that no histogram has")?;
-            let slots = place.get_or_insert_with(|| Box::new([0; SUB]));
-            let slot = slots.get_mut(usize::from(slot));
+            let (block, slot) = (usize::from(block), usize::from(slot));
+            if block >= BLOCKS || slot >= SUB {
+                return Err("a bucket that no histogram has");
+            }
             // The sum of all is checked first: no slot has more.
             let count = histogram.count.checked_add(n);
             histogram.count = count.ok_or("more values than can be counted")?;
-            *slot.ok_or("a bucket that no histogram has")? += n;
+            *histogram.bucket(block, slot) += n;
         }
         Ok(histogram)
     }
@@ -126,15 +125,36 @@ impl Histogram {
         self.sum += u128::from(value);
         self.max = self.max.max(value);
         let (block, slot) = slot(value);
-        match &mut self.blocks[block] {
-            Some(b) => b[slot] += 1,
-            empty => Self::open(empty, slot),
+        if let Some(pages) = &mut self.blocks[block]
+            && let Some(page) = &mut pages[slot / PAGE]
+        {
+            page[slot % PAGE] += 1;
+        } else {
+            *self.bucket(block, slot) += 1;
         }
     }
 
+    /// A bucket, with a page of its own from then on.
     #[cold]
-    fn open(block: &mut Option<Box<[u64; SUB]>>, slot: usize) {
-        block.insert(Box::new([0; SUB]))[slot] = 1;
+    fn bucket(&mut self, block: usize, slot: usize) -> &mut u64 {
+        let pages = self.blocks[block].get_or_insert_with(Box::default);
+        let page = pages[slot / PAGE].get_or_insert_with(Box::default);
+        &mut page[slot % PAGE]
+    }
+
+    /// Block, slot and count of the buckets in use, ascending.
+    fn filled(&self) -> impl Iterator<Item = (usize, usize, u64)> + '_ {
+        let blocks = self.blocks.iter().enumerate();
+        let blocks = blocks.filter_map(|(b, block)| Some((b, block.as_ref()?)));
+        let pages = blocks.flat_map(|(b, block)| {
+            let pages = block.iter().enumerate();
+            pages.filter_map(move |(p, page)| Some((b, p * PAGE, page.as_ref()?)))
+        });
+        let all = pages.flat_map(|(b, first, page)| {
+            let slots = page.iter().enumerate();
+            slots.map(move |(s, n)| (b, first + s, *n))
+        });
+        all.filter(|(_, _, n)| *n > 0)
     }
 
     /// Number of values.
@@ -182,17 +202,9 @@ impl Histogram {
 
     /// Buckets in use, ascending: lower bound, width, count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        self.blocks.iter().enumerate().flat_map(|(b, block)| {
-            block.iter().flat_map(move |slots| {
-                slots
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, n)| **n > 0)
-                    .map(move |(s, n)| {
-                        let (lower, width) = bounds(b, s);
-                        (lower, width, *n)
-                    })
-            })
+        self.filled().map(|(block, slot, n)| {
+            let (lower, width) = bounds(block, slot);
+            (lower, width, n)
         })
     }
 
@@ -202,13 +214,8 @@ impl Histogram {
         self.count += other.count;
         self.sum += other.sum;
         self.max = self.max.max(other.max);
-        for (mine, theirs) in self.blocks.iter_mut().zip(&other.blocks) {
-            if let Some(theirs) = theirs {
-                let mine = mine.get_or_insert_with(|| Box::new([0; SUB]));
-                for (a, b) in mine.iter_mut().zip(theirs.iter()) {
-                    *a += b;
-                }
-            }
+        for (block, slot, n) in other.filled() {
+            *self.bucket(block, slot) += n;
         }
     }
 }

@@ -18,6 +18,7 @@ pub mod meter;
 pub mod outcome;
 #[cfg(feature = "pcapng")]
 pub mod pcapng;
+pub mod program;
 pub mod sample;
 #[cfg(feature = "folder")]
 pub mod scratch;
@@ -39,7 +40,8 @@ pub use meter::{Measured, Meter};
 pub use outcome::{
     FlowOutcome, LinkOutcome, Outcome, PacketCount, SenderSamples, Totals, TrafficOutcome,
 };
-pub use sample::{FlowSampler, FlowState, LinkSampler, LinkState};
+pub use program::{Ended, Measures, ProgramOutcome, TupleOutcome};
+pub use sample::{FlowSampler, FlowState, LinkSampler, LinkState, ProgramSampler, ProgramState};
 pub use series::{Series, SeriesId};
 pub use stat::Stat;
 pub use summary::Summary;

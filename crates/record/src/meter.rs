@@ -16,16 +16,23 @@ use crate::class::ClassRecorder;
 use crate::series::SeriesKey;
 use crate::{Cause, ClassPlan, Counts, Histogram, LinkOutcome, Outcome, Series};
 
-/// The flow or source that each number in packets stands for: flows and sources
-/// have one each, sources being numbered on from the flows, and behind them come
-/// those of connections, `connections` for each source (0: it has none).
-pub fn owners(flows: usize, connections: impl IntoIterator<Item = u32>) -> Arc<[u32]> {
+/// The flow, source or program that each number in packets stands for: these have
+/// one each, sources being numbered on from the flows and programs from the sources,
+/// and behind them come those of connections, `connections` for each source (0: it
+/// has none).
+pub fn owners(
+    flows: usize,
+    connections: impl IntoIterator<Item = u32>,
+    programs: usize,
+) -> Arc<[u32]> {
     let mut owners: Vec<u32> = (0..flows as u32).collect();
     let mut slots = Vec::new();
     for (source, limit) in (flows as u32..).zip(connections) {
         owners.push(source);
         slots.extend((0..limit).map(|_| source));
     }
+    let next = owners.len() as u32;
+    owners.extend(next..next + programs as u32);
     owners.extend(slots);
     owners.into()
 }
@@ -241,7 +248,9 @@ impl Outcome {
         let (index, end_ns, meter) = (self.links.len() as u32, self.duration_ns, link.meter);
         let sources = self.traffic.iter_mut().map(|source| &mut source.counts);
         let parts = self.flows.iter_mut().map(|flow| &mut flow.counts);
-        for (owner, counts) in parts.chain(sources).enumerate() {
+        let programs = self.programs.iter_mut();
+        let programs = programs.map(|program| &mut program.measures.counts);
+        for (owner, counts) in parts.chain(sources).chain(programs).enumerate() {
             if let Some(here) = meter.by_owner.get(owner) {
                 counts.merge(here);
             }
@@ -277,11 +286,26 @@ impl Outcome {
         });
     }
 
-    /// Of a flow or source by its number.
-    fn name_of(&self, owner: usize) -> Option<String> {
+    /// Of a flow, source or program by its number.
+    pub(crate) fn name_of(&self, owner: usize) -> Option<String> {
         let flow = self.flows.get(owner).map(|flow| &flow.name);
         let source = || self.traffic.get(owner.checked_sub(self.flows.len())?);
-        flow.or_else(|| Some(&source()?.name)).cloned()
+        let before = self.flows.len() + self.traffic.len();
+        let program = || self.programs.get(owner.checked_sub(before)?);
+        flow.or_else(|| Some(&source()?.name))
+            .or_else(|| Some(&program()?.name))
+            .cloned()
+    }
+
+    /// When the measurement of a flow or program by its number begins and ends, ns.
+    pub(crate) fn measured_time_of(&self, owner: usize) -> (u64, u64) {
+        let flow = self.flows.get(owner).map(|flow| (flow.from_ns, flow.to_ns));
+        let before = self.flows.len() + self.traffic.len();
+        let program = || {
+            let program = self.programs.get(owner.checked_sub(before)?)?;
+            Some((program.measures.from_ns, program.measures.to_ns))
+        };
+        flow.or_else(program).unwrap_or_default()
     }
 }
 
@@ -292,7 +316,7 @@ mod tests {
 
     /// A flow, a source, and a connection of the source; measured from 100 to 1000 ns.
     fn meter() -> Meter {
-        Meter::new(owners(1, [1]), 100)
+        Meter::new(owners(1, [1], 0), 100)
     }
 
     fn outcome(meter: Meter) -> Outcome {

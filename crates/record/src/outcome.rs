@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ClassOutcome, Completions, Counts, Histogram, LinkSamples, Series};
+use crate::{ClassOutcome, Completions, Counts, Histogram, LinkSamples, ProgramOutcome, Series};
 
 /// Everything one run measured.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -19,6 +19,8 @@ pub struct Outcome {
     pub links: Vec<LinkOutcome>,
     /// One for each traffic source.
     pub traffic: Vec<TrafficOutcome>,
+    /// One for each entry of `[[programs]]`, in file order.
+    pub programs: Vec<ProgramOutcome>,
     /// One for each class of flows, in the order of the scenario.
     pub classes: Vec<ClassOutcome>,
     /// Samples and events.

@@ -93,6 +93,20 @@ quantities! {
     }
 }
 
+quantities! {
+    /// A program at one moment.
+    ProgramState {
+        delivered_bytes, "bytes", Interval, "Payload that has reached the receiver's host; of TCP in order.";
+        back_bytes, "bytes", Interval, "Payload that has reached the sender's host; of TCP in order.";
+        rtt_ns, "ns", Interval, "Mean of the interval's round-trip times, as the packets show them.";
+        delay_ns, "ns", Interval, "Mean queue delay of the interval's packets of the sender's host.";
+        cwnd, "segments", Interval, "Congestion window of the sender's busiest TCP socket.";
+        ssthresh, "segments", Interval, "Slow-start threshold of the same, once there is one.";
+        srtt_ns, "ns", Interval, "Smoothed round-trip time of the same.";
+        in_flight, "segments", Interval, "Segments of the same in flight.";
+    }
+}
+
 /// The series of a flow.
 pub struct FlowSampler {
     /// As [`FlowState::QUANTITIES`]; `None`: never recorded here.
@@ -226,6 +240,30 @@ impl LinkSampler {
     ) {
         push_gauges(&self.ids, at_ns, state.values(), series);
         push_gauges(&self.gauges, at_ns, gauges, series);
+    }
+}
+
+/// The series of a program.
+pub struct ProgramSampler {
+    /// As [`ProgramState::QUANTITIES`].
+    ids: Vec<SeriesId>,
+}
+
+impl ProgramSampler {
+    /// Declares the series of a program.
+    pub fn new(series: &mut Series, program: &str) -> ProgramSampler {
+        let all = ProgramState::QUANTITIES.iter();
+        let ids = all.map(|quantity| series.id(Some(program), None, quantity.name));
+        ProgramSampler { ids: ids.collect() }
+    }
+
+    /// A record interval is over.
+    pub fn interval(&self, at_ns: u64, state: &ProgramState, series: &mut Series) {
+        for (id, value) in self.ids.iter().zip(state.values()) {
+            if let Some(value) = value {
+                series.push(*id, at_ns, value);
+            }
+        }
     }
 }
 

@@ -208,12 +208,23 @@ impl RunFolder {
 
 const NOT_WRITTEN: &str = "not what was written";
 
+/// Folder of what programs have left.
+pub const PROGRAMS: &str = "programs";
+
+/// Whether it is the path of a file that a program has left.
+fn is_of_program(name: &str) -> bool {
+    let mut parts = name.split('/');
+    let inside = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\0');
+    parts.next() == Some(PROGRAMS) && parts.clone().count() > 1 && parts.all(inside)
+}
+
 /// The files that a manifest names; `None` if they are not those of a run.
 fn files_of(table: &Value) -> Option<BTreeMap<String, (Mark, Option<u64>)>> {
     let mut files = BTreeMap::new();
     for (name, entry) in table.as_object()? {
         let is_table = [SERIES, HISTOGRAMS].contains(&name.as_str());
-        if !is_table && ![SUMMARY, PACKETS].contains(&name.as_str()) {
+        let known = [SUMMARY, PACKETS].contains(&name.as_str()) || is_of_program(name);
+        if !is_table && !known {
             return None;
         }
         let mark = Mark {

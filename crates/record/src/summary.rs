@@ -4,8 +4,12 @@
 //! What is not available is `null`, never 0. Field names and units are fixed;
 //! fields may be added.
 
+mod program;
+
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+
+pub use program::{MeasuresSummary, ProgramSummary, TupleSummary};
 
 use crate::class::Interval;
 use crate::completions::CompletionSummary;
@@ -35,6 +39,9 @@ pub struct Summary {
     pub queues: Vec<QueueSummary>,
     /// One for each source of traffic.
     pub traffic: Vec<TrafficSummary>,
+    /// One for each entry of `[[programs]]`, in file order; absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<ProgramSummary>,
     /// One for each class of flows, in the order of the scenario.
     pub classes: Vec<ClassSummary>,
     /// Jain's index of the flows' throughputs: 1 when they are equal.
@@ -153,7 +160,7 @@ pub struct ClassSummary {
     pub name: String,
     /// Name of the link.
     pub link: String,
-    /// TCP flows in the class.
+    /// TCP flows and programs in the class.
     pub flows: u64,
     /// Unresponsive sources in the class.
     pub sources: u64,
@@ -262,6 +269,9 @@ impl Summary {
                 .traffic
                 .iter()
                 .map(|source| TrafficSummary::new(source, watched))
+                .collect(),
+            programs: (outcome.programs.iter())
+                .map(|program| ProgramSummary::new(program, watched))
                 .collect(),
             classes: outcome
                 .classes

@@ -234,6 +234,19 @@ pub fn write_histograms<W: Write + Send>(
         };
         (owner, &flow.rtt)
     });
+    let programs = outcome.programs.iter().flat_map(|program| {
+        let owner = |quantity| Owner {
+            flow: Some(bytes(&program.name)),
+            link: None,
+            quantity: bytes(quantity),
+        };
+        let measures = &program.measures;
+        [
+            (owner("rtt_ns"), &measures.rtt),
+            (owner("delay_ns"), &measures.delay),
+        ]
+    });
+    let flows = flows.chain(programs);
     let owned: Vec<(Owner, &Histogram)> = links.chain(classes).chain(flows).collect();
     let buckets: Vec<Bucket<'_>> = owned
         .iter()

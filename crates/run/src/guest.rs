@@ -1,17 +1,22 @@
 //! A point on the kernel engine, once its guest has run: the guest's result as a run folder.
 //! Booting and watching the guest is not done here.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
 use tailback_guest::result::{FILE, GuestResult};
 use tailback_record::folder::{Store, Timing};
+use tailback_record::stored::PROGRAMS;
 use tailback_scenario::{EngineKind, Point};
 
 use crate::{Failure, capture, machine, manifest, panics};
 
 /// More than a result with every row of its series has, bytes.
 const MAX_RESULT: u64 = 2 << 30;
+
+/// Numbers by name, by program.
+pub type Numbers = BTreeMap<String, Vec<(String, Option<f64>)>>;
 
 /// What ran, beyond what the guest says of itself.
 pub struct Ran<'a> {
@@ -23,6 +28,8 @@ pub struct Ran<'a> {
     pub cpu_s: f64,
     /// The most memory it held, bytes.
     pub memory_bytes: u64,
+    /// Numbers that its programs' files have, by program and name; `None`: not found there.
+    pub numbers: Numbers,
 }
 
 /// Stores what the guest left in its result folder; gives its warnings.
@@ -36,7 +43,7 @@ pub fn store(
     ran: &Ran<'_>,
 ) -> Result<Vec<String>, Failure> {
     let GuestResult {
-        outcome,
+        mut outcome,
         environment,
     } = read(&results.join(FILE))?;
     let mut whole: serde_json::Value =
@@ -46,6 +53,14 @@ pub fn store(
     if packets.exists() {
         let target = store.scratch_file(&point.run_id, capture::FILE)?;
         move_file(&packets, &target)?;
+    }
+    let programs = results.join(PROGRAMS);
+    if programs.exists() {
+        let target = store.scratch_file(&point.run_id, PROGRAMS)?;
+        std::fs::rename(&programs, &target)?;
+    }
+    for program in &mut outcome.programs {
+        program.numbers = ran.numbers.get(&program.name).cloned().unwrap_or_default();
     }
     let timing = Timing {
         wall_s: ran.wall_s,

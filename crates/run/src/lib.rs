@@ -17,6 +17,7 @@ use std::io;
 pub mod capture;
 mod control;
 pub mod crates;
+mod files;
 pub mod guest;
 mod load;
 mod machine;

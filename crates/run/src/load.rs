@@ -9,7 +9,7 @@ use tailback_scenario::{
     Diagnostic, EngineKind, Judge, Override, Request, Scenario, check_memory, load_request,
 };
 
-use crate::{VERSION, crates};
+use crate::{VERSION, crates, files};
 
 /// Larger traces are not read, bytes: ten million lines have 90 MB.
 const MAX_TRACE: u64 = 128 << 20;
@@ -20,7 +20,7 @@ pub struct Source<'a> {
     pub text: &'a [u8],
     /// Its name, for messages.
     pub file: &'a str,
-    /// Where the files lie that it names (traces).
+    /// Where the files lie that it names (traces, what programs need).
     pub folder: &'a Path,
     /// `--set`, in order.
     pub overrides: &'a [Override],
@@ -47,12 +47,14 @@ pub fn load(source: &Source<'_>) -> Result<Scenario, Vec<Diagnostic>> {
         EngineKind::Kernel => EngineKind::Kernel.name(),
     });
     let beside = |name: &str| read_text(&source.folder.join(name), MAX_TRACE);
+    let files = |name: &str| files::find(&source.folder.join(name));
     let scenario = load_request(&Request {
         overrides: source.overrides,
         seeds: source.seeds,
         memory: source.memory,
         engine: source.engine,
         engine_version: &crates::versioned(version),
+        files: &files,
         judge: source.kit.map(|_| &refusals as &Judge<'_>),
         ..Request::new(source.text, source.file, &beside)
     })?;

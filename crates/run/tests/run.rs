@@ -182,6 +182,7 @@ fn a_guests_result_is_stored_or_costs_its_run() {
     contradictory.series.key.push(0);
     let results = TempDir::new().unwrap();
     let ran = Ran {
+        numbers: Default::default(),
         environment: r#"{"kit": "mine"}"#,
         wall_s: 1.0,
         cpu_s: 1.0,

@@ -22,6 +22,8 @@ pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
         traces,
     };
     if let Part::Table(mut parts) = plan.part() {
+        // A run without programs has the name it would have if there were none at all.
+        parts.retain(|(name, _)| *name != "programs" || !plan.programs.is_empty());
         parts.push(("version", Part::Value(Value::Int(VERSION))));
         writer.object(parts);
     }

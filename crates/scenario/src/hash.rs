@@ -14,6 +14,42 @@ fn digest(parts: &[&str]) -> String {
     hex(&hash.finalize(), 10)
 }
 
+/// The content of a file or folder, fed in the order of its relative paths.
+#[derive(Default)]
+pub struct Contents(Sha256);
+
+impl Contents {
+    /// The next file: its path in the folder (empty: it is the file itself), whether it can be
+    /// executed, its length; its bytes follow by [`Contents::bytes`].
+    pub fn file(&mut self, path: &str, executable: bool, len: u64) {
+        self.entry(if executable { "x" } else { "f" }, path);
+        self.0.update(len.to_le_bytes());
+    }
+
+    /// The next link: its path in the folder, and where it leads.
+    pub fn link(&mut self, path: &str, target: &str) {
+        self.entry("l", path);
+        self.entry("", target);
+    }
+
+    /// Bytes of the file.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The hash.
+    pub fn hash(self) -> String {
+        hex(&self.0.finalize(), 32)
+    }
+
+    fn entry(&mut self, kind: &str, text: &str) {
+        for part in [kind, text] {
+            self.0.update((part.len() as u64).to_le_bytes());
+            self.0.update(part.as_bytes());
+        }
+    }
+}
+
 /// The first bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8], len: usize) -> String {
     bytes

@@ -31,8 +31,9 @@ pub use tailback_engine::keys::EngineKind;
 pub use tailback_engine::plan::Refusal;
 
 pub use declare::{Assert, KeyPath, METRICS, Scope, json_schema, key_paths};
+pub use hash::Contents;
 pub use load::{MAX_FILE, load, load_request, load_with};
 pub use memory::{check_memory, estimate_memory};
 pub use read::Diagnostic;
-pub use request::{Judge, Loader, Override, Request};
+pub use request::{FileLoader, Found, Judge, Loader, Override, Request};
 pub use scenario::{Axis, Param, Point, Scenario};

@@ -7,6 +7,18 @@ use tailback_engine::plan::{Plan, Refusal};
 /// or what is wrong.
 pub type Loader<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
+/// A file or folder that a scenario names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Where it is, absolute.
+    pub path: String,
+    /// What it has, see [`crate::Contents`].
+    pub hash: String,
+}
+
+/// Finds a file or folder that a scenario names, relative to the scenario, or says what is wrong.
+pub type FileLoader<'a> = dyn Fn(&str) -> Result<Found, String> + 'a;
+
 /// `--set key=value`: the value is TOML, a bare word is a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
@@ -35,6 +47,8 @@ pub struct Request<'a> {
     pub seeds: Option<u64>,
     /// Reads the files that the scenario names.
     pub loader: &'a Loader<'a>,
+    /// Finds those whose content only the programs of the scenario read.
+    pub files: &'a FileLoader<'a>,
     /// Memory that a run may use, bytes. A scenario whose flows do not fit is
     /// refused before they are put into memory.
     pub memory: Option<u64>,
@@ -55,6 +69,7 @@ impl<'a> Request<'a> {
             overrides: &[],
             seeds: None,
             loader,
+            files: &|_| Err("there are no other files here".to_owned()),
             memory: None,
             engine: EngineKind::Sim,
             engine_version: EngineKind::Sim.name(),

@@ -28,6 +28,27 @@ links.up.rate = ["1Mbit", "2Mbit"]
 "flows[0].rtt" = ["1ms", "2ms"]
 "flows.reno.cc" = ["cubic", { name = "dctcp" }]
 "#,
+    r#"
+duration = "10s"
+[bottleneck]
+rate = "8Mbit"
+[[programs]]
+name = "quic"
+sender = { run = ["srv", "{sender}:4433", "{duration}"], ready = "udp:4433" }
+receiver = { run = ["cli", "[{sender6}]:4433"] }
+packages = ["curl"]
+env = { A = "{receiver}" }
+date = "2026-12-01"
+results = { rate = { file = "out.json", path = "a.b", scale = 1e-6 } }
+[[programs]]
+receiver = { run = ["cli", "{quic.sender}"] }
+count = 2
+[[programs]]
+kind = "iperf3"
+udp = true
+[sweep]
+"programs.quic.cc" = ["reno", "cubic"]
+"#,
 ];
 
 /// Pieces that mean something somewhere.
@@ -42,6 +63,8 @@ const PIECES: &[&str] = &[
     ",",
     "\n",
     "[[flows]]\n",
+    "[[programs]]\n",
+    "{quic.sender}",
     "[sweep]\n",
     "[links.x]\n",
     "-",

@@ -1032,12 +1032,13 @@ fn every_key_has_a_path() {
     );
 
     // Each is a path that `--set` takes, where it stands for one that is there.
-    let text = "duration = \"1s\"\n[bottleneck]\nrate = \"1Mbit\"\nqueue = \"wred\"\n[[flows]]\nname = \"f\"\ncc = \"reno\"\n[[traffic]]\nname = \"f2\"\nkind = \"web\"\n[[assert]]\nmetric = \"jain\"\nmin = 0\n";
+    let text = "duration = \"1s\"\n[bottleneck]\nrate = \"1Mbit\"\nqueue = \"wred\"\n[[flows]]\nname = \"f\"\ncc = \"reno\"\n[[traffic]]\nname = \"f2\"\nkind = \"web\"\n[[programs]]\nname = \"f3\"\nkind = \"ping\"\nsender = { run = [\"x\"] }\nreceiver = { run = [\"x\"] }\nresults = { NAME = { file = \"a\", path = \"b\" } }\n[[assert]]\nmetric = \"jain\"\nmin = 0\n";
     for key in &paths {
         let path = key
             .path
             .replace("flows.NAME", "flows.f")
-            .replace("traffic.NAME", "traffic.f2");
+            .replace("traffic.NAME", "traffic.f2")
+            .replace("programs.NAME", "programs.f3");
         if path.starts_with("links.") {
             continue;
         }
@@ -1185,4 +1186,48 @@ fn a_schedule_of_marks_and_losses() {
     );
     assert_eq!(schedule("{ drops = [] }"), None);
     assert_eq!(plan(SMALL).links[0].schedule, None);
+}
+
+#[test]
+fn a_program_stands_where_a_flow_does() {
+    let text = format!(
+        "{SMALL}[[programs]]\nname = \"quic\"\ncount = 2\nclass = \"Q\"\nrtt = \"30ms\"\nsender = {{ run = [\"server\"] }}\nresults.goodput = {{ file = \"a.json\", path = \"b\" }}\n"
+    );
+    let request = |text: &str| {
+        tailback_scenario::load_request(&Request {
+            engine: EngineKind::Kernel,
+            ..Request::new(text.as_bytes(), "f.toml", &|_| Err(String::new()))
+        })
+    };
+    let asserted = |of: &str| format!("{text}[[assert]]\nmin = 1\n{of}\n");
+    for of in [
+        "metric = \"throughput_mbit\"\nflow = \"quic\"",
+        "metric = \"rtt_ms.p99\"\nflow = \"quic/2\"",
+        "metric = \"results.goodput\"",
+    ] {
+        assert!(request(&asserted(of)).is_ok(), "{of}");
+    }
+    for (of, said) in [
+        (
+            "metric = \"drops\"\nflow = \"quic/3\"",
+            "there is no flow named \"quic/3\"; did you mean \"quic/1\"?",
+        ),
+        (
+            "metric = \"results.godput\"",
+            "did you mean \"results.goodput\"?",
+        ),
+    ] {
+        let found = request(&asserted(of)).expect_err(of)[0].to_string();
+        assert!(found.contains(said), "{found}");
+    }
+    let plan = request(&text).expect("good").points.swap_remove(0).plan;
+    // Behind the flow; its round-trip time is its own.
+    let class = &plan.classes_at(0)[0];
+    let members: Vec<(u32, u64)> = class
+        .flows
+        .iter()
+        .map(|f| (f.flow, f.base_rtt_ns))
+        .collect();
+    assert_eq!(members, [(1, 30_000_000), (2, 30_000_000)]);
+    assert!(class.sources.is_empty());
 }

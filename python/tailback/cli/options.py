@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,34 @@ def _unconfine(_context: click.Context, _parameter: click.Parameter, wanted: boo
         os.environ[confine.VARIABLE] = "1"
 
 
-unconfined_option = click.option(
+_unconfined_option = click.option(
     "--unconfined",
     is_flag=True,
     expose_value=False,
     callback=_unconfine,
     help="Run kernel guests even where nothing keeps them from this machine's files.",
 )
+
+
+def _trust(_context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from tailback.kernel import confine
+
+        os.environ[confine.TRUST] = "1"
+
+
+_trust_option = click.option(
+    "--trust-programs",
+    is_flag=True,
+    expose_value=False,
+    callback=_trust,
+    help="Run the programs of a scenario even where a wall around guests is missing.",
+)
+
+
+def walls_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What a user may do without, of what keeps guests from this machine."""
+    return _unconfined_option(_trust_option(command))
 
 
 def for_this_command(context: click.Context, variable: str, value: str) -> None:

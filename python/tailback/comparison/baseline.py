@@ -16,7 +16,7 @@ from typing import Any
 from tailback import foreign, shape, store
 from tailback.comparison.model import VariantResults
 from tailback.comparison.points import Params, key_of
-from tailback.comparison.sides import KINDS, Kept, Kind, Ran, Values
+from tailback.comparison.sides import KINDS, LIKE_FLOWS, Kept, Kind, Ran, Values
 from tailback.errors import InputError
 from tailback.metrics import Metric, estimate
 from tailback.results import Results
@@ -80,7 +80,7 @@ def write(results: Results, wanted: Sequence[Metric], target: Path) -> int:
 def _point(side: Ran, seeds: Sequence[int], wanted: Sequence[Metric]) -> dict[str, Any]:
     cells = []
     for kind in KINDS:
-        on = "flow" if kind == "traffic" else kind
+        on = "flow" if kind in LIKE_FLOWS else kind
         for at, name in enumerate(side.names(kind)):
             for metric in wanted:
                 values = side.values(kind, at, metric) if metric.on == on else {}
@@ -182,7 +182,7 @@ def quantities(base: VariantResults) -> list[str]:
     found: dict[str, None] = {}
     for point in (base.kept or {}).values():
         for kind, names in point.cells.items():
-            on = "flow" if kind == "traffic" else kind
+            on = "flow" if kind in LIKE_FLOWS else kind
             for of in names.values():
                 found.update(dict.fromkeys(f"{on}.{path}" for path in of))
     return list(found)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tailback.comparison.families import false_discovery
 from tailback.comparison.model import Cell, Comparison, Judged, VariantResults
 from tailback.comparison.points import Params, key_of, runs_by_point
-from tailback.comparison.sides import KINDS, Kind, Ran, Side, Values
+from tailback.comparison.sides import KINDS, LIKE_FLOWS, Kind, Ran, Side, Values
 from tailback.metrics import Metric, estimate
 from tailback.metrics.differences import Difference, paired, unpaired
 
@@ -56,7 +56,7 @@ def _cells_of_point(
     params = next((side.params for side in sides if side), params)
     labels = next((side.labels for side in sides if side), {})
     for kind in KINDS:
-        on = "flow" if kind == "traffic" else kind
+        on = "flow" if kind in LIKE_FLOWS else kind
         for name, places in _matched(kind, sides):
             for metric in wanted:
                 if metric.on != on:

@@ -56,6 +56,8 @@ def select(chosen: Sequence[str]) -> list[Metric]:
             for metric in metrics.METRICS
             if metric.is_called(name) or (dot and metric.on == kind and metric.is_called(rest))
         ]
+        if not matches and (own := metrics.results.metric(rest if kind == "flow" else name)):
+            matches = [own]
         if not matches:
             raise metrics.unknown(name)
         found.update({(metric.on, metric.path): metric for metric in matches})

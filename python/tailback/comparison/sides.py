@@ -13,10 +13,19 @@ from typing import Any, Literal, Protocol
 from tailback.metrics import Metric
 from tailback.results import Run
 
-Kind = Literal["flow", "traffic", "link", "class", "run"]
-KINDS: tuple[Kind, ...] = ("flow", "traffic", "link", "class", "run")
+Kind = Literal["flow", "traffic", "program", "link", "class", "run"]
+KINDS: tuple[Kind, ...] = ("flow", "traffic", "program", "link", "class", "run")
 
-_PARTS = {"flow": "flows", "traffic": "traffic", "link": "queues", "class": "classes"}
+LIKE_FLOWS = ("flow", "traffic", "program")
+"""What has the metrics of a flow."""
+
+_PARTS = {
+    "flow": "flows",
+    "traffic": "traffic",
+    "program": "programs",
+    "link": "queues",
+    "class": "classes",
+}
 """What a summary calls them."""
 
 Values = dict[int, float | None]
@@ -61,7 +70,7 @@ class Ran:
         """Of its flows, links or classes; of a run the empty one."""
         if kind == "run":
             return [""]
-        # Runs of before there were classes have none.
+        # Runs without programs say nothing of them.
         parts: Any = self.runs[0].summary.get(_PARTS[kind], ())
         return list(parts) if isinstance(parts, Mapping) else [part["name"] for part in parts]
 

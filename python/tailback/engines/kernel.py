@@ -12,14 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailback import folders
+from tailback.engines.programs import Programs
 from tailback.errors import GuestFailed, InputError, ScenarioWarning, TailbackError
 from tailback.kernel import confine, contents, guest, kit
+from tailback.programs import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from tailback._native import Control, Point, Scenario, Store
     from tailback.kernel.kit import Kit
+    from tailback.kernel.programs.check import Problem
+    from tailback.kernel.programs.places import Places
 
 AGENT = Path(kit.__file__).parent / "tailback-guest"
 """The first process of a guest, built with the rest of tailback."""
@@ -46,7 +50,7 @@ class Kernel:
     @cached_property
     def version(self) -> str:
         """Release of the kernel, and a hash of everything that can change a result."""
-        return self._version([])
+        return self._version([], [])
 
     @cached_property
     def has(self) -> str:
@@ -115,15 +119,26 @@ class Kernel:
         The kernel that a point names, and the modules of the user's that the points of a kernel
         take, are part of the engine's version.
         """
-        scenario = read({"engine": self.name, "engine_version": self.version, "kit": self.has})
-        chosen: dict[str | None, set[str]] = {}
+        said = {"engine": self.name, "engine_version": self.version}
+        scenario = read({**said, "kit": self.has})
+        chosen: dict[str | None, list[Point]] = {}
         for point in scenario.points:
-            chosen.setdefault(point.kernel, set()).update(point.modules)
-        if all(name is None and not modules for name, modules in chosen.items()):
+            chosen.setdefault(point.kernel, []).append(point)
+        versions = {}
+        refused: list[Problem] = []
+        for name, points in chosen.items():
+            engine = self.of(name)
+            modules = {module for point in points for module in point.modules}
+            programs = engine._programs.check(points)
+            refused += programs.problems
+            versions[name] = engine._version(sorted(modules), programs.inputs)
+        if refused:
+            # Read once more with them, for their places in the file.
+            kit = {**json.loads(self.has), "refused": list(dict.fromkeys(refused))}
+            scenario = read({**said, "kit": json.dumps(kit)})
+        if versions == {None: self.version}:
             return scenario
-        return scenario.versioned(
-            {name: self.of(name)._version(sorted(modules)) for name, modules in chosen.items()}
-        )
+        return scenario.versioned(versions)
 
     def memory(self, point: Point) -> int:  # noqa: ARG002 (that of every guest)
         """What a run may take, bytes: no guest takes more, and most far less."""
@@ -145,6 +160,7 @@ class Kernel:
     def _run(
         self, scenario: Scenario, point: Point, index: int, store: Store, control: Control
     ) -> None:
+        places = self._programs.places(point)
         workplace = store.workplace(point.run_id)
         try:
             self.kit.verify(self._shelves(set(point.modules)))
@@ -152,7 +168,7 @@ class Kernel:
                 self.kit,
                 self._agent,
                 workplace,
-                job=scenario.guest_job(index, self.has),
+                job=self._job(scenario, index, places),
                 seed=point.seed,
                 clock=self.clock,
                 duration_ns=point.duration_ns,
@@ -160,18 +176,23 @@ class Kernel:
                 progress=control.progress,
                 memory_mib=self._memory_mib,
                 stall_s=self._stall_s,
+                places=places,
             )
             if finished.walls.warning is not None:
                 warnings.warn(finished.walls.warning, ScenarioWarning, stacklevel=1)
-            for text in finished.warnings:
+            found, missing = numbers.read(point.programs, workplace / "results")
+            said = [*finished.warnings, *missing]
+            for text in said:
                 warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
             environment = {
                 **self._environment,
                 "guest_memory_bytes": self._memory_mib << 20,
                 "missing_walls": finished.walls.missing,
-                "warnings": finished.warnings,
+                "warnings": said,
             }
-            scenario.store_guest(
+            if places is not None:
+                environment["package_roots"] = places.manifest()
+            doubts = scenario.store_guest(
                 index,
                 store,
                 workplace / "results",
@@ -179,19 +200,34 @@ class Kernel:
                 wall_s=finished.wall_s,
                 cpu_s=finished.cpu_s,
                 memory_bytes=finished.memory_bytes,
+                numbers=found,
             )
+            # What it says of programs is for who wrote them; the rest stands in the manifest.
+            for text in doubts:
+                if text.startswith("program "):
+                    warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
         except OSError as error:
             raise GuestFailed(f"what the guest left is no result: {error}") from error
         finally:
             folders.remove(workplace, inside=workplace.parent)
 
+    def _job(self, scenario: Scenario, index: int, places: Places | None) -> str:
+        if places is None:
+            return scenario.guest_job(index, self.has)
+        return scenario.guest_job(index, self.has, places.mapping())
+
+    @cached_property
+    def _programs(self) -> Programs:
+        return Programs(self.kit)
+
     @cached_property
     def _environment(self) -> dict[str, Any]:
-        shown = ("kernel", "hash", "config_hash", "source", "iproute2", "packages", "modules")
+        of_kit = ("kernel", "hash", "config_hash", "source", "patches", "iproute2")
+        names = (*of_kit, "packages", "modules")
         manifest = self.kit.manifest
         extra = {m["name"]: m["hash"] for m in self.kit.extras() if m["current"]}
         return {
-            "kit": {key: manifest[key] for key in shown if key in manifest} | {"extra": extra},
+            "kit": {name: manifest[name] for name in names if name in manifest} | {"extra": extra},
             "agent_sha256": hashlib.sha256(self._agent).hexdigest(),
             "clock": self.clock,
         }
@@ -219,7 +255,7 @@ class Kernel:
                 found[folder] = " ".join([manifest["hash"], *files])
         return found
 
-    def _version(self, modules: list[str]) -> str:
+    def _version(self, modules: list[str], roots: list[str]) -> str:
         shelves = self._shelves(modules)
         self.kit.verify(shelves)
         library = contents.sha256(self.kit.library)
@@ -227,6 +263,8 @@ class Kernel:
         if self._memory_mib != guest.MEMORY_MIB:
             parts.append(f"memory {self._memory_mib}")
         parts += [f"{folder} {hashes}" for folder, hashes in shelves.items()]
+        if roots:
+            parts += [*roots, *guest.PROGRAM_WORDS]
         digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         # Nothing that was measured on another clock may stand for this.
         clock = "-realtime" if self.clock == "real" else ""

@@ -48,11 +48,17 @@ FORMAT = Csv()
 Row = tuple[str, str, str, object]
 
 
+def _plain(program: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Without its 5-tuples, which are tables of their own."""
+    return {key: value for key, value in program.items() if key != "tuples"}
+
+
 def _rows(summary: Mapping[str, Any]) -> Iterator[Row]:
     """A row for each value of a summary; the first link is not told twice."""
     parts = [("flow", part["name"], part) for part in summary["flows"]]
     parts += [("link", name, part) for name, part in summary["queues"].items()]
     parts += [("traffic", part["name"], part) for part in summary["traffic"]]
+    parts += [("program", part["name"], _plain(part)) for part in summary.get("programs", ())]
     parts += [("class", part["name"], part) for part in summary.get("classes", ())]
     for kind, name, part in parts:
         for quantity, value in flat(part).items():

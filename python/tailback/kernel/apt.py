@@ -274,6 +274,17 @@ Acquire::Retries "3";
         lines = self._apt("apt-cache", "depends", "--recurse", *no, name)
         return sorted({line for line in lines if re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", line)})
 
+    def closure(self, packages: Sequence[str]) -> list[str]:
+        """Packages and all that they need, as apt would install them: each NAME=VERSION.
+
+        Raises `CommandFailed` for what does not exist or does not fit together.
+        """
+        options = ("-q", "--print-uris", "--yes", "--no-install-recommends")
+        lines = self._apt("apt-get", *options, "install", *packages, at=self._folder)
+        files = [found[1] for line in lines if (found := re.match(r"'[^']+' (\S+\.deb) \d", line))]
+        words = [file.removesuffix(".deb").split("_") for file in files]
+        return [f"{name}={urllib.parse.unquote(version)}" for name, version, _arch in words]
+
     def locate(self, packages: Sequence[str]) -> list[Deb]:
         """The files of packages, each NAME or NAME=VERSION; in the order of the names."""
         # Not among the downloads: apt says nothing about what is there already.
@@ -329,9 +340,12 @@ Acquire::Retries "3";
 
 
 def unpack(deb: Path, into: Path) -> None:
-    """The files of a package, without its scripts."""
+    """The files of a package, without its scripts; a link to a folder stays one."""
     into.mkdir(parents=True, exist_ok=True)
-    process.run(["dpkg-deb", "-x", deb, into])
+    # dpkg-deb -x makes a folder of a link (/bin), where a package still has files there.
+    words = "tar -xp --keep-directory-symlink -C"
+    script = f'set -o pipefail; dpkg-deb --fsys-tarfile "$1" | {words} "$2"'
+    process.run(["bash", "-c", script, "bash", deb, into])
 
 
 def versions_of(debs: Iterable[Deb]) -> Mapping[str, str]:

@@ -38,6 +38,7 @@ from tailback.kernel import (
     manifest,
     modules,
     own,
+    patches,
     process,
     releases,
     root,
@@ -45,7 +46,7 @@ from tailback.kernel import (
     tools,
 )
 from tailback.kernel.kit import Kit
-from tailback.kernel.programs import built
+from tailback.kernel.programs import built, roots
 from tailback.kernel.steps import Steps
 
 KERNEL = "kernel.json"
@@ -63,6 +64,7 @@ def build(
     *,
     origin: Path | None = None,
     release: str | None = None,
+    with_patch: bool = False,
     fragments: Sequence[Path] = (),
     extra: Sequence[str] = (),
     programs: Sequence[str] = (),
@@ -72,13 +74,16 @@ def build(
     """Builds what is not built yet and returns it.
 
     `origin` is a tree, a tarball or a linux-source package in the place of
-    Debian's newest, `release` an older one of Debian's; `extra` are modules, `NAME=DIR` or
+    Debian's newest, `release` an older one of Debian's; `with_patch` applies tailback's patch for
+    programs to `origin`, as it is to Debian's where it fits; `extra` are modules, `NAME=DIR` or
     `DIR`; `programs` are tailback's own by name. With modules or programs only, they are built for
     the current kit, or for that of the release.
     What is built becomes the current kit, but for a release, which stands beside it.
     """
     if origin is not None and release is not None:
         raise InputError("--source and --release: one of them says which kernel is built")
+    if with_patch and origin is None:
+        raise InputError("--with-patch is for --source: Debian's has the patch where it fits")
     suites = releases.suites(release) if release is not None else releases.NEWEST_SUITES
     beside = release is not None and release != releases.NEWEST
     built.check(programs)
@@ -94,8 +99,11 @@ def build(
         if there_is is not None:
             folder = there_is
         else:
-            wanted = Wanted(origin, release or releases.NEWEST, suites, theirs)
+            wanted = Wanted(origin, release or releases.NEWEST, suites, theirs, with_patch)
             folder = _kit(cache, wanted, cores, steps)
+            # The base of programs' packages too, so that what has run once needs no network.
+            roots.forget()
+            roots.get((), steps)
             if not beside or not (cache / "current" / kit.MANIFEST).exists():
                 _choose(cache, folder)
         own.add(folder, jobs=cores, steps=steps)
@@ -120,6 +128,8 @@ class Wanted:
     suites: tuple[str, ...]
     fragments: Sequence[config.Fragment]
     """Options on top of the kit's own."""
+    with_patch: bool
+    """Whether the user's tree has to take tailback's patch for programs."""
 
 
 def _built(cache: Path, release: str | None) -> Path | None:
@@ -173,6 +183,8 @@ def _kit(
     packages = dict(apt.versions_of(debs))
     # For a kit that is built too: modules are compiled against these headers.
     source.prepare(tree, archive, env, steps)
+    if wanted.origin is None or wanted.with_patch:
+        tree = patches.apply(tree, env, steps, required=wanted.with_patch)
     version = source.kernel_version(tree.folder)
     fragments = [config.ours(), *config.older(version), *wanted.fragments]
     digest = kit_hash(tree.identity, fragments, packages)
@@ -267,6 +279,7 @@ def _kernel(
         "package": tree.package,
         "source": tree.identity,
         "source_tree": str(tree.folder),
+        "patches": tree.patch,
         "config_hash": config.digest(final),
         "lacks": lacks,
         "helps": [one.reason for one in releases.helps(make.version)],

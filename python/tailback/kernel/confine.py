@@ -10,17 +10,21 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tailback.errors import TailbackError
+from tailback.errors import InputError, TailbackError
 from tailback.kernel import releases
 from tailback.kernel.kit import Kit
 
 VARIABLE = "TAILBACK_UNCONFINED"
 """Set to 1, guests run even where nothing keeps them from this machine's files."""
+
+TRUST = "TAILBACK_TRUST_PROGRAMS"
+"""Set to 1, programs of scenarios run even where a wall is missing."""
 
 WALLS = {
     "user": "a user namespace",
@@ -69,8 +73,8 @@ class Walls:
         return {"mount", "landlock"} <= self.missing.keys() and not allowed()
 
     @property
-    def warning(self) -> str | None:
-        """What is to be said of it, if anything."""
+    def lacks(self) -> str:
+        """The missing ones whose work no other does, in words; empty if there is none."""
         lacks = dict(self.missing)
         # Each keeps signals and sockets in as well; before Linux 6.12 there are no scopes.
         if not {"pid", "net"} & lacks.keys():
@@ -78,11 +82,15 @@ class Walls:
         # What they are for is done by the others.
         if "mount" not in lacks:
             lacks.pop("user", None)
-        if not lacks:
+        return ", ".join(f"{WALLS[name]} ({reason})" for name, reason in lacks.items())
+
+    @property
+    def warning(self) -> str | None:
+        """What is to be said of it, if anything."""
+        if not self.lacks:
             return None
-        said = ", ".join(f"{WALLS[name]} ({reason})" for name, reason in lacks.items())
         return (
-            f"this machine does not give guests {said}: a module that means harm "
+            f"this machine does not give guests {self.lacks}: a module that means harm "
             "could reach more of it than its run; docs/kernel.md says what"
         )
 
@@ -95,16 +103,67 @@ REFUSED = (
 
 def allowed() -> bool:
     """Whether the user has said that guests may run without walls."""
-    return os.environ.get(VARIABLE, "") not in ("", "0")
+    return _is_set(VARIABLE)
 
 
-def command(kit: Kit, workplace: Path, memory_mib: int, boot: Sequence[str]) -> list[str]:
-    """The words that start the kernel, `boot`, in its workplace."""
+def check_programs(kit: Kit) -> None:
+    """Refuses to run programs of a scenario's on a machine that lacks a wall.
+
+    They are somebody else's code, more often than modules are; the user may trust them.
+    """
+    if _is_set(TRUST) or not (lacks := walls(kit).lacks):
+        return
+    raise InputError(
+        f"this machine does not give guests {lacks}, and the scenario runs programs, which are "
+        "kept from your files and your network by all of these; --trust-programs (or "
+        f"{TRUST}=1) runs them all the same"
+    )
+
+
+def _is_set(variable: str) -> bool:
+    return os.environ.get(variable, "") not in ("", "0")
+
+
+_found: dict[Path, Walls] = {}
+
+
+def walls(kit: Kit) -> Walls:
+    """What comes of each wall on this machine: the launcher is asked, with no guest in it."""
+    if kit.launcher not in _found:
+        with tempfile.TemporaryDirectory(prefix="tailback-") as folder:
+            done = subprocess.run(
+                command(kit, Path(folder), 1, [LOADER, "--help"]),
+                cwd=folder,
+                env={},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        first = done.stdout.partition("\n")[0]
+        if not first.startswith(SAYS):
+            raise TailbackError(f"{kit.launcher} says nothing of walls: {first or done.stderr}")
+        _found[kit.launcher] = Walls.parse(first)
+    return _found[kit.launcher]
+
+
+MOST_PLACES = 16
+"""Of a run with programs: folders of a scenario, and package roots."""
+
+
+def command(
+    kit: Kit,
+    workplace: Path,
+    memory_mib: int,
+    boot: Sequence[str],
+    readable: Iterable[Path] = (),
+) -> list[str]:
+    """The words that start the kernel, `boot`, in its workplace; it may read `readable` too."""
     launcher = kit.launcher.resolve()
     linux = kit.linux.resolve()
     # Libraries by the names that the loader looks for, which may be links.
     programs = [LOADER, *_libraries(linux), linux, kit.library.resolve()]
-    shown = [*map(Path, READABLE), kit.root, kit.path / "modules"]
+    shown = [*map(Path, READABLE), kit.root, kit.path / "modules", *readable]
     words = [word for path in shown for word in ("-r", str(path.resolve()))]
     words += [word for path in programs for word in ("-x", str(path))]
     words += ["-w", str(workplace.resolve())]

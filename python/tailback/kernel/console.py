@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from tailback.foreign import shown
 from tailback.kernel import confine
+from tailback.kernel.programs.said import Said
 
 SAYS = "tailback: "
 
@@ -69,6 +70,7 @@ class Console:
     alarm: str | None = None
     done: bool = False
     at_ns: int | None = None
+    programs: Said = field(default_factory=Said)
     quiet_s: float = 0.0
     """Time that we have waited since virtual time last moved."""
     _counts: dict[str, int] = field(default_factory=dict)
@@ -82,6 +84,8 @@ class Console:
             self.walls = confine.Walls.parse(text)
         elif text.startswith(SAYS):
             self._own(text.removeprefix(SAYS))
+        elif self.programs.line(text.strip()):
+            return
         elif text.strip() and not DOUBTFUL.match(text):
             self.last.append(text)
             self._judge(text.strip())
@@ -97,7 +101,7 @@ class Console:
         for key, text in self._texts.items():
             times = self._counts[key]
             found.append(f"kernel: {text}" + (f" ({times} times)" if times > 1 else ""))
-        return found
+        return found + self.programs.warnings(self.duration_ns)
 
     def _own(self, text: str) -> None:
         word, _, rest = text.partition(" ")

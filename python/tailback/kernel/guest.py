@@ -27,6 +27,8 @@ from tailback.foreign import shown
 from tailback.kernel import confine, core, releases
 from tailback.kernel.console import Console, has_ended, lines
 from tailback.kernel.kit import Kit
+from tailback.kernel.programs import said
+from tailback.kernel.programs.places import FOLDER, Places
 
 Clock = Literal["virtual", "real"]
 """Virtual time, which stands still while the guest works, or the machine's."""
@@ -37,8 +39,13 @@ MEMORY_MIB = 2048
 STALL_S = 120.0
 """Wall time without progress of virtual time after which a guest is taken for hung."""
 
-EPOCH_S = 1_700_000_000
-"""Where a guest's clock starts, so that two runs of a seed see the same times."""
+START_NS = 1_700_000_000
+"""Where a guest's clock starts, ns since 1970, so that two runs of a seed see the same times:
+nobody in it looks at the date, unless there are programs."""
+
+PROGRAM_WORDS = ("tt-vdso=64", "tt-spin=1000,2000,1000")
+"""For programs: they read the clock without a call so many times in a row; and behind so many
+calls without waiting each takes 2 us, and who computes for 1 s of a processor is interrupted."""
 
 END_S = 10.0
 """Wall time that a kernel has for ending after the last of its console."""
@@ -85,10 +92,12 @@ def run(
     clock: Clock = "virtual",
     memory_mib: int = MEMORY_MIB,
     stall_s: float = STALL_S,
+    places: Places | None = None,
 ) -> Finished:
     """Runs a job in a workplace of its own; its results are then in `workplace / "results"`.
 
-    `agent` is the program of the first process, or where it is. Raises `GuestFailed` with
+    `agent` is the program of the first process, or where it is; `places` is what programs of the
+    job are given. Raises `GuestFailed` with
     the last lines of the console, `InputError` where nothing would keep the guest
     from this machine's files, and `Cancelled`. Nothing it has started is left behind.
     """
@@ -97,13 +106,15 @@ def run(
     (workplace / "root").symlink_to(kit.root.resolve())
     (workplace / "extra").symlink_to((kit.path / "modules").resolve())
     (workplace / "job/job.json").write_text(job, encoding="utf-8")
+    if places is not None:
+        places.make(workplace)
     program = workplace / "job/agent"
     program.write_bytes(agent if isinstance(agent, bytes) else agent.read_bytes())
     program.chmod(0o755)
     console = Console(duration_ns, progress)
     began = looked = time.monotonic()
     with contextlib.ExitStack() as stack:
-        words = command(kit, workplace, memory_mib, seed, clock)
+        words = command(kit, workplace, memory_mib, seed, clock, places)
         with core.on(stack.enter_context(core.reserved())):
             child = _start(words, workplace, environment(kit, seed))
         stack.callback(_end, child)
@@ -114,7 +125,8 @@ def run(
             if cancelled():
                 raise Cancelled
             if console.quiet_s > stall_s:
-                raise GuestFailed(_failure(_stalled(stall_s, console), console))
+                why = said.hung(console.programs, kit) if places is not None else ""
+                raise GuestFailed(_failure(_stalled(stall_s, console) + why, console))
             if time.monotonic() - looked > LOOK_S:
                 _check_written(workplace)
                 looked = time.monotonic()
@@ -133,22 +145,33 @@ def run(
         wall_s=time.monotonic() - began,
         cpu_s=usage.ru_utime + usage.ru_stime,
         memory_bytes=usage.ru_maxrss * 1024,
-        warnings=console.warnings,
+        warnings=console.warnings + (said.of_kit(kit) if places is not None else []),
         walls=console.walls,
     )
 
 
 def command(
-    kit: Kit, workplace: Path, memory_mib: int, seed: int, clock: Clock = "virtual"
+    kit: Kit,
+    workplace: Path,
+    memory_mib: int,
+    seed: int,
+    clock: Clock = "virtual",
+    places: Places | None = None,
 ) -> list[str]:
     """The boot line, for a process in its workplace."""
-    boot = boot_words(kit, memory_mib, seed, clock)
-    return confine.command(kit, workplace, memory_mib, boot)
+    boot = boot_words(kit, memory_mib, seed, clock, places)
+    readable = places.links().values() if places is not None else ()
+    return confine.command(kit, workplace, memory_mib, boot, readable)
 
 
-def boot_words(kit: Kit, memory_mib: int, seed: int, clock: Clock) -> list[str]:
+def boot_words(
+    kit: Kit, memory_mib: int, seed: int, clock: Clock, places: Places | None = None
+) -> list[str]:
     """What the kernel is started with."""
-    travel = ["time-travel=inf-cpu", f"time-travel-start={EPOCH_S}"]
+    start_ns = places.start_ns if places is not None else START_NS
+    travel = ["time-travel=inf-cpu", f"time-travel-start={start_ns}"]
+    if places is not None and kit.lets_time_pass:
+        travel += PROGRAM_WORDS
     release = releases.of(kit.version)
     # Without a word of it a kernel traces: older ones know nothing else.
     mode = ["seccomp=on"] if release >= releases.SECCOMP else []
@@ -207,12 +230,15 @@ def _start(
 def _check_written(workplace: Path) -> None:
     """Ends a guest that fills the disk, or leaves what is neither file nor folder."""
     size = count = 0
+    places = str(workplace / FOLDER)
     for base, folders, files in os.walk(workplace):
-        # Beside these are the two links of ours.
+        # Beside these are the two links of ours, and those of places: a guest makes none.
         for name in (*files, *(folders if base != str(workplace) else ())):
             try:
                 status = os.lstat(os.path.join(base, name))
             except FileNotFoundError:
+                continue
+            if base == places and stat.S_ISLNK(status.st_mode):
                 continue
             count += 1
             size += status.st_blocks * 512

@@ -55,6 +55,7 @@ HASHED = (
     "files",
     "kernel",
     "config_hash",
+    "patches",
     "iproute2",
     "packages",
     "qdisc",
@@ -93,6 +94,11 @@ class Kit:
     def release(self) -> str:
         """The release of its kernel, e.g. 7.3."""
         return releases.text(self.version)
+
+    @property
+    def lets_time_pass(self) -> bool:
+        """Whether its kernel lets time pass for programs that poll: it has tailback's patch."""
+        return "programs" in self.manifest.get("patches", {})
 
     @property
     def library(self) -> Path:

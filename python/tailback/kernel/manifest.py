@@ -28,12 +28,12 @@ HASH = r"[0-9a-f]{64}"
 def read(path: Path, shape: Mapping[str, Check]) -> dict[str, Any]:
     """A manifest of this shape; `InputError` with everything that is wrong."""
     data = foreign.read_json(path, limit=MAX_BYTES)
-    wrong = list(_table(shape)(data, ""))
+    wrong = list(table(shape)(data, ""))
     if wrong:
         lines = "".join(f"\n  {foreign.shown(one)}" for one in wrong[:10])
         raise InputError(f"{foreign.shown(path)} is not a manifest:{lines}")
-    table: dict[str, Any] = data
-    return table
+    facts: dict[str, Any] = data
+    return facts
 
 
 def write(path: Path, facts: Mapping[str, Any]) -> None:
@@ -96,7 +96,7 @@ def whole(value: Any, place: str) -> Iterator[str]:
         yield f"{place}: expected a whole number"
 
 
-def _table(shape: Mapping[str, Check]) -> Check:
+def table(shape: Mapping[str, Check]) -> Check:
     """A table with these keys at least."""
 
     def check(table: Any, place: str) -> Iterator[str]:
@@ -119,7 +119,7 @@ SHA256 = text(HASH, what="64 hexadecimal digits")
 OBJECT = text(rf"{NAME}\.ko", what="the name of a .ko file")
 INSIDE = text(r"(?!/)(?!(.*/)?\.\.?(/|$))[^\x00-\x1f\x7f]{1,1024}", what="a path inside the kit")
 ENTRY = text(rf"{HASH}|/|-> [^\x00-\x1f\x7f]{{1,1024}}", what="a hash, a link or a folder")
-MODULES = each(PLAIN, _table({"file": OBJECT, "sha256": SHA256, "depends": every(PLAIN)}))
+MODULES = each(PLAIN, table({"file": OBJECT, "sha256": SHA256, "depends": every(PLAIN)}))
 KINDS = each(PLAIN, optional(OBJECT))
 
 KIT: Mapping[str, Check] = {
@@ -127,7 +127,7 @@ KIT: Mapping[str, Check] = {
     "hash": SHA256,
     "recipe": SHA256,
     "files": each(INSIDE, ENTRY),
-    "programs": each(PLAIN, _table({"source": SHA256, "sha256": SHA256})),
+    "programs": each(PLAIN, table({"source": SHA256, "sha256": SHA256})),
     "kernel": text(r"[A-Za-z0-9._+~-]{1,64}", what="the version of a kernel"),
     "package": optional(each(PLAIN, LINE)),
     "source": LINE,

@@ -11,7 +11,7 @@ from tailback.errors import TailbackError
 from tailback.kernel import apt, process
 from tailback.kernel.apt import Apt, Deb
 
-RECIPE = 2
+RECIPE = 3
 """Raised when a root of the same packages is assembled in another way."""
 
 PACKAGES = ("libc6", "iproute2", "busybox-static")
@@ -22,14 +22,22 @@ LIBRARY = re.compile(
     r"lib(?!debian-installer|c-gconv|newt|readline|slang|textwrap)(?!.*-bin).*\d.*|zlib1g"
 )
 PROGRAMS = ("usr/sbin/tc", "usr/sbin/ip", "usr/bin/ss")
-EMPTY = ("proc", "sys", "run", "dev", "tmp", "job", "results", "extra", "modules")
+EMPTY = ("proc", "sys", "run", "dev", "tmp", "job", "results", "extra", "modules", "programs")
 INIT = """#!/usr/bin/busybox sh
 for folder in job results extra; do
     /usr/bin/busybox mount -t hostfs none /$folder -o /$folder || exit 1
 done
+if [ -e /job/places ]; then
+    /usr/bin/busybox mount -t tmpfs none /programs || exit 1
+    while read name; do
+        /usr/bin/busybox mkdir /programs/$name
+        /usr/bin/busybox mount -r -t hostfs none /programs/$name -o /programs/$name || exit 1
+    done < /job/places
+fi
 exec /job/agent
 """
-"""Mounts what a run has of its own; all else is the agent's."""
+"""Mounts what a run has of its own, and each place of a run with programs; all else is the
+agent's."""
 TO_USR = ("bin", "sbin", "lib", "lib64")
 SUPERFLUOUS = (
     "usr/share/doc",

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tailback import folders
@@ -63,6 +63,8 @@ class Source:
     deb: Deb | None = None
     origin: Path | None = None
     """The user's tree, tarball or package file, if it is one."""
+    patch: dict[str, str] = field(default_factory=dict)
+    """Patches of tailback's own that are applied to it, and their hashes."""
 
 
 def newest_package(apt: Apt) -> tuple[str, str]:

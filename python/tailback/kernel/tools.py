@@ -33,6 +33,7 @@ FETCHABLE = {
     "m4": ("m4", "libsigsegv2"),
     "bc": ("bc", "libreadline8", "libreadline8t64"),
     "xz": ("xz-utils",),
+    "patch": ("patch",),
 }
 """Program to the packages to unpack for it: its own, then libraries that a small
 machine may lack, by all the names they have had; a release has some of them."""

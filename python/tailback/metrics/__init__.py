@@ -18,6 +18,7 @@ from tailback.metrics import (
     occupancy,
     ratio,
     requests,
+    results,
     rtt,
     throughput,
     utilisation,
@@ -46,10 +47,15 @@ METRICS: tuple[Metric, ...] = tuple(metric for module in _MODULES for metric in 
 
 
 def find(name: str, on: On | None = None) -> Metric:
-    """The metric of this name or path (about a flow, a link, a class or a run, if that is said)."""
+    """The metric of this name or path (about a flow, a link, a class or a run, if that is said).
+
+    `results.NAME` is a number out of the files of a program, whatever its name.
+    """
     for metric in METRICS:
         if metric.is_called(name) and on in (None, metric.on):
             return metric
+    if on in (None, "flow") and (own := results.metric(name)):
+        return own
     raise unknown(name)
 
 

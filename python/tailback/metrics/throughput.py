@@ -1,15 +1,15 @@
-"""Throughput of a flow, and of all flows together."""
+"""Throughput of a flow or program, and of all together."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from tailback.metrics import parts
 from tailback.metrics.base import Metric, recorded
 
 
 def _total(summary: Mapping[str, Any]) -> float | None:
-    found = [
-        flow["throughput_mbit"] for flow in summary["flows"] if flow["throughput_mbit"] is not None
-    ]
+    flows = parts.flows(summary)
+    found = [flow["throughput_mbit"] for flow in flows if flow["throughput_mbit"] is not None]
     return sum(found) if found else None
 
 
@@ -18,13 +18,13 @@ METRICS = (
         "throughput_mbit",
         "flow",
         "Mbit/s",
-        "Payload delivered in order, over the flow's measured time.",
+        "Payload delivered in order, over the flow's measured time; of a program's sender.",
     ),
     Metric(
         "throughput_total_mbit",
         "run",
         "Mbit/s",
-        "Sum of the flows' throughputs, each over its own measured time.",
+        "Sum of the throughputs of flows and programs, each over its own measured time.",
         _total,
     ),
 )

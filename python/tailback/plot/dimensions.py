@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tailback.metrics import On, group_of
+from tailback.metrics.parts import kind, programs
 from tailback.plot import words
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def parts(summary: Mapping[str, Any], on: On) -> Iterator[tuple[dict[str, str], 
     """The parts of a run that a quantity is of, and what tells them apart.
 
     Flows that come from one table (`count`) are one, `cubic` for cubic/1 and cubic/2; sources of
-    traffic follow the flows.
+    traffic follow the flows, programs those.
     """
     if on == "run":
         yield {}, summary
@@ -128,6 +129,8 @@ def parts(summary: Mapping[str, Any], on: On) -> Iterator[tuple[dict[str, str], 
             yield {"flow": group_of(flow["name"]), "cc": flow["cc"]}, flow
         for source in summary["traffic"]:
             yield {"flow": group_of(source["name"]), "cc": source["kind"]}, source
+        for program in programs(summary):
+            yield {"flow": group_of(program["name"]), "cc": kind(program)}, program
     elif on == "link":
         for link in summary["queues"].values():
             yield {"link": link["name"], "aqm": link["aqm"]}, link

@@ -106,6 +106,8 @@ def _metric(name: str) -> Quantity | None:
         if found.is_called(name) or (found.on == scope and found.is_called(rest)):
             title, unit = words.metric(found)
             return Quantity(name, title, unit, found.on, "metric", metric=found)
+    if own := metrics.results.metric(name):
+        return Quantity(name, *words.metric(own), "flow", "metric", metric=own)
     return None
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tailback.errors import InputError
 from tailback.foreign import line
 from tailback.metrics import On, group_of
+from tailback.metrics.parts import flows as flows_of
 from tailback.names import unknown
 from tailback.plot import dimensions, kinds, quantities, values
 from tailback.plot.dimensions import PARTS, Dimension
@@ -451,7 +452,7 @@ class _Search:
         some = False
         for member in self.members:
             summary = member.run.summary
-            flows = {group_of(flow["name"]) for flow in summary["flows"]}
+            flows = {group_of(flow["name"]) for flow in flows_of(summary)}
             for known, part in dimensions.parts(summary, quantity.on):
                 if not self._has(quantity, known, part, recorded):
                     continue

@@ -15,6 +15,7 @@ from tailback.comparison.text import difference_text, percent, quantity_text, wi
 from tailback.figures.cdf import cdf, cumulative
 from tailback.figures.differences import differences
 from tailback.figures.time_series import thin, time_series
+from tailback.metrics import parts
 from tailback.metrics.differences import FALSE_DISCOVERY
 from tailback.numbers import short
 from tailback.report.model import Facts, Figure, Mark, Report, Section, Table, Text, Value
@@ -326,7 +327,7 @@ def _traces_of_point(
 
 def _panels(run: Run) -> list[tuple[str, str, int, float]]:
     """Quantity, what it is of, which of them, and the factor to the unit that is shown."""
-    flows = min(len(run.summary["flows"]), MAX_PANELS)
+    flows = min(len(parts.flows(run.summary)), MAX_PANELS)
     links = min(len(run.summary["queues"]), MAX_PANELS)
     return [
         *(("cwnd", "flow", i, 1.0) for i in range(flows)),
@@ -335,10 +336,12 @@ def _panels(run: Run) -> list[tuple[str, str, int, float]]:
 
 
 def _name_in(run: Run, column: str, place: int) -> str:
-    parts = (
-        [f["name"] for f in run.summary["flows"]] if column == "flow" else [*run.summary["queues"]]
+    found = (
+        [f["name"] for f in parts.flows(run.summary)]
+        if column == "flow"
+        else [*run.summary["queues"]]
     )
-    return parts[place] if place < len(parts) else ""
+    return found[place] if place < len(found) else ""
 
 
 def _delays(group: Sequence[Run]) -> pl.DataFrame | None:

@@ -23,8 +23,10 @@ _TOKEN = re.compile(
     r"|\*\*(?P<bold>(?:\\.|[^*`\\])+)\*\*"
     r"|\[(?P<words>(?:\\.|[^\]`\\])+)\]\((?P<to>[^)\s]+)\)"
 )
-_LINK = re.compile(r"(https?://|#)")
-"""Where links may lead: nothing that a browser runs or opens from the disk."""
+_KEPT = r"\.\./\.\./runs/[0-9a-f]{20}/programs/[\w./@+~=-]+\.(?:txt|log|csv|json|s?qlog)$"
+_LINK = re.compile(rf"(https?://|#|{_KEPT})")
+"""Where links may lead: nothing that a browser runs, and from the disk only what programs of a run
+wrote and a browser shows as text."""
 
 
 def plain(text: object) -> str:

@@ -50,6 +50,8 @@ pub enum Registry {
     Cc,
     /// Traffic sources.
     Traffic,
+    /// Ready-made programs.
+    Programs,
 }
 
 impl Registry {
@@ -59,6 +61,7 @@ impl Registry {
             Registry::Aqm => "queue discipline",
             Registry::Cc => "congestion control",
             Registry::Traffic => "kind of traffic",
+            Registry::Programs => "ready-made program",
         }
     }
 
@@ -67,7 +70,7 @@ impl Registry {
         match self {
             Registry::Aqm => "aqm",
             Registry::Cc => "name",
-            Registry::Traffic => "kind",
+            Registry::Traffic | Registry::Programs => "kind",
         }
     }
 }
@@ -93,6 +96,16 @@ pub enum KeyKind {
     Route,
     /// Folders beside the file.
     Folders,
+    /// Files and folders beside the file.
+    Files,
+    /// Texts in order.
+    Words,
+    /// Texts by name.
+    Texts,
+    /// By what a server is known to be ready.
+    Ready,
+    /// A day, or a moment of it.
+    Date,
     /// Packet numbers to mark and to drop.
     Schedule,
     /// What a shaper may send at once: bytes, or what tc computes.

@@ -1,9 +1,9 @@
 //! Groups of flows and sources: what a file gives with a `count`.
 //!
-//! A plan has each group once. Its members are numbered through all groups, flows and sources
-//! each from 0; that, and the names of members, is worked out here and nowhere else.
+//! A plan has each group once. Its members are numbered through all groups, flows, sources and
+//! programs each from 0; that, and the names of members, is worked out here and nowhere else.
 
-use super::{FlowPlan, TrafficPlan};
+use super::{FlowPlan, ProgramPlan, TrafficPlan};
 
 /// What a plan has several of.
 pub trait Group {
@@ -23,7 +23,13 @@ impl Group for TrafficPlan {
     }
 }
 
-/// One flow, or one source.
+impl Group for ProgramPlan {
+    fn named(&self) -> (&str, u64) {
+        (&self.name, self.count)
+    }
+}
+
+/// One flow, source or entry of programs.
 pub struct Member<'a, T> {
     /// Its group.
     pub of: &'a T,

@@ -72,6 +72,7 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
         links,
         flows,
         traffic: vec![],
+        programs: vec![],
         offloads: false,
         record: RecordPlan {
             interval: Time::from_ms(100),

@@ -3,17 +3,19 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::net::IpAddr;
 
 use tailback_guest::job::{Flow, Job};
-use tailback_record::{Cause, Histogram, Meter, PacketCount};
+use tailback_record::{Cause, Ended, Histogram, Meter, PacketCount, ProgramOutcome, Series};
 
 use super::frame::{self, Frame, flag};
 use super::packets::Packets;
 use super::queue::{Packet, Queue};
-use super::ring::{Captured, Ring, Which};
+use super::ring::{Captured, PROGRAM_SNAPLEN, Ring, SNAPLEN, Which};
 use super::rtt::RttTracker;
 use super::setup::Namespaces;
 use super::sys;
+use super::taps::{Owner, Taps};
 
 /// Packets a ring has room for between two looks at it.
 const RING_PACKETS: usize = 1 << 16;
@@ -51,6 +53,8 @@ pub struct Captures {
     /// Sender namespace of each ring in `senders`.
     sender_namespaces: Vec<usize>,
     flows: Vec<FlowTap>,
+    /// Programs, if there are any.
+    taps: Option<Taps>,
     /// Flow or source by port, from the first one.
     first_port: u16,
     plan: Vec<Flow>,
@@ -64,6 +68,8 @@ pub struct Captures {
     /// Packets captured before and behind queues.
     pub captured: u64,
     on: bool,
+    /// Packets of programs that the rings at their hosts had no room for.
+    lost_at_hosts: u64,
     /// Where they are written, if they are.
     packets: Option<Packets>,
     /// Why that ended early.
@@ -91,6 +97,7 @@ impl Captures {
             senders: Vec::new(),
             sender_namespaces: Vec::new(),
             flows: job.flows.iter().map(|_| FlowTap::default()).collect(),
+            taps: Taps::new(job),
             first_port: job
                 .flows
                 .iter()
@@ -108,6 +115,7 @@ impl Captures {
             end_ns: job.duration_ns,
             captured: 0,
             on: job.record.captures,
+            lost_at_hosts: 0,
             packets: Packets::create(job)?,
             broken: None,
         };
@@ -116,19 +124,25 @@ impl Captures {
                 queue.lost = Some(Vec::new());
             }
         }
+        let mut snaplen = SNAPLEN;
+        if let Some(taps) = &mut captures.taps {
+            // Without the queues, too: nothing else measures programs.
+            taps.open(job, namespaces)?;
+            snaplen = PROGRAM_SNAPLEN;
+        }
         if !captures.on {
             return Ok(captures);
         }
         for link in &job.links {
             enter(link.namespace)?;
-            let ring = Ring::new(Which::Both, RING_PACKETS)?;
+            let ring = Ring::new(Which::Both, RING_PACKETS, snaplen)?;
             let out = sys::device_index(&link.device)?;
             let schedule = match link.schedule_namespace {
                 None => None,
                 Some(namespace) => {
                     enter(namespace)?;
                     Some(ScheduleTap {
-                        ring: Ring::new(Which::Incoming, RING_PACKETS)?,
+                        ring: Ring::new(Which::Incoming, RING_PACKETS, snaplen)?,
                         marks: link.scheduled_marks.iter().copied().collect(),
                         drops: link.scheduled_drops.iter().copied().collect(),
                         seen: 0,
@@ -148,7 +162,7 @@ impl Captures {
             enter(namespace)?;
             captures
                 .senders
-                .push(Ring::new(Which::Incoming, RING_PACKETS)?);
+                .push(Ring::new(Which::Incoming, RING_PACKETS, snaplen)?);
             captures.sender_namespaces.push(namespace);
         }
         Ok(captures)
@@ -176,12 +190,14 @@ impl Captures {
             flows,
             plan,
             packets,
+            taps,
             ..
         } = self;
         let lanes = Lanes {
             first_port: self.first_port,
             count: self.n_lanes,
             servers: &self.servers,
+            programs: taps.as_ref().map_or(0, Taps::len),
             origin_ns: self.origin_ns,
             end_ns: self.end_ns,
             plan,
@@ -197,15 +213,15 @@ impl Captures {
                     seen,
                 } = schedule;
                 ring.drain(|c| {
-                    let Some((packet, frame)) = lanes.packet(&c) else {
+                    let Some((packet, frame)) = lanes.packet(&c, taps) else {
                         return;
                     };
                     lanes.note_sent(index, &packet, &frame, flows);
                     if let Some(packets) = packets {
-                        packets.arrived(index, packet.time_ns, &c, &frame);
+                        packets.arrived(index, &packet, &c, &frame);
                     }
                     // The module counts as the simulator does: TCP with payload.
-                    if frame.udp || frame.payload == 0 {
+                    if !frame.is_tcp() || frame.payload == 0 {
                         return;
                     }
                     *seen += 1;
@@ -223,24 +239,24 @@ impl Captures {
                     if let Some(packets) = packets
                         && cause.is_drop()
                     {
-                        packets.dropped(index, packet.time_ns, &c, &frame);
+                        packets.dropped(index, &packet, &c, &frame);
                     }
-                    queue.meter.count(packet.number(), cause, packet.time_ns);
+                    queue.count(&packet, cause, packet.time_ns);
                 });
             }
             let scheduled = tap.schedule.is_some();
             let out = tap.out;
             tap.ring.drain(|c| {
                 *captured += 1;
-                let Some((packet, frame)) = lanes.packet(&c) else {
+                let Some((packet, frame)) = lanes.packet(&c, taps) else {
                     return;
                 };
                 if c.outgoing {
                     if c.device == out {
-                        let known = queue.leave(packet);
+                        let slot = queue.leave(packet);
                         if let (Some(packets), Some(lost)) = (&mut *packets, &mut queue.lost) {
                             packets.lost(index, lost);
-                            packets.left(index, (packet.lane, packet.time_ns), known, &c, &frame);
+                            packets.left((index, slot), &packet, &c, &frame);
                         }
                     }
                 } else {
@@ -249,13 +265,16 @@ impl Captures {
                     }
                     if let Some(packets) = packets {
                         if !scheduled {
-                            packets.arrived(index, packet.time_ns, &c, &frame);
+                            packets.arrived(index, &packet, &c, &frame);
                         }
-                        packets.entered(index, packet.lane, &c, &frame);
+                        packets.entered(index, &packet, &c, &frame);
                     }
                     queue.enter(packet);
                 }
             });
+            if let Some(taps) = taps {
+                taps.note(index, &mut queue.notes);
+            }
         }
         if let Some(packets) = packets {
             let oldest = queues.iter().filter_map(Queue::oldest_ns).min();
@@ -268,7 +287,7 @@ impl Captures {
         // After the links: the segments an ACK covers have been seen there.
         for ring in senders {
             ring.drain(|c| {
-                let Some((packet, frame)) = lanes.packet(&c) else {
+                let Some((packet, frame)) = lanes.packet(&c, taps) else {
                     return;
                 };
                 if packet.lane & 1 == 0 || frame.flags & flag::ACK == 0 {
@@ -284,6 +303,9 @@ impl Captures {
                     flow.rtt.record(rtt);
                 }
             });
+        }
+        if let Some(taps) = taps {
+            taps.drain(self.origin_ns, self.end_ns);
         }
     }
 
@@ -313,7 +335,31 @@ impl Captures {
         std::mem::take(&mut self.flows[flow].rtt)
     }
 
-    /// Packets the rings had no room for.
+    /// A record interval is over for the programs.
+    pub fn sample_programs(&mut self, now_ns: u64) {
+        if let Some(taps) = &mut self.taps {
+            taps.sample(now_ns);
+        }
+    }
+
+    /// What was measured of the programs, after the queues have been finished; `ends` says
+    /// how the sides of each have ended.
+    pub fn take_programs(
+        &mut self,
+        ends: &[[Option<Ended>; 2]],
+        series: &mut Series,
+    ) -> Vec<ProgramOutcome> {
+        let Some(mut taps) = self.taps.take() else {
+            return Vec::new();
+        };
+        for (index, queue) in self.queues.iter_mut().enumerate() {
+            taps.note(index, &mut queue.notes);
+        }
+        self.lost_at_hosts = taps.lost();
+        taps.finish(ends, self.end_ns, series)
+    }
+
+    /// Packets the rings had no room for, after [`Captures::take_programs`].
     pub fn lost(&self) -> u64 {
         let schedules = self
             .links
@@ -326,7 +372,7 @@ impl Captures {
             .map(|l| &l.ring)
             .chain(schedules)
             .chain(&self.senders);
-        rings.map(Ring::lost).sum()
+        rings.map(Ring::lost).sum::<u64>() + self.lost_at_hosts
     }
 
     /// Whether anything is captured at all.
@@ -335,11 +381,12 @@ impl Captures {
     }
 }
 
-/// From a frame to the flow it belongs to.
+/// From a frame to the flow or program it belongs to.
 struct Lanes<'a> {
     first_port: u16,
     count: usize,
     servers: &'a [bool],
+    programs: usize,
     origin_ns: u64,
     end_ns: u64,
     plan: &'a [Flow],
@@ -347,8 +394,23 @@ struct Lanes<'a> {
 
 impl Lanes<'_> {
     /// `None`: not of the scenario, or outside the time of the run.
-    fn packet(&self, captured: &Captured<'_>) -> Option<(Packet, Frame)> {
+    fn packet(&self, captured: &Captured<'_>, taps: &mut Option<Taps>) -> Option<(Packet, Frame)> {
         let frame = frame::parse(captured.bytes)?;
+        let time_ns = captured.time_ns.checked_sub(self.origin_ns)?;
+        if time_ns >= self.end_ns {
+            return None;
+        }
+        if let Some(taps) = taps {
+            if let Some(of) = taps.owner(&frame) {
+                return Some((self.of_program(time_ns, captured, &frame, of), frame));
+            }
+            if Taps::is_host(frame.source) {
+                return None;
+            }
+        }
+        if !frame.source.is_ipv4() || !(frame.is_tcp() || frame.is_udp()) {
+            return None;
+        }
         let to = usize::from(frame.port.checked_sub(self.first_port)?);
         // A server has many clients: what goes to it is told apart by where it is from.
         let to_server = self.servers.get(to) == Some(&true);
@@ -356,25 +418,46 @@ impl Lanes<'_> {
             true => usize::from(frame.source_port.checked_sub(self.first_port)?),
             false => to,
         };
+        // Programs have numbers, and no ports, between sources and their connections.
+        let behind = flow >= self.servers.len();
+        let flow = flow + if behind { self.programs } else { 0 };
         if flow >= self.count {
-            return None;
-        }
-        let time_ns = captured.time_ns.checked_sub(self.origin_ns)?;
-        if time_ns >= self.end_ns {
             return None;
         }
         let acks = self
             .plan
             .get(flow)
-            .map_or(to_server, |f| f.sender_address != frame.source);
+            .map_or(to_server, |f| IpAddr::V4(f.sender_address) != frame.source);
+        let lane = 2 * flow + usize::from(acks);
         let packet = Packet {
             time_ns,
-            lane: 2 * flow + usize::from(acks),
+            lane,
+            slot: lane,
+            tuple: None,
             key: frame.key,
             len: captured.len,
             ecn: frame.ecn,
         };
         Some((packet, frame))
+    }
+
+    fn of_program(
+        &self,
+        time_ns: u64,
+        captured: &Captured<'_>,
+        frame: &Frame,
+        of: Owner,
+    ) -> Packet {
+        let number = self.servers.len() + of.program as usize;
+        Packet {
+            time_ns,
+            lane: 2 * number + usize::from(of.back),
+            slot: Packet::tuple_slot(2 * self.count, of.tuple, of.back, frame.ecn),
+            tuple: Some(of.tuple),
+            key: frame.content_key(captured.bytes),
+            len: captured.len,
+            ecn: frame.ecn,
+        }
     }
 
     /// A data segment passes the first link of its way: it was sent one access delay ago.

@@ -16,7 +16,7 @@ use super::tcp::{self, Info};
 use super::token::{LISTENER, RECEIVER, SENDER, token};
 
 /// An infinite slow-start threshold as Linux has it.
-const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
 /// The connection of a flow.
 pub struct Connection<'a> {

@@ -1,14 +1,18 @@
 //! What a captured frame says.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// SACK blocks of a segment, in the order of the option.
 pub type Sack = [(u32, u32); 4];
 
 /// TCP flags.
 pub mod flag {
+    /// FIN.
+    pub const FIN: u8 = 0x01;
     /// SYN.
     pub const SYN: u8 = 0x02;
+    /// RST.
+    pub const RST: u8 = 0x04;
     /// ACK.
     pub const ACK: u8 = 0x10;
 }
@@ -20,20 +24,41 @@ pub const ECT1: u8 = 1;
 /// Capable of ECN.
 pub const ECT0: u8 = 2;
 
-/// An IPv4 packet of TCP or UDP.
+/// Numbers of protocols.
+pub mod protocol {
+    /// ICMP.
+    pub const ICMP: u8 = 1;
+    /// TCP.
+    pub const TCP: u8 = 6;
+    /// UDP.
+    pub const UDP: u8 = 17;
+    /// ICMP of IPv6.
+    pub const ICMPV6: u8 = 58;
+}
+
+/// Payload bytes by which [`Frame::content_key`] tells packets apart: of QUIC, 8 are
+/// mostly the same and 22 never were.
+pub const KEY_PAYLOAD: usize = 54;
+
+/// An IPv4 or IPv6 packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Sender.
-    pub source: Ipv4Addr,
-    /// Destination port.
+    pub source: IpAddr,
+    /// Destination.
+    pub destination: IpAddr,
+    /// Protocol, see [`protocol`].
+    pub protocol: u8,
+    /// A fragment that is not the first: it has no header but IP's.
+    pub fragment: bool,
+    /// Destination port; of an ICMP echo its identifier, else 0.
     pub port: u16,
-    /// Source port.
+    /// Source port; of an ICMP echo its identifier, else 0.
     pub source_port: u16,
-    /// Whether it is UDP.
-    pub udp: bool,
     /// The ECN field.
     pub ecn: u8,
-    /// What tells it from every other packet of its flow and direction.
+    /// What tells it from every other packet of its flow and direction, if it is of TCP,
+    /// or a datagram of the agent's.
     pub key: u64,
     /// Sequence number (TCP).
     pub seq: u32,
@@ -41,10 +66,15 @@ pub struct Frame {
     pub ack: u32,
     /// Flags (TCP).
     pub flags: u8,
-    /// Payload, bytes.
+    /// Payload, bytes; of ICMP what follows 8 bytes.
     pub payload: u32,
     /// Blocks (TCP), as many as are not empty.
     pub sack: Sack,
+    /// IP's identification, or its flow label.
+    id: u32,
+    /// Where the transport header and the payload begin in the frame.
+    transport_at: u16,
+    payload_at: u16,
 }
 
 fn half(bytes: &[u8], at: usize) -> Option<u16> {
@@ -55,54 +85,191 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Reads an Ethernet frame; `None`: neither TCP nor UDP over IPv4.
-pub fn parse(bytes: &[u8]) -> Option<Frame> {
-    const ETHERNET: usize = 14;
-    if half(bytes, 12)? != 0x0800 {
-        return None;
-    }
-    let ip = bytes.get(ETHERNET..)?;
-    let ip_header = usize::from(*ip.first()? & 0x0f) * 4;
-    let total = u32::from(half(ip, 2)?);
-    let id = u64::from(half(ip, 4)?);
-    let protocol = *ip.get(9)?;
-    let transport = ip.get(ip_header..)?;
-    let mut frame = Frame {
-        source: Ipv4Addr::from(word(ip, 12)?),
-        port: half(transport, 2)?,
-        source_port: half(transport, 0)?,
-        udp: protocol == 17,
+const ETHERNET: usize = 14;
+
+/// What an IP header says.
+struct Network {
+    source: IpAddr,
+    destination: IpAddr,
+    protocol: u8,
+    fragment: bool,
+    ecn: u8,
+    id: u32,
+    /// Length of the packet, of its headers, bytes.
+    total: u32,
+    header: usize,
+}
+
+fn ipv4(ip: &[u8]) -> Option<Network> {
+    Some(Network {
+        source: Ipv4Addr::from(word(ip, 12)?).into(),
+        destination: Ipv4Addr::from(word(ip, 16)?).into(),
+        protocol: *ip.get(9)?,
+        fragment: half(ip, 6)? & 0x1fff != 0,
         ecn: ip[1] & 3,
+        id: u32::from(half(ip, 4)?),
+        total: u32::from(half(ip, 2)?),
+        header: usize::from(ip[0] & 0x0f) * 4,
+    })
+}
+
+fn ipv6(ip: &[u8]) -> Option<Network> {
+    const HEADER: usize = 40;
+    let address = |at: usize| {
+        let bytes: [u8; 16] = ip.get(at..at + 16)?.try_into().ok()?;
+        Some(IpAddr::from(Ipv6Addr::from(bytes)))
+    };
+    let first = word(ip, 0)?;
+    let mut network = Network {
+        source: address(8)?,
+        destination: address(24)?,
+        protocol: *ip.get(6)?,
+        fragment: false,
+        ecn: (first >> 20) as u8 & 3,
+        id: first & 0xf_ffff,
+        total: HEADER as u32 + u32::from(half(ip, 4)?),
+        header: HEADER,
+    };
+    // Extension headers: hop by hop, routing, fragment, destination options.
+    while let 0 | 43 | 44 | 60 = network.protocol {
+        let [next, length] = half(ip, network.header)?.to_be_bytes();
+        let is_fragment = network.protocol == 44;
+        if is_fragment {
+            network.fragment |= half(ip, network.header + 2)? & 0xfff8 != 0;
+            network.id = word(ip, network.header + 4)?;
+        }
+        network.protocol = next;
+        network.header += if is_fragment {
+            8
+        } else {
+            8 + 8 * usize::from(length)
+        };
+        if network.fragment {
+            break;
+        }
+    }
+    Some(network)
+}
+
+/// Reads an Ethernet frame; `None`: not IP, or too short.
+pub fn parse(bytes: &[u8]) -> Option<Frame> {
+    let ip = bytes.get(ETHERNET..)?;
+    let network = match half(bytes, 12)? {
+        0x0800 => ipv4(ip)?,
+        0x86dd => ipv6(ip)?,
+        _ => return None,
+    };
+    let transport = ip.get(network.header..)?;
+    let behind = |header: usize| {
+        network
+            .total
+            .saturating_sub((network.header + header) as u32)
+    };
+    let mut frame = Frame {
+        source: network.source,
+        destination: network.destination,
+        protocol: network.protocol,
+        fragment: network.fragment,
+        port: 0,
+        source_port: 0,
+        ecn: network.ecn,
         key: 0,
         seq: 0,
         ack: 0,
         flags: 0,
-        payload: 0,
+        payload: behind(0),
         sack: Sack::default(),
+        id: network.id,
+        transport_at: (ETHERNET + network.header) as u16,
+        payload_at: (ETHERNET + network.header) as u16,
     };
-    match protocol {
-        6 => {
+    if network.fragment {
+        return Some(frame);
+    }
+    let mut header = 0;
+    match frame.protocol {
+        protocol::TCP => {
+            frame.source_port = half(transport, 0)?;
+            frame.port = half(transport, 2)?;
             frame.seq = word(transport, 4)?;
             frame.ack = word(transport, 8)?;
             frame.flags = *transport.get(13)?;
-            let header = usize::from(*transport.get(12)? >> 4) * 4;
-            frame.payload = total.saturating_sub((ip_header + header) as u32);
+            header = usize::from(*transport.get(12)? >> 4) * 4;
             if frame.flags & flag::ACK != 0 && header > 20 {
                 frame.sack = sack(transport.get(20..header.min(transport.len()))?);
             }
+            let payload = behind(header);
             // ECE and CWR are not part of the key, as the ECN field is not.
-            let rest = u64::from(frame.ack) ^ u64::from(frame.flags & 0x3f) << 32 ^ id << 40;
-            frame.key = mix(u64::from(frame.seq) << 32 | u64::from(frame.payload)) ^ mix(!rest);
+            let rest = u64::from(frame.ack)
+                ^ u64::from(frame.flags & 0x3f) << 32
+                ^ u64::from(network.id) << 40;
+            frame.key = mix(u64::from(frame.seq) << 32 | u64::from(payload)) ^ mix(!rest);
         }
-        17 => {
-            frame.payload = total.saturating_sub((ip_header + 8) as u32);
+        protocol::UDP => {
+            frame.source_port = half(transport, 0)?;
+            frame.port = half(transport, 2)?;
+            header = 8;
             // The agent numbers its datagrams.
-            let number = u64::from(word(transport, 8)?) << 32 | u64::from(word(transport, 12)?);
-            frame.key = mix(number);
+            if let (Some(high), Some(low)) = (word(transport, 8), word(transport, 12)) {
+                frame.key = mix(u64::from(high) << 32 | u64::from(low));
+            }
         }
-        _ => return None,
+        protocol::ICMP | protocol::ICMPV6 => {
+            header = 8;
+            let echo = match frame.protocol {
+                protocol::ICMP => [8, 0],
+                _ => [128, 129],
+            };
+            if echo.contains(transport.first()?) {
+                frame.port = half(transport, 4)?;
+                frame.source_port = frame.port;
+            }
+        }
+        _ => {}
     }
+    frame.payload = behind(header);
+    frame.payload_at += header as u16;
     Some(frame)
+}
+
+impl Frame {
+    /// Whether it has a TCP header.
+    pub fn is_tcp(&self) -> bool {
+        self.protocol == protocol::TCP && !self.fragment
+    }
+
+    /// Whether it has a UDP header.
+    pub fn is_udp(&self) -> bool {
+        self.protocol == protocol::UDP && !self.fragment
+    }
+
+    /// What tells it from every other packet of its hosts and direction, whatever it is:
+    /// its headers but for what a router changes, and the begin of its payload. `bytes`
+    /// are those it was read from.
+    pub fn content_key(&self, bytes: &[u8]) -> u64 {
+        let ports = u64::from(self.source_port) << 16 | u64::from(self.port);
+        let mut key = mix(ports << 8 | u64::from(self.protocol));
+        key = mix(key ^ (u64::from(self.id) << 32 | u64::from(self.payload)));
+        let (from, to) = if self.is_tcp() {
+            // Ports, numbers and flags are in its own key: options are left.
+            key ^= self.key;
+            let from = usize::from(self.transport_at) + 20;
+            (from, usize::from(self.payload_at))
+        } else if self.is_udp() || self.fragment {
+            let from = usize::from(self.payload_at);
+            (from, from + KEY_PAYLOAD)
+        } else {
+            let from = usize::from(self.transport_at);
+            (from, from + 8 + KEY_PAYLOAD)
+        };
+        let to = to.min(bytes.len());
+        for part in bytes.get(from..to).unwrap_or(&[]).chunks(8) {
+            let mut eight = [0; 8];
+            eight[..part.len()].copy_from_slice(part);
+            key = mix(key.rotate_left(5) ^ u64::from_le_bytes(eight));
+        }
+        key
+    }
 }
 
 /// SplitMix64's finaliser.
@@ -179,7 +346,8 @@ pub(super) mod tests {
     fn reads_a_segment() {
         let frame = parse(&segment()).expect("TCP over IPv4");
         assert_eq!(frame.source, Ipv4Addr::new(10, 1, 0, 1));
-        assert_eq!((frame.port, frame.ecn, frame.udp), (5002, CE, false));
+        assert_eq!(frame.destination, Ipv4Addr::new(10, 2, 0, 1));
+        assert_eq!((frame.port, frame.ecn, frame.is_tcp()), (5002, CE, true));
         assert_eq!(frame.source_port, 5001);
         assert_eq!((frame.seq, frame.ack, frame.payload), (1000, 77, 100));
         assert_eq!(frame.sack, [(500, 600), (700, 900), (0, 0), (0, 0)]);

@@ -8,9 +8,11 @@
 //! | `link` | what the queue of a link says of itself |
 //! | `clock` | the time of the run |
 //! | `token` | what the main loop's descriptors are for |
+//! | `programs` | programs of the scenario's on hosts of their own |
 //! | `tcp` | TCP sockets and what they say of themselves |
 //! | `capture` | packets before and behind the queues, and what follows from them |
 //! | `ring`, `frame` | captured packets, and what they say |
+//! | `taps` | what programs do, as their hosts' packets show it |
 //! | `queue`, `rtt` | what went in and came out, for a link's meter; round-trip times |
 //! | `packets` | `packets.pcapng` |
 //! | `qdisc`, `xstats` | statistics of queue disciplines, and how they are read |
@@ -24,6 +26,7 @@ mod flow;
 mod frame;
 mod link;
 mod packets;
+mod programs;
 mod qdisc;
 mod queue;
 mod requests;
@@ -32,12 +35,14 @@ mod rtt;
 mod run;
 mod setup;
 mod sys;
+mod taps;
 mod tcp;
 mod token;
 mod xstats;
 
 use std::fs;
 
+pub use programs::launch;
 pub use sys::power_off;
 use tailback_guest::job::{self, Job};
 use tailback_guest::result;
@@ -51,9 +56,8 @@ fn io(what: &str) -> impl Fn(std::io::Error) -> String {
     move |error| format!("{what}: {error}")
 }
 
-/// Runs the job and writes its result.
-pub fn run() -> Result<(), String> {
-    setup::file_systems()?;
+/// The job.
+fn job() -> Result<Job, String> {
     let text = fs::read_to_string(JOB).map_err(|e| format!("{JOB}: {e}"))?;
     let job: Job = serde_json::from_str(&text).map_err(|e| format!("{JOB}: {e}"))?;
     if job.format != job::FORMAT {
@@ -63,6 +67,13 @@ pub fn run() -> Result<(), String> {
             job::FORMAT
         ));
     }
+    Ok(job)
+}
+
+/// Runs the job and writes its result.
+pub fn run() -> Result<(), String> {
+    setup::file_systems()?;
+    let job = job()?;
     let namespaces = setup::network(&job)?;
     let finished = run::run(&job, &namespaces)?;
     let bytes = postcard::to_stdvec(&finished).map_err(|e| format!("result: {e}"))?;

@@ -16,9 +16,9 @@ use tailback_guest::job::Job;
 use tailback_record::pcapng::PacketCapture;
 use tailback_record::{Cause, PacketCount, Seen};
 
-use super::frame::Frame;
-use super::queue::Lost;
-use super::ring::{Captured, SNAPLEN};
+use super::frame::{Frame, KEY_PAYLOAD};
+use super::queue::{Lost, Packet, at};
+use super::ring::{Captured, PROGRAM_SNAPLEN as ROOM};
 
 /// Where the host looks for it.
 const FILE: &str = "/results/packets.pcapng";
@@ -39,19 +39,24 @@ struct Head {
     /// Frame length, bytes.
     len: u32,
     kept: u8,
-    bytes: [u8; SNAPLEN as usize],
+    bytes: [u8; ROOM as usize],
 }
 
 impl Head {
     /// The headers of a packet, and what tells datagrams apart.
-    fn of(captured: &Captured<'_>, frame: &Frame) -> Head {
-        let number = if frame.udp { DATAGRAM_NUMBER } else { 0 };
+    fn of(packet: &Packet, captured: &Captured<'_>, frame: &Frame) -> Head {
+        // What the captures tell them apart by.
+        let number = match (packet.tuple.is_some(), frame.is_tcp()) {
+            (_, true) => 0,
+            (false, false) => DATAGRAM_NUMBER,
+            (true, false) => KEY_PAYLOAD as u32,
+        };
         let wanted = captured
             .len
             .saturating_sub(frame.payload.saturating_sub(number))
-            .min(SNAPLEN);
+            .min(ROOM);
         let kept = captured.bytes.len().min(wanted as usize);
-        let mut bytes = [0; SNAPLEN as usize];
+        let mut bytes = [0; ROOM as usize];
         bytes[..kept].copy_from_slice(&captured.bytes[..kept]);
         Head {
             len: captured.len,
@@ -73,7 +78,7 @@ struct Record {
 pub struct Packets<W: Write = BufWriter<File>> {
     file: PacketCapture<W>,
     waiting: Vec<Record>,
-    /// By link and lane: packets in the queue, as `Queue` has them.
+    /// By link and slot: packets in the queue, as `Queue` has them.
     queued: Vec<Vec<VecDeque<Head>>>,
 }
 
@@ -109,40 +114,60 @@ impl<W: Write> Packets<W> {
     }
 
     /// A packet came to a link.
-    pub fn arrived(&mut self, link: usize, time_ns: u64, captured: &Captured<'_>, frame: &Frame) {
-        self.add(link, Seen::Arrived, time_ns, Head::of(captured, frame));
-    }
-
-    /// The schedule of a link dropped a packet.
-    pub fn dropped(&mut self, link: usize, time_ns: u64, captured: &Captured<'_>, frame: &Frame) {
-        let head = Head::of(captured, frame);
-        self.add(link, Seen::Dropped(Cause::Scheduled), time_ns, head);
-    }
-
-    /// A packet went into the queue.
-    pub fn entered(&mut self, link: usize, lane: usize, captured: &Captured<'_>, frame: &Frame) {
-        self.queued[link][lane].push_back(Head::of(captured, frame));
-    }
-
-    /// A packet came out of the queue. `known`: it was seen going in.
-    pub fn left(
+    pub fn arrived(
         &mut self,
         link: usize,
-        (lane, time_ns): (usize, u64),
-        known: bool,
+        packet: &Packet,
         captured: &Captured<'_>,
         frame: &Frame,
     ) {
-        if known {
-            self.queued[link][lane].pop_front();
+        let head = Head::of(packet, captured, frame);
+        self.add(link, Seen::Arrived, packet.time_ns, head);
+    }
+
+    /// The schedule of a link dropped a packet.
+    pub fn dropped(
+        &mut self,
+        link: usize,
+        packet: &Packet,
+        captured: &Captured<'_>,
+        frame: &Frame,
+    ) {
+        let head = Head::of(packet, captured, frame);
+        self.add(link, Seen::Dropped(Cause::Scheduled), packet.time_ns, head);
+    }
+
+    /// A packet went into the queue.
+    pub fn entered(
+        &mut self,
+        link: usize,
+        packet: &Packet,
+        captured: &Captured<'_>,
+        frame: &Frame,
+    ) {
+        let head = Head::of(packet, captured, frame);
+        at(&mut self.queued[link], packet.slot).push_back(head);
+    }
+
+    /// A packet came out of the queue. `slot`: where it was seen going in, if it was.
+    pub fn left(
+        &mut self,
+        (link, slot): (usize, Option<usize>),
+        packet: &Packet,
+        captured: &Captured<'_>,
+        frame: &Frame,
+    ) {
+        if let Some(slot) = slot {
+            at(&mut self.queued[link], slot).pop_front();
         }
-        self.add(link, Seen::Left, time_ns, Head::of(captured, frame));
+        let head = Head::of(packet, captured, frame);
+        self.add(link, Seen::Left, packet.time_ns, head);
     }
 
     /// What the queue of a link is now known to have dropped.
     pub fn lost(&mut self, link: usize, lost: &mut Vec<Lost>) {
         for lost in lost.drain(..) {
-            if let Some(head) = self.queued[link][lost.lane].pop_front() {
+            if let Some(head) = at(&mut self.queued[link], lost.slot).pop_front() {
                 self.add(link, Seen::Dropped(lost.cause), lost.at_ns, head);
             }
         }
@@ -202,25 +227,33 @@ mod tests {
             len: 1514,
             bytes: &bytes,
         };
-        let frame = Frame {
-            payload: 1448,
-            ..super::super::frame::parse(&super::super::frame::tests::segment()).expect("TCP")
+        let segment = super::super::frame::tests::segment();
+        let mut frame = super::super::frame::parse(&segment).expect("TCP");
+        frame.payload = 1448;
+        let packet = |time_ns| Packet {
+            time_ns,
+            lane: 0,
+            slot: 0,
+            tuple: None,
+            key: 0,
+            len: 1514,
+            ecn: 0,
         };
         for time in [10, 20, 30] {
-            packets.arrived(0, time, &captured, &frame);
-            packets.entered(0, 0, &captured, &frame);
+            packets.arrived(0, &packet(time), &captured, &frame);
+            packets.entered(0, &packet(time), &captured, &frame);
         }
-        packets.left(0, (0, 25), true, &captured, &frame);
-        packets.arrived(1, 25, &captured, &frame);
+        packets.left((0, Some(0)), &packet(25), &captured, &frame);
+        packets.arrived(1, &packet(25), &captured, &frame);
         // The second of them may still turn out to be dropped at 20.
         packets.write(20).expect("in memory");
         let mut lost = vec![Lost {
-            lane: 0,
+            slot: 0,
             at_ns: 20,
             cause: Cause::Aqm,
         }];
         packets.lost(0, &mut lost);
-        packets.left(0, (0, 40), true, &captured, &frame);
+        packets.left((0, Some(0)), &packet(40), &captured, &frame);
         let count = packets.finish().expect("in memory");
         assert_eq!((count.recorded, count.lost), (7, 0));
         assert_eq!(

@@ -20,8 +20,14 @@ use tailback_guest::job::{DropsAt, Limit, Link};
 pub struct Packet {
     /// When, ns from the start of the run.
     pub time_ns: u64,
-    /// Flow and direction: twice the flow's number, one more for its ACKs.
+    /// Flow or program and direction: twice its number, one more for ACKs, or for what
+    /// the receiver's host sends.
     pub lane: usize,
+    /// Packets of a slot keep their order in every queue: the lane, or of a program
+    /// what [`Packet::tuple_slot`] says.
+    pub slot: usize,
+    /// Of a program: its 5-tuple, by the number that the captures give it.
+    pub tuple: Option<u32>,
     /// What tells it from the others of its lane.
     pub key: u64,
     /// Frame length, bytes.
@@ -35,6 +41,51 @@ impl Packet {
     pub fn number(&self) -> u32 {
         (self.lane / 2) as u32
     }
+
+    /// The slot of a packet of a 5-tuple, behind so many lanes. Queues keep the order of
+    /// a 5-tuple and direction, but some put what bears ECT(1) or CE into a queue of its own.
+    pub fn tuple_slot(lanes: usize, tuple: u32, back: bool, ecn: u8) -> usize {
+        lanes + 4 * tuple as usize + 2 * usize::from(ecn & 1) + usize::from(back)
+    }
+
+    /// The other slot of its 5-tuple and direction: where it went in if it was marked since.
+    fn other_slot(&self) -> Option<usize> {
+        self.tuple?;
+        Some(match self.ecn & 1 {
+            1 => self.slot - 2,
+            _ => self.slot + 2,
+        })
+    }
+}
+
+/// The element at an index of a list that grows.
+pub fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
+    if list.len() <= index {
+        list.resize_with(index + 1, T::default);
+    }
+    &mut list[index]
+}
+
+/// What became of a packet of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Its 5-tuple.
+    pub tuple: u32,
+    /// Whether the receiver's host has sent it.
+    pub back: bool,
+    /// When, ns.
+    pub at_ns: u64,
+    /// What.
+    pub what: Noted,
+}
+
+/// See [`Note`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noted {
+    /// It left the queue after so long, ns.
+    Passed(u64),
+    /// It was dropped or marked.
+    Counted(Cause),
 }
 
 /// A packet that went in and was not seen again so far.
@@ -49,8 +100,8 @@ struct Waiting {
 /// A packet that the queue is known to have dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Its lane, of which it was the oldest.
-    pub lane: usize,
+    /// Its slot, of which it was the oldest.
+    pub slot: usize,
     /// When it was dropped, ns.
     pub at_ns: u64,
     /// Why.
@@ -67,14 +118,16 @@ pub struct Queue {
     pub dropped: u64,
     /// Drops that have not been asked for yet, if anybody does.
     pub lost: Option<Vec<Lost>>,
+    /// What became of packets of programs and has not been asked for yet.
+    pub notes: Vec<Note>,
     warmup_ns: u64,
     limit: Limit,
     drops_at: DropsAt,
     /// It drops for no other reason than a full buffer.
     tail_drop: bool,
-    /// All packets keep their order: they wait in the first of `lanes`.
+    /// All packets keep their order: they wait in the first of `slots`.
     in_order: bool,
-    lanes: Vec<VecDeque<Waiting>>,
+    slots: Vec<VecDeque<Waiting>>,
     /// Marks seen over the whole run, warm-up included.
     marked: u64,
     /// The buffer has been full.
@@ -94,12 +147,13 @@ impl Queue {
             strangers: 0,
             dropped: 0,
             lost: None,
+            notes: Vec::new(),
             warmup_ns,
             limit: link.limit,
             drops_at: link.drops_at,
             tail_drop: aqm::face(&link.kind).is_some_and(|face| face.tail_drop),
             in_order: link.in_order,
-            lanes: vec![VecDeque::new(); if link.in_order { 1 } else { 2 * numbers }],
+            slots: vec![VecDeque::new(); if link.in_order { 1 } else { 2 * numbers }],
             marked: 0,
             overflowed: false,
             bytes_out: 0,
@@ -111,35 +165,38 @@ impl Queue {
     /// A packet went in.
     pub fn enter(&mut self, packet: Packet) {
         self.meter.arrive(packet.len, packet.time_ns);
-        let slot = self.slot(packet.lane);
-        self.lanes[slot].push_back(Waiting {
+        let slot = if self.in_order { 0 } else { packet.slot };
+        let (bytes_out, packets_out) = (self.bytes_out, self.packets_out);
+        at(&mut self.slots, slot).push_back(Waiting {
             packet,
-            bytes_out: self.bytes_out,
-            packets_out: self.packets_out,
+            bytes_out,
+            packets_out,
         });
     }
 
-    /// Which of `lanes` holds the packets of a lane.
-    fn slot(&self, lane: usize) -> usize {
-        if self.in_order { 0 } else { lane }
+    /// Where a packet waits: which of `slots`, and how many are ahead of it there.
+    fn find(&self, packet: &Packet) -> Option<(usize, usize)> {
+        let is_it = |w: &Waiting| w.packet.key == packet.key && w.packet.lane == packet.lane;
+        let within = |slot: usize| Some((slot, self.slots.get(slot)?.iter().position(is_it)?));
+        if self.in_order {
+            return within(0);
+        }
+        within(packet.slot).or_else(|| within(packet.other_slot()?))
     }
 
-    /// A packet came out; whether it was seen going in.
-    pub fn leave(&mut self, packet: Packet) -> bool {
-        let slot = self.slot(packet.lane);
-        let is_it = |w: &Waiting| w.packet.key == packet.key && w.packet.lane == packet.lane;
-        let Some(ahead) = self.lanes[slot].iter().position(is_it) else {
+    /// A packet came out; its slot when it was seen going in, if it was.
+    pub fn leave(&mut self, packet: Packet) -> Option<usize> {
+        let Some((slot, ahead)) = self.find(&packet) else {
             self.strangers += 1;
-            return false;
+            return None;
         };
         for _ in 0..ahead {
-            if let Some(lost) = self.lanes[slot].pop_front() {
+            if let Some(lost) = self.slots[slot].pop_front() {
                 self.lose(&lost, packet.time_ns);
             }
         }
-        let Some(waiting) = self.lanes[slot].pop_front() else {
-            return false;
-        };
+        let waiting = self.slots[slot].pop_front()?;
+        let slot = waiting.packet.slot;
         let (entered, len) = (waiting.packet.time_ns, waiting.packet.len);
         self.newest_out_ns = self.newest_out_ns.max(entered);
         if entered >= self.warmup_ns {
@@ -150,11 +207,13 @@ impl Queue {
         self.packets_out += 1;
         let number = packet.number();
         self.meter.forward(number, len, entered, packet.time_ns);
+        let sojourn_ns = packet.time_ns.saturating_sub(entered);
+        self.note(&packet, packet.time_ns, Noted::Passed(sojourn_ns));
         if packet.ecn != waiting.packet.ecn {
             let cause = match packet.ecn {
                 CE => Cause::Mark,
                 ECT1 => Cause::SceMark,
-                _ => return true,
+                _ => return Some(slot),
             };
             self.marked += u64::from(cause == Cause::Mark);
             // An event belongs to the moment at which the algorithm decided.
@@ -162,9 +221,27 @@ impl Queue {
                 DropsAt::Enqueue => entered,
                 DropsAt::Dequeue => packet.time_ns,
             };
-            self.meter.count(number, cause, at_ns);
+            self.count(&packet, cause, at_ns);
         }
-        true
+        Some(slot)
+    }
+
+    /// Counts a mark, or a drop that does not concern what waits.
+    pub fn count(&mut self, packet: &Packet, cause: Cause, at_ns: u64) {
+        self.meter.count(packet.number(), cause, at_ns);
+        self.note(packet, at_ns, Noted::Counted(cause));
+    }
+
+    #[inline]
+    fn note(&mut self, packet: &Packet, at_ns: u64, what: Noted) {
+        if let Some(tuple) = packet.tuple {
+            self.notes.push(Note {
+                tuple,
+                back: packet.lane & 1 == 1,
+                at_ns,
+                what,
+            });
+        }
     }
 
     /// A packet is known to have been dropped, at the latest at `seen_ns`.
@@ -189,17 +266,18 @@ impl Queue {
         };
         if let Some(log) = &mut self.lost {
             log.push(Lost {
-                lane: packet.lane,
+                slot: packet.slot,
                 at_ns,
                 cause,
             });
         }
         self.meter.drop(packet.number(), packet.len, cause, at_ns);
+        self.note(&packet, at_ns, Noted::Counted(cause));
     }
 
     /// When the packet that has waited longest went in, ns.
     pub fn oldest_ns(&self) -> Option<u64> {
-        let fronts = self.lanes.iter().filter_map(VecDeque::front);
+        let fronts = self.slots.iter().filter_map(VecDeque::front);
         fronts.map(|w| w.packet.time_ns).min()
     }
 
@@ -207,13 +285,13 @@ impl Queue {
     /// nothing came after it to show that. `queued` is what the queue says
     /// that it holds, `dropped` and `marked` what it has over the whole run.
     pub fn finish(&mut self, queued: Option<u64>, dropped: Option<u64>, marked: Option<u64>) {
-        let waiting: u64 = self.lanes.iter().map(|l| l.len() as u64).sum();
+        let waiting: u64 = self.slots.iter().map(|l| l.len() as u64).sum();
         let mut surplus = queued.map_or(0, |queued| waiting.saturating_sub(queued));
         // The oldest first: the queue holds the newest.
         let mut rest: Vec<Waiting> = self
-            .lanes
+            .slots
             .iter_mut()
-            .flat_map(|lane| lane.drain(..))
+            .flat_map(|slot| slot.drain(..))
             .collect();
         rest.sort_by_key(|w| (w.packet.time_ns, w.packet.lane));
         let mut kept = Vec::new();
@@ -242,8 +320,7 @@ impl Queue {
             .take(unseen as usize)
         {
             let packet = waiting.packet;
-            self.meter
-                .count(packet.number(), Cause::Mark, packet.time_ns);
+            self.count(&packet, Cause::Mark, packet.time_ns);
         }
     }
 }
@@ -311,6 +388,8 @@ mod tests {
         Packet {
             time_ns,
             lane,
+            slot: lane,
+            tuple: None,
             key,
             len: 1000,
             ecn,
@@ -426,7 +505,7 @@ mod tests {
     #[test]
     fn in_one_queue_any_flow_overtakes() {
         let mut codel = queue(Limit::Unknown, DropsAt::Dequeue);
-        (codel.in_order, codel.lanes) = (true, vec![VecDeque::new()]);
+        (codel.in_order, codel.slots) = (true, vec![VecDeque::new()]);
         codel.enter(packet(10, 0, 1, 0)); // dropped at the head at 90, before the warm-up
         codel.enter(packet(20, 2, 1, 0));
         codel.enter(packet(120, 0, 2, 0));
@@ -445,5 +524,54 @@ mod tests {
         queue.finish(Some(2), Some(1), None);
         assert_eq!(queue.meter.counts.get(Cause::Overflow), 1);
         assert_eq!(queue.dropped, 1);
+    }
+
+    /// A packet of a program with number 1, behind four lanes.
+    fn of_program(time_ns: u64, tuple: u32, key: u64, ecn: u8) -> Packet {
+        Packet {
+            slot: Packet::tuple_slot(4, tuple, false, ecn),
+            tuple: Some(tuple),
+            ..packet(time_ns, 2, key, ecn)
+        }
+    }
+
+    #[test]
+    fn what_overtakes_another_5_tuple_has_dropped_nothing() {
+        let mut queue = queue(Limit::Unknown, DropsAt::Dequeue);
+        (0..3).for_each(|key| queue.enter(of_program(200 + key, 0, key, 2)));
+        queue.enter(of_program(210, 1, 10, 2));
+        assert_eq!(queue.leave(of_program(220, 1, 10, CE)), Some(8));
+        assert_eq!(queue.leave(of_program(230, 0, 0, 2)), Some(4));
+        // Number 1 is overtaken by its own.
+        queue.leave(of_program(240, 0, 2, 2));
+        queue.finish(Some(0), None, None);
+        assert_eq!((queue.strangers, queue.dropped), (0, 1));
+        assert_eq!(queue.meter.counts_of(1).marks(), 1);
+        let note = |tuple, at_ns, what| Note {
+            tuple,
+            back: false,
+            at_ns,
+            what,
+        };
+        let expected = [
+            note(1, 220, Noted::Passed(10)),
+            note(1, 220, Noted::Counted(Cause::Mark)),
+            note(0, 230, Noted::Passed(30)),
+            note(0, 240, Noted::Counted(Cause::Aqm)),
+            note(0, 240, Noted::Passed(38)),
+        ];
+        assert_eq!(queue.notes, expected);
+    }
+
+    #[test]
+    fn a_queue_of_its_own_for_ect1_keeps_no_order_with_the_other() {
+        let mut queue = queue(Limit::Unknown, DropsAt::Dequeue);
+        queue.enter(of_program(200, 0, 1, ECT0));
+        queue.enter(of_program(201, 0, 2, ECT1));
+        queue.leave(of_program(210, 0, 2, CE));
+        queue.leave(of_program(220, 0, 1, CE));
+        queue.finish(Some(0), None, None);
+        assert_eq!((queue.strangers, queue.dropped), (0, 0));
+        assert_eq!(queue.meter.counts_of(1).marks(), 2);
     }
 }

@@ -10,7 +10,11 @@ use super::sys::Socket;
 /// Bytes kept of a packet: Ethernet, IPv4 and the longest TCP header.
 pub const SNAPLEN: u32 = 96;
 
-/// Bytes of a slot: the kernel's header, alignment and [`SNAPLEN`].
+/// The same where programs run: Ethernet, IPv6, UDP and what tells its payload from any
+/// other, or the longest TCP header. It goes into the same slot.
+pub const PROGRAM_SNAPLEN: u32 = 120;
+
+/// Bytes of a slot: the kernel's header and alignment (66), and [`PROGRAM_SNAPLEN`].
 const SLOT: usize = 192;
 const BLOCK: usize = 1 << 16;
 const SLOTS_IN_BLOCK: usize = BLOCK / SLOT;
@@ -66,15 +70,16 @@ pub enum Which {
 }
 
 impl Ring {
-    /// A ring in the current namespace with room for so many packets.
-    pub fn new(which: Which, packets: usize) -> io::Result<Ring> {
+    /// A ring in the current namespace with room for so many packets, of which so many
+    /// bytes are kept.
+    pub fn new(which: Which, packets: usize, snaplen: u32) -> io::Result<Ring> {
         let socket = Socket::new(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         socket.set(libc::SOL_PACKET, PACKET_VERSION, &TPACKET_V2)?;
         let filter = [libc::sock_filter {
             code: (libc::BPF_RET | libc::BPF_K) as u16,
             jt: 0,
             jf: 0,
-            k: SNAPLEN,
+            k: snaplen,
         }];
         let program = libc::sock_fprog {
             len: 1,

@@ -21,10 +21,12 @@ use super::datagrams::Datagrams;
 use super::flow::Connection;
 use super::io;
 use super::link::LinkProbe;
+use super::programs::{GRACE_NS, Programs, With};
 use super::requests::Requests;
 use super::setup::{self, Namespaces};
 use super::sys::{self, Poll, Timer};
 use super::token::{self, LISTENER, RECEIVER, SENDER, SENDER_RING, TIMER};
+use super::token::{PROGRAM_EXIT, PROGRAM_OUTPUT};
 use super::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER};
 
 /// Between set-up and the start of the run, ns: whatever the set-up has
@@ -52,7 +54,10 @@ enum Due {
     End,
     Change(usize),
     Stop(usize),
+    Kill(usize),
+    Halt(usize),
     Start(usize),
+    Launch(usize),
     Datagram(usize),
     Drain,
     Look,
@@ -76,6 +81,7 @@ struct Runner<'a> {
     clock: Clock,
     connections: Vec<Connection<'a>>,
     players: Vec<Player<'a>>,
+    programs: Programs<'a>,
     probes: Vec<LinkProbe>,
     captures: Captures,
     series: Series,
@@ -93,6 +99,12 @@ pub fn run(job: &Job, namespaces: &Namespaces) -> Result<GuestResult, String> {
 
 impl Runner<'_> {
     fn play(&mut self) -> Result<(), String> {
+        let with = With {
+            namespaces: self.namespaces,
+            poll: &self.poll,
+            timer: &self.timer,
+        };
+        self.programs.prepare(&with)?;
         let now = sys::monotonic_ns();
         let mut origin_ns = now + SETTLE_NS;
         if let Some(jiffies) = jiffies() {
@@ -148,6 +160,13 @@ impl Runner<'_> {
         for (i, source) in job.sources.iter().enumerate() {
             add(source.start_ns, Due::Datagram(i));
         }
+        for (i, program) in job.programs.iter().enumerate() {
+            add(program.start_ns, Due::Launch(i));
+            if let Some(stop) = program.stop_ns {
+                add(stop, Due::Halt(i));
+                add(stop + GRACE_NS, Due::Kill(i));
+            }
+        }
         for (i, change) in job.changes.iter().enumerate() {
             add(change.at_ns, Due::Change(i));
         }
@@ -166,6 +185,16 @@ impl Runner<'_> {
             Due::Change(i) => setup::run_batch(self.namespaces, &self.job.changes[i].batch)?,
             Due::Start(i) => self.connections[i].start(self.namespaces, &self.poll)?,
             Due::Stop(i) => self.connections[i].stop(&self.poll),
+            Due::Launch(i) => {
+                let with = With {
+                    namespaces: self.namespaces,
+                    poll: &self.poll,
+                    timer: &self.timer,
+                };
+                self.programs.start(i, &with)?;
+            }
+            Due::Halt(i) => self.programs.stop(i),
+            Due::Kill(i) => self.programs.kill(i),
             Due::Datagram(i) => {
                 let next = match &mut self.players[i] {
                     Player::Datagrams(source) => source.play(at, self.job.warmup_ns)?,
@@ -208,6 +237,10 @@ impl Runner<'_> {
             SENDER => self.connections[index].write(&self.zeros),
             RECEIVER => self.connections[index].read(clock, poll),
             SENDER_RING => self.record_changes(Some(index)),
+            PROGRAM_EXIT | PROGRAM_OUTPUT => {
+                let now = clock.now();
+                self.programs.on_event(kind, index, now, poll)?;
+            }
             kind => {
                 let now = clock.now();
                 let (source, client) = token::of_source(index);
@@ -260,6 +293,7 @@ impl Runner<'_> {
         for connection in &mut self.connections {
             connection.sample(now, measured, self.job.record.interval_ns, &mut self.series);
         }
+        self.captures.sample_programs(now);
         let mut probes = self.probes.iter_mut();
         probes.try_for_each(|probe| probe.sample(now, &mut self.series))
     }

@@ -2,6 +2,8 @@
 //! the agent's `unsafe` but for the capture ring's memory is here.
 #![allow(unsafe_code)]
 
+pub mod process;
+
 use std::ffi::CString;
 use std::fs::File;
 use std::io;

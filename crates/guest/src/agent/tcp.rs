@@ -53,7 +53,8 @@ pub struct Info {
 }
 
 impl Info {
-    fn parse(bytes: &[u8]) -> Info {
+    /// From the kernel's struct.
+    pub fn parse(bytes: &[u8]) -> Info {
         let part = |at: usize, n: usize| bytes.get(at..at + n);
         let word =
             |at: usize| part(at, 4).map_or(0, |b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]));

@@ -12,6 +12,10 @@ pub const SENDER_RING: u64 = 4;
 pub const REQUEST_LISTENER: u64 = 5;
 pub const REQUEST_CLIENT: u64 = 6;
 pub const REQUEST_SERVER: u64 = 7;
+/// The end of a program and what it writes, by its number; of output, twice that and one for
+/// standard error.
+pub const PROGRAM_EXIT: u64 = 8;
+pub const PROGRAM_OUTPUT: u64 = 9;
 
 /// Where the number of a source begins in the index of a token, above that of a client.
 pub const REQUEST_SOURCE_BITS: u32 = 16;

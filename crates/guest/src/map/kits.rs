@@ -51,6 +51,9 @@ pub struct Kit {
     /// All kits that a scenario may name, the one built last first.
     #[serde(default)]
     pub others: Vec<Kit>,
+    /// What the host has found wrong with programs: a path such as `programs[0].files`, and why.
+    #[serde(default)]
+    pub refused: Vec<(String, String)>,
 }
 
 /// Fewest digits of a hash that name a kit.

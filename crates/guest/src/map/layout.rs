@@ -7,6 +7,7 @@
 //!
 //! | namespace | what |
 //! |---|---|
+//! | `psN`, `prN` | sender and receiver of an entry of programs, with IPv4 and IPv6 (`layout/programs.rs`) |
 //! | `sG`, `rG` | senders and receivers of group G: flows that share their stack and route |
 //! | `xL` | scheduled marks and drops before link L |
 //! | `mL` | link L: the shaper and the queue under test stand before its device `out` |
@@ -20,6 +21,9 @@
 //! of the data, the other half behind the receiver, before the links of the
 //! way back.
 
+mod programs;
+
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use tailback_engine::plan::{AccEcnOption, FlowPlan, Hosts, LinkPlan, Plan, RatePlan};
@@ -31,6 +35,7 @@ use super::kits::{Kits, TXREHASH};
 use super::stage::{delay_words, stages};
 use super::tc::Qdisc;
 use crate::job::{Batch, Change, Device, Namespace, Tool, Veth};
+use programs::{Addresses, IP_MTU, Pair};
 
 /// Flows or sources on the same two hosts.
 pub(super) struct Group {
@@ -80,46 +85,69 @@ pub(super) struct Layout {
     pub of_source: Vec<usize>,
     /// Links.
     pub links: Vec<LinkNamespaces>,
+    /// The hosts of each entry of programs.
+    pub programs: Vec<Pair>,
 }
 
 /// The end of a route: namespace and device.
-type End = (usize, &'static str);
+type End = (usize, String);
 
-/// One direction of a group.
+/// One direction of a group, or of an entry of programs.
 struct Route {
-    group: usize,
-    /// `data` or `ack`.
-    start: End,
+    /// The device by which it enters its first link.
+    entrance: String,
+    /// IP bytes of the longest packet.
+    mtu: u32,
+    /// `None`: it leaves its host by a device that is there already.
+    start: Option<End>,
     links: Vec<u32>,
     end: End,
-    destination: Ipv4Addr,
+    destination: Destination,
+}
+
+/// Whose packets take a route.
+#[derive(Clone, Copy)]
+enum Destination {
+    /// Those of flows: routers have a route.
+    Routed(Ipv4Addr),
+    /// Those of programs, of both families: handed on below IP everywhere, so that no router speaks
+    /// IPv6 of its own accord.
+    Handed(Addresses),
 }
 
 /// What lies behind a link for some destinations.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, PartialEq)]
 enum Next {
     Link(usize),
     End(End),
 }
 
 impl Layout {
-    /// Lays out a plan that was found possible; `queues` by link.
-    pub fn of(plan: &Plan, seed: u64, queues: &[Qdisc], kit: &Kits<'_>) -> Layout {
+    /// Lays out a plan that was found possible; `queues` by link, `controls` by entry of programs.
+    pub fn of(
+        plan: &Plan,
+        seed: u64,
+        queues: &[Qdisc],
+        controls: &[String],
+        kit: &Kits<'_>,
+    ) -> Layout {
         let mut layout = Layout::default();
         layout.group(plan);
         layout.hosts(plan, seed, kit);
-        let mtu = layout.groups.iter().map(|g| g.key.mtu).max();
+        layout.program_hosts(plan, seed, kit, controls);
+        let mtu = layout.groups.iter().map(|g| g.key.mtu);
+        let mtu = mtu.chain(layout.programs.first().map(|_| IP_MTU)).max();
         let mtu = mtu.unwrap_or(1500);
         layout.middle(plan);
-        let routes = layout.routes();
+        let mut routes = layout.routes();
+        routes.extend(layout.program_routes(plan));
         for route in &routes {
             let first = route.links.first().map(|l| *l as usize);
-            let to = layout.entrance(first.map_or(Next::End(route.end), Next::Link), || {
-                // Behind a host: named after the group.
-                format!("{}{}", route.start.1, route.group)
-            });
-            let own = layout.groups[route.group].key.mtu;
-            layout.veth((route.start.0, route.start.1.to_owned()), to, own);
+            let next = first.map_or_else(|| Next::End(route.end.clone()), Next::Link);
+            let to = layout.entrance(&next, || route.entrance.clone());
+            if let Some(start) = &route.start {
+                layout.veth(start.clone(), to, route.mtu);
+            }
         }
         for (i, link) in plan.links.iter().enumerate() {
             layout.behind(i, link, seed, &routes, mtu);
@@ -170,6 +198,10 @@ impl Layout {
 
     fn veth(&mut self, a: (usize, String), b: (usize, String), mtu: u32) {
         for (namespace, name) in [&a, &b] {
+            if self.runs_programs(*namespace) {
+                // Without an address of its own it says nothing of its own accord.
+                self.up[*namespace].push(format!("link set dev {name} addrgenmode none"));
+            }
             self.up[*namespace].push(format!("link set dev {name} up"));
         }
         let device = |(namespace, name)| Device { namespace, name };
@@ -320,20 +352,23 @@ impl Layout {
     fn routes(&self) -> Vec<Route> {
         let mut routes = Vec::new();
         for (i, group) in self.groups.iter().enumerate() {
+            // Behind a host: named after the group.
             routes.push(Route {
-                group: i,
-                start: (group.sender, "data"),
+                entrance: format!("data{i}"),
+                mtu: group.key.mtu,
+                start: Some((group.sender, "data".to_owned())),
                 links: group.key.route.clone(),
-                end: (group.receiver, "data"),
-                destination: group.receiver_address,
+                end: (group.receiver, "data".to_owned()),
+                destination: Destination::Routed(group.receiver_address),
             });
             if group.key.stack.is_some() {
                 routes.push(Route {
-                    group: i,
-                    start: (group.receiver, "ack"),
+                    entrance: format!("ack{i}"),
+                    mtu: group.key.mtu,
+                    start: Some((group.receiver, "ack".to_owned())),
                     links: group.key.back.clone(),
-                    end: (group.sender, "ack"),
-                    destination: group.sender_address,
+                    end: (group.sender, "ack".to_owned()),
+                    destination: Destination::Routed(group.sender_address),
                 });
             }
         }
@@ -341,13 +376,13 @@ impl Layout {
     }
 
     /// The device by which packets enter a link or a host.
-    fn entrance(&self, next: Next, name: impl FnOnce() -> String) -> (usize, String) {
+    fn entrance(&self, next: &Next, name: impl FnOnce() -> String) -> (usize, String) {
         match next {
             Next::Link(link) => {
-                let link = &self.links[link];
+                let link = &self.links[*link];
                 (link.schedule.unwrap_or(link.namespace), name())
             }
-            Next::End((namespace, device)) => (namespace, device.to_owned()),
+            Next::End((namespace, device)) => (*namespace, device.clone()),
         }
     }
 
@@ -372,14 +407,14 @@ impl Layout {
             here = joint;
         }
 
-        let mut nexts: Vec<(Next, Vec<Ipv4Addr>)> = Vec::new();
+        let mut nexts: Vec<(Next, Vec<Destination>)> = Vec::new();
         for route in routes {
             let Some(at) = route.links.iter().position(|l| *l as usize == i) else {
                 continue;
             };
             let next = match route.links.get(at + 1) {
                 Some(link) => Next::Link(*link as usize),
-                None => Next::End(route.end),
+                None => Next::End(route.end.clone()),
             };
             match nexts.iter_mut().find(|n| n.0 == next) {
                 Some(found) => found.1.push(route.destination),
@@ -394,7 +429,7 @@ impl Layout {
                 self.out_by(here);
             }
             [(next, _)] => {
-                let to = self.entrance(*next, || format!("link{i}"));
+                let to = self.entrance(next, || format!("link{i}"));
                 self.veth((here, "out".to_owned()), to, mtu);
                 self.out_by(here);
             }
@@ -403,10 +438,17 @@ impl Layout {
                 self.veth((here, "out".to_owned()), (fork, "in".to_owned()), mtu);
                 self.out_by(here);
                 for (n, (next, destinations)) in nexts.iter().enumerate() {
-                    let to = self.entrance(*next, || format!("link{i}"));
+                    let to = self.entrance(next, || format!("link{i}"));
                     self.veth((fork, format!("to{n}")), to, mtu);
                     for destination in destinations {
-                        self.ip[fork].push(format!("route add {destination}/32 dev to{n}"));
+                        match destination {
+                            Destination::Routed(address) => {
+                                self.ip[fork].push(format!("route add {address}/32 dev to{n}"));
+                            }
+                            Destination::Handed(addresses) => {
+                                self.hand_to(fork, addresses, &format!("to{n}"));
+                            }
+                        }
                     }
                 }
             }
@@ -436,10 +478,10 @@ impl Layout {
     /// take a segment in a router's queue for one that has not left the host yet,
     /// and would not send it again (`skb_still_in_host_queue`).
     fn hand_on(&mut self) {
-        let is_host = |n| {
-            let mut groups = self.groups.iter();
-            groups.any(|g| g.sender == n || g.receiver == n)
-        };
+        let groups = self.groups.iter().flat_map(|g| [g.sender, g.receiver]);
+        let programs = self.programs.iter().flat_map(|pair| pair.hosts);
+        let hosts: BTreeSet<usize> = groups.chain(programs).collect();
+        let is_host = |n| hosts.contains(&n);
         for &namespace in &self.through {
             for veth in &self.veths {
                 for (device, other) in [(&veth.a, &veth.b), (&veth.b, &veth.a)] {

@@ -7,6 +7,7 @@
 //! | `cc` | congestion controls and their parameters |
 //! | `kits` | the kernels there are, and what came with which |
 //! | `modules` | what is loaded |
+//! | `programs` | what runs on hosts of programs |
 //! | `refuse` | what Linux cannot do, by place in the plan |
 //! | `stage` | what stands behind a link, in netem's words |
 //! | `script` | a job as text, to be read |
@@ -15,6 +16,7 @@ mod cc;
 mod kits;
 mod layout;
 mod modules;
+mod programs;
 mod refuse;
 mod script;
 mod stage;
@@ -39,6 +41,7 @@ pub use kits::Kit;
 use kits::Kits;
 use layout::{Group, Layout, mtu_of};
 use modules::Modules;
+pub use programs::Places;
 use refuse::Refusals;
 
 /// Name of the module of scheduled marks and drops, and of its kind.
@@ -62,7 +65,14 @@ const SEND_BUFFERS: u64 = 1 << 30;
 /// Why a kernel cannot run a plan; empty if it can. The plan may be incomplete:
 /// what it lacks is not judged.
 pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
-    decide(plan, kit).err().unwrap_or_default()
+    let found = kit.refused.iter().map(|(path, message)| Refusal {
+        path: path.clone(),
+        message: message.clone(),
+        expected: None,
+    });
+    let mut refusals = decide(plan, kit).err().unwrap_or_default();
+    refusals.extend(found);
+    refusals
 }
 
 /// The modules of a kit that a plan needs, by name: what the scenario names, and tailback's own
@@ -72,6 +82,8 @@ pub fn modules(plan: &Plan) -> BTreeSet<&str> {
     let flows = plan.flows.iter().map(|flow| (&flow.cc, &flow.module));
     let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());
     let controls = flows.chain(connections.map(|c| (&c.cc, &c.module)));
+    let programs = plan.programs.iter().map(|p| (&p.cc, &p.module));
+    let controls = controls.chain(programs);
     let controls =
         controls.filter_map(|(control, module)| cc::stand_in(control, module.as_deref()));
     queues.chain(controls).collect()
@@ -88,6 +100,8 @@ struct Decided<'k> {
     controls: Vec<String>,
     /// The same by source; of datagrams: none.
     source_controls: Vec<Option<String>>,
+    /// By entry of programs.
+    program_controls: Vec<String>,
 }
 
 /// The connections of a source as a flow.
@@ -200,6 +214,7 @@ fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
             }
         });
     }
+    let program_controls = programs::controls(plan, kit, &mut modules, &mut refusals);
     if !refusals.0.is_empty() {
         return Err(refusals.0);
     }
@@ -209,6 +224,7 @@ fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
         queues,
         controls,
         source_controls,
+        program_controls,
     })
 }
 
@@ -226,19 +242,28 @@ fn connection(path: &str, flow: &FlowPlan, links: usize, refusals: &mut Refusals
     }
 }
 
-/// A plan as a job for the guest, for the run of a seed.
+/// A plan as a job for the guest, for the run of a seed, wherever the files of its programs are.
 ///
 /// # Errors
 /// Everything that Linux, or this kit, cannot do.
 pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
+    map_with(plan, seed, kit, &Places::default())
+}
+
+/// A plan as a job for the guest, with the places of what its programs need.
+///
+/// # Errors
+/// Everything that Linux, or this kit, cannot do.
+pub fn map_with(plan: &Plan, seed: u64, kit: &Kit, places: &Places) -> Result<Job, Vec<Refusal>> {
     let Decided {
         kit,
         modules,
         queues,
         controls,
         source_controls,
+        program_controls,
     } = decide(plan, kit)?;
-    let mut layout = Layout::of(plan, seed, &queues, &kit);
+    let mut layout = Layout::of(plan, seed, &queues, &program_controls, &kit);
     let setup = layout.setup();
     let schedule_of = |link: &LinkPlan| link.schedule.clone().unwrap_or_default();
     let links = (0..).zip(&plan.links).zip(queues).zip(&layout.links);
@@ -333,6 +358,7 @@ pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             connections,
         });
     }
+    let programs = programs::programs(plan, seed, &layout, places);
     Ok(Job {
         format: FORMAT,
         duration_ns: plan.duration.ns(),
@@ -349,7 +375,10 @@ pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
             packets: plan.record.packets,
         },
         modules,
-        sysctls: global_sysctls(),
+        sysctls: global_sysctls()
+            .into_iter()
+            .chain(programs::allowed(&program_controls))
+            .collect(),
         namespaces: layout.namespaces,
         veths: layout.veths,
         offloads: plan.offloads,
@@ -358,6 +387,7 @@ pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
         flows,
         sources,
         links,
+        programs,
     })
 }
 

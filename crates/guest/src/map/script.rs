@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::job::{Batch, Job, Tool};
+use crate::job::{Batch, Job, Program, Ready, Tool};
 
 impl fmt::Display for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,8 +98,52 @@ impl fmt::Display for Job {
                 source.start_ns as f64 / 1e9
             )?;
         }
+        for program in &self.programs {
+            programs(f, program, &name)?;
+        }
         Ok(())
     }
+}
+
+fn programs<'n>(
+    f: &mut fmt::Formatter<'_>,
+    program: &Program,
+    name: &impl Fn(usize) -> &'n str,
+) -> fmt::Result {
+    let hosts = [
+        ("sender", program.sender, program.sender_addresses),
+        ("receiver", program.receiver, program.receiver_addresses),
+    ];
+    let start = program.start_ns as f64 / 1e9;
+    write!(f, "\n{}: from {start} s", program.name)?;
+    if let Some(stop) = program.stop_ns {
+        write!(f, " to {} s", stop as f64 / 1e9)?;
+    }
+    if program.dscp > 0 {
+        write!(f, ", dscp {}", program.dscp)?;
+    }
+    writeln!(f)?;
+    for ((side, namespace, (four, six)), runs) in hosts.into_iter().zip(&program.sides) {
+        write!(f, "  {side} {} {four} {six}", name(namespace))?;
+        if let Some(runs) = runs {
+            write!(f, ": {}", runs.run.join(" "))?;
+            match &runs.ready {
+                None => {}
+                Some(Ready::Tcp(port)) => write!(f, ", ready at TCP port {port}")?,
+                Some(Ready::Udp(port)) => write!(f, ", ready at UDP port {port}")?,
+                Some(Ready::Stdout(text)) => write!(f, ", ready when it says {text}")?,
+                Some(Ready::After(ns)) => write!(f, ", ready after {} s", *ns as f64 / 1e9)?,
+            }
+        }
+        writeln!(f)?;
+    }
+    for (variable, value) in &program.env {
+        writeln!(f, "  {variable}={value}")?;
+    }
+    for (file, _) in &program.files {
+        writeln!(f, "  /files/{file}")?;
+    }
+    Ok(())
 }
 
 fn lines(f: &mut fmt::Formatter<'_>, batch: &Batch, prefix: &str) -> fmt::Result {

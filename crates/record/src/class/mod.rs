@@ -22,16 +22,16 @@ pub struct ClassPlan {
     pub name: String,
     /// Index among all classes, in the order of the scenario.
     pub number: u32,
-    /// Its TCP flows.
+    /// Its TCP flows and its programs.
     pub flows: Vec<ClassFlow>,
     /// Numbers of its unresponsive sources, counted on from the flows'.
     pub sources: Vec<u32>,
 }
 
-/// A TCP flow of a class.
+/// A TCP flow of a class, or a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassFlow {
-    /// Number of the flow.
+    /// Number of the flow or program.
     pub flow: u32,
     /// Its round-trip time without queues, delays of links included, ns.
     pub base_rtt_ns: u64,

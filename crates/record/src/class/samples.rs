@@ -46,11 +46,10 @@ impl Outcome {
                 }
             }
             for (member, flow) in class.class.flows.iter().enumerate() {
-                let flow = flow.flow as usize;
-                let Some(name) = self.flows.get(flow).map(|f| f.name.as_str()) else {
+                let Some(name) = self.name_of(flow.flow as usize) else {
                     continue;
                 };
-                let id = series.id(Some(name), None, "rate_mbit");
+                let id = series.id(Some(&name), None, "rate_mbit");
                 for (i, rate) in samples.rates(class, member) {
                     series.push(id, samples.end_ns(i), rate * 8.0 / 1e6);
                 }
@@ -78,11 +77,7 @@ impl ClassSamples<'_> {
     /// intervals that lie in the flow's measured time.
     fn rates(&self, class: &ClassOutcome, member: usize) -> impl Iterator<Item = (usize, f64)> {
         let flow = class.class.flows[member].flow as usize;
-        let (from, to) = self
-            .outcome
-            .flows
-            .get(flow)
-            .map_or((0, 0), |flow| (flow.from_ns, flow.to_ns));
+        let (from, to) = self.outcome.measured_time_of(flow);
         let (interval_ns, warmup_ns) = (self.link.interval_ns, self.outcome.warmup_ns);
         let bytes = class.flow_bytes.get(member).into_iter().flatten();
         let rates = bytes.enumerate().filter_map(move |(i, &bytes)| {

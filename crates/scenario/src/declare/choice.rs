@@ -71,7 +71,8 @@ impl Reader<'_> {
         if found.is_none() {
             let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
             let mut expected = format!("one of {}", names.join(", "));
-            if self.engine == EngineKind::Kernel && registry != Registry::Traffic {
+            let of_kernel = matches!(registry, Registry::Aqm | Registry::Cc);
+            if self.engine == EngineKind::Kernel && of_kernel {
                 let (key, name) = (registry.name_key(), shorten(name));
                 expected += &format!(
                     "; or {{ {key} = \"{name}\", kernel = true }} for one that only the kernel has"
@@ -353,8 +354,8 @@ impl Reader<'_> {
             .map(|other| other.name)
             .collect();
         let mut valid: Vec<&str> = options.iter().map(|opt| opt.name).collect();
-        // In [[traffic]] the options stand among the keys of the table.
-        if registry == Registry::Traffic {
+        // In [[traffic]] and [[programs]] the options stand among the keys of the table.
+        if matches!(registry, Registry::Traffic | Registry::Programs) {
             valid.splice(0..0, keys.iter().copied());
         }
         let key = shorten(&item.key);

@@ -3,7 +3,7 @@
 use tailback_engine::keys::KeyKind;
 
 use super::metrics::Assert;
-use super::{burst, choice, name, rate, schedule, value};
+use super::{burst, choice, name, program, rate, schedule, value};
 
 /// What a key of this kind expects, in words.
 pub(crate) fn expectation(kind: KeyKind) -> String {
@@ -18,6 +18,11 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
         KeyKind::Word(registry) => choice::name_expectation(registry),
         KeyKind::Route => "names of links such as [\"a\", \"b\"]".to_owned(),
         KeyKind::Folders => "folders such as [\"./my-cc\"]".to_owned(),
+        KeyKind::Files => program::FILES.to_owned(),
+        KeyKind::Words => program::WORDS.to_owned(),
+        KeyKind::Texts => program::TEXTS.to_owned(),
+        KeyKind::Ready => program::READY.to_owned(),
+        KeyKind::Date => program::DATE.to_owned(),
         KeyKind::Schedule => schedule::EXPECTED.to_owned(),
         KeyKind::Burst => burst::EXPECTED.to_owned(),
         KeyKind::Switch(words) => format!("one of {}, or true or false", words.join(", ")),

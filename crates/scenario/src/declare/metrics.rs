@@ -6,9 +6,10 @@ use tailback_engine::keys::{NUMBER, TEXT};
 keys! {
     /// What must hold at every point and seed.
     pub struct Assert as "[[assert]]" {
-        /// What is measured.
+        /// What is measured; results.NAME: a number out of the files of a program.
         metric: String => TEXT.required();
-        /// The flow, or the name of several ("cubic" for cubic/1, cubic/2); default: every flow.
+        /// The flow or program, or the name of several ("cubic" for cubic/1, cubic/2); default: every
+        /// one.
         flow: Option<String> => TEXT;
         /// The link; default: the first.
         link: Option<String> => TEXT;

@@ -89,14 +89,18 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
             }
             KeyKind::Switch(words) => found.push(one(key, path, "choice", words.to_vec())),
             KeyKind::Rate => found.push(one(key, path, "rate", Vec::new())),
-            KeyKind::Text | KeyKind::Name | KeyKind::Class => {
+            KeyKind::Text | KeyKind::Name | KeyKind::Class | KeyKind::Ready | KeyKind::Date => {
                 found.push(one(key, path, "text", Vec::new()));
             }
-            KeyKind::Route | KeyKind::Hosts | KeyKind::Folders => {
+            KeyKind::Route
+            | KeyKind::Hosts
+            | KeyKind::Folders
+            | KeyKind::Files
+            | KeyKind::Words => {
                 found.push(one(key, path, "list", Vec::new()));
             }
             KeyKind::Burst => found.push(one(key, path, "size", vec![burst::TC])),
-            KeyKind::Schedule => found.push(one(key, path, "table", Vec::new())),
+            KeyKind::Schedule | KeyKind::Texts => found.push(one(key, path, "table", Vec::new())),
         }
     }
 }

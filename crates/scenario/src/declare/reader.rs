@@ -6,9 +6,10 @@ use std::collections::{HashMap, HashSet};
 use tailback_engine::keys::EngineKind;
 use tailback_engine::registry::Value;
 
+use super::program::Files;
 use super::trace::Traces;
 use crate::read::{Item, Node, Problem, Span, shorten};
-use crate::request::Loader;
+use crate::request::{FileLoader, Loader, Request};
 
 /// What one `bdp` is.
 #[derive(Clone, Copy, Debug)]
@@ -37,19 +38,24 @@ pub(crate) struct Reader<'a> {
     pub(super) load: &'a Loader<'a>,
     /// The files that rates name.
     pub traces: Traces,
+    pub(super) load_files: &'a FileLoader<'a>,
+    /// Those that programs need.
+    pub(super) contents: Files,
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(load: &'a Loader<'a>, memory: Option<u64>, engine: EngineKind) -> Reader<'a> {
+    pub fn new(request: &'a Request<'a>) -> Reader<'a> {
         Reader {
             problems: Vec::new(),
             warnings: Vec::new(),
             watched: HashSet::new(),
             resolved: HashMap::new(),
-            memory,
-            engine,
-            load,
+            memory: request.memory,
+            engine: request.engine,
+            load: request.loader,
             traces: Traces::default(),
+            load_files: request.files,
+            contents: Files::default(),
         }
     }
 }

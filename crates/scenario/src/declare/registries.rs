@@ -2,7 +2,7 @@
 
 use tailback_engine::keys::Registry;
 use tailback_engine::registry::{Entry, Opt, OptionError, Options};
-use tailback_engine::{aqm, cc, traffic};
+use tailback_engine::{aqm, cc, programs, traffic};
 
 /// An entry of a registry without its constructor.
 #[derive(Clone, Copy)]
@@ -34,5 +34,6 @@ pub(crate) fn entries(registry: Registry) -> Vec<View> {
         Registry::Aqm => views(aqm::TABLE.entries()),
         Registry::Cc => views(cc::TABLE.entries()),
         Registry::Traffic => views(traffic::TABLE.entries()),
+        Registry::Programs => views(programs::TABLE.entries()),
     }
 }

@@ -3,14 +3,14 @@
 //! paths of a sweep) only [`crate::load()`] checks.
 
 use serde_json::{Map, Value as Json, json};
-use tailback_engine::keys::{Key, KeyKind, TableDef};
+use tailback_engine::keys::{Key, KeyKind, Registry, TableDef};
 use tailback_engine::plan::Plan;
 use tailback_engine::registry::Opt;
 use tailback_engine::traffic;
 
 use super::metrics::{Assert, METRICS};
 use super::registries::entries;
-use super::{burst, choice, rate, schedule, value};
+use super::{burst, choice, program, rate, schedule, value};
 
 /// The JSON Schema of scenario files.
 pub fn json_schema() -> Json {
@@ -67,9 +67,14 @@ fn key_schema(key: &Key) -> Json {
         KeyKind::Rate => rate::schema(),
         KeyKind::Entry(registry) => choice::schema(registry),
         KeyKind::Word(registry) => choice::names_schema(registry),
-        KeyKind::Route | KeyKind::Folders => {
+        KeyKind::Route | KeyKind::Folders | KeyKind::Files | KeyKind::Words => {
             json!({ "type": "array", "items": { "type": "string" } })
         }
+        KeyKind::Texts => {
+            json!({ "type": "object", "additionalProperties": { "type": "string" } })
+        }
+        KeyKind::Ready => program::ready_schema(),
+        KeyKind::Date => program::date_schema(),
         KeyKind::Schedule => schedule::schema(),
         KeyKind::Burst => burst::schema(),
         KeyKind::Switch(words) => {
@@ -121,7 +126,10 @@ fn list_item(def: &'static TableDef) -> Json {
             let mut shape = table(def, entry.options);
             shape["description"] = json!(entry.doc);
             if let Some(Json::Object(properties)) = shape.get_mut("properties") {
-                if !traffic::connects(entry.name) {
+                if registry == Registry::Programs {
+                    properties.remove("sender");
+                    properties.remove("receiver");
+                } else if !traffic::connects(entry.name) {
                     for key in def.keys.iter().filter(|key| key.of_connections) {
                         properties.remove(key.name);
                     }
@@ -134,6 +142,15 @@ fn list_item(def: &'static TableDef) -> Json {
             shape
         })
         .collect();
+    // Where no kind is asked for, there is one more shape: without options.
+    let mut shapes = shapes;
+    if def.keys.iter().all(|key| !key.required) {
+        let mut plain = table(def, &[]);
+        if let Some(Json::Object(properties)) = plain.get_mut("properties") {
+            properties.remove(registry.name_key());
+        }
+        shapes.push(plain);
+    }
     json!({ "anyOf": shapes })
 }
 

@@ -1,8 +1,10 @@
 //! `[[assert]]`: the metrics exist, and what they are measured on does at every
 //! point. Whether an assertion holds is seen after the run (`tailback.assertions`).
 
+use std::collections::BTreeSet;
+
 use tailback_engine::keys::KeyKind;
-use tailback_engine::plan::FlowPlan;
+use tailback_engine::plan::Plan;
 
 use super::baselines;
 use super::grid::Run;
@@ -65,7 +67,13 @@ pub(crate) fn read(
             );
         }
         let Some(metric) = metric else { continue };
-        check_scope(reader, &fields, &metric, flow.as_deref(), link.as_deref());
+        check_scope(
+            reader,
+            &fields,
+            &metric,
+            (flow.as_deref(), link.as_deref()),
+            runs,
+        );
         check_subject(reader, &fields, flow.as_deref(), link.as_deref(), runs);
         if metric == GAIN && baselines.iter().any(Option::is_none) {
             let problem = Problem::new(
@@ -89,11 +97,14 @@ fn check_scope(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
     metric: &str,
-    flow: Option<&str>,
-    link: Option<&str>,
+    (flow, link): (Option<&str>, Option<&str>),
+    runs: &[Run],
 ) {
-    let names = || METRICS.iter().map(|(name, _)| *name);
-    let Some((_, scope)) = METRICS.iter().find(|(name, _)| *name == metric) else {
+    let results: BTreeSet<String> = runs.iter().flat_map(results).collect();
+    let own = results.iter().map(|name| (name.as_str(), Scope::Flow));
+    let known: Vec<(&str, Scope)> = METRICS.iter().copied().chain(own).collect();
+    let names = || known.iter().map(|(name, _)| *name);
+    let Some((_, scope)) = known.iter().find(|(name, _)| *name == metric) else {
         let problem = Problem::new(
             fields.span_of("metric"),
             format!("unknown metric \"{}\"", shorten(metric)),
@@ -131,7 +142,14 @@ fn check_scope(
     }
 }
 
-/// The flow or link exists at every point.
+/// The metrics that programs of a point bring along: numbers out of their files.
+fn results(run: &Run) -> impl Iterator<Item = String> {
+    let programs = run.plan.programs.iter();
+    let results = programs.flat_map(|program| &program.results);
+    results.map(|result| format!("results.{}", result.name))
+}
+
+/// The flow or link exists at every point; a program stands for a flow.
 fn check_subject(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -141,14 +159,15 @@ fn check_subject(
 ) {
     for run in runs {
         if let Some(name) = flow
-            && !run.plan.flows.iter().any(|flow| includes(flow, name))
+            && !senders(&run.plan).any(|of| includes(of, name))
         {
             let mut problem = Problem::new(
                 fields.span_of("flow"),
                 format!("there is no flow named \"{}\"", shorten(name)),
             );
-            let names = run.plan.each_flow().take(1000).map(|flow| flow.name());
-            let names: Vec<String> = names.collect();
+            let flows = run.plan.each_flow().map(|flow| flow.name());
+            let programs = run.plan.each_program().map(|program| program.name());
+            let names: Vec<String> = flows.chain(programs).take(1000).collect();
             let names = names.iter().map(String::as_str);
             problem = problem.nearest(name, names).global();
             if !run.params.is_empty() {
@@ -172,12 +191,22 @@ fn check_subject(
     }
 }
 
-/// Whether flows have this name, all of them or one.
-fn includes(flows: &FlowPlan, name: &str) -> bool {
+/// Names of flows and programs, and how many have each.
+fn senders(plan: &Plan) -> impl Iterator<Item = (&str, u64)> {
+    let flows = plan
+        .flows
+        .iter()
+        .map(|flow| (flow.name.as_str(), flow.count));
+    let programs = plan.programs.iter();
+    flows.chain(programs.map(|program| (program.name.as_str(), program.count)))
+}
+
+/// Whether flows or programs have this name, all of them or one.
+fn includes((own, count): (&str, u64), name: &str) -> bool {
     let Some((all, one)) = name.split_once('/') else {
-        return flows.name == name;
+        return own == name;
     };
     let number = one.parse().ok().filter(|n: &u64| n.to_string() == one);
-    let known = number.is_some_and(|n| (1..=flows.count).contains(&n));
-    flows.name == all && flows.count > 1 && known
+    let known = number.is_some_and(|n| (1..=count).contains(&n));
+    own == all && count > 1 && known
 }

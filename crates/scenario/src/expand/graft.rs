@@ -5,7 +5,7 @@ use tailback_engine::plan::Plan;
 use tailback_engine::registry::{Kind, Opt};
 
 use crate::declare::entries;
-use crate::plan::names;
+use crate::plan::{LISTS, names};
 use crate::read::{Node, Path, Problem, Span, Step, Table, Toml, listed, shorten};
 
 /// The path with names of flows and sources replaced by their indices, and
@@ -43,10 +43,12 @@ fn names_in(root: &Node, list: &str) -> Vec<String> {
             .and_then(Node::array)
             .unwrap_or_default()
     };
-    let (flows, traffic) = names(nodes("flows"), nodes("traffic"));
-    match list {
-        "flows" => flows,
-        "traffic" => traffic,
+    let place = LISTS.iter().position(|name| *name == list);
+    let [flows, traffic, programs] = names(LISTS.map(nodes));
+    match place {
+        Some(0) => flows,
+        Some(1) => traffic,
+        Some(2) => programs,
         _ => Vec::new(),
     }
 }

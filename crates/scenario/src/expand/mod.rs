@@ -91,7 +91,7 @@ pub(crate) fn expand(
         .dimensions
         .retain(|dimension| !dimension.keys.is_empty());
     check_size(&sweep, &mut problems);
-    let mut reader = Reader::new(request.loader, request.memory, request.engine);
+    let mut reader = Reader::new(request);
     for dimension in &sweep.dimensions {
         for key in &dimension.keys {
             reader.watched.extend(key.values.iter().map(|v| v.span));

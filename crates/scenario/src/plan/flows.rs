@@ -39,7 +39,7 @@ pub(super) struct Budget {
 
 impl Budget {
     /// Takes `count` from what may be used; 1 if that is too much.
-    fn take(&mut self, reader: &mut Reader<'_>, fields: &Fields<'_>) -> u64 {
+    pub(super) fn take(&mut self, reader: &mut Reader<'_>, fields: &Fields<'_>) -> u64 {
         let count = fields.int("count").unwrap_or(1).unsigned_abs();
         self.total = self.total.saturating_add(count);
         if self.exceeded {
@@ -209,7 +209,7 @@ pub(super) fn traffic(
 }
 
 /// The class of a flow or source that takes this way.
-fn class(
+pub(super) fn class(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
     route: &[u32],
@@ -245,7 +245,7 @@ fn class(
 }
 
 /// The hosts of a flow or source.
-fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<[String; 2]> {
+pub(super) fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<[String; 2]> {
     let item = fields.item("hosts")?;
     let names = item.node.array().unwrap_or_default();
     let texts: Vec<&str> = names.iter().filter_map(Node::string).collect();
@@ -264,7 +264,7 @@ fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<[String; 2]> {
 }
 
 /// A flow or source starts within the run, and before it stops.
-fn times(reader: &mut Reader<'_>, fields: &Fields<'_>, duration: Option<Time>) {
+pub(super) fn times(reader: &mut Reader<'_>, fields: &Fields<'_>, duration: Option<Time>) {
     let start = fields.time("start").unwrap_or_default();
     let stop = fields.time("stop");
     if let (Some(duration), Some(item)) = (duration, fields.item("start"))

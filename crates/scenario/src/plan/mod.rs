@@ -5,6 +5,7 @@ mod flows;
 mod links;
 mod names;
 mod origins;
+mod programs;
 mod queues;
 mod record;
 mod routes;
@@ -15,7 +16,7 @@ use std::collections::HashMap;
 use tailback_engine::keys::{EngineKind, KeyKind};
 use tailback_engine::plan::{FlowPlan, PathKeys, Plan, TcpPlan};
 
-pub(crate) use names::{name_flows, names};
+pub(crate) use names::{LISTS, name_flows, names};
 pub(crate) use origins::Origins;
 
 use crate::declare::{Bdp, Fields, Reader, expectation};
@@ -62,16 +63,16 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
         stack::read(reader, &item.node, label, &TcpPlan::default(), bdp)
     });
 
-    let (flow_nodes, traffic_nodes) = (list(reader, &top, "flows"), list(reader, &top, "traffic"));
-    if top.item("flows").is_none() && top.item("traffic").is_none() {
+    let lists = LISTS.map(|name| list(reader, &top, name));
+    if LISTS.iter().all(|name| top.item(name).is_none()) {
         reader.problem(
             Problem::new(root.span, "there is no traffic")
                 .expected("at least one [[flows]] or [[traffic]]")
                 .global(),
         );
     }
-    let names = names(flow_nodes, traffic_nodes);
-    names::check(reader, flow_nodes, traffic_nodes, &names);
+    let names = names(lists);
+    names::check(reader, lists, &names);
     let mut context = Context {
         links: &links,
         rtt: path.rtt,
@@ -86,18 +87,26 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
     };
     let flows = flows::flows(
         reader,
-        flow_nodes,
-        &names.0,
+        lists[0],
+        &names[0],
         &mut context,
         &mut origins.flows,
     );
     let traffic = flows::traffic(
         reader,
-        traffic_nodes,
-        &names.1,
+        lists[1],
+        &names[1],
         &mut context,
         &mut origins.traffic,
     );
+    let programs = programs::programs(
+        reader,
+        lists[2],
+        &names[2],
+        &mut context,
+        &mut origins.programs,
+    );
+    programs::check_hosts(reader, lists, &programs);
 
     let mut plan = Plan {
         start_jitter: path.rtt,
@@ -108,10 +117,11 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
     plan.set(|key| top.value(key));
     plan.kernel = kernel(reader, &top);
     check_host_jitter(reader, &top, &plan, &links, &tcp, &flows);
-    queues::check(reader, &links, &flows, &traffic);
+    queues::check(reader, &links, &flows, &traffic, &programs);
     plan.links = links.plans;
     plan.flows = flows;
     plan.traffic = traffic;
+    plan.programs = programs;
     record::check(reader, &top, &plan);
     let seed = top.int("seed").unwrap_or_default().unsigned_abs();
     (plan, seed, origins)

@@ -1,10 +1,10 @@
-//! Names of flows and sources, unique among both, and the same at every point.
+//! Names of flows, sources and programs, unique among all, and the same at every point.
 
 use std::collections::{HashMap, HashSet};
 
 use tailback_engine::keys::KeyKind;
 
-use crate::declare::{Reader, expectation};
+use crate::declare::{Reader, expectation, is_name};
 use crate::read::{Node, Problem, Span, Table, Toml};
 
 /// The name of a flow or source that is given, and the one it has by default.
@@ -19,14 +19,38 @@ fn own_names<'n>(node: &'n Node, key: &str, name_key: &str) -> (Option<&'n str>,
     (explicit, default.unwrap_or("flow"))
 }
 
-/// The names of all flows and sources, which are unique among both: a random
+/// The name of an entry of programs that is given, and the one it has by default: its kind, or
+/// what runs.
+fn program_names(node: &Node) -> (Option<&str>, &str) {
+    let (explicit, kind) = own_names(node, "kind", "kind");
+    let table = node.table();
+    let table = table.filter(|table| table.get("kind").is_none());
+    let Some(table) = table else {
+        return (explicit, kind);
+    };
+    let first = |side| {
+        let run = table.get(side)?.table()?.get("run")?.array()?;
+        let path = run.first()?.string()?;
+        let name = path.rsplit('/').next()?;
+        is_name(name, 64).then_some(name)
+    };
+    let first = first("sender").or_else(|| first("receiver"));
+    (explicit, first.unwrap_or("program"))
+}
+
+/// The lists of a scenario whose entries have names.
+pub(crate) const LISTS: [&str; 3] = ["flows", "traffic", "programs"];
+
+/// The names of all flows, sources and programs, which are unique among all: a random
 /// stream belongs to a name.
-pub(crate) fn names(flows: &[Node], traffic: &[Node]) -> (Vec<String>, Vec<String>) {
+pub(crate) fn names([flows, traffic, programs]: [&[Node]; 3]) -> [Vec<String>; 3] {
     let flow_names = flows.iter().map(|node| own_names(node, "cc", "name"));
     let traffic_names = traffic.iter().map(|node| own_names(node, "kind", "kind"));
-    let mut names = unique_names(flow_names.chain(traffic_names));
+    let program_names = programs.iter().map(program_names);
+    let mut names = unique_names(flow_names.chain(traffic_names).chain(program_names));
+    let program_names = names.split_off(flows.len() + traffic.len());
     let traffic_names = names.split_off(flows.len());
-    (names, traffic_names)
+    [names, traffic_names, program_names]
 }
 
 /// Gives every flow and source the name it has in the file, so that neither
@@ -40,9 +64,9 @@ pub(crate) fn name_flows(root: &mut Node) {
         let list = table.get(name).and_then(Node::array);
         list.map(<[Node]>::to_vec).unwrap_or_default()
     };
-    let (flows, traffic) = (list(table, "flows"), list(table, "traffic"));
-    let (flow_names, traffic_names) = names(&flows, &traffic);
-    for (list, names) in [("flows", flow_names), ("traffic", traffic_names)] {
+    let lists = LISTS.map(|name| list(table, name));
+    let all = names([&lists[0], &lists[1], &lists[2]]);
+    for (list, names) in LISTS.into_iter().zip(all) {
         let Some(Toml::Array(nodes)) = table.get_mut(list).map(|node| &mut node.value) else {
             continue;
         };
@@ -68,15 +92,14 @@ const DEFAULT_NAME: Span = Span {
 };
 
 /// Names are what a name may be, and unique.
-pub(super) fn check(
-    reader: &mut Reader<'_>,
-    flows: &[Node],
-    traffic: &[Node],
-    names: &(Vec<String>, Vec<String>),
-) {
+pub(super) fn check(reader: &mut Reader<'_>, lists: [&[Node]; 3], names: &[Vec<String>; 3]) {
     let mut seen: HashMap<&str, Span> = HashMap::new();
-    let nodes = flows.iter().chain(traffic);
-    for (node, name) in nodes.zip(names.0.iter().chain(&names.1)) {
+    let what = match lists[2] {
+        [] => "flows or sources",
+        _ => "flows, sources or programs",
+    };
+    let nodes = lists.into_iter().flatten();
+    for (node, name) in nodes.zip(names.iter().flatten()) {
         let item = node.table().and_then(|table| table.item("name"));
         let Some(item) = item.filter(|item| item.node.span != DEFAULT_NAME) else {
             continue;
@@ -87,7 +110,7 @@ pub(super) fn check(
             if seen.contains_key(name.as_str()) {
                 let problem = Problem::new(
                     item.node.span,
-                    format!("there are two flows or sources named \"{name}\""),
+                    format!("there are two {what} named \"{name}\""),
                 );
                 reader.problem(problem.expected("a name of its own for each"));
             }

@@ -13,6 +13,8 @@ pub(crate) struct Origins {
     pub flows: Vec<u32>,
     /// Index in `[[traffic]]`.
     pub traffic: Vec<u32>,
+    /// Index in `[[programs]]`.
+    pub programs: Vec<u32>,
 }
 
 impl Origins {
@@ -59,6 +61,11 @@ impl Origins {
             }
             "traffic" => {
                 if let Some(step) = of(&self.traffic) {
+                    steps[1] = step;
+                }
+            }
+            "programs" => {
+                if let Some(step) = of(&self.programs) {
                     steps[1] = step;
                 }
             }

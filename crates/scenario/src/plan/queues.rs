@@ -2,13 +2,16 @@
 
 use tailback_engine::aqm;
 use tailback_engine::cc::ecn::sends_ect1;
-use tailback_engine::plan::{Algorithm, FlowPlan, TcpPlan, TrafficPlan};
+use tailback_engine::plan::{Algorithm, FlowPlan, ProgramPlan, TcpPlan, TrafficPlan};
 use tailback_engine::registry::find;
 use tailback_engine::registry::rules::{At, Placed};
 
 use super::links::Links;
 use crate::declare::Reader;
 use crate::read::Problem;
+
+/// The longest frame of a program, bytes.
+const MOST_OF_PROGRAMS: u32 = 1514;
 
 /// What passes a link of the way there.
 struct Passing<'a> {
@@ -24,6 +27,7 @@ pub(super) fn check(
     links: &Links,
     flows: &[FlowPlan],
     traffic: &[TrafficPlan],
+    programs: &[ProgramPlan],
 ) {
     let mut all: Vec<Passing<'_>> = Vec::new();
     all.extend(flows.iter().map(|flow| Passing {
@@ -49,16 +53,21 @@ pub(super) fn check(
             continue;
         };
         let passing = || all.iter().filter(|one| one.route.contains(&number));
+        // Programs send what they like, with any codepoint.
+        let runs = programs
+            .iter()
+            .any(|one| one.route.contains(&number) || one.back.contains(&number));
         let frames = passing().map(|one| u32::from(one.tcp.mss) + u32::from(one.tcp.header));
+        let frames = frames.chain(runs.then_some(MOST_OF_PROGRAMS));
         let placed = Placed {
             options,
             rate: link.rate.lowest(),
             frame: frames.max().unwrap_or_default(),
             burst: link.burst,
             ecn: [
-                passing().any(|one| one.ecn),
+                runs || passing().any(|one| one.ecn),
                 // One that only the kernel has may.
-                passing().any(|one| one.ecn && sends_ect1(one.cc).unwrap_or(true)),
+                runs || passing().any(|one| one.ecn && sends_ect1(one.cc).unwrap_or(true)),
             ],
         };
         for finding in (entry.rules.at_link)(&placed) {

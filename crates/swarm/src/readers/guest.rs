@@ -89,7 +89,7 @@ pub(super) fn frames(mut bytes: &[u8]) {
         let (captured, behind) = rest.split_at(rest.len().min(usize::from(*length)));
         bytes = behind;
         now += 1_000;
-        let Some(frame) = frame::parse(captured).filter(|frame| !frame.udp) else {
+        let Some(frame) = frame::parse(captured).filter(frame::Frame::is_tcp) else {
             continue;
         };
         if frame.payload > 0 {

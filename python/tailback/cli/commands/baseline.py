@@ -15,7 +15,7 @@ from tailback.cli.options import (
     quiet_option,
     seeds_option,
     set_option,
-    unconfined_option,
+    walls_options,
 )
 from tailback.errors import InputError, RunsFailed
 
@@ -36,7 +36,7 @@ from tailback.errors import InputError, RunsFailed
 @seeds_option
 @jobs_option
 @out_option
-@unconfined_option
+@walls_options
 @quiet_option
 def baseline(
     file: str,

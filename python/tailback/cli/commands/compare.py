@@ -22,7 +22,7 @@ from tailback.cli.options import (
     pdf_option,
     quiet_option,
     read_only_option,
-    unconfined_option,
+    walls_options,
     with_option,
 )
 from tailback.cli.spreading import spread_options
@@ -101,7 +101,7 @@ if TYPE_CHECKING:
 @out_option
 @spread_options
 @read_only_option
-@unconfined_option
+@walls_options
 @quiet_option
 @json_option
 def compare(

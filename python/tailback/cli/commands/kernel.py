@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tailback import terminal
-from tailback.cli.options import json_option, quiet_option, set_option, unconfined_option
+from tailback.cli.options import json_option, quiet_option, set_option, walls_options
 
 if TYPE_CHECKING:
     from tailback.kernel.kit import Kit
@@ -33,6 +33,11 @@ def kernel() -> None:
     help="Debian's linux-source of this release (5.10, 6.1, 6.12), beside the kit in use; newest.",
 )
 @click.option(
+    "--with-patch",
+    is_flag=True,
+    help="Apply tailback's patch for [[programs]] to the tree of --source.",
+)
+@click.option(
     "--config",
     "fragments",
     multiple=True,
@@ -52,7 +57,7 @@ def kernel() -> None:
     "own",
     multiple=True,
     metavar="NAME",
-    help="Build a server and client for [[programs]]: aioquic, quic-go, quinn, s2n-quic. "
+    help="Build what a kind of [[programs]] needs: aioquic, flent, quic-go, quinn, s2n-quic. "
     "Can be repeated.",
 )
 @click.option(
@@ -63,6 +68,7 @@ def kernel() -> None:
 def build(
     origin: Path | None,
     release: str | None,
+    with_patch: bool,
     fragments: tuple[Path, ...],
     extra: tuple[str, ...],
     own: tuple[str, ...],
@@ -84,6 +90,7 @@ def build(
     built = kit_build.build(
         origin=origin,
         release=release,
+        with_patch=with_patch,
         fragments=fragments,
         extra=extra,
         programs=own,
@@ -171,7 +178,7 @@ def info(as_json: bool) -> int:
     metavar="FILE",
     help="Write the page here [default: print it].",
 )
-@unconfined_option
+@walls_options
 @quiet_option
 @json_option
 def clock(
@@ -235,6 +242,7 @@ def _show(kit: Kit, *, as_json: bool) -> None:
     rows = [
         ("kernel", f"{kit.version} ({came})"),
         ("config", manifest["config_hash"][:16]),
+        ("patches", ", ".join(manifest.get("patches", {})) or "none"),
         ("iproute2", manifest["iproute2"]),
         ("cc", ", ".join(kit.ccs)),
         ("qdiscs", ", ".join(kit.qdiscs)),

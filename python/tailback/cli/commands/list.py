@@ -8,7 +8,7 @@ from tailback import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.options import with_option
 
-LISTS = ("cc", "aqm", "traffic", "metrics", "experiments")
+LISTS = ("cc", "aqm", "traffic", "programs", "metrics", "experiments")
 
 
 @click.command("list")

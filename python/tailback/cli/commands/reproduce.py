@@ -17,7 +17,7 @@ from tailback.cli.options import (
     pdf_option,
     quiet_option,
     seeds_option,
-    unconfined_option,
+    walls_options,
 )
 from tailback.cli.spreading import spread_options
 
@@ -37,8 +37,12 @@ from tailback.cli.spreading import spread_options
 @seeds_option
 @jobs_option
 @out_option
+<<<<<<< HEAD
 @spread_options
 @unconfined_option
+=======
+@walls_options
+>>>>>>> main
 @quiet_option
 @json_option
 def reproduce(

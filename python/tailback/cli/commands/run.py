@@ -18,7 +18,7 @@ from tailback.cli.options import (
     read_only_option,
     seeds_option,
     set_option,
-    unconfined_option,
+    walls_options,
     with_option,
 )
 from tailback.cli.spreading import spread_options
@@ -35,7 +35,7 @@ from tailback.errors import RunsFailed
 @out_option
 @spread_options
 @read_only_option
-@unconfined_option
+@walls_options
 @quiet_option
 @json_option
 def run(

@@ -15,7 +15,7 @@ from tailback.cli.options import (
     out_option,
     quiet_option,
     seeds_option,
-    unconfined_option,
+    walls_options,
 )
 from tailback.errors import InputError
 
@@ -36,7 +36,7 @@ from tailback.errors import InputError
 @seeds_option
 @jobs_option
 @out_option
-@unconfined_option
+@walls_options
 @quiet_option
 @json_option
 def validate(

@@ -35,7 +35,10 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
             {"name": name, "doc": f'as {{ {key} = "{name}", kernel = true }}', "options": []}
             for name in _only_kernel(entries, has)
         ]
-        heads = _aligned((e["name"], _engines(e, has), e["doc"]) for e in entries)
+        engines = ["kernel" if kind == "programs" else _engines(e, has) for e in entries]
+        heads = _aligned(
+            (e["name"], names, e["doc"]) for e, names in zip(entries, engines, strict=True)
+        )
         for entry, head in zip(entries, heads, strict=True):
             yield head
             if options:

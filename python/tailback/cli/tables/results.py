@@ -12,6 +12,7 @@ from tailback import store, terminal
 from tailback.cli.tables.layout import MAX_ROWS, new_console, print_table, short_names, width_of
 from tailback.foreign import line
 from tailback.metrics import estimate
+from tailback.metrics.parts import programs
 from tailback.numbers import with_spread
 from tailback.progress import is_quiet
 
@@ -41,6 +42,16 @@ LINK: tuple[tuple[str, Value], ...] = (
     *QUEUE,
     ("drops", lambda q: q["drops"]),
     ("marks", lambda q: q["marks"]),
+)
+
+PROGRAM: tuple[tuple[str, Value], ...] = (
+    ("Mbit/s", lambda p: p["throughput_mbit"]),
+    ("back", lambda p: p["back_mbit"]),
+    ("RTT ms", lambda p: p["rtt_ms"]["p50"]),
+    ("p99", lambda p: p["rtt_ms"]["p99"]),
+    ("drops", lambda p: p["drops"]),
+    ("marks", lambda p: p["marks"]),
+    ("done s", lambda p: p["completion_s"]),
 )
 
 CLASS: tuple[tuple[str, Value], ...] = (
@@ -83,7 +94,10 @@ def show(results: Results) -> None:
     No number is ever cut: if nothing fits, lines are longer than the terminal.
     """
     groups = results.groups()
-    one_link = all(len(run.summary["queues"]) == 1 for run in results.points)
+    # The link stands beside the first flow, if there is one.
+    one_link = all(
+        len(run.summary["queues"]) == 1 and _senders(run.summary) for run in results.points
+    )
     console = new_console()
     tables: list[Table] = []
     hidden = 0
@@ -161,7 +175,8 @@ def _tables(
         last = flows if layout.together else links
         last.add_column("Jain", justify="right", no_wrap=True)
 
-    rows: dict[str, list[list[str]]] = {"flows": [], "links": [], "classes": []}
+    rows: dict[str, list[list[str]]] = {"flows": [], "links": [], "classes": [], "programs": []}
+    results_of = _own(results)
     for group in groups:
         labels = [line(group[0].labels.get(path, "")) for path in paths]
         jain = _over_seeds(group, lambda s: s["jain"], lambda s: s)
@@ -186,11 +201,24 @@ def _tables(
             if i == 0 and with_jain:
                 cells.append(jain)
             rows["links"].append(cells)
+        for i, part in enumerate(programs(group[0].summary)):
+            found = [
+                _over_seeds(group, value, partial(_program, index=i))
+                for _, value in (*PROGRAM, *results_of)
+            ]
+            status = _status([programs(run.summary)[i]["status"] for run in group])
+            named = [part["name"], part["kind"] or ""]
+            rows["programs"].append([*_first(i, labels), *named, *found, status])
         for i, part in enumerate(group[0].summary.get("classes", ())):
             values = [_over_seeds(group, v, partial(_class, name=part["name"])) for _, v in CLASS]
             rows["classes"].append([*_first(i, labels), part["name"], part["link"], *values])
 
-    tables = [(flows, rows["flows"])]
+    of_programs = _table([*titles, "program", "kind"], (*PROGRAM, *results_of), layout)
+    of_programs.add_column("status", no_wrap=True)
+    tables = [(flows, rows["flows"])] if rows["flows"] or not rows["programs"] else []
+    if rows["programs"]:
+        tables.append((of_programs, rows["programs"]))
+        tables[0][0].title = line(results.title) or None
     if not layout.together:
         tables.append((links, rows["links"]))
     if rows["classes"]:
@@ -277,6 +305,31 @@ def _sender(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
     flows: Sequence[Mapping[str, Any]] = summary["flows"]
     traffic: Sequence[Mapping[str, Any]] = summary["traffic"]
     return flows[index] if index < len(flows) else traffic[index - len(flows)]
+
+
+def _program(summary: Mapping[str, Any], index: int) -> Any:
+    return programs(summary)[index]
+
+
+def _own(results: Results) -> list[tuple[str, Value]]:
+    """What the files of programs say, by name."""
+    first = (group[0].summary for group in results.groups())
+    names = dict.fromkeys(n for summary in first for p in programs(summary) for n in p["results"])
+    return [(line(name), partial(_result, name=name)) for name in names]
+
+
+def _result(part: Mapping[str, Any], name: str) -> float | None:
+    found: float | None = part["results"].get(name)
+    return found
+
+
+def _status(ended: Sequence[Mapping[str, int | None]]) -> str:
+    """Exit status of the sender's and the receiver's side; what ran on to the end has none."""
+    sides = [
+        ", ".join(dict.fromkeys("\u2013" if s[side] is None else str(s[side]) for s in ended))
+        for side in ("sender", "receiver")
+    ]
+    return " / ".join(sides)
 
 
 def _link(summary: Mapping[str, Any], name: str) -> Any:

@@ -2,7 +2,7 @@
 
 Their sources are in folders beside this file.
 
-    programs/NAME-HASH/     in the cache of kits: what was built, and program.json
+    programs/NAME-HASH/     in the cache of kits: NAME/, what was built, and program.json
     programs/NAME           a link to the version built last
 """
 
@@ -11,9 +11,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tailback import folders, names
 from tailback.errors import InputError, TailbackError
@@ -22,8 +24,8 @@ from tailback.kernel.steps import Steps
 
 HERE = Path(__file__).parent
 MANIFEST = "program.json"
-FILES = "files"
-"""What of a program's folder goes into the guest."""
+BUILT = "built:"
+"""Stands before the name of such a program where a scenario's files have paths."""
 PROGRAM = "transfer"
 """What each is called there."""
 
@@ -76,8 +78,16 @@ def _rust(folder: str, name: str) -> Recipe:
     )
 
 
+def _wheel(folder: str) -> Recipe:
+    """A package of Python's index, which is of no machine; by its hash."""
+    words = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile")
+    exact = ("--require-hashes", "--only-binary", ":all:", "-r", "requirements.txt")
+    return Recipe(folder, words=(*words, *exact, "--target"), made=".")
+
+
 RECIPES: Mapping[str, Recipe] = {
     "aioquic": Recipe("aioquic"),
+    "flent": _wheel("flent"),
     "quic-go": _go("quic-go"),
     "quinn": _rust("rust", "quinn"),
     "s2n-quic": _rust("rust", "s2n-quic"),
@@ -118,7 +128,21 @@ def find(name: str) -> Path:
         raise InputError(
             f"{name} in {folder} is not what was built: {contents.listed(said)}; run: {command}"
         )
-    return folder / FILES
+    return folder / name
+
+
+def key(path: Path) -> str:
+    """How a scenario calls a file or folder, which may be what `find` gave."""
+    ours = path.parent.parent == (kit.cache() / "programs").resolve()
+    return f"{BUILT}{path.name}" if ours else str(path)
+
+
+def identity(path: Path) -> str:
+    """Hash of what `find` gave."""
+    found = contents.of(path.parent, [path.name])
+    return hashlib.sha256(
+        "\n".join(f"{at} {what}" for at, what in found.items()).encode()
+    ).hexdigest()
 
 
 def build(name: str, *, steps: Steps) -> Path:
@@ -134,13 +158,13 @@ def build(name: str, *, steps: Steps) -> Path:
         work = shelf / f".{done.name}.{os.getpid()}.part"
         folders.remove(done, inside=shelf)
         try:
-            (work / FILES).mkdir(parents=True)
+            (work / name).mkdir(parents=True)
             _make(name, recipe, work)
             facts = {
                 "name": name,
                 "hash": digest,
                 "tool": version,
-                "files": contents.of(work, [FILES]),
+                "files": contents.of(work, [name]),
             }
             manifest.write(work / MANIFEST, facts)
             work.rename(done)
@@ -150,11 +174,11 @@ def build(name: str, *, steps: Steps) -> Path:
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(done.name)
     fresh.replace(shelf / name)
-    return done / FILES
+    return done / name
 
 
 def _make(name: str, recipe: Recipe, work: Path) -> None:
-    source, target = HERE / recipe.folder, work / FILES / PROGRAM
+    source, target = HERE / recipe.folder, work / name / PROGRAM
     if not recipe.words:
         shutil.copy2(source / PROGRAM, target)
         target.chmod(0o755)
@@ -168,7 +192,11 @@ def _make(name: str, recipe: Recipe, work: Path) -> None:
         process.run([*recipe.words, build / "made"], cwd=build / "source", env=env)
     except process.CommandFailed as error:
         raise TailbackError(f"{name} does not build:\n{error}") from error
-    shutil.copy2(build / "made" / recipe.made, target)
+    made = build / "made" / recipe.made
+    if made.is_dir():
+        shutil.copytree(made, target.parent, dirs_exist_ok=True)
+    else:
+        shutil.copy2(made, target)
     folders.remove(build, inside=work)
 
 
@@ -180,7 +208,9 @@ def _version(recipe: Recipe) -> str:
 
 def _digest(name: str, tool: str) -> str:
     recipe = RECIPES[name]
-    total = hashlib.sha256(f"{name} {tool} {recipe.words} {sorted(recipe.env.items())}".encode())
+    # Where the interpreter is has no part in it.
+    words = [word for word in recipe.words if word != sys.executable]
+    total = hashlib.sha256(f"{name} {tool} {words} {sorted(recipe.env.items())}".encode())
     for path, what in contents.of(HERE, [recipe.folder]).items():
         total.update(f"\n{path} {what}".encode())
     return total.hexdigest()
@@ -194,5 +224,5 @@ def _sound(folder: Path) -> bool:
     return not _differences(folder, facts)
 
 
-def _differences(folder: Path, facts: Mapping[str, Mapping[str, str]]) -> list[str]:
-    return contents.differences(facts["files"], contents.of(folder, [FILES]))
+def _differences(folder: Path, facts: Mapping[str, Any]) -> list[str]:
+    return contents.differences(facts["files"], contents.of(folder, [facts["name"]]))

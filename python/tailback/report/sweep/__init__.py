@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tailback.report.model import Facts, Report, Section, Text
-from tailback.report.sweep import cells, distributions, measured, traces
+from tailback.report.sweep import cells, distributions, measured, programs, traces
 from tailback.report.sweep.axes import Axis, axes_of
 from tailback.report.text import plain
 from tailback.report.write import write
@@ -44,6 +44,7 @@ def of(results: Results) -> Report:
         *(() if found else (Section("time", "Over time", over_time),)),
         Section("delay", "Distributions", shares),
         *((Section("time", "Over time", over_time),) if found else ()),
+        Section("programs", "Programs", programs.blocks(groups, facts)),
         Section("cells", "Every number", cells.tables(groups, facts)),
         Section("follows", "What the algorithms follow", [Text(_follows(results))]),
     ]

@@ -23,6 +23,7 @@ MOST_ROWS = 150
 _PARTS: tuple[tuple[str, On, str], ...] = (
     ("flow", "flow", "flows"),
     ("source", "flow", "traffic"),
+    ("program", "flow", "programs"),
     ("class", "class", "classes"),
     ("link", "link", "queues"),
     ("run", "run", ""),
@@ -34,14 +35,29 @@ _SHOWN = {
         *("retransmits", "drops", "marks", "sce_marks"),
     ),
     "source": ("throughput_mbit", "requests", "drops", "marks", "sce_marks"),
+    "program": (
+        *("throughput_mbit", "rtt_mean_ms", "rtt_p50_ms", "rtt_p99_ms", "completion_s"),
+        *("drops", "marks", "sce_marks"),
+    ),
     "class": ("delay_mean_ms", "delay_p50_ms", "delay_p99_ms", "rate_mean_mbit"),
     "link": (
         *("utilisation", "delay_mean_ms", "delay_p50_ms", "delay_p99_ms"),
         *("occupancy_mean_bytes", "packets", "drops", "marks", "sce_marks"),
     ),
 }
-_TITLES = {"flow": "Flows", "source": "Traffic", "class": "Classes", "link": "Links"}
-_KINDS = {"flow": "cc", "source": "kind", "link": "aqm", "class": "link"}
+_TITLES = {
+    "flow": "Flows",
+    "source": "Traffic",
+    "program": "Programs",
+    "class": "Classes",
+    "link": "Links",
+}
+_KINDS = {"flow": "cc", "source": "kind", "program": "kind", "link": "aqm", "class": "link"}
+
+_ABOUT = {
+    "program": "Payload that reached the receiver's host; RTT of TCP from its packets, of the rest "
+    "the base RTT and the time in queues. "
+}
 
 Part = Mapping[str, Any]
 
@@ -66,6 +82,8 @@ def _place(what: str) -> tuple[On, str]:
 def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | None:
     on, key = _place(what)
     metrics = [find(name, on) for name in _SHOWN[what]]
+    if what == "program":
+        metrics += _own(groups)
     paths = list(dict.fromkeys(path for group in groups for path in group[0].params))
     heads = [*paths, what, _KINDS[what]]
     labels: list[list[str]] = []
@@ -77,7 +95,7 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
             if total > MOST_ROWS:
                 continue
             point = [words.value(group[0].labels.get(path, "")) for path in paths]
-            labels.append([*point, part["name"], part[_KINDS[what]]])
+            labels.append([*point, part["name"], part[_KINDS[what]] or "program"])
             numbers.append([with_spread(_over_seeds(group, key, i, m)) for m in metrics])
     if not labels:
         return None
@@ -97,7 +115,10 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
         ]
         for row, values in zip(labels, numbers, strict=True)
     ]
-    caption = "Mean over seeds \u00b1 half the 95 % interval (Student's t) where seeds differ."
+    caption = (
+        _ABOUT.get(what, "")
+        + "Mean over seeds \u00b1 half the 95 % interval (Student's t) where seeds differ."
+    )
     if same:
         everywhere = ", ".join(f"{heads[i]} {labels[0][i]}" for i in same)
         caption += f" In every row: {plain(everywhere)}."
@@ -107,6 +128,12 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
     if total > MOST_ROWS:
         caption += f" The first {MOST_ROWS} of {total} rows; cells.csv has all."
     return Table(f"{what}s", _TITLES[what], columns, rows, caption, facts)
+
+
+def _own(groups: Sequence[Sequence[Run]]) -> list[Metric]:
+    """Metrics of what the files of programs say."""
+    names = (name for run, *_ in groups for p in _parts(run, "programs") for name in p["results"])
+    return [find(f"results.{name}", "flow") for name in dict.fromkeys(names)]
 
 
 def _column(metric: Metric) -> Column:
@@ -132,7 +159,8 @@ def csv_of(groups: Sequence[Sequence[Run]]) -> str:
         point = [group[0].labels.get(path, "") for path in paths]
         for what, on, key in _PARTS:
             for i, part in enumerate(_parts(group[0], key)):
-                for metric in METRICS:
+                own = _own([[group[0]]]) if what == "program" else []
+                for metric in (*METRICS, *own):
                     if metric.on != on:
                         continue
                     if metric.value(part) is None and len(group) == 1:

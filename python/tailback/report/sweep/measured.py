@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tailback.figures import faceted
 from tailback.metrics import Estimate, estimate, find, group_of
-from tailback.metrics.base import Metric
+from tailback.metrics.base import Metric, On
 from tailback.report.model import Block, Facts, Figure
 from tailback.report.sweep.axes import MOST_COLOURS, Axis, Roles, roles
 from tailback.report.text import plain
@@ -24,8 +24,15 @@ SAME = 0.01
 """The same of other quantities, as a share of the largest."""
 CUT = "Bars are cut where they are longer than all else."
 
-Of = Literal["flow", "link", "class", "traffic", "run"]
-WORDS = {"flow": "flow", "link": "link", "class": "class", "traffic": "source", "run": "run"}
+Of = Literal["flow", "link", "class", "traffic", "program", "run"]
+WORDS = {
+    "flow": "flow",
+    "link": "link",
+    "class": "class",
+    "traffic": "source",
+    "program": "program",
+    "run": "run",
+}
 
 
 @dataclass(frozen=True)
@@ -40,8 +47,9 @@ class Quantity:
 
 
 def _quantity(name: str, of: Of, title: str, *, share: bool = False) -> Quantity:
-    # A source has a flow's words.
-    return Quantity(find(name, "flow" if of == "traffic" else of), of, title, share)
+    # A source and a program have a flow's words.
+    on: On = "flow" if of == "traffic" or of == "program" else of
+    return Quantity(find(name, on), of, title, share)
 
 
 QUANTITIES = (
@@ -53,6 +61,9 @@ QUANTITIES = (
     _quantity("jain", "run", "Jain's index of throughputs"),
     _quantity("completion_s", "flow", "completion time, s"),
     _quantity("throughput_mbit", "traffic", "throughput of a source, Mbit/s"),
+    _quantity("throughput_mbit", "program", "throughput of a program, Mbit/s"),
+    _quantity("rtt_p99_ms", "program", "RTT of a program, 99th percentile, ms"),
+    _quantity("completion_s", "program", "completion time of a program, s"),
     _quantity("drops", "link", "packets dropped"),
     _quantity("marks", "link", "packets marked"),
 )
@@ -64,8 +75,8 @@ def parts(summary: Mapping[str, Any], of: Of) -> list[tuple[str, Mapping[str, An
         return [("", summary)]
     if of == "link":
         return [(part["name"], part) for part in summary["queues"].values()]
-    key = {"flow": "flows", "class": "classes", "traffic": "traffic"}[of]
-    return [(group_of(part["name"]), part) for part in summary[key]]
+    key = {"flow": "flows", "class": "classes", "traffic": "traffic", "program": "programs"}[of]
+    return [(group_of(part["name"]), part) for part in summary.get(key, ())]
 
 
 def figures(groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts) -> list[Block]:
@@ -175,7 +186,7 @@ def _figure(
     cut = f" The first {MOST_PANELS} of {len(panels)} panels." if len(panels) > MOST_PANELS else ""
     if by_name and len(names) > len(series):
         cut += f" The first {len(series)} of {len(names)}."
-    several = ", mean of those of one name" if quantity.of in ("flow", "traffic") else ""
+    several = ", mean of those of one name" if quantity.of in ("flow", "traffic", "program") else ""
     against = f" against {', '.join(role.x.keys)}" if role.x else ""
     name = quantity.title.partition(", Mbit/s")[0].removesuffix(", ms").removesuffix(", s")
     return Figure(

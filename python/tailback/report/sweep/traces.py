@@ -9,6 +9,7 @@ import polars as pl
 
 from tailback.figures.theme import Chart
 from tailback.figures.time_series import thin, time_series
+from tailback.metrics import parts
 from tailback.plot import words
 from tailback.report.model import Block, Facts, Figure
 from tailback.report.sweep.axes import MOST_COLOURS
@@ -32,14 +33,17 @@ def figures(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
 
 def _figure(run: Run, number: int, several: bool, facts: Facts) -> Figure | None:
     series = run.series()
-    flows = [flow["name"] for flow in run.summary["flows"]]
+    flows = [flow["name"] for flow in parts.flows(run.summary)]
     shown = flows[:MOST_COLOURS]
+    # A program of UDP may have a TCP connection to control the other.
+    probes = {p["name"] for p in parts.programs(run.summary) if p["rtt_of"] != "tcp"}
+    windows = [name for name in shown if name not in probes]
     links = list(run.summary["queues"])[:MOST_COLOURS]
     panels: list[Chart] = []
     rules: set[str] = set()
     frames = (
         (_rates(series, shown, run), "throughput, Mbit/s", "flow", shown),
-        (_of(series, "cwnd", "flow", shown, 1.0), "cwnd, segments", "flow", shown),
+        (_of(series, "cwnd", "flow", windows, 1.0), "cwnd, segments", "flow", shown),
         (_of(series, "backlog_bytes", "link", links, 1e-3), "backlog, kB", "link", links),
     )
     seen = [one for one in frames if one[0].height and one[0]["value"].max() != 0]

@@ -15,6 +15,7 @@ use crate::agent::datagrams::Datagrams;
 use crate::agent::flow::Connection;
 use crate::agent::io;
 use crate::agent::link::LinkProbe;
+use crate::agent::programs::Programs;
 use crate::agent::requests::{Requests, Tokens};
 use crate::agent::setup::Namespaces;
 use crate::agent::sys::{self, EDGE, Poll, READABLE, Timer};
@@ -44,6 +45,7 @@ impl<'a> Runner<'a> {
         for (index, source) in job.sources.iter().enumerate() {
             players.push(open_player(index, source, (job, namespaces, &poll))?);
         }
+        let programs = Programs::open(job)?;
         if job.record.changes || job.record.acks {
             for (namespace, fd) in captures.sender_rings() {
                 poll.add(fd, READABLE | EDGE, token(SENDER_RING, namespace))
@@ -59,6 +61,7 @@ impl<'a> Runner<'a> {
             clock: Clock::default(),
             connections,
             players,
+            programs,
             probes,
             captures,
             series,

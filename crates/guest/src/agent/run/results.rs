@@ -6,12 +6,13 @@ use tailback_engine::plan::RatePlan;
 use tailback_engine::units::{Rate, Time};
 use tailback_guest::job::Tool;
 use tailback_guest::result::{Environment, GuestResult};
-use tailback_record::{Measured, Outcome, TrafficOutcome};
+use tailback_record::{Ended, Measured, Outcome, TrafficOutcome};
 
 use super::{Player, Runner};
 use crate::agent::flow::Connection;
 use crate::agent::io;
 use crate::agent::link::LinkProbe;
+use crate::agent::programs::With;
 use crate::agent::qdisc::Statistics;
 use crate::agent::setup;
 use crate::agent::tcp::Info;
@@ -70,6 +71,19 @@ impl Runner<'_> {
                 }
             });
         }
+        let ends: Vec<[Option<Ended>; 2]> = (0..job.programs.len())
+            .map(|program| {
+                let ends = self.programs.ends(program);
+                ends.map(|end| {
+                    let end = end?;
+                    Some(Ended {
+                        status: end.status,
+                        at_ns: end.at_ns,
+                    })
+                })
+            })
+            .collect();
+        outcome.programs = self.captures.take_programs(&ends, &mut outcome.series);
         let links = self.captures.take_meters().zip(&job.links);
         let links = links.map(|(meter, link)| {
             let steps = link.rates.iter();
@@ -89,11 +103,23 @@ impl Runner<'_> {
                 }
             }
         }
-        let environment = self.environment()?;
+        let mut environment = self.environment()?;
+        environment.warnings.extend(self.end_programs()?);
         Ok(GuestResult {
             outcome,
             environment,
         })
+    }
+
+    /// Programs end last: what is measured is known by now.
+    fn end_programs(&mut self) -> Result<Vec<String>, String> {
+        let with = With {
+            namespaces: self.namespaces,
+            poll: &self.poll,
+            timer: &self.timer,
+        };
+        self.programs.end(&with)?;
+        self.programs.keep()
     }
 
     /// Completes what the captures show of a queue by what it says of itself.

@@ -1,0 +1,37 @@
+//! Entries of programs as Python sees them.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tailback_engine::plan::ProgramPlan;
+
+/// An entry as a dict; `count` hosts of it have the same.
+pub fn dict<'py>(py: Python<'py>, program: &ProgramPlan) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("name", &program.name)?;
+    dict.set_item("kind", program.kind)?;
+    dict.set_item("count", program.count)?;
+    dict.set_item("packages", &program.packages)?;
+    let files = program.files.iter().map(|file| file.path.as_str());
+    dict.set_item("files", files.collect::<Vec<_>>())?;
+    let run = PyDict::new(py);
+    for (side, runs) in ["sender", "receiver"].into_iter().zip(program.sides()) {
+        run.set_item(side, runs.map(|runs| &runs.run))?;
+    }
+    dict.set_item("run", run)?;
+    let env = PyDict::new(py);
+    for [name, text] in &program.env {
+        env.set_item(name, text)?;
+    }
+    dict.set_item("env", env)?;
+    dict.set_item("date", program.date)?;
+    let results = program.results.iter().map(|result| {
+        let one = PyDict::new(py);
+        one.set_item("name", &result.name)?;
+        one.set_item("file", &result.file)?;
+        one.set_item("path", &result.path)?;
+        one.set_item("scale", result.scale)?;
+        Ok(one)
+    });
+    dict.set_item("results", results.collect::<PyResult<Vec<_>>>()?)?;
+    Ok(dict)
+}

@@ -1,0 +1,174 @@
+//! `[[programs]]`: programs as they are, on hosts of their own.
+
+use super::Algorithm;
+use crate::keys;
+use crate::keys::{
+    ANY_TIME, AsPart, BOOL, COUNT, KeyKind, NUMBER, POSITIVE_TIME, Part, Registry, TEXT, entry,
+    int, key,
+};
+use crate::registry::Value;
+use crate::units::Time;
+
+/// The date of a guest whose scenario gives none, seconds since 1970: 2026-01-01.
+pub const DATE: u64 = 1_767_225_600;
+
+/// Before the name of a program of tailback's own, in the place of a path.
+pub const BUILT: &str = "built:";
+
+keys! {
+    /// A pair of hosts and the programs that run on them, as they are, kernel engine only. Packets
+    /// of the sender's host pass the route, those of the receiver's host the way back. With a kind
+    /// its options stand beside these keys.
+    pub struct ProgramPlan as "[[programs]]" {
+        /// A ready-made entry, which says what runs on both sides; default: sender and receiver do.
+        kind: &'static str => key(KeyKind::Word(Registry::Programs));
+        /// Name in results; default: the kind, or the first word of what runs, made unique.
+        name: String => key(KeyKind::Name);
+        /// What runs on the sender's host: { run = ["program", "argument"], ready = "tcp:80" }.
+        sender: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
+        /// What runs on the receiver's host, as of the sender. One of both may be left out: that host
+        /// then runs nothing, or is another entry's if a placeholder {NAME.sender} or
+        /// {NAME.receiver} names it.
+        receiver: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
+        /// Files and folders, relative to this file. The guest has them read-only in /files, in its PATH
+        /// and by links in the working folder. Their content is part of a run's identity.
+        files: Vec<FilePlan> => key(KeyKind::Files);
+        /// Debian packages that the programs need, with what those depend on.
+        packages: Vec<String> => key(KeyKind::Words);
+        /// Variables of the environment, { NAME = "value" }, besides PATH, HOME, OUT and LANG.
+        env: Vec<[String; 2]> => key(KeyKind::Texts);
+        /// Congestion control of TCP sockets on both hosts that choose none, as of [[flows]].
+        cc: Algorithm => entry(Registry::Cc).default("cubic");
+        /// A module of the kernel engine's kit that stands in for the congestion control.
+        module: Option<String>;
+        /// Whether TCP sockets of both hosts ask for ECN; if not, they agree to it when asked.
+        ecn: bool = BOOL.default("false");
+        /// How many; several are named NAME/1, NAME/2, ...
+        count: u64 = COUNT.default("1");
+        /// When programs start that are not waited for, before the start offset.
+        start: Time = ANY_TIME.default("0s");
+        /// When all are asked to end (SIGTERM, after a second SIGKILL); default: at the end.
+        stop: Option<Time> = ANY_TIME;
+        /// Base round-trip time; default: path.rtt.
+        rtt: Time = POSITIVE_TIME;
+        /// Links that packets of the sender's host pass; default: the only link.
+        route: Vec<u32> => key(KeyKind::Route);
+        /// Links that packets of the receiver's host pass; default: the NAME.back of the route's
+        /// links, in reverse order.
+        back: Vec<u32> => key(KeyKind::Route);
+        /// The sender's packets take the way back, the receiver's the way there.
+        key reverse = BOOL.default("false");
+        /// Names of the sender's and the receiver's host, by which programs find them; default:
+        /// "sender" and "receiver".
+        hosts: Option<[String; 2]> => key(KeyKind::Hosts);
+        /// Differentiated services codepoint of all packets of both hosts that set none.
+        dscp: u8 = int(0, 63).default("0");
+        /// A class of flows and sources, as of [[flows]]; default: none.
+        class: Option<String> => key(KeyKind::Class);
+        /// Exit status of programs that end by themselves; with another the run fails.
+        expect: i32 = int(0, 255).default("0");
+        /// The guest's date at time 0, "2026-12-01" or "2026-12-01T12:00:00", one for all entries;
+        /// default: 2026-01-01.
+        date: u64 => key(KeyKind::Date);
+        /// Numbers out of files that programs write to /out, { NAME = { file, path, scale } }.
+        results: Vec<ResultPlan> => key(KeyKind::Map(&ResultPlan::TABLE));
+        /// The entry, by its place, whose host is the side that this one leaves out.
+        partner: Option<u32>;
+    }
+}
+
+keys! {
+    /// What runs on a host.
+    pub struct SidePlan as "a side of [[programs]]" {
+        /// The program and its arguments; {sender}, {receiver}, {sender6} and {receiver6} stand for
+        /// addresses, {NAME.sender} and so on for those of another entry, {duration} for the whole
+        /// seconds from start to stop or the end, "{{" for a brace.
+        run: Vec<String> => key(KeyKind::Words).required();
+        /// It is a server, started before time 0 and waited for: "tcp:PORT", "udp:PORT",
+        /// "stdout:TEXT" or a time such as "500ms".
+        ready: Option<Ready> => key(KeyKind::Ready);
+    }
+}
+
+keys! {
+    /// A number out of a file.
+    pub struct ResultPlan as "a result" {
+        /// Its name.
+        name: String;
+        /// A file below /out, in JSON.
+        file: String => TEXT.required();
+        /// Keys and indices that lead to the number, separated by dots.
+        path: String => TEXT.required();
+        /// What it is multiplied by.
+        scale: f64 = NUMBER.default("1");
+    }
+}
+
+/// A file or folder of the scenario's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePlan {
+    /// Its name below `/files`.
+    pub name: String,
+    /// Where it is. Not part of a run's identity.
+    pub path: String,
+    /// SHA-256 of what it has.
+    pub hash: String,
+}
+
+impl FilePlan {
+    /// A program of tailback's own, by its name: where it is, the kernel engine knows.
+    pub fn built(name: &str) -> FilePlan {
+        FilePlan {
+            name: name.to_owned(),
+            path: format!("{BUILT}{name}"),
+            hash: String::new(),
+        }
+    }
+}
+
+impl AsPart for FilePlan {
+    fn part(&self) -> Part<'_> {
+        Part::Table(vec![
+            ("name", Part::Text(&self.name)),
+            ("sha256", Part::Text(&self.hash)),
+        ])
+    }
+}
+
+/// By what a server is known to be ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ready {
+    /// Something listens at this TCP port of its host.
+    Tcp(u16),
+    /// A socket is bound to this UDP port of its host.
+    Udp(u16),
+    /// This stands in what it has written to its standard output.
+    Stdout(String),
+    /// This much time has passed.
+    After(Time),
+}
+
+impl AsPart for Ready {
+    fn part(&self) -> Part<'_> {
+        let port = |port: u16| Part::Value(Value::Int(port.into()));
+        Part::Table(vec![match self {
+            Ready::Tcp(number) => ("tcp", port(*number)),
+            Ready::Udp(number) => ("udp", port(*number)),
+            Ready::Stdout(text) => ("stdout", Part::Text(text)),
+            Ready::After(time) => ("after", Part::Value(Value::Time(*time))),
+        }])
+    }
+}
+
+impl ProgramPlan {
+    /// What runs on the sender's host, and on the receiver's.
+    pub fn sides(&self) -> [Option<&SidePlan>; 2] {
+        [self.sender.as_ref(), self.receiver.as_ref()]
+    }
+
+    /// The side that is another entry's host, 0 for the sender's, and that entry.
+    pub fn shared(&self) -> Option<(usize, usize)> {
+        let side = usize::from(self.sender.is_some());
+        self.partner.map(|entry| (side, entry as usize))
+    }
+}

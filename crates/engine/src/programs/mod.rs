@@ -1,0 +1,126 @@
+//! Ready-made programs: each expands a few options to what runs on the hosts of an entry of
+//! `[[programs]]`, so that a line is enough. A kind is one file and one line of [`ENTRIES`].
+//!
+//! Only the kernel engine runs programs. Words may have the placeholders of `[[programs]]`:
+//! `{sender}`, `{receiver}`, `{sender6}`, `{receiver6}`.
+
+use crate::plan::{Ready, ResultPlan, SidePlan};
+use crate::registry::{Entry, Kind, Opt, Options, Table};
+
+pub mod flent;
+pub mod http;
+pub mod iperf3;
+pub mod irtt;
+pub mod ping;
+pub mod quic;
+pub mod words;
+
+/// How the entry of a kind is made.
+pub struct Build {
+    /// What runs: its options, and for how many whole seconds it may.
+    pub made: fn(&Options, u64) -> Made,
+}
+
+/// What a kind stands for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Made {
+    /// What runs on the sender's host.
+    pub sender: Option<SidePlan>,
+    /// What runs on the receiver's host.
+    pub receiver: Option<SidePlan>,
+    /// Debian packages that it needs.
+    pub packages: Vec<String>,
+    /// Tailback's own program, compiled on this machine, which the guest has in `/files/NAME`.
+    pub built: Option<&'static str>,
+    /// Numbers out of what it writes.
+    pub results: Vec<ResultPlan>,
+}
+
+/// The ready-made programs of this tree: one line each.
+pub const ENTRIES: &[&Entry<Build>] = &[
+    &flent::ENTRY,
+    &http::ENTRY,
+    &iperf3::ENTRY,
+    &irtt::ENTRY,
+    &ping::ENTRY,
+    &quic::aioquic::ENTRY,
+    &quic::quic_go::ENTRY,
+    &quic::quinn::ENTRY,
+    &quic::s2n_quic::ENTRY,
+];
+
+/// Every ready-made program.
+pub static TABLE: Table<Build> = Table::of(ENTRIES);
+
+/// Whether packets are of IPv6: an option of several kinds.
+pub const IPV6: Opt = Opt {
+    name: "ipv6",
+    doc: "Whether packets are of IPv6.",
+    kind: Kind::Bool,
+    default: Some("false"),
+    tc: None,
+};
+
+/// The address of a host by the family that [`IPV6`] says.
+fn address(options: &Options, host: &str) -> String {
+    match options.bool(IPV6.name) {
+        true => format!("{{{host}6}}"),
+        false => format!("{{{host}}}"),
+    }
+}
+
+/// A client: it starts with the entry.
+fn client(run: Vec<String>) -> Option<SidePlan> {
+    Some(SidePlan { run, ready: None })
+}
+
+/// A server: clients wait until it is ready.
+fn server(run: Vec<String>, ready: Ready) -> Option<SidePlan> {
+    let ready = Some(ready);
+    Some(SidePlan { run, ready })
+}
+
+/// Words of a command line.
+fn words_of(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// A number that a program writes to a file.
+fn result(name: &str, file: &str, path: &str, scale: f64) -> ResultPlan {
+    ResultPlan {
+        name: name.to_owned(),
+        file: file.to_owned(),
+        path: path.to_owned(),
+        scale,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::complete_defaults;
+
+    /// A kind without a client would run for nothing, and one with options of the names of
+    /// keys could not be told from them.
+    #[test]
+    fn every_kind_has_a_client_and_no_option_with_the_name_of_a_key() {
+        for entry in ENTRIES {
+            let made = (entry.build.made)(&complete_defaults(entry), 10);
+            let sides = [&made.sender, &made.receiver];
+            let mut clients = sides.iter().filter(|side| {
+                side.as_ref()
+                    .is_some_and(|side| side.ready.is_none() && !side.run.is_empty())
+            });
+            assert!(clients.next().is_some(), "{}", entry.name);
+            assert!(
+                !made.packages.is_empty() || made.built.is_some(),
+                "{}",
+                entry.name
+            );
+            for opt in entry.options {
+                let key = crate::plan::ProgramPlan::TABLE.key(opt.name);
+                assert!(key.is_none(), "{}: {}", entry.name, opt.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! aioquic, as Debian has it.
+
+use super::*;
+use crate::programs::Build;
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, no_finish};
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "aioquic",
+    doc: "A download over QUIC by aioquic, which is Python and has no ECN.",
+    follows: "aioquic",
+    options: &[
+        Opt {
+            name: "control",
+            doc: "Its congestion control.",
+            kind: Kind::Word(&["reno", "cubic"]),
+            default: Some("reno"),
+            tc: None,
+        },
+        BYTES,
+        QLOG,
+        IPV6,
+    ],
+    kernel: Kernel::Agent,
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: Build {
+        made: |options, _| made("aioquic", "--", &["python3-aioquic"], options),
+    },
+};

@@ -1,0 +1,138 @@
+//! QUIC stacks: a server on the sender's host and a client on the receiver's, tailback's own small
+//! programs (`tailback kernel build --program NAME`), which are one but for the stack in them.
+
+use super::{IPV6, Made, client, result, server, words_of};
+use crate::plan::Ready;
+use crate::registry::{Kind, Opt, Options, Value};
+
+pub mod aioquic;
+pub mod quic_go;
+pub mod quinn;
+pub mod s2n_quic;
+
+/// The port of the server.
+const PORT: u16 = 4433;
+
+/// Where the client writes its report.
+const REPORT: &str = "result.json";
+
+/// How much is asked for.
+const BYTES: Opt = Opt {
+    name: "bytes",
+    doc: "What the client asks for; default: without end, until it is told to end.",
+    kind: Kind::Size {
+        packets: false,
+        bytes: true,
+    },
+    default: None,
+    tc: None,
+};
+
+/// Whether packets have an ECN-capable codepoint.
+const ECT: Opt = Opt {
+    name: "ect",
+    doc: "Whether the stack may send packets as ECN-capable.",
+    kind: Kind::Bool,
+    default: Some("true"),
+    tc: None,
+};
+
+/// Whether datagrams leave together.
+const GSO: Opt = Opt {
+    name: "gso",
+    doc: "Whether the stack may hand the kernel several datagrams at once (UDP_SEGMENT).",
+    kind: Kind::Bool,
+    default: Some("true"),
+    tc: None,
+};
+
+/// Whether the stack writes what it does.
+const QLOG: Opt = Opt {
+    name: "qlog",
+    doc: "Whether the server writes a qlog file of each connection.",
+    kind: Kind::Bool,
+    default: Some("false"),
+    tc: None,
+};
+
+/// Threads of a stack that has a choice.
+const THREADS: Opt = Opt {
+    name: "threads",
+    doc: "Threads besides the first; 0: all is done on that.",
+    kind: Kind::Int { min: 0, max: 64 },
+    default: Some("0"),
+    tc: None,
+};
+
+/// An entry of a stack; `dash` is how its program's options begin.
+fn made(name: &'static str, dash: &str, packages: &[&str], options: &Options) -> Made {
+    let program = format!("/files/{name}/transfer");
+    let at = match options.bool(IPV6.name) {
+        true => format!("[{{sender6}}]:{PORT}"),
+        false => format!("{{sender}}:{PORT}"),
+    };
+    let mut serve = vec![program.clone(), "server".to_owned(), at.clone()];
+    let mut fetch = vec![program, "client".to_owned(), at];
+    for (option, word) in [("ect", "no-ecn"), ("gso", "no-gso")] {
+        if options.get(option) == Some(&Value::Bool(false)) {
+            // Both ends: whoever sends ACKs has the choice as well.
+            for run in [&mut serve, &mut fetch] {
+                run.push(format!("{dash}{word}"));
+            }
+        }
+    }
+    if let Some(Value::Word(control)) = options.get("control") {
+        serve.extend([format!("{dash}cc"), (*control).to_owned()]);
+    }
+    if options.get("qlog") == Some(&Value::Bool(true)) {
+        serve.extend([format!("{dash}qlog"), "/out".to_owned()]);
+    }
+    if let Some(Value::Int(threads)) = options.get("threads") {
+        for run in [&mut serve, &mut fetch] {
+            run.extend([format!("{dash}threads"), threads.to_string()]);
+        }
+    }
+    if let Some(Value::Bytes(bytes)) = options.get("bytes") {
+        fetch.extend([format!("{dash}bytes"), bytes.0.to_string()]);
+    }
+    Made {
+        sender: server(serve, Ready::Udp(PORT)),
+        receiver: client(fetch),
+        packages: words_of(packages),
+        built: Some(name),
+        results: vec![
+            result("goodput_mbit", REPORT, "goodput_mbit", 1.0),
+            result("seconds", REPORT, "seconds", 1.0),
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::complete_defaults;
+
+    #[test]
+    fn words_of_each_stack() {
+        let said = |side: Option<crate::plan::SidePlan>| side.map(|side| side.run.join(" "));
+        let mut options = complete_defaults(&quinn::ENTRY);
+        options.set("control", Value::Word("bbr"));
+        options.set("ect", Value::Bool(false));
+        let made = (quinn::ENTRY.build.made)(&options, 20);
+        assert_eq!(
+            said(made.sender).as_deref(),
+            Some("/files/quinn/transfer server {sender}:4433 --no-ecn --cc bbr --threads 0")
+        );
+        assert_eq!(made.built, Some("quinn"));
+        let mut options = complete_defaults(&quic_go::ENTRY);
+        options.set("bytes", Value::Bytes(crate::units::Bytes(5_000_000)));
+        let made = (quic_go::ENTRY.build.made)(&options, 20);
+        let fetch = "/files/quic-go/transfer client {sender}:4433 -bytes 5000000";
+        assert_eq!(said(made.receiver).as_deref(), Some(fetch));
+        let made = (aioquic::ENTRY.build.made)(&complete_defaults(&aioquic::ENTRY), 20);
+        assert_eq!(made.packages, ["python3-aioquic"]);
+        let made = (s2n_quic::ENTRY.build.made)(&complete_defaults(&s2n_quic::ENTRY), 20);
+        let serve = "/files/s2n-quic/transfer server {sender}:4433 --cc cubic --threads 0";
+        assert_eq!(said(made.sender).as_deref(), Some(serve));
+    }
+}

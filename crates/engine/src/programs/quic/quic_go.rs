@@ -1,0 +1,21 @@
+//! quic-go: no choice of congestion control; it paces always.
+
+use super::*;
+use crate::programs::Build;
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, no_finish};
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "quic-go",
+    doc: "A download over QUIC by quic-go, whose congestion control is NewReno.",
+    follows: "quic-go 0.65.0",
+    options: &[BYTES, ECT, GSO, QLOG, IPV6],
+    kernel: Kernel::Agent,
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: Build {
+        made: |options, _| made("quic-go", "-", &[], options),
+    },
+};

@@ -1,0 +1,35 @@
+//! quinn; it paces always.
+
+use super::*;
+use crate::programs::Build;
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, no_finish};
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "quinn",
+    doc: "A download over QUIC by quinn.",
+    follows: "quinn 0.11.12",
+    options: &[
+        Opt {
+            name: "control",
+            doc: "Its congestion control.",
+            kind: Kind::Word(&["cubic", "newreno", "bbr"]),
+            default: Some("cubic"),
+            tc: None,
+        },
+        BYTES,
+        ECT,
+        GSO,
+        QLOG,
+        THREADS,
+        IPV6,
+    ],
+    kernel: Kernel::Agent,
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: Build {
+        made: |options, _| made("quinn", "--", &[], options),
+    },
+};

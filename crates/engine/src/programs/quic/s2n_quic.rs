@@ -1,0 +1,33 @@
+//! s2n-quic: no choice of ECN and no qlog; it paces always.
+
+use super::*;
+use crate::programs::Build;
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, no_finish};
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "s2n-quic",
+    doc: "A download over QUIC by s2n-quic.",
+    follows: "s2n-quic 1.91.0",
+    options: &[
+        Opt {
+            name: "control",
+            doc: "Its congestion control.",
+            kind: Kind::Word(&["cubic", "bbr"]),
+            default: Some("cubic"),
+            tc: None,
+        },
+        BYTES,
+        GSO,
+        THREADS,
+        IPV6,
+    ],
+    kernel: Kernel::Agent,
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: Build {
+        made: |options, _| made("s2n-quic", "--", &[], options),
+    },
+};

@@ -1,0 +1,109 @@
+//! Placeholders in the words of programs.
+
+/// What a placeholder stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placeholder<'a> {
+    /// An address of a host.
+    Address {
+        /// The entry whose host it is; `None`: the one whose words these are.
+        entry: Option<&'a str>,
+        /// 0 for the sender's, 1 for the receiver's.
+        side: usize,
+        /// Whether it is of IPv6.
+        six: bool,
+    },
+    /// Whole seconds from start to stop or the end.
+    Duration,
+}
+
+/// A piece of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// As it stands.
+    Text(&'a str),
+    /// What stands between braces.
+    Braces(&'a str),
+}
+
+/// The placeholders without a name in front.
+pub const KNOWN: [&str; 5] = ["sender", "receiver", "sender6", "receiver6", "duration"];
+
+/// The pieces of a word. Braces around letters, digits, `_`, `-`, `+`, `/` and `.` are a placeholder,
+/// unless a shell's `$` stands before them; "{{" is a brace.
+pub fn pieces(word: &str) -> Vec<Piece<'_>> {
+    let fits = |c: char| c.is_alphanumeric() || "_-+/.".contains(c);
+    let mut pieces = Vec::new();
+    let (mut from, mut at) = (0, 0);
+    while let Some(brace) = word[at..].find('{').map(|found| at + found) {
+        let rest = &word[brace + 1..];
+        let len = rest.find(|c| !fits(c)).unwrap_or(rest.len());
+        if rest.starts_with('{') {
+            pieces.push(Piece::Text(&word[from..=brace]));
+            at = brace + 2;
+            from = at;
+        } else if len > 0 && rest[len..].starts_with('}') && !word[..brace].ends_with('$') {
+            pieces.push(Piece::Text(&word[from..brace]));
+            pieces.push(Piece::Braces(&rest[..len]));
+            at = brace + len + 2;
+            from = at;
+        } else {
+            at = brace + 1;
+        }
+    }
+    pieces.push(Piece::Text(&word[from..]));
+    pieces.retain(|piece| *piece != Piece::Text(""));
+    pieces
+}
+
+/// What stands between braces as a placeholder, if it is one.
+pub fn placeholder(text: &str) -> Option<Placeholder<'_>> {
+    let (entry, last) = match text.rsplit_once('.') {
+        Some((entry, last)) => (Some(entry), last),
+        None => (None, text),
+    };
+    let (side, six) = match last {
+        "sender" => (0, false),
+        "receiver" => (1, false),
+        "sender6" => (0, true),
+        "receiver6" => (1, true),
+        "duration" if entry.is_none() => return Some(Placeholder::Duration),
+        _ => return None,
+    };
+    Some(Placeholder::Address { entry, side, six })
+}
+
+/// A word with what its placeholders stand for; what is none stays as it is.
+pub fn filled(word: &str, of: impl Fn(Placeholder<'_>) -> String) -> String {
+    let filled = pieces(word).into_iter().map(|piece| match piece {
+        Piece::Text(text) => text.to_owned(),
+        Piece::Braces(text) => placeholder(text).map_or_else(|| format!("{{{text}}}"), &of),
+    });
+    filled.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn braces_of_other_languages_stay() {
+        let of = |placeholder: Placeholder<'_>| match placeholder {
+            Placeholder::Duration => "20".to_owned(),
+            Placeholder::Address { entry, side, six } => {
+                format!("<{} {side} {six}>", entry.unwrap_or("own"))
+            }
+        };
+        for (word, expected) in [
+            ("{sender}:4433", "<own 0 false>:4433"),
+            ("[{web/2.receiver6}]:{duration}", "[<web/2 1 true>]:20"),
+            ("${sender} {{sender} {}", "${sender} {sender} {}"),
+            (r#"{"a":{"b":1}}"#, r#"{"a":{"b":1}}"#),
+            ("{ sender } {", "{ sender } {"),
+            ("", ""),
+        ] {
+            assert_eq!(filled(word, of), expected, "{word}");
+        }
+        assert_eq!(pieces("{oops}"), [Piece::Braces("oops")]);
+        assert_eq!(placeholder("web.duration"), None);
+    }
+}

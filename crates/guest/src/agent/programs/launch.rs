@@ -1,0 +1,176 @@
+//! Starts what runs on a host: namespaces, root, limits, and the program itself.
+
+use std::io;
+use std::path::Path;
+
+use tailback_guest::job::{Job, Program, Side};
+
+use super::kept::Kept;
+use super::root;
+use crate::agent::io;
+use crate::agent::sys::process::{self, Child};
+
+/// The namespaces that each has to itself, besides the network of its host.
+const NAMESPACES: [(libc::c_int, &str); 4] = [
+    (libc::CLONE_NEWPID, "pid"),
+    (libc::CLONE_NEWNS, "mnt"),
+    (libc::CLONE_NEWUTS, "uts"),
+    (libc::CLONE_NEWIPC, "ipc"),
+];
+
+/// What a container may, but no devices: chown, dac_override, fowner, fsetid, kill, setgid, setuid,
+/// setpcap, net_bind_service, net_raw, sys_chroot, audit_write, setfcap.
+const CAPABILITIES: [u32; 13] = [0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 29, 31];
+
+/// Processes and threads of a user, and open files.
+const PROCESSES: u64 = 256;
+const OPEN_FILES: u64 = 4096;
+
+/// Numbers for processes in each namespace: those of root count for no limit.
+const PIDS: &str = "512";
+
+/// Statuses as of a shell: it cannot be run, it is not there; and its host could not be made.
+const CANNOT_RUN: i32 = 126;
+const NOT_FOUND: i32 = 127;
+const NO_HOST: i32 = 125;
+
+/// Whether this kernel has what programs need.
+pub fn check() -> Result<(), String> {
+    let lacks =
+        |(_, name): &&(libc::c_int, &str)| !Path::new(&format!("/proc/self/ns/{name}")).exists();
+    let missing: Vec<&str> = NAMESPACES
+        .iter()
+        .filter(lacks)
+        .map(|(_, name)| *name)
+        .collect();
+    match missing.as_slice() {
+        [] => Ok(()),
+        missing => Err(format!(
+            "this kernel cannot run programs: it has no {} namespaces; `tailback kernel build` makes one that has",
+            missing.join(", ")
+        )),
+    }
+}
+
+/// Word by which the agent's program is told that it is to be a host.
+pub const WORD: &str = "host";
+
+/// Starts a side in the network namespace this process is in.
+pub fn launch(number: usize, side: usize, output: &str) -> io::Result<(Child, [Kept; 2])> {
+    let (out, out_end) = process::pipe()?;
+    let (err, err_end) = process::pipe()?;
+    let flags = NAMESPACES.iter().fold(0, |all, (flag, _)| all | flag);
+    let numbers = [number, side].map(|number| number.to_string());
+    let [number, side] = numbers;
+    let words = [
+        "agent".to_owned(),
+        WORD.to_owned(),
+        number,
+        side,
+        output.to_owned(),
+    ];
+    let child = Child::start(flags, &words, [&out_end, &err_end])?;
+    Ok((child, [Kept::of(out), Kept::of(err)]))
+}
+
+/// What a new process does: it makes the host of a side and runs its program there. Gives the
+/// exit status.
+pub fn be_host(words: &[String]) -> i32 {
+    let outcome = || -> Result<i32, String> {
+        process::close_others().map_err(io("descriptors"))?;
+        let job = crate::agent::job()?;
+        let [which, side, output] = words else {
+            return Err(format!("not the words of a host: {words:?}"));
+        };
+        let number = |word: &String| word.parse::<usize>().unwrap_or(usize::MAX);
+        let side = number(side);
+        let program = job.programs.get(number(which));
+        let found = program.and_then(|p| Some((p, p.sides.get(side)?.as_ref()?)));
+        let (program, runs) = found.ok_or("no such program")?;
+        host(&job, program, side, output)?;
+        process::first(|| run(program, runs)).map_err(io("process"))
+    };
+    outcome().unwrap_or_else(|error| {
+        eprintln!("tailback: {error}");
+        NO_HOST
+    })
+}
+
+fn host(job: &Job, program: &Program, side: usize, output: &str) -> Result<(), String> {
+    root::enter(job, program, side, output)?;
+    std::fs::write("/proc/sys/kernel/pid_max", PIDS).map_err(io("pid_max"))?;
+    // From here on they are as a container's.
+    let again = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY;
+    process::mount("/proc/sys", "/proc/sys", "", libc::MS_BIND, "")
+        .and_then(|()| process::mount("", "/proc/sys", "", again, ""))
+        .map_err(io("/proc/sys"))?;
+    process::limit(libc::RLIMIT_NPROC, PROCESSES).map_err(io("limit of processes"))?;
+    process::limit(libc::RLIMIT_NOFILE, OPEN_FILES).map_err(io("limit of files"))?;
+    process::limit(libc::RLIMIT_CORE, 0).map_err(io("limit of cores"))?;
+    process::keep_capabilities(&CAPABILITIES).map_err(io("capabilities"))
+}
+
+/// Becomes the program; only if it cannot, there is a status to give.
+fn run(program: &Program, runs: &Side) -> i32 {
+    let environment = environment(program);
+    let mut texts = environment.iter();
+    let path = texts.find_map(|text| text.strip_prefix("PATH="));
+    let word = runs.run.first().map_or("", String::as_str);
+    let mut folders = match word.contains('/') {
+        true => vec![""],
+        false => path.unwrap_or_default().split(':').collect(),
+    };
+    let mut found = None;
+    for folder in folders.drain(..) {
+        let path = match folder {
+            "" => word.to_owned(),
+            folder => format!("{folder}/{word}"),
+        };
+        if !Path::new(&path).is_file() {
+            continue;
+        }
+        let error = process::execute(&path, &runs.run, &environment);
+        let error = match error.raw_os_error() {
+            // Not the file itself, which is there.
+            Some(libc::ENOENT) => "its interpreter or loader is not there".to_owned(),
+            Some(libc::ENOEXEC) => "it is no program".to_owned(),
+            _ => error.to_string(),
+        };
+        found.get_or_insert(format!("{path}: {error}"));
+    }
+    match found {
+        Some(error) => {
+            eprintln!("tailback: {error}");
+            CANNOT_RUN
+        }
+        None => {
+            eprintln!("tailback: {word} is neither in the files nor in the packages of this entry");
+            NOT_FOUND
+        }
+    }
+}
+
+/// What it finds in its environment.
+fn environment(program: &Program) -> Vec<String> {
+    let mut path = vec![root::FILES.to_owned()];
+    let folders = program.files.iter().filter_map(|(name, _)| {
+        let place = format!("{}/{name}", root::FILES);
+        Path::new(&place).is_dir().then_some(place)
+    });
+    path.extend(folders);
+    path.extend(["local/sbin", "local/bin", "sbin", "bin"].map(|name| format!("/usr/{name}")));
+    let mut all = vec![
+        ("PATH".to_owned(), path.join(":")),
+        ("HOME".to_owned(), "/root".to_owned()),
+        ("LANG".to_owned(), "C.UTF-8".to_owned()),
+        ("USER".to_owned(), "root".to_owned()),
+        ("OUT".to_owned(), root::OUT.to_owned()),
+    ];
+    for (name, value) in &program.env {
+        all.retain(|(known, _)| known != name);
+        all.push((name.clone(), value.clone()));
+    }
+    all.into_iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect()
+}

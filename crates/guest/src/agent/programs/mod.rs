@@ -1,0 +1,342 @@
+//! Programs on hosts of their own: started, waited for, asked to end, and what they leave.
+//!
+//! | file | what |
+//! |---|---|
+//! | `launch` | namespaces, limits, the program itself |
+//! | `root` | what it sees of files |
+//! | `ready` | whether a server is ready |
+//! | `kept` | what it writes to its standard output and error |
+//! | `output` | what it leaves in files |
+//!
+//! Nothing is looked at again and again while a run lasts: descriptors tell of exits and of
+//! output. Only before its start readiness is, at fixed distances.
+
+mod kept;
+pub mod launch;
+mod output;
+mod ready;
+mod root;
+
+use tailback_guest::job::{Job, Program, Ready, Side};
+
+use super::io;
+use super::setup::Namespaces;
+use super::sys::process::Child;
+use super::sys::{self, Poll, READABLE, Timer};
+use super::token::{self, PROGRAM_EXIT, PROGRAM_OUTPUT, TIMER, token};
+use kept::Kept;
+
+/// Uptime before anything is started, ns: programs take one near 0 for a machine that boots.
+const UPTIME_NS: u64 = 60_000_000_000;
+
+/// Between two looks at whether a server is ready, ns.
+const LOOK_NS: u64 = 10_000_000;
+
+/// What a server may take until it is ready, ns.
+const READY_NS: u64 = 10_000_000_000;
+
+/// What a program has between the wish that it end and its end, ns.
+pub const GRACE_NS: u64 = 1_000_000_000;
+
+/// How a program ended by itself.
+#[derive(Clone, Copy)]
+pub struct End {
+    /// Exit status; 128 and the signal where one ended it.
+    pub status: i32,
+    /// When, ns.
+    pub at_ns: u64,
+}
+
+/// What runs on a host.
+struct Process<'a> {
+    program: &'a Program,
+    number: usize,
+    side: usize,
+    runs: &'a Side,
+    child: Option<Child>,
+    kept: [Kept; 2],
+    /// Whether it was asked to end.
+    asked: bool,
+    ended: Option<End>,
+}
+
+/// All that runs.
+pub struct Programs<'a> {
+    processes: Vec<Process<'a>>,
+    /// Whether the run is over: who ends now does so because of that.
+    over: bool,
+    happened: Vec<(u64, u32)>,
+}
+
+/// With what programs are started and watched.
+pub struct With<'w> {
+    pub namespaces: &'w Namespaces,
+    pub poll: &'w Poll,
+    pub timer: &'w Timer,
+}
+
+impl<'a> Programs<'a> {
+    /// Those of a job, none of them started.
+    pub fn open(job: &'a Job) -> Result<Programs<'a>, String> {
+        let mut processes = Vec::new();
+        for (number, program) in job.programs.iter().enumerate() {
+            for (side, runs) in program.sides.iter().enumerate() {
+                let Some(runs) = runs else { continue };
+                output::make(processes.len())?;
+                processes.push(Process {
+                    program,
+                    number,
+                    side,
+                    runs,
+                    child: None,
+                    kept: Default::default(),
+                    asked: false,
+                    ended: None,
+                });
+            }
+        }
+        if !processes.is_empty() {
+            launch::check()?;
+        }
+        Ok(Programs {
+            processes,
+            over: false,
+            happened: Vec::new(),
+        })
+    }
+
+    /// Starts the servers, one after the other, and waits for each.
+    pub fn prepare(&mut self, with: &With<'_>) -> Result<(), String> {
+        if self.processes.is_empty() {
+            return Ok(());
+        }
+        self.until(UPTIME_NS.max(sys::monotonic_ns() + LOOK_NS), with)?;
+        for index in 0..self.processes.len() {
+            let runs = self.processes[index].runs;
+            let Some(ready) = &runs.ready else { continue };
+            self.launch(index, with)?;
+            let began = sys::monotonic_ns();
+            loop {
+                let process = &self.processes[index];
+                if let Some(End { status, .. }) = process.ended {
+                    let what = format!("ended with status {status} before it was ready");
+                    return Err(process.failed(&what));
+                }
+                let now = sys::monotonic_ns();
+                with.namespaces.enter(process.host())?;
+                if ready::holds(ready, &process.kept[0], now - began) {
+                    break;
+                }
+                if now - began > READY_NS {
+                    let what = format!("is not ready after 10 s: {}", ready::said(ready));
+                    return Err(process.failed(&what));
+                }
+                let wait = match ready {
+                    Ready::After(ns) => (*ns).max(1),
+                    _ => LOOK_NS,
+                };
+                self.until(now + wait, with)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the clients of an entry.
+    pub fn start(&mut self, number: usize, with: &With<'_>) -> Result<(), String> {
+        for index in 0..self.processes.len() {
+            let process = &self.processes[index];
+            let program = process.program;
+            // The draw may be beyond its stop.
+            let over = program.stop_ns.is_some_and(|stop| stop <= program.start_ns);
+            if process.number == number && process.runs.ready.is_none() && !over {
+                self.launch(index, with)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks what runs of an entry to end.
+    pub fn stop(&mut self, number: usize) {
+        for process in &mut self.processes {
+            if process.number == number {
+                process.signal(libc::SIGTERM);
+            }
+        }
+    }
+
+    /// Ends what still runs of an entry.
+    pub fn kill(&mut self, number: usize) {
+        for process in &mut self.processes {
+            if process.number == number {
+                process.signal(libc::SIGKILL);
+            }
+        }
+    }
+
+    /// What a descriptor of a program tells.
+    pub fn on_event(
+        &mut self,
+        kind: u64,
+        index: usize,
+        now: u64,
+        poll: &Poll,
+    ) -> Result<(), String> {
+        match kind {
+            PROGRAM_OUTPUT => {
+                self.processes[index / 2].kept[index % 2].read();
+                Ok(())
+            }
+            PROGRAM_EXIT => self.on_exit(index, now, poll),
+            _ => Ok(()),
+        }
+    }
+
+    fn on_exit(&mut self, index: usize, now: u64, poll: &Poll) -> Result<(), String> {
+        let process = &mut self.processes[index];
+        let Some(child) = &process.child else {
+            return Ok(());
+        };
+        let Some(status) = child.ended().map_err(io(&process.program.name))? else {
+            return Ok(());
+        };
+        let _ = poll.remove(child.fd());
+        process.child = None;
+        for kept in &mut process.kept {
+            kept.read();
+        }
+        if self.over {
+            return Ok(());
+        }
+        process.ended = Some(End { status, at_ns: now });
+        let process = &self.processes[index];
+        let expected = process.program.expect;
+        if process.asked || status == expected {
+            return Ok(());
+        }
+        // A server that nobody needs any more may end as it likes.
+        let mut clients = self.processes.iter().filter(|p| p.runs.ready.is_none());
+        let server = process.runs.ready.is_some();
+        if server && clients.clone().next().is_some() && clients.all(|c| c.ended.is_some()) {
+            return Ok(());
+        }
+        // Before the run it is said who waits for what.
+        if server && now == 0 {
+            return Ok(());
+        }
+        let at = now as f64 / 1e9;
+        Err(process.failed(&format!(
+            "ended with status {status} at {at:.3} s, expected {expected}"
+        )))
+    }
+
+    /// Ends all that still runs: first by asking.
+    pub fn end(&mut self, with: &With<'_>) -> Result<(), String> {
+        self.over = true;
+        for signal in [libc::SIGTERM, libc::SIGKILL] {
+            let until = sys::monotonic_ns() + GRACE_NS;
+            for process in &mut self.processes {
+                process.signal(signal);
+            }
+            while self.processes.iter().any(|p| p.child.is_some()) && sys::monotonic_ns() < until {
+                self.wait(until, with)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How those of an entry ended by themselves, the sender's and the receiver's.
+    pub fn ends(&self, number: usize) -> [Option<End>; 2] {
+        let mut ends = [None; 2];
+        for process in self.processes.iter().filter(|p| p.number == number) {
+            ends[process.side] = process.ended;
+        }
+        ends
+    }
+
+    /// Leaves what they wrote to the host, and says what is not all there.
+    pub fn keep(&self) -> Result<Vec<String>, String> {
+        let mut warnings = Vec::new();
+        for (index, process) in self.processes.iter().enumerate() {
+            let cut = output::keep(index, process)?;
+            let whose = process.whose();
+            warnings.extend(cut.into_iter().map(|what| format!("{whose}: {what}")));
+            if process.child.is_some() {
+                warnings.push(format!("{whose}: it did not end"));
+            }
+        }
+        Ok(warnings)
+    }
+
+    fn launch(&mut self, index: usize, with: &With<'_>) -> Result<(), String> {
+        let process = &mut self.processes[index];
+        with.namespaces.enter(process.host())?;
+        let output = output::place(index);
+        let (child, kept) =
+            launch::launch(process.number, process.side, &output).map_err(io(&process.whose()))?;
+        let add = |fd, kind, index| with.poll.add(fd, READABLE, token(kind, index));
+        for (which, kept) in kept.iter().enumerate() {
+            if let Some(fd) = kept.fd() {
+                add(fd, PROGRAM_OUTPUT, 2 * index + which).map_err(io("epoll"))?;
+            }
+        }
+        add(child.fd(), PROGRAM_EXIT, index).map_err(io("epoll"))?;
+        (process.child, process.kept) = (Some(child), kept);
+        Ok(())
+    }
+
+    /// Waits, hearing what programs say, until a time of the monotonic clock.
+    fn until(&mut self, at_ns: u64, with: &With<'_>) -> Result<(), String> {
+        while !self.wait(at_ns, with)? {}
+        Ok(())
+    }
+
+    /// Waits for something to happen; whether it was the time.
+    fn wait(&mut self, at_ns: u64, with: &With<'_>) -> Result<bool, String> {
+        with.timer.set(at_ns).map_err(io("timer"))?;
+        let mut happened = std::mem::take(&mut self.happened);
+        with.poll.wait(&mut happened).map_err(io("epoll"))?;
+        let mut over = false;
+        for &(token, _) in &happened {
+            let (kind, index) = token::parts(token);
+            if kind == TIMER {
+                with.timer.clear();
+                over = true;
+            }
+            self.on_event(kind, index, 0, with.poll)?;
+        }
+        self.happened = happened;
+        Ok(over)
+    }
+}
+
+impl Process<'_> {
+    fn host(&self) -> usize {
+        [self.program.sender, self.program.receiver][self.side]
+    }
+
+    fn side_name(&self) -> &'static str {
+        ["sender", "receiver"][self.side]
+    }
+
+    fn whose(&self) -> String {
+        format!("program {} ({})", self.program.name, self.side_name())
+    }
+
+    fn signal(&mut self, signal: libc::c_int) {
+        if let Some(child) = &self.child {
+            self.asked = true;
+            child.signal(signal);
+        }
+    }
+
+    /// A sentence about it, with the last it said.
+    fn failed(&self, what: &str) -> String {
+        let run = self.runs.run.join(" ");
+        let whose = self.whose();
+        match (self.kept[1].last(), self.kept[0].last()) {
+            (said, _) if !said.is_empty() => format!("{whose}: {run}: {what}; stderr:\n{said}"),
+            (_, said) if !said.is_empty() => format!("{whose}: {run}: {what}; stdout:\n{said}"),
+            _ => format!("{whose}: {run}: {what}; it said nothing"),
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Processes of programs: namespaces of their own, signals, what they may do.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use super::{c_string, check};
+
+/// A process with namespaces of its own, and the descriptor that tells of its end.
+pub struct Child {
+    pid: libc::pid_t,
+    fd: OwnedFd,
+}
+
+/// What a new process needs until it is another program; nothing of it is allocated there.
+struct Start<'a> {
+    path: &'a CString,
+    words: &'a [*const libc::c_char],
+    ends: [RawFd; 3],
+}
+
+/// Of the stack on which a new process becomes another program, bytes.
+const STACK: usize = 64 << 10;
+
+/// Status of a process that could not become another program.
+const CANNOT_START: i32 = 125;
+
+extern "C" fn become_another(start: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: what `Child::start` has handed over, which lasts until this process is another
+    // program: its parent waits. Only system calls are made.
+    unsafe {
+        let start = &*start.cast::<Start<'_>>();
+        for (target, fd) in (0..).zip(start.ends) {
+            if libc::dup2(fd, target) < 0 {
+                return CANNOT_START;
+            }
+        }
+        let none = [std::ptr::null()];
+        libc::execve(start.path.as_ptr(), start.words.as_ptr(), none.as_ptr());
+        CANNOT_START
+    }
+}
+
+impl Child {
+    /// Starts this program again with other words, in new namespaces (`CLONE_NEW...`), with nothing
+    /// but standard input, output and error.
+    ///
+    /// Not as a copy of the agent: its rings of captured packets are mapped, which User-mode
+    /// Linux does not copy rightly.
+    pub fn start(
+        namespaces: libc::c_int,
+        words: &[String],
+        [output, error]: [&OwnedFd; 2],
+    ) -> io::Result<Child> {
+        let null = std::fs::File::open("/dev/null")?;
+        let path = c_string("/proc/self/exe")?;
+        let words: Vec<CString> = words
+            .iter()
+            .map(|word| c_string(word))
+            .collect::<io::Result<_>>()?;
+        let mut pointers: Vec<_> = words.iter().map(|word| word.as_ptr()).collect();
+        pointers.push(std::ptr::null());
+        let mut start = Start {
+            path: &path,
+            words: &pointers,
+            ends: [null.as_raw_fd(), output.as_raw_fd(), error.as_raw_fd()],
+        };
+        let mut stack = vec![0_u128; STACK / size_of::<u128>()];
+        let flags =
+            namespaces | libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
+        let mut fd: RawFd = -1;
+        // SAFETY: the child has a stack of its own, and what it is handed outlives it: the call
+        // returns when it is another program. The descriptor is written before that.
+        let pid = check(unsafe {
+            libc::clone(
+                become_another,
+                stack.as_mut_ptr_range().end.cast(),
+                flags,
+                (&raw mut start).cast(),
+                &raw mut fd,
+            )
+        })?;
+        Ok(Child {
+            pid,
+            // SAFETY: the descriptor is new and owned.
+            fd: unsafe { OwnedFd::from_raw_fd(fd) },
+        })
+    }
+
+    /// For [`super::Poll`]: readable when it has ended.
+    pub fn fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// Sends it a signal; nothing if it has ended.
+    pub fn signal(&self, signal: libc::c_int) {
+        // SAFETY: takes no pointer; the child was not waited for, so the number is still its own.
+        unsafe { libc::kill(self.pid, signal) };
+    }
+
+    /// Its exit status if it has ended, 128 and the signal where one ended it.
+    pub fn ended(&self) -> io::Result<Option<i32>> {
+        let found = wait(self.pid, libc::WNOHANG)?;
+        Ok(found.map(|(_, status)| status))
+    }
+}
+
+/// Waits for a child: its number and its exit status.
+fn wait(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<(libc::pid_t, i32)>> {
+    let mut status = 0;
+    // SAFETY: the status outlives the call.
+    let found = check(unsafe { libc::waitpid(pid, &raw mut status, options) })?;
+    let code = match libc::WIFSIGNALED(status) {
+        true => 128 + libc::WTERMSIG(status),
+        false => libc::WEXITSTATUS(status),
+    };
+    Ok((found > 0).then_some((found, code)))
+}
+
+/// What the first process of a PID namespace does: it runs one program, hands on the wish to
+/// end, and waits for whatever loses its parent. Gives the program's exit status.
+pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
+    // SAFETY: plain data, initialised by the calls; every pointer outlives its call.
+    let (waited, old) = unsafe {
+        let mut waited: libc::sigset_t = std::mem::zeroed();
+        let mut old: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut waited);
+        libc::sigaddset(&raw mut waited, libc::SIGCHLD);
+        libc::sigaddset(&raw mut waited, libc::SIGTERM);
+        check(libc::sigprocmask(
+            libc::SIG_BLOCK,
+            &raw const waited,
+            &raw mut old,
+        ))?;
+        (waited, old)
+    };
+    // SAFETY: one thread, as above.
+    let program = check(unsafe { libc::fork() })?;
+    if program == 0 {
+        // SAFETY: the mask is the one there was; what Rust ignores programs expect.
+        unsafe {
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+            libc::_exit(run())
+        }
+    }
+    // What the program has closed is to be closed.
+    to_null(&[0, 1, 2])?;
+    loop {
+        // SAFETY: a set that is initialised; nothing more is asked for.
+        let signal = unsafe { libc::sigwaitinfo(&raw const waited, std::ptr::null_mut()) };
+        if signal == libc::SIGTERM {
+            // SAFETY: takes no pointer; the program was not waited for yet.
+            unsafe { libc::kill(program, libc::SIGTERM) };
+        }
+        while let Ok(Some((pid, status))) = wait(-1, libc::WNOHANG) {
+            if pid == program {
+                return Ok(status);
+            }
+        }
+    }
+}
+
+/// Makes descriptors those of /dev/null.
+pub fn to_null(fds: &[RawFd]) -> io::Result<()> {
+    // SAFETY: a C string literal.
+    let null = check(unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) })?;
+    for fd in fds {
+        // SAFETY: takes no pointer.
+        check(unsafe { libc::dup2(null, *fd) })?;
+    }
+    Ok(())
+}
+
+/// Closes all but standard input, output and error.
+pub fn close_others() -> io::Result<()> {
+    // SAFETY: takes no pointer; whoever calls has opened nothing yet.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
+    check(result as libc::c_int)?;
+    Ok(())
+}
+
+/// A pipe: its end that is read, which does not block, and the other.
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [-1; 2];
+    // SAFETY: room for two descriptors, which are new and owned.
+    unsafe {
+        check(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
+        check(libc::fcntl(ends[0], libc::F_SETFL, libc::O_NONBLOCK))?;
+        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
+    }
+}
+
+/// Mounts with flags; empty texts are none.
+pub fn mount(
+    source: &str,
+    target: &str,
+    kind: &str,
+    flags: libc::c_ulong,
+    options: &str,
+) -> io::Result<()> {
+    let (source, target) = (c_string(source)?, c_string(target)?);
+    let (kind, options) = (c_string(kind)?, c_string(options)?);
+    // SAFETY: four C strings that outlive the call.
+    check(unsafe {
+        libc::mount(
+            source.as_ptr(),
+            target.as_ptr(),
+            kind.as_ptr(),
+            flags,
+            options.as_ptr().cast(),
+        )
+    })?;
+    Ok(())
+}
+
+/// Makes a folder the root, and nothing else reachable.
+pub fn change_root(root: &str) -> io::Result<()> {
+    std::env::set_current_dir(root)?;
+    // SAFETY: C string literals. With both the same the old root lies over the new one.
+    unsafe {
+        let here = c".".as_ptr();
+        check(libc::syscall(libc::SYS_pivot_root, here, here) as libc::c_int)?;
+        check(libc::umount2(here, libc::MNT_DETACH))?;
+    }
+    std::env::set_current_dir("/")
+}
+
+/// Makes a character device.
+pub fn device(path: &str, major: u32, minor: u32) -> io::Result<()> {
+    let path = c_string(path)?;
+    // SAFETY: a C string that outlives the call.
+    unsafe {
+        let number = libc::makedev(major, minor);
+        check(libc::mknod(path.as_ptr(), libc::S_IFCHR | 0o666, number))?;
+        // Whatever the mask.
+        check(libc::chmod(path.as_ptr(), 0o666))?;
+    }
+    Ok(())
+}
+
+/// The name of this host.
+pub fn set_host_name(name: &str) -> io::Result<()> {
+    // SAFETY: so many bytes that outlive the call.
+    check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) })?;
+    Ok(())
+}
+
+/// Sets a limit, hard and soft.
+pub fn limit(resource: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
+    let limit = libc::rlimit {
+        rlim_cur: most,
+        rlim_max: most,
+    };
+    // SAFETY: a limit that outlives the call.
+    check(unsafe { libc::setrlimit(resource, &raw const limit) })?;
+    Ok(())
+}
+
+/// Keeps these capabilities alone, for this process and all it becomes.
+pub fn keep_capabilities(kept: &[u32]) -> io::Result<()> {
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: i32,
+    }
+    /// Effective, permitted, inheritable.
+    type Sets = [u32; 3];
+    const VERSION_3: u32 = 0x2008_0522;
+    let bits: u64 = kept.iter().map(|bit| 1 << bit).sum();
+    for bit in (0..64).filter(|bit| bits & (1 << bit) == 0) {
+        // SAFETY: takes no pointer. A capability that this kernel has not is none.
+        if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, bit, 0, 0, 0) } != 0 {
+            break;
+        }
+    }
+    let header = Header {
+        version: VERSION_3,
+        pid: 0,
+    };
+    let (low, high) = (bits as u32, (bits >> 32) as u32);
+    let sets: [Sets; 2] = [[low, low, 0], [high, high, 0]];
+    // SAFETY: the layout of version 3, which outlives the call.
+    unsafe {
+        check(libc::syscall(libc::SYS_capset, &raw const header, sets.as_ptr()) as libc::c_int)?;
+        check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
+    }
+    Ok(())
+}
+
+/// Becomes a program; gives why not.
+pub fn execute(path: &str, words: &[String], environment: &[String]) -> io::Error {
+    let all = |texts: &[String]| -> io::Result<Vec<CString>> {
+        texts.iter().map(|text| c_string(text)).collect()
+    };
+    let run = || -> io::Result<()> {
+        let (path, words, environment) = (c_string(path)?, all(words)?, all(environment)?);
+        let pointers = |texts: &[CString]| {
+            let mut pointers: Vec<_> = texts.iter().map(|text| text.as_ptr()).collect();
+            pointers.push(std::ptr::null());
+            pointers
+        };
+        let (words, environment) = (pointers(&words), pointers(&environment));
+        // SAFETY: C strings and lists of them that end with null and outlive the call.
+        check(unsafe { libc::execve(path.as_ptr(), words.as_ptr(), environment.as_ptr()) })?;
+        Ok(())
+    };
+    run()
+        .err()
+        .unwrap_or_else(|| io::Error::other("it came back"))
+}

@@ -1,0 +1,139 @@
+//! What becomes rows of a program's series, by record interval. Captures are read late,
+//! so it is counted by their times and becomes rows at the end.
+
+use tailback_guest::job::Program;
+use tailback_record::{ProgramSampler, ProgramState, Series};
+
+use crate::agent::flow::INFINITE_SSTHRESH;
+use crate::agent::tcp::Info;
+
+/// A mean under way.
+#[derive(Clone, Copy, Default)]
+struct Mean {
+    sum: u64,
+    n: u64,
+}
+
+impl Mean {
+    fn add(&mut self, value: u64) {
+        self.sum = self.sum.saturating_add(value);
+        self.n += 1;
+    }
+
+    fn get(self) -> Option<f64> {
+        (self.n > 0).then(|| self.sum as f64 / self.n as f64)
+    }
+}
+
+/// An interval.
+#[derive(Clone, Copy, Default)]
+struct Bin {
+    /// Payload that arrived, there and back.
+    delivered: [u64; 2],
+    /// Of data of the sender's host, and of the receiver's.
+    rtt: [Mean; 2],
+    delay: Mean,
+    /// What the kernel said at its end.
+    socket: Option<Socket>,
+}
+
+/// What is kept of a socket's information.
+#[derive(Clone, Copy)]
+struct Socket {
+    cwnd: u32,
+    ssthresh: u32,
+    srtt_us: u32,
+    in_flight: u32,
+}
+
+/// The intervals of a run.
+pub struct Bins {
+    /// 0: nothing is recorded.
+    interval_ns: u64,
+    count: usize,
+    bins: Vec<Bin>,
+}
+
+impl Bins {
+    /// Of whole intervals (0: none are recorded) up to the end.
+    pub fn new(interval_ns: u64, end_ns: u64) -> Bins {
+        Bins {
+            interval_ns,
+            count: end_ns.checked_div(interval_ns).unwrap_or(0) as usize,
+            bins: Vec::new(),
+        }
+    }
+
+    /// That of a time; `None`: none is recorded.
+    fn at(&mut self, at_ns: u64) -> Option<&mut Bin> {
+        let index = at_ns.checked_div(self.interval_ns)? as usize;
+        (index < self.count).then(|| crate::agent::queue::at(&mut self.bins, index))
+    }
+
+    /// Payload arrived.
+    pub fn deliver(&mut self, back: bool, bytes: u64, at_ns: u64) {
+        if let Some(bin) = self.at(at_ns) {
+            bin.delivered[usize::from(back)] += bytes;
+        }
+    }
+
+    /// A round trip took so long.
+    pub fn rtt(&mut self, back: bool, rtt_ns: u64, at_ns: u64) {
+        if let Some(bin) = self.at(at_ns) {
+            bin.rtt[usize::from(back)].add(rtt_ns);
+        }
+    }
+
+    /// A packet of the sender's host has waited so long.
+    pub fn delay(&mut self, sojourn_ns: u64, at_ns: u64) {
+        if let Some(bin) = self.at(at_ns) {
+            bin.delay.add(sojourn_ns);
+        }
+    }
+
+    /// What a socket says at the end of an interval.
+    pub fn socket(&mut self, info: Info, at_ns: u64) {
+        if let Some(bin) = at_ns.checked_sub(1).and_then(|at| self.at(at)) {
+            bin.socket = Some(Socket {
+                cwnd: info.cwnd,
+                ssthresh: info.ssthresh,
+                srtt_us: info.srtt_us,
+                in_flight: info.in_flight,
+            });
+        }
+    }
+
+    /// The rows of a program from its start on, with the round-trip times of a direction.
+    pub fn rows(&self, plan: &Program, back: bool, end_ns: u64, series: &mut Series) {
+        if self.interval_ns == 0 {
+            return;
+        }
+        let sampler = ProgramSampler::new(series, &plan.name);
+        let mut delivered = [0_u64; 2];
+        let none = Bin::default();
+        for index in 0..self.count {
+            let at_ns = (index as u64 + 1) * self.interval_ns;
+            let bin = self.bins.get(index).unwrap_or(&none);
+            for (sum, bytes) in delivered.iter_mut().zip(bin.delivered) {
+                *sum += bytes;
+            }
+            // As of flows, the end of the run is no sample's time.
+            if at_ns <= plan.start_ns || at_ns >= end_ns {
+                continue;
+            }
+            let socket = bin.socket.filter(|socket| socket.srtt_us > 0);
+            let ssthresh = socket.map(|s| s.ssthresh);
+            let state = ProgramState {
+                delivered_bytes: Some(delivered[0] as f64),
+                back_bytes: Some(delivered[1] as f64),
+                rtt_ns: bin.rtt[usize::from(back)].get(),
+                delay_ns: bin.delay.get(),
+                cwnd: socket.map(|s| f64::from(s.cwnd)),
+                ssthresh: ssthresh.filter(|s| *s < INFINITE_SSTHRESH).map(f64::from),
+                srtt_ns: socket.map(|s| f64::from(s.srtt_us) * 1000.0),
+                in_flight: socket.map(|s| f64::from(s.in_flight)),
+            };
+            sampler.interval(at_ns, &state, series);
+        }
+    }
+}

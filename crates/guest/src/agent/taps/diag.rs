@@ -1,0 +1,112 @@
+//! What the kernel says of somebody else's TCP socket, over sock_diag: what `ss -ti`
+//! shows, of one socket and without a process for each look.
+
+use std::io;
+use std::net::IpAddr;
+
+use crate::agent::sys::{self, Socket};
+use crate::agent::tcp::Info;
+use crate::agent::xstats::{attribute, half, word};
+
+/// A connection to sock_diag of one namespace.
+pub struct Diag {
+    socket: Socket,
+    buffer: Vec<u8>,
+}
+
+const NETLINK_SOCK_DIAG: i32 = 4;
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const NLM_F_REQUEST: u16 = 1;
+/// Bytes of `struct nlmsghdr`, `struct inet_diag_req_v2` and `struct inet_diag_msg`.
+const HEADER: usize = 16;
+const REQUEST: usize = 56;
+const MESSAGE: usize = 72;
+const INET_DIAG_INFO: u16 = 2;
+
+impl Diag {
+    /// In the current namespace.
+    pub fn new() -> io::Result<Diag> {
+        Ok(Diag {
+            socket: Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, NETLINK_SOCK_DIAG)?,
+            buffer: vec![0; 1 << 12],
+        })
+    }
+
+    /// Of the connection between two ends; `None`: there is none.
+    pub fn info(
+        &mut self,
+        local: (IpAddr, u16),
+        remote: (IpAddr, u16),
+    ) -> io::Result<Option<Info>> {
+        sys::send_netlink(&self.socket, &request(local, remote))?;
+        let n = self.socket.receive(&mut self.buffer)?;
+        Ok(answer(&self.buffer[..n]))
+    }
+}
+
+fn request(local: (IpAddr, u16), remote: (IpAddr, u16)) -> [u8; HEADER + REQUEST] {
+    let mut message = [0_u8; HEADER + REQUEST];
+    let length = message.len() as u32;
+    message[0..4].copy_from_slice(&length.to_ne_bytes());
+    message[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    message[6..8].copy_from_slice(&NLM_F_REQUEST.to_ne_bytes());
+    let request = &mut message[HEADER..];
+    // Family, protocol, what to tell; then the states (any).
+    request[0] = match local.0 {
+        IpAddr::V4(_) => libc::AF_INET as u8,
+        IpAddr::V6(_) => libc::AF_INET6 as u8,
+    };
+    request[1] = libc::IPPROTO_TCP as u8;
+    request[2] = 1 << (INET_DIAG_INFO - 1);
+    request[4..8].copy_from_slice(&u32::MAX.to_ne_bytes());
+    // struct inet_diag_sockid: ports, addresses, interface, cookie (none).
+    request[8..10].copy_from_slice(&local.1.to_be_bytes());
+    request[10..12].copy_from_slice(&remote.1.to_be_bytes());
+    for (at, address) in [(12, local.0), (28, remote.0)] {
+        match address {
+            IpAddr::V4(v4) => request[at..at + 4].copy_from_slice(&v4.octets()),
+            IpAddr::V6(v6) => request[at..at + 16].copy_from_slice(&v6.octets()),
+        }
+    }
+    request[48..56].fill(0xff);
+    message
+}
+
+/// What an answer says; an error says nothing.
+fn answer(message: &[u8]) -> Option<Info> {
+    if message.len() < HEADER + MESSAGE || half(message, 4) != SOCK_DIAG_BY_FAMILY {
+        return None;
+    }
+    let length = (word(message, 0) as usize).clamp(HEADER + MESSAGE, message.len());
+    attribute(&message[HEADER + MESSAGE..length], INET_DIAG_INFO).map(Info::parse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn asks_for_one_socket_and_reads_its_information() {
+        let address = |d| IpAddr::from(Ipv4Addr::new(10, 3, 0, d));
+        let asked = request((address(1), 5201), (address(2), 40_000));
+        assert_eq!(&asked[..4], &72_u32.to_ne_bytes());
+        assert_eq!(asked[16..19], [2, 6, 2]);
+        assert_eq!(asked[24..28], [20, 81, 156, 64], "5201, 40000");
+        assert_eq!(asked[28..32], [10, 3, 0, 1]);
+        assert_eq!(asked[44..48], [10, 3, 0, 2]);
+        let mut told = vec![0_u8; HEADER + MESSAGE];
+        told[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+        let mut info = vec![0_u8; 104];
+        info[80] = 42;
+        told.extend((info.len() as u16 + 4).to_ne_bytes());
+        told.extend(INET_DIAG_INFO.to_ne_bytes());
+        told.extend(info);
+        let length = told.len() as u32;
+        told[..4].copy_from_slice(&length.to_ne_bytes());
+        assert_eq!(answer(&told).map(|info| info.cwnd), Some(42));
+        assert_eq!(answer(&told[..40]), None);
+        told[4] = 2; // an error
+        assert_eq!(answer(&told), None);
+    }
+}

@@ -1,0 +1,478 @@
+//! What programs do, seen from their hosts: packets are told by the addresses of the
+//! two hosts, whatever the protocol, and counted by 5-tuple.
+//!
+//! | file | what |
+//! |---|---|
+//! | `tuple` | a 5-tuple: what TCP has delivered and how long it took, where its packets waited |
+//! | `bins` | what becomes rows of the series, by record interval |
+//! | `diag` | what the kernel says of a program's TCP socket |
+
+mod bins;
+mod diag;
+#[cfg(test)]
+mod tests;
+mod tuple;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::IpAddr;
+
+use tailback_guest::job::{Job, Program};
+use tailback_record::program::MAX_TUPLES;
+use tailback_record::{Ended, Measures, ProgramOutcome, Series, TupleOutcome};
+
+use super::frame::{self, Frame};
+use super::queue::{Note, Noted};
+use super::ring::{PROGRAM_SNAPLEN, Ring, Which};
+use super::setup::Namespaces;
+use bins::Bins;
+use diag::Diag;
+use tuple::{Record, Tuple};
+
+/// 5-tuples whose packets are kept apart; of further ones the packets are taken for
+/// those of an earlier one.
+const MOST_TUPLES: usize = 1 << 16;
+
+/// Packets the rings of all hosts have room for together, and each at least and at most.
+const RING_PACKETS: usize = 1 << 17;
+const RING_RANGE: (usize, usize) = (1 << 12, 1 << 15);
+
+/// What tells 5-tuples apart: the program, the protocol, and the ports at the sender's
+/// and the receiver's host. Addresses of either family are those of the hosts.
+type TupleKey = (u32, bool, u8, [u16; 2]);
+
+/// What a packet is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Which of the programs.
+    pub program: u32,
+    /// Whether the receiver's host has sent it.
+    pub back: bool,
+    /// Its 5-tuple.
+    pub tuple: u32,
+}
+
+/// A program's two hosts.
+struct Entry {
+    plan: Program,
+    /// From where and to where is measured, ns.
+    measured: (u64, u64),
+    /// By 5-tuple, in the order of their first packets; the last is of those too many.
+    records: Vec<Record>,
+    /// How many 5-tuples there were.
+    tuples: u64,
+    bins: Bins,
+    /// The TCP connection on which the sender has delivered most, and how much.
+    busiest: Option<(u32, u64)>,
+    diag: Option<Diag>,
+}
+
+/// A host whose packets are captured.
+struct Host {
+    namespace: usize,
+    ring: Ring,
+}
+
+/// The programs of a run.
+pub struct Taps {
+    entries: Vec<Entry>,
+    /// By the addresses of source and destination: the program, and whether it is its way back.
+    pairs: HashMap<(IpAddr, IpAddr), (u32, bool)>,
+    keys: HashMap<TupleKey, u32>,
+    tuples: Vec<Tuple>,
+    hosts: Vec<Host>,
+    notes: Vec<(usize, Note)>,
+    warmup_ns: u64,
+    /// Whether the queues are watched.
+    watched: bool,
+}
+
+impl Taps {
+    /// Of a job, if it has programs; nothing is captured yet.
+    pub fn new(job: &Job) -> Option<Taps> {
+        if job.programs.is_empty() {
+            return None;
+        }
+        let mut pairs = HashMap::new();
+        for (index, program) in (0..).zip(&job.programs) {
+            let (from, to) = (program.sender_addresses, program.receiver_addresses);
+            let v4: [IpAddr; 2] = [from.0.into(), to.0.into()];
+            let v6: [IpAddr; 2] = [from.1.into(), to.1.into()];
+            for [from, to] in [v4, v6] {
+                pairs.insert((from, to), (index, false));
+                pairs.insert((to, from), (index, true));
+            }
+        }
+        let entries = job.programs.iter().map(|program| {
+            let from = program.start_ns.max(job.warmup_ns);
+            let to = program.stop_ns.unwrap_or(u64::MAX).min(job.duration_ns);
+            let interval = job.record.series.then_some(job.record.interval_ns);
+            Entry {
+                plan: program.clone(),
+                measured: (from, to),
+                records: Vec::new(),
+                tuples: 0,
+                bins: Bins::new(interval.unwrap_or(0), job.duration_ns),
+                busiest: None,
+                diag: None,
+            }
+        });
+        Some(Taps {
+            entries: entries.collect(),
+            pairs,
+            keys: HashMap::new(),
+            tuples: Vec::new(),
+            hosts: Vec::new(),
+            notes: Vec::new(),
+            warmup_ns: job.warmup_ns,
+            watched: job.record.captures,
+        })
+    }
+
+    /// Opens the rings of the hosts.
+    pub fn open(&mut self, job: &Job, namespaces: &Namespaces) -> io::Result<()> {
+        let ends = job.programs.iter().flat_map(|p| [p.sender, p.receiver]);
+        let mut hosts: Vec<usize> = ends.collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        let room = (RING_PACKETS / hosts.len()).clamp(RING_RANGE.0, RING_RANGE.1);
+        for namespace in hosts {
+            namespaces.enter(namespace).map_err(io::Error::other)?;
+            let ring = Ring::new(Which::Both, room, PROGRAM_SNAPLEN)?;
+            self.hosts.push(Host { namespace, ring });
+        }
+        if job.record.series {
+            for entry in &mut self.entries {
+                namespaces
+                    .enter(entry.plan.sender)
+                    .map_err(io::Error::other)?;
+                entry.diag = Some(Diag::new()?);
+            }
+        }
+        Ok(())
+    }
+
+    /// How many programs there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether an address is one of the programs' hosts.
+    pub fn is_host(address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(v4) => matches!(v4.octets(), [10, 3 | 4, ..]),
+            IpAddr::V6(v6) => matches!(v6.segments(), [0xfd00, 3 | 4, ..]),
+        }
+    }
+
+    /// What a packet is of; `None`: of no program.
+    pub fn owner(&mut self, frame: &Frame) -> Option<Owner> {
+        let &(program, back) = self.pairs.get(&(frame.source, frame.destination))?;
+        let ports = match back {
+            false => [frame.source_port, frame.port],
+            true => [frame.port, frame.source_port],
+        };
+        let key = (program, frame.source.is_ipv6(), frame.protocol, ports);
+        let tuple = match self.keys.get(&key) {
+            Some(tuple) => *tuple,
+            None => self.meet(key, frame, back),
+        };
+        Some(Owner {
+            program,
+            back,
+            tuple,
+        })
+    }
+
+    /// The first packet of a 5-tuple.
+    fn meet(&mut self, key: TupleKey, frame: &Frame, back: bool) -> u32 {
+        let entry = &mut self.entries[key.0 as usize];
+        entry.tuples += 1;
+        if self.tuples.len() >= MOST_TUPLES {
+            // Any of the same program and protocol: its own would be one too many.
+            let same = |t: &Tuple| t.program == key.0 && t.protocol == frame.protocol;
+            return self.tuples.iter().rposition(same).unwrap_or(0) as u32;
+        }
+        let record = entry.records.len().min(MAX_TUPLES);
+        let ends = match back {
+            false => [frame.source, frame.destination],
+            true => [frame.destination, frame.source],
+        };
+        if record == entry.records.len() {
+            entry.records.push(Record::default());
+        }
+        let links = entry.plan.route.len() + entry.plan.back.len();
+        let mut tuple = Tuple::new(key.0, record, frame, links);
+        tuple.ends = [(ends[0], key.3[0]), (ends[1], key.3[1])];
+        self.tuples.push(tuple);
+        let number = (self.tuples.len() - 1) as u32;
+        self.keys.insert(key, number);
+        number
+    }
+
+    /// What became of packets at a link.
+    pub fn note(&mut self, link: usize, notes: &mut Vec<Note>) {
+        self.notes.extend(notes.drain(..).map(|note| (link, note)));
+    }
+
+    /// Takes everything captured at the hosts, after the links, with the start of the run
+    /// on the captures' clock and its end.
+    pub fn drain(&mut self, origin_ns: u64, end_ns: u64) {
+        self.settle();
+        let mut hosts = std::mem::take(&mut self.hosts);
+        for host in &mut hosts {
+            let namespace = host.namespace;
+            host.ring.drain(|captured| {
+                let Some(frame) = frame::parse(captured.bytes) else {
+                    return;
+                };
+                let time_ns = captured.time_ns.checked_sub(origin_ns);
+                let Some(time_ns) = time_ns.filter(|time| *time < end_ns) else {
+                    return;
+                };
+                if let Some(owner) = self.owner(&frame) {
+                    self.seen(namespace, captured.outgoing, time_ns, &frame, owner);
+                }
+            });
+        }
+        self.hosts = hosts;
+    }
+
+    /// A packet was seen at a host.
+    fn seen(&mut self, host: usize, outgoing: bool, time_ns: u64, frame: &Frame, of: Owner) {
+        let entry = &self.entries[of.program as usize];
+        let from_sender = [entry.plan.sender, entry.plan.receiver];
+        let [from, to] = match of.back {
+            false => from_sender,
+            true => [from_sender[1], from_sender[0]],
+        };
+        if outgoing && host == from {
+            // The host's delay lies between.
+            let sent_ns = time_ns.saturating_sub(entry.plan.access_delay_ns);
+            self.sent(sent_ns, frame, of);
+        } else if !outgoing && host == to {
+            self.arrived(time_ns, frame, of);
+        }
+    }
+
+    fn sent(&mut self, at_ns: u64, frame: &Frame, of: Owner) {
+        let Taps {
+            entries, tuples, ..
+        } = self;
+        let entry = &mut entries[of.program as usize];
+        let tuple = &mut tuples[of.tuple as usize];
+        let record = &mut entry.records[tuple.record];
+        record.span(at_ns, frame.payload > 0);
+        if !of.back && at_ns >= self.warmup_ns {
+            record.sent[usize::from(frame.ecn & 3)] += 1;
+        }
+        if !frame.is_tcp() {
+            return;
+        }
+        // What this host has in order by now is what its ACK says.
+        let bytes = tuple.sent(of.back, frame, at_ns);
+        if bytes == 0 {
+            return;
+        }
+        let there = of.back;
+        record.deliver(!there, bytes, within(entry.measured, at_ns));
+        entry.bins.deliver(!there, bytes, at_ns);
+        if there {
+            tuple.delivered += bytes;
+            let most = entry.busiest.map_or(0, |(_, most)| most);
+            if tuple.delivered > most {
+                entry.busiest = Some((of.tuple, tuple.delivered));
+            }
+        }
+    }
+
+    fn arrived(&mut self, at_ns: u64, frame: &Frame, of: Owner) {
+        let Taps {
+            entries, tuples, ..
+        } = self;
+        let entry = &mut entries[of.program as usize];
+        let tuple = &mut tuples[of.tuple as usize];
+        let record = &mut entry.records[tuple.record];
+        record.span(at_ns, frame.payload > 0);
+        let measured = at_ns >= self.warmup_ns;
+        if !of.back && measured {
+            record.arrived += 1;
+        }
+        if frame.is_tcp() {
+            if let Some(rtt) = tuple.arrived(of.back, frame, at_ns) {
+                record.rtt(!of.back, rtt, measured, false);
+                entry.bins.rtt(!of.back, rtt, at_ns);
+            }
+            return;
+        }
+        let bytes = u64::from(frame.payload);
+        record.deliver(of.back, bytes, within(entry.measured, at_ns));
+        entry.bins.deliver(of.back, bytes, at_ns);
+        // Without a link on its way nothing else says that it has passed.
+        let [way, _] = entry.plan.ways(of.back);
+        if way.is_empty() && self.watched {
+            let rtt = entry.plan.base_rtt_ns + tuple.sojourns();
+            record.rtt(of.back, rtt, measured, true);
+            entry.bins.rtt(of.back, rtt, at_ns);
+        }
+    }
+
+    /// Takes what became of packets at the links, in the order of time.
+    fn settle(&mut self) {
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.sort_by_key(|(_, note)| note.at_ns);
+        for (link, note) in notes.drain(..) {
+            let tuple = &mut self.tuples[note.tuple as usize];
+            let entry = &mut self.entries[tuple.program as usize];
+            let record = &mut entry.records[tuple.record];
+            let measured = note.at_ns >= self.warmup_ns;
+            let sojourn = match note.what {
+                Noted::Counted(cause) => {
+                    if measured {
+                        record.counts.add(cause);
+                    }
+                    continue;
+                }
+                Noted::Passed(sojourn) => sojourn,
+            };
+            if !note.back {
+                if measured {
+                    record.delay.record(sojourn);
+                }
+                entry.bins.delay(sojourn, note.at_ns);
+            }
+            let [way, other] = entry.plan.ways(note.back);
+            let Some(place) = way.iter().position(|l| *l == link) else {
+                continue;
+            };
+            // The way there comes first.
+            let first = if note.back { other.len() } else { 0 };
+            tuple.waited[first + place] = sojourn;
+            if !tuple.is_tcp && place + 1 == way.len() {
+                let rtt = entry.plan.base_rtt_ns + tuple.sojourns();
+                record.rtt(note.back, rtt, measured, true);
+                entry.bins.rtt(note.back, rtt, note.at_ns);
+            }
+        }
+        self.notes = notes;
+    }
+
+    /// A record interval is over: what the kernel says of the busiest TCP socket of each
+    /// sender's host.
+    pub fn sample(&mut self, now_ns: u64) {
+        for entry in &mut self.entries {
+            let (Some(diag), Some((tuple, _))) = (&mut entry.diag, entry.busiest) else {
+                continue;
+            };
+            let [local, remote] = self.tuples[tuple as usize].ends;
+            if let Some(info) = diag.info(local, remote).ok().flatten() {
+                entry.bins.socket(info, now_ns);
+            }
+        }
+    }
+
+    /// Packets the rings had no room for.
+    pub fn lost(&self) -> u64 {
+        self.hosts.iter().map(|host| host.ring.lost()).sum()
+    }
+
+    /// What was measured, after the last of the captures; `ends` says of each program how
+    /// its sides ended. Its drops and marks are the links' to add.
+    pub fn finish(
+        mut self,
+        ends: &[[Option<Ended>; 2]],
+        duration_ns: u64,
+        series: &mut Series,
+    ) -> Vec<ProgramOutcome> {
+        self.settle();
+        let mut all = Vec::new();
+        for (index, entry) in (0..).zip(&self.entries) {
+            let ends = ends.get(index as usize).copied().unwrap_or_default();
+            let over_ns = over(&entry.plan, ends);
+            // Data of the sender's, if it has sent any that says so.
+            let back = entry.records.iter().all(|record| record.has_no_rtt(false));
+            let (from_ns, to_ns) = entry.measured;
+            let to_ns = to_ns.min(over_ns.unwrap_or(u64::MAX)).max(from_ns);
+            let mut measures = Measures {
+                from_ns,
+                to_ns,
+                ..Measures::default()
+            };
+            let mut tuples = Vec::new();
+            let own = self.tuples.iter().filter(|tuple| tuple.program == index);
+            let mut first: Vec<Option<&Tuple>> = vec![None; entry.records.len()];
+            for tuple in own {
+                first[tuple.record].get_or_insert(tuple);
+            }
+            for (record, tuple) in entry.records.iter().zip(first) {
+                let Some(tuple) = tuple else { continue };
+                let own = record.measures((from_ns, to_ns), back);
+                measures.merge(&own);
+                let one = tuple.record < MAX_TUPLES;
+                let is_over = over_ns.is_some() || one && tuple.is_closed();
+                tuples.push(TupleOutcome {
+                    tuples: match one {
+                        true => 1,
+                        false => entry.tuples - MAX_TUPLES as u64,
+                    },
+                    protocol: if one { tuple.protocol } else { 0 },
+                    sender: tuple.ends[0],
+                    receiver: tuple.ends[1],
+                    measures: Measures {
+                        completion_ns: own.completion_ns.filter(|_| is_over),
+                        ..own
+                    },
+                });
+            }
+            (measures.from_ns, measures.to_ns) = (from_ns, to_ns);
+            // The links know.
+            measures.counts = Default::default();
+            measures.completion_ns = over_ns.and_then(|_| {
+                let spans = || entry.records.iter().filter_map(|record| record.payload);
+                let first = spans().map(|span| span.0).min()?;
+                let last = spans().map(|span| span.1).max()?;
+                Some(last - first)
+            });
+            entry.bins.rows(&entry.plan, back, duration_ns, series);
+            all.push(ProgramOutcome {
+                name: entry.plan.name.clone(),
+                kind: entry.plan.kind.clone(),
+                measures,
+                tuples,
+                ends,
+                numbers: Vec::new(),
+            });
+        }
+        all
+    }
+}
+
+/// Whether a time is measured.
+fn within((from, to): (u64, u64), at_ns: u64) -> bool {
+    (from..to).contains(&at_ns)
+}
+
+/// When a program had done what it was to do: when the last of its sides that no
+/// readiness is waited for has ended by itself.
+fn over(plan: &Program, ends: [Option<Ended>; 2]) -> Option<u64> {
+    let clients = plan.sides.iter().zip(ends).filter(|(side, _)| {
+        let side = side.as_ref();
+        side.is_some_and(|side| side.ready.is_none())
+    });
+    let ends: Option<Vec<u64>> = clients.map(|(_, end)| Some(end?.at_ns)).collect();
+    ends?.into_iter().max()
+}
+
+/// The links that packets of one host pass, and those that the other's pass.
+trait Ways {
+    fn ways(&self, back: bool) -> [&[usize]; 2];
+}
+
+impl Ways for Program {
+    fn ways(&self, back: bool) -> [&[usize]; 2] {
+        match back {
+            false => [&self.route, &self.back],
+            true => [&self.back, &self.route],
+        }
+    }
+}

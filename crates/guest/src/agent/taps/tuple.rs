@@ -1,0 +1,211 @@
+//! A 5-tuple of a program, in both directions.
+
+use std::net::IpAddr;
+
+use tailback_record::{Counts, Histogram, Measures};
+
+use crate::agent::frame::{Frame, flag, protocol};
+use crate::agent::rtt::RttTracker;
+
+/// What has to be known to follow the packets of a 5-tuple.
+pub struct Tuple {
+    /// Which of the programs.
+    pub program: u32,
+    /// Where it is counted.
+    pub record: usize,
+    /// The protocol's number.
+    pub protocol: u8,
+    /// Whether its packets have a TCP header.
+    pub is_tcp: bool,
+    /// Address and port at the sender's host, and at the receiver's.
+    pub ends: [(IpAddr, u16); 2],
+    /// How long its last packet waited at each link of the way there, then of that back, ns.
+    pub waited: Box<[u64]>,
+    /// Payload of the sender's that TCP has delivered.
+    pub delivered: u64,
+    /// What the sender's host sends, and what the receiver's does.
+    streams: [Stream; 2],
+}
+
+/// A direction of a TCP connection.
+#[derive(Default)]
+struct Stream {
+    /// Its segments in flight, as its own host knows them.
+    segments: RttTracker,
+    own_first: Option<u32>,
+    /// First sequence number of its data, as the other host knows it.
+    first: Option<u32>,
+    /// What that has in order.
+    in_order: Option<u32>,
+    /// Sequence number of its end.
+    end: Option<u32>,
+    closed: bool,
+}
+
+impl Stream {
+    /// The host of this direction sends a segment.
+    fn sends(&mut self, frame: &Frame, at_ns: u64) {
+        if frame.flags & flag::SYN != 0 {
+            // Ports are used again.
+            if self.own_first.is_some_and(|first| first != frame.seq) {
+                self.segments = RttTracker::default();
+            }
+            self.own_first = Some(frame.seq);
+        } else if frame.payload > 0 {
+            self.segments.sent(frame.seq, frame.payload, at_ns);
+        }
+    }
+
+    /// A segment of this direction reaches the other host.
+    fn reaches(&mut self, frame: &Frame) {
+        if frame.flags & flag::SYN != 0 {
+            let first = frame.seq.wrapping_add(1);
+            if self.first != Some(first) {
+                (self.first, self.in_order) = (Some(first), Some(first));
+                (self.end, self.closed) = (None, false);
+            }
+        }
+        if frame.flags & flag::FIN != 0 {
+            self.end = Some(frame.seq.wrapping_add(frame.payload));
+        }
+        self.closed |= frame.flags & (flag::FIN | flag::RST) != 0;
+    }
+
+    /// The other host says what it has in order; how many bytes are new.
+    fn acknowledged(&mut self, ack: u32) -> u64 {
+        let before = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
+        // The end counts as a byte.
+        let ack = match self.end {
+            Some(end) if before(end, ack) => end,
+            _ => ack,
+        };
+        let known = *self.in_order.get_or_insert(ack);
+        if !before(known, ack) {
+            return 0;
+        }
+        self.in_order = Some(ack);
+        u64::from(ack.wrapping_sub(known))
+    }
+}
+
+impl Tuple {
+    /// The 5-tuple of a packet, whose ends are still to be set.
+    pub fn new(program: u32, record: usize, frame: &Frame, links: usize) -> Tuple {
+        Tuple {
+            program,
+            record,
+            protocol: frame.protocol,
+            is_tcp: frame.protocol == protocol::TCP,
+            ends: [(frame.source, 0), (frame.destination, 0)],
+            waited: vec![0; links].into(),
+            delivered: 0,
+            streams: Default::default(),
+        }
+    }
+
+    /// How long its last packets have waited, there and back, ns.
+    pub fn sojourns(&self) -> u64 {
+        self.waited.iter().sum()
+    }
+
+    /// A TCP segment was sent; how many bytes of the other direction it says are new in order.
+    pub fn sent(&mut self, back: bool, frame: &Frame, at_ns: u64) -> u64 {
+        self.streams[usize::from(back)].sends(frame, at_ns);
+        if frame.flags & flag::ACK == 0 || frame.flags & flag::RST != 0 {
+            return 0;
+        }
+        self.streams[usize::from(!back)].acknowledged(frame.ack)
+    }
+
+    /// A TCP segment has arrived; the round-trip time that it shows of the other direction.
+    pub fn arrived(&mut self, back: bool, frame: &Frame, at_ns: u64) -> Option<u64> {
+        self.streams[usize::from(back)].reaches(frame);
+        if frame.flags & flag::ACK == 0 {
+            return None;
+        }
+        let other = &mut self.streams[usize::from(!back)];
+        other.segments.acknowledged(frame.ack, &frame.sack, at_ns)
+    }
+
+    /// Whether both directions of a TCP connection have ended.
+    pub fn is_closed(&self) -> bool {
+        self.is_tcp && self.streams.iter().any(|stream| stream.closed)
+    }
+}
+
+/// What is counted of a 5-tuple, or of those that are too many.
+#[derive(Default)]
+pub struct Record {
+    /// Packets of the sender's host by ECN field.
+    pub sent: [u64; 4],
+    /// Those that arrived.
+    pub arrived: u64,
+    /// Of the packets of the sender's host.
+    pub delay: Histogram,
+    /// Of both directions.
+    pub counts: Counts,
+    /// When the first packet with payload was sent and the last one arrived, ns.
+    pub payload: Option<(u64, u64)>,
+    /// The same of any packet.
+    any: Option<(u64, u64)>,
+    /// Payload that arrived, there and back.
+    delivered: [u64; 2],
+    /// Round-trip times of data of the sender's host, and of the receiver's.
+    rtt: [Histogram; 2],
+    estimated: bool,
+}
+
+impl Record {
+    /// A packet was seen.
+    pub fn span(&mut self, at_ns: u64, payload: bool) {
+        let wider = |span: &mut Option<(u64, u64)>| {
+            let (first, last) = span.unwrap_or((at_ns, at_ns));
+            *span = Some((first.min(at_ns), last.max(at_ns)));
+        };
+        wider(&mut self.any);
+        if payload {
+            wider(&mut self.payload);
+        }
+    }
+
+    /// Payload arrived.
+    pub fn deliver(&mut self, back: bool, bytes: u64, measured: bool) {
+        if measured {
+            self.delivered[usize::from(back)] += bytes;
+        }
+    }
+
+    /// A round trip took so long.
+    pub fn rtt(&mut self, back: bool, rtt_ns: u64, measured: bool, estimated: bool) {
+        if measured {
+            self.rtt[usize::from(back)].record(rtt_ns);
+            self.estimated |= estimated;
+        }
+    }
+
+    /// Whether no round trip of a direction was measured.
+    pub fn has_no_rtt(&self, back: bool) -> bool {
+        self.rtt[usize::from(back)].count() == 0
+    }
+
+    /// What was measured, with the round-trip times of a direction.
+    pub fn measures(&self, (from, to): (u64, u64), back: bool) -> Measures {
+        let (first, last) = self.any.unwrap_or((from, from));
+        let from_ns = first.clamp(from, to);
+        let rtt = self.rtt[usize::from(back)].clone();
+        Measures {
+            from_ns,
+            to_ns: last.clamp(from_ns, to),
+            sent_packets: self.sent.iter().sum(),
+            received_packets: self.arrived,
+            delivered_bytes: self.delivered[0],
+            back_bytes: self.delivered[1],
+            rtt_estimated: self.estimated && rtt.count() > 0,
+            rtt,
+            delay: self.delay.clone(),
+            counts: self.counts,
+            ecn_sent: self.sent,
+            completion_ns: self.payload.map(|(first, last)| last - first),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Hosts of programs: a sender's and a receiver's for each entry, with IPv4 and IPv6.
+//!
+//! An entry that leaves a side out and speaks of another's host has that host in its place:
+//! what is at that end of its route is then the other's.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use tailback_engine::plan::Plan;
+use tailback_engine::rng::Stream;
+use tailback_engine::units::Time;
+
+use super::{Destination, Layout, Route};
+use crate::map::kits::{Kits, TXREHASH};
+
+/// IP bytes of the longest packet.
+pub(super) const IP_MTU: u32 = 1500;
+
+/// The addresses of a host.
+pub(in crate::map) type Addresses = (Ipv4Addr, Ipv6Addr);
+
+/// The hosts of an entry, the sender's and the receiver's.
+pub(in crate::map) struct Pair {
+    /// Their namespaces.
+    pub hosts: [usize; 2],
+    /// Their addresses.
+    pub addresses: [Addresses; 2],
+    /// Which of both is another entry's, and the number of that.
+    shared: Option<(usize, usize)>,
+    /// Index of the entry.
+    entry: usize,
+}
+
+impl Layout {
+    /// Namespaces of the hosts, `controls` being congestion controls by entry.
+    pub(super) fn program_hosts(
+        &mut self,
+        plan: &Plan,
+        seed: u64,
+        kit: &Kits<'_>,
+        controls: &[String],
+    ) {
+        let mut firsts = Vec::new();
+        for member in plan.each_program() {
+            if member.place == 0 {
+                firsts.push(member.number);
+            }
+        }
+        for member in plan.each_program() {
+            let program = member.of;
+            let shared = program.shared();
+            let shared = shared.map(|(side, entry)| (side, firsts[entry]));
+            let [.., high, low] = (member.number as u32 + 1).to_be_bytes();
+            let mut hosts = [0; 2];
+            let mut addresses = [(Ipv4Addr::UNSPECIFIED, Ipv6Addr::UNSPECIFIED); 2];
+            for (side, letter) in ["s", "r"].iter().enumerate() {
+                if shared.is_some_and(|(shared, _)| shared == side) {
+                    continue;
+                }
+                let name = format!("p{letter}{}", member.number);
+                let sysctls = sysctls(program.ecn, &controls[member.group], kit);
+                hosts[side] = self.namespace(name, sysctls);
+                let net = 3 + side as u8;
+                let last = u16::from_be_bytes([high, low]);
+                addresses[side] = (
+                    Ipv4Addr::new(10, net, high, low),
+                    Ipv6Addr::new(0xfd00, net.into(), 0, 0, 0, 0, 0, last),
+                );
+            }
+            self.programs.push(Pair {
+                hosts,
+                addresses,
+                shared,
+                entry: member.group,
+            });
+        }
+        // What is another's may stand behind it in the file.
+        for i in 0..self.programs.len() {
+            if let Some((side, other)) = self.programs[i].shared {
+                self.programs[i].hosts[side] = self.programs[other].hosts[side];
+                self.programs[i].addresses[side] = self.programs[other].addresses[side];
+            }
+        }
+        for member in plan.each_program() {
+            let (program, number) = (member.of, member.number);
+            let half = Time(program.rtt.ns() / 2);
+            let delays = [half, program.rtt - half];
+            let name = member.name();
+            let pair = &self.programs[number];
+            let (hosts, addresses, shared) = (pair.hosts, pair.addresses, pair.shared);
+            let devices = pair.leaves(number, program.back.is_empty());
+            for side in [0, 1] {
+                let host = hosts[side];
+                let (four, six) = addresses[side];
+                let new = shared.is_none_or(|(shared, _)| shared != side);
+                if new {
+                    self.up[host].push("link set dev lo up".to_owned());
+                    self.ip[host].extend([
+                        format!("address add {four}/32 dev lo"),
+                        format!("address add {six}/128 dev lo nodad"),
+                    ]);
+                }
+                let device = &devices[side];
+                if new || *device != DEVICES[side] {
+                    if !plan.offloads {
+                        self.ip[host].push(format!("link set dev {device} gso_max_segs 1"));
+                    }
+                    let purpose = ["sender jitter", "receiver jitter"][side];
+                    let jittered = plan.host_jitter > Time::ZERO;
+                    let seed = jittered.then(|| Stream::new(seed, &name, purpose).bits());
+                    self.host_delay(host, device, delays[side], plan.host_jitter, seed);
+                }
+                let (to_four, to_six) = addresses[1 - side];
+                if program.dscp > 0 {
+                    self.class_of_service(host, device, addresses[1 - side], program.dscp);
+                }
+                self.ip[host].extend([
+                    format!("route add {to_four}/32 dev {device} src {four}"),
+                    format!("route add {to_six}/128 dev {device} src {six}"),
+                ]);
+            }
+        }
+    }
+
+    /// What a host sends to another bears a codepoint, unless its program has chosen one.
+    fn class_of_service(&mut self, host: usize, device: &str, (four, six): Addresses, dscp: u8) {
+        let first = format!("qdisc add dev {device} clsact");
+        if !self.tc[host].contains(&first) {
+            self.tc[host].push(first);
+        }
+        let field = dscp << 2;
+        let filter = |family: &str, rest: String| {
+            format!("filter add dev {device} egress protocol {family} u32 match {rest}")
+        };
+        self.tc[host].extend([
+            filter(
+                "ip",
+                format!(
+                    "ip dst {four}/32 match ip dsfield 0 0xfc \
+                     action pedit ex munge ip dsfield set {field} retain 0xfc pipe action csum ip"
+                ),
+            ),
+            filter(
+                "ipv6",
+                format!(
+                    "ip6 dst {six}/128 match ip6 priority 0 0xfc \
+                     action pedit ex munge ip6 traffic_class set {field} retain 0xfc"
+                ),
+            ),
+        ]);
+    }
+
+    /// The ways of packets between the hosts.
+    pub(super) fn program_routes(&self, plan: &Plan) -> Vec<Route> {
+        let mut routes = Vec::new();
+        for (number, pair) in self.programs.iter().enumerate() {
+            let program = &plan.programs[pair.entry];
+            let leaves = pair.leaves(number, program.back.is_empty());
+            let links = [&program.route, &program.back];
+            for side in [0, 1] {
+                let (from, to) = (pair.hosts[side], pair.hosts[1 - side]);
+                let is_shared = |side| pair.shared.is_some_and(|(shared, _)| shared == side);
+                let there = leaves[side] == DEVICES[side] && is_shared(side);
+                // At a host that several come to by the same links, one device takes all in.
+                let arrives = match links[side].is_empty() && is_shared(1 - side) {
+                    true => format!("{}{number}", DEVICES[side]),
+                    false => DEVICES[side].to_owned(),
+                };
+                routes.push(Route {
+                    entrance: format!("{}p{number}", DEVICES[side]),
+                    mtu: IP_MTU,
+                    start: (!there).then(|| (from, leaves[side].clone())),
+                    links: links[side].clone(),
+                    end: (to, arrives),
+                    destination: Destination::Handed(pair.addresses[1 - side]),
+                });
+            }
+        }
+        routes
+    }
+
+    /// Whether a namespace is a host of programs.
+    pub(super) fn runs_programs(&self, namespace: usize) -> bool {
+        let mut pairs = self.programs.iter();
+        pairs.any(|pair| pair.hosts.contains(&namespace))
+    }
+
+    /// Where routes part, packets for a host of programs go out by a device.
+    pub(super) fn hand_to(&mut self, fork: usize, (four, six): &Addresses, device: &str) {
+        let first = "qdisc add dev in clsact";
+        if self.tc[fork].iter().all(|line| line != first) {
+            self.tc[fork].push(first.to_owned());
+        }
+        let filter = |family: &str, matches: String| {
+            format!(
+                "filter add dev in ingress protocol {family} u32 match {matches} \
+                 action mirred egress redirect dev {device}"
+            )
+        };
+        self.tc[fork].extend([
+            filter("ip", format!("ip dst {four}/32")),
+            filter("ipv6", format!("ip6 dst {six}/128")),
+        ]);
+    }
+}
+
+/// By what the sender's host and the receiver's send.
+const DEVICES: [&str; 2] = ["data", "ack"];
+
+impl Pair {
+    /// The devices by which both hosts send. Where no link is on the way back, each pair of hosts
+    /// has a wire of its own.
+    fn leaves(&self, number: usize, no_way_back: bool) -> [String; 2] {
+        let receiver_is_shared = self.shared.is_some_and(|(side, _)| side == 1);
+        let ack = match receiver_is_shared && no_way_back {
+            true => format!("ack{number}"),
+            false => "ack".to_owned(),
+        };
+        ["data".to_owned(), ack]
+    }
+}
+
+/// Sysctls of a host: as any Linux has them, but for what would make a run differ from another.
+fn sysctls<'a>(ecn: bool, control: &'a str, kit: &Kits<'_>) -> Vec<(&'static str, &'a str)> {
+    let mut sysctls = vec![
+        ("net/ipv4/conf/all/rp_filter", "0"),
+        ("net/ipv4/conf/default/rp_filter", "0"),
+        ("net/ipv6/conf/all/accept_ra", "0"),
+        ("net/ipv6/conf/default/accept_ra", "0"),
+        ("net/ipv6/conf/all/accept_dad", "0"),
+        ("net/ipv6/conf/default/accept_dad", "0"),
+        // 2: as Linux is, ECN for who asks.
+        ("net/ipv4/tcp_ecn", if ecn { "1" } else { "2" }),
+        ("net/ipv4/tcp_congestion_control", control),
+        ("net/ipv4/tcp_no_metrics_save", "1"),
+        // Linux's own, whatever the memory of the guest.
+        ("net/ipv4/tcp_rmem", "4096 131072 6291456"),
+        ("net/ipv4/tcp_wmem", "4096 16384 4194304"),
+        ("net/ipv4/ping_group_range", "0 2147483647"),
+        (TXREHASH.name, "0"),
+    ];
+    sysctls.retain(|(path, _)| *path != TXREHASH.name || kit.has(TXREHASH.since));
+    sysctls
+}

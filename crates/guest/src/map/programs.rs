@@ -1,0 +1,148 @@
+//! Entries of programs as the guest is told of them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use tailback_engine::keys::EngineKind;
+use tailback_engine::plan::{self, FlowPlan, Plan, ProgramPlan, SidePlan};
+use tailback_engine::programs::words::{Placeholder, filled};
+
+use super::kits::Kits;
+use super::layout::Layout;
+use super::modules::Modules;
+use super::refuse::Refusals;
+use super::{cc, routes};
+use crate::job::{Program, Ready, Side};
+
+/// Where the host has put what programs need, as the guest's root sees it.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Places {
+    /// Folders of unpacked packages, by their names joined by spaces.
+    #[serde(default)]
+    pub roots: BTreeMap<String, String>,
+    /// Files and folders, by where they are on the host.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
+}
+
+/// TCP on the hosts of an entry as a flow has it.
+fn as_flow(program: &ProgramPlan) -> FlowPlan {
+    FlowPlan {
+        name: program.name.clone(),
+        cc: program.cc.clone(),
+        module: program.module.clone(),
+        ecn: program.ecn,
+        route: program.route.clone(),
+        back: program.back.clone(),
+        ..FlowPlan::default()
+    }
+}
+
+/// The congestion controls by entry, or what Linux cannot do of them.
+pub(super) fn controls(
+    plan: &Plan,
+    kit: &Kits<'_>,
+    modules: &mut Modules,
+    refusals: &mut Refusals,
+) -> Vec<String> {
+    let mut controls = Vec::new();
+    for (i, program) in plan.programs.iter().enumerate() {
+        let path = format!("programs[{i}]");
+        let both = [("route", &program.route), ("back", &program.back)];
+        routes(&path, &both, plan.links.len(), refusals);
+        refusals
+            .0
+            .extend(program.refusals(EngineKind::Kernel, &path));
+        let flow = as_flow(program);
+        controls.push(cc::control(&path, &flow, kit, modules, refusals));
+    }
+    controls
+}
+
+/// What hosts of programs may choose as their congestion control: Linux lets none but the
+/// first namespace have what is not allowed to all.
+pub(super) fn allowed(controls: &[String]) -> Option<(String, String)> {
+    let mut names = vec!["reno"];
+    for control in controls {
+        if !names.contains(&control.as_str()) {
+            names.push(control);
+        }
+    }
+    let path = "net/ipv4/tcp_allowed_congestion_control";
+    (!controls.is_empty()).then(|| (path.to_owned(), names.join(" ")))
+}
+
+/// The entries of a plan for the run of a seed.
+pub(super) fn programs(plan: &Plan, seed: u64, layout: &Layout, places: &Places) -> Vec<Program> {
+    let mut numbers = BTreeMap::new();
+    for member in plan.each_program() {
+        numbers.insert(member.name(), member.number);
+    }
+    let each = plan.each_program().map(|member| {
+        let (program, name) = (member.of, member.name());
+        let pair = &layout.programs[member.number];
+        let end = program.stop.unwrap_or(plan.duration).min(plan.duration);
+        let seconds = end.since(program.start.min(end)).ns() / 1_000_000_000;
+        let fill = |text: &String| {
+            filled(text, |placeholder| match placeholder {
+                Placeholder::Duration => seconds.to_string(),
+                Placeholder::Address { entry, side, six } => {
+                    let other = entry.and_then(|entry| numbers.get(entry));
+                    let of = other.map_or(pair, |number| &layout.programs[*number]);
+                    let (four, address) = of.addresses[side];
+                    match six {
+                        true => address.to_string(),
+                        false => four.to_string(),
+                    }
+                }
+            })
+        };
+        let side = |side: &SidePlan| Side {
+            run: side.run.iter().map(fill).collect(),
+            ready: side.ready.as_ref().map(ready),
+        };
+        let indices = |route: &[u32]| route.iter().map(|link| *link as usize).collect();
+        let root = places.roots.get(&program.packages.join(" "));
+        let files = program.files.iter().map(|file| {
+            let place = places.files.get(&file.path);
+            (file.name.clone(), place.cloned().unwrap_or_default())
+        });
+        let [sender, receiver] = program.sides();
+        let rtt = plan.rtt_over(program.rtt, &program.route, &program.back);
+        Program {
+            kind: program.kind.to_owned(),
+            sender: pair.hosts[0],
+            receiver: pair.hosts[1],
+            sender_addresses: pair.addresses[0],
+            receiver_addresses: pair.addresses[1],
+            sides: [sender.map(side), receiver.map(side)],
+            env: program
+                .env
+                .iter()
+                .map(|[name, text]| (name.clone(), fill(text)))
+                .collect(),
+            root: root.cloned().unwrap_or_default(),
+            files: files.collect(),
+            host_names: program.hosts.clone(),
+            start_ns: plan.start_of(seed, program.start, &name).ns(),
+            stop_ns: program.stop.map(|stop| stop.ns()),
+            expect: program.expect,
+            access_delay_ns: program.rtt.ns() / 2,
+            base_rtt_ns: rtt.ns(),
+            route: indices(&program.route),
+            back: indices(&program.back),
+            dscp: program.dscp,
+            name,
+        }
+    });
+    each.collect()
+}
+
+fn ready(ready: &plan::Ready) -> Ready {
+    match ready {
+        plan::Ready::Tcp(port) => Ready::Tcp(*port),
+        plan::Ready::Udp(port) => Ready::Udp(*port),
+        plan::Ready::Stdout(text) => Ready::Stdout(text.clone()),
+        plan::Ready::After(time) => Ready::After(time.ns()),
+    }
+}

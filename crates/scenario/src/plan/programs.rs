@@ -1,0 +1,503 @@
+//! Programs: what runs on which hosts, and whose hosts those are.
+
+use std::collections::BTreeMap;
+
+use tailback_engine::cc;
+use tailback_engine::keys::{EngineKind, KeyKind, Registry};
+use tailback_engine::plan::{DATE, FilePlan, ProgramPlan, ResultPlan, SidePlan};
+use tailback_engine::programs::words::{KNOWN, Piece, Placeholder, pieces, placeholder};
+use tailback_engine::programs::{self, Made};
+use tailback_engine::registry::find;
+use tailback_engine::units::Time;
+
+use super::flows::{Context, class, hosts, times};
+use super::routes::{route, routes};
+use crate::declare::{Bdp, Choice, Fields, Reader, expectation, is_name};
+use crate::read::{Node, Problem, Span, Table, shorten};
+
+/// The most hosts that run programs.
+const MAX_PROGRAMS: u64 = 256;
+
+/// The sides of an entry.
+const SIDES: [&str; 2] = ["sender", "receiver"];
+
+/// The most texts of an entry that name other entries' hosts.
+type Mentions<'n> = Vec<(&'n str, usize, Span)>;
+
+/// What was read of an entry, before others are looked at.
+struct Entry<'n> {
+    plan: ProgramPlan,
+    fields: Fields<'n>,
+    /// Hosts of other entries that it speaks of: entry, side, place.
+    mentions: Mentions<'n>,
+    /// Whether sides are known.
+    sound: bool,
+    date: Option<(u64, Span)>,
+    index: u32,
+}
+
+pub(super) fn programs(
+    reader: &mut Reader<'_>,
+    nodes: &[Node],
+    names: &[String],
+    context: &mut Context<'_>,
+    origin: &mut Vec<u32>,
+) -> Vec<ProgramPlan> {
+    let mut entries = Vec::new();
+    let mut total = 0_u64;
+    for (index, (node, name)) in (0..).zip(nodes.iter().zip(names)) {
+        if reader.engine == EngineKind::Sim {
+            let problem = Problem::new(node.span, "programs run on the kernel engine only");
+            reader.problem(problem.expected("--engine kernel"));
+        }
+        let mut entry = entry(reader, node, context);
+        total = total.saturating_add(entry.plan.count);
+        if total > MAX_PROGRAMS {
+            let span = entry.fields.span_of("count");
+            let problem = Problem::new(span, format!("{total} entries of programs are too many"));
+            reader.problem(problem.expected(format!("at most {MAX_PROGRAMS} together")));
+            entry.plan.count = 1;
+        }
+        entry.plan.name.clone_from(name);
+        entry.index = index;
+        entries.push(entry);
+    }
+    one_date(reader, &mut entries);
+    for at in 0..entries.len() {
+        share(reader, &mut entries, at);
+    }
+    let mut plans = Vec::new();
+    // The places of partners are those of the plan.
+    let mut places = BTreeMap::new();
+    for entry in &entries {
+        if entry.sound {
+            places.insert(entry.index, places.len() as u32);
+        }
+    }
+    for mut entry in entries.into_iter().filter(|entry| entry.sound) {
+        entry.plan.partner = entry.plan.partner.and_then(|at| places.get(&at).copied());
+        origin.push(entry.index);
+        plans.push(entry.plan);
+    }
+    plans
+}
+
+/// Reads an entry by itself.
+fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>) -> Entry<'n> {
+    let def = &ProgramPlan::TABLE;
+    let given_route = node.table().and_then(|table| table.item("route"));
+    let way = given_route.and_then(|item| route(reader, item, context.links));
+    let bdp = context.links.bdp_of(way.as_deref().unwrap_or_default());
+    let fields = reader.fields(node, def, def.label, bdp);
+    let count = context.budget.take(reader, &fields);
+    times(reader, &fields, context.duration);
+    let (route, back) = routes(reader, &fields, way, context.links);
+    let choice = fields
+        .item("cc")
+        .and_then(|item| reader.choice(Registry::Cc, "cc", &item.node, bdp));
+    let choice = choice.unwrap_or_else(|| Choice::default_of(&cc::cubic::ENTRY));
+    let class = class(reader, &fields, &route, context);
+    let mut mentions = Vec::new();
+    let mut plan = ProgramPlan {
+        cc: choice.algorithm,
+        module: choice.module,
+        rtt: context.rtt,
+        route,
+        back,
+        class,
+        hosts: hosts(reader, &fields),
+        ..ProgramPlan::default()
+    };
+    plan.set(|key| fields.value(key));
+    plan.count = count;
+    if count > 1 && plan.hosts.is_some() {
+        let problem = Problem::new(fields.span_of("hosts"), "several hosts with one name");
+        reader.problem(problem.expected("no hosts, or count = 1"));
+    }
+
+    let known = entry_sides(reader, (node, &fields), context, bdp, &mut mentions);
+    let sound = known.is_some();
+    let made = known.unwrap_or_default();
+    (plan.sender, plan.receiver) = (made.sender, made.receiver);
+    if let Some(item) = fields.item("kind") {
+        let kind = item.node.string().unwrap_or_default();
+        plan.kind = find(programs::TABLE.entries(), kind).map_or("", |entry| entry.name);
+    }
+    plan.packages = made.packages;
+    if let Some(item) = fields.item("packages") {
+        for (name, place) in reader.words(item).unwrap_or_default() {
+            if !is_package(name) {
+                reader.wrong("packages", place, "the name of a Debian package");
+            } else if !plan.packages.iter().any(|known| known == name) {
+                plan.packages.push(name.to_owned());
+            }
+        }
+    }
+    plan.packages.sort();
+    if let Some(item) = fields.item("files") {
+        plan.files = reader.files(item);
+    }
+    // Compiled by the engine that runs it, whose version says which one it is.
+    plan.files.extend(made.built.map(FilePlan::built));
+    if let Some(item) = fields.item("env") {
+        for (one, text) in reader.texts(item) {
+            let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let digit = one.key.starts_with(|c: char| c.is_ascii_digit());
+            if one.key.is_empty() || digit || !one.key.chars().all(letter) || one.key == "OUT" {
+                let message = format!("\"{}\" cannot be set", shorten(&one.key));
+                let problem = Problem::new(one.key_span, message);
+                let expected = "the name of a variable of letters, digits and \"_\", but not OUT";
+                reader.problem(problem.expected(expected));
+            }
+            placeholders(reader, text, one.node.span, &mut mentions);
+            plan.env.push([one.key.clone(), text.to_owned()]);
+        }
+    }
+    plan.results = results(reader, &fields, made.results);
+    let date = fields.item("date");
+    let date = date.and_then(|item| Some((reader.date(item)?, item.node.span)));
+    Entry {
+        plan,
+        fields,
+        mentions,
+        sound,
+        date,
+        index: 0,
+    }
+}
+
+/// What runs, by kind or as said; `None`: not known, which is reported.
+fn entry_sides<'n>(
+    reader: &mut Reader<'_>,
+    (node, fields): (&'n Node, &Fields<'n>),
+    context: &Context<'_>,
+    bdp: Bdp,
+    mentions: &mut Mentions<'n>,
+) -> Option<Made> {
+    let def = &ProgramPlan::TABLE;
+    let own: Vec<&str> = def.keys.iter().map(|key| key.name).collect();
+    let table = node.table()?;
+    let Some(item) = fields.item("kind") else {
+        return said_sides(reader, (node.span, table), fields, &own, mentions);
+    };
+    let kind = reader.string(item, expectation(KeyKind::Word(Registry::Programs)))?;
+    let view = reader.entry(Registry::Programs, kind, item.node.span)?;
+    for side in SIDES {
+        if let Some(item) = fields.item(side) {
+            let message = format!("{kind} says itself what runs on the {side}'s host");
+            let problem = Problem::new(item.key_span, message);
+            reader.problem(problem.expected(format!("no \"{side}\", or no kind")));
+        }
+    }
+    let choice = reader.known(Registry::Programs, view, table, &own, node.span, bdp);
+    let (_, options) = choice.algorithm.known()?;
+    let entry = find(programs::TABLE.entries(), view.name)?;
+    let start = fields.time("start").unwrap_or_default();
+    let end = fields
+        .time("stop")
+        .into_iter()
+        .chain(context.duration)
+        .min();
+    Some((entry.build.made)(
+        options,
+        seconds(start, end.unwrap_or_default()),
+    ))
+}
+
+/// Whole seconds from start to end.
+fn seconds(start: Time, end: Time) -> u64 {
+    end.since(start.min(end)).ns() / 1_000_000_000
+}
+
+/// The sides of an entry without a kind.
+fn said_sides<'n>(
+    reader: &mut Reader<'_>,
+    (span, table): (Span, &'n Table),
+    fields: &Fields<'n>,
+    own: &[&'static str],
+    mentions: &mut Mentions<'n>,
+) -> Option<Made> {
+    for item in table
+        .0
+        .iter()
+        .filter(|item| !own.contains(&item.key.as_str()))
+    {
+        reader.unknown(item, ProgramPlan::TABLE.label, own.iter().copied());
+    }
+    if SIDES.iter().all(|side| fields.item(side).is_none()) {
+        let problem = Problem::new(span, "nothing runs").global();
+        let kinds = programs::ENTRIES.iter().map(|entry| entry.name);
+        let kinds: Vec<&str> = kinds.collect();
+        reader.problem(problem.expected(format!(
+            "sender or receiver = {{ run = [\"program\", \"argument\"] }}, or a kind: {}",
+            kinds.join(", ")
+        )));
+        return None;
+    }
+    let mut made = Made::default();
+    let mut good = true;
+    for (side, place) in SIDES.iter().zip([&mut made.sender, &mut made.receiver]) {
+        if fields.item(side).is_some() {
+            *place = said_side(reader, fields, side, mentions);
+            good &= place.is_some();
+        }
+    }
+    good.then_some(made)
+}
+
+fn said_side<'n>(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'n>,
+    side: &str,
+    mentions: &mut Mentions<'n>,
+) -> Option<SidePlan> {
+    let item = fields.item(side)?;
+    let label = format!("\"{side}\"");
+    let own = reader.fields(&item.node, &SidePlan::TABLE, &label, Bdp::Nowhere);
+    let ready = own.item("ready");
+    let ready = ready.map(|item| reader.ready(item));
+    let run = own.item("run")?;
+    let words = reader.words(run)?;
+    if words.first().is_none_or(|(word, _)| word.is_empty()) {
+        reader.wrong("run", &run.node, "a program and its arguments");
+        return None;
+    }
+    for (word, node) in &words {
+        placeholders(reader, word, node.span, mentions);
+    }
+    Some(SidePlan {
+        run: words.iter().map(|(word, _)| (*word).to_owned()).collect(),
+        ready: match ready {
+            None => None,
+            Some(ready) => Some(ready?),
+        },
+    })
+}
+
+/// Checks the placeholders of a text and notes whose hosts it speaks of.
+fn placeholders<'n>(
+    reader: &mut Reader<'_>,
+    text: &'n str,
+    span: Span,
+    mentions: &mut Mentions<'n>,
+) {
+    for piece in pieces(text) {
+        let Piece::Braces(braces) = piece else {
+            continue;
+        };
+        match placeholder(braces) {
+            Some(Placeholder::Address {
+                entry: Some(entry),
+                side,
+                ..
+            }) => mentions.push((entry, side, span)),
+            Some(_) => {}
+            None => {
+                let message = format!("unknown placeholder {{{}}}", shorten(braces));
+                let known: Vec<String> = KNOWN.iter().map(|name| format!("{{{name}}}")).collect();
+                let last = braces.rsplit('.').next().unwrap_or(braces);
+                let problem = Problem::new(span, message)
+                    .expected(format!(
+                        "one of {}, {{NAME.sender}} and so on of another entry, or \"{{{{\" for a brace",
+                        known.join(", ")
+                    ))
+                    .nearest(last, KNOWN);
+                reader.problem(problem);
+            }
+        }
+    }
+}
+
+/// A Debian package's name (policy, 5.6.1).
+fn is_package(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c);
+    (2..=128).contains(&name.len())
+        && name.chars().all(fits)
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+/// The numbers out of files: those of the kind, and those that are given.
+fn results(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    of_kind: Vec<ResultPlan>,
+) -> Vec<ResultPlan> {
+    let mut results = of_kind;
+    let Some(item) = fields.item("results") else {
+        return results;
+    };
+    let Some(table) = item.node.table() else {
+        let expected = "tables by name, { NAME = { file = \"out.json\", path = \"a.b\" } }";
+        reader.wrong("results", &item.node, expected);
+        return results;
+    };
+    for one in &table.0 {
+        if !is_name(&one.key, 64) {
+            reader.check_name(&one.key, one.key_span);
+        }
+        let label = format!("result \"{}\"", shorten(&one.key));
+        let own = reader.fields(&one.node, &ResultPlan::TABLE, &label, Bdp::Nowhere);
+        let mut text = |key: &str| {
+            let item = own.item(key)?;
+            let text = reader.string(item, expectation(KeyKind::Text))?;
+            let inside = |part: &str| !matches!(part, "" | "." | "..");
+            if text.is_empty() || (key == "file" && !text.split('/').all(inside)) {
+                reader.wrong(
+                    key,
+                    &item.node,
+                    match key {
+                        "file" => "a file below /out such as \"out.json\"",
+                        _ => "keys and indices separated by dots such as \"end.rate\"",
+                    },
+                );
+                return None;
+            }
+            Some(text.to_owned())
+        };
+        let (Some(file), Some(path)) = (text("file"), text("path")) else {
+            continue;
+        };
+        let mut result = ResultPlan::default();
+        result.set(|key| own.value(key));
+        (result.name, result.file, result.path) = (one.key.clone(), file, path);
+        results.retain(|known| known.name != result.name);
+        results.push(result);
+    }
+    results
+}
+
+/// A guest has one date.
+fn one_date(reader: &mut Reader<'_>, entries: &mut [Entry<'_>]) {
+    let mut given = entries.iter().filter_map(|entry| entry.date);
+    let first = given.next();
+    let others: Vec<Span> = given
+        .filter(|(date, _)| first.is_some_and(|(first, _)| first != *date))
+        .map(|(_, span)| span)
+        .collect();
+    for span in others {
+        let problem = Problem::new(span, "the guest has another date already");
+        reader.problem(problem.expected("one date for all entries"));
+    }
+    for entry in entries {
+        entry.plan.date = first.map_or(DATE, |(date, _)| date);
+    }
+}
+
+/// Finds the host that an entry shares with another.
+fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
+    let mentions = std::mem::take(&mut entries[at].mentions);
+    let mut partner: Option<usize> = None;
+    for (name, side, span) in mentions {
+        let mut problem = |message: String, expected: String| {
+            reader.problem(Problem::new(span, message).expected(expected));
+        };
+        let names = entries.iter().map(|entry| entry.plan.name.as_str());
+        let Some(other) = names.clone().position(|known| known == name) else {
+            let others: Vec<&str> = names
+                .enumerate()
+                .filter_map(|(i, name)| (i != at).then_some(name))
+                .collect();
+            let message = format!("there is no entry of programs named \"{}\"", shorten(name));
+            let problem = Problem::new(span, message).global();
+            let problem = problem.nearest(name, others.iter().copied());
+            reader.problem(match others.as_slice() {
+                [] => problem,
+                others => problem.expected(format!("one of {}", others.join(", "))),
+            });
+            continue;
+        };
+        if other == at {
+            continue;
+        }
+        let (this, that) = (&entries[at], &entries[other]);
+        if !this.sound || !that.sound {
+            continue;
+        }
+        let runs_on = usize::from(this.plan.sender.is_none());
+        if this.plan.sender.is_some() && this.plan.receiver.is_some() {
+            problem(
+                format!("hosts of \"{name}\" cannot be reached: this entry has both of its own"),
+                "one side of this entry".to_owned(),
+            );
+        } else if side == runs_on {
+            let word = SIDES[1 - side];
+            problem(
+                format!(
+                    "the {} of \"{name}\" is on this side of the links",
+                    SIDES[side]
+                ),
+                format!(
+                    "{{{name}.{word}}}, or a {word} in place of the {}",
+                    SIDES[side]
+                ),
+            );
+        } else if partner.is_some_and(|partner| partner != other) {
+            problem(
+                "this entry has a host of another one already".to_owned(),
+                "hosts of one entry".to_owned(),
+            );
+        } else if that.plan.count > 1 {
+            problem(
+                format!("\"{name}\" has {} hosts", that.plan.count),
+                "an entry with count = 1".to_owned(),
+            );
+        } else if that.plan.partner.is_some() || shares(that, &entries[..]) {
+            problem(
+                format!("\"{name}\" has a host of another entry itself"),
+                "the entry whose host it is".to_owned(),
+            );
+        } else {
+            partner = Some(other);
+        }
+    }
+    let Some(other) = partner else { return };
+    for key in ["rtt", "route", "back", "reverse", "hosts"] {
+        if let Some(item) = entries[at].fields.item(key) {
+            let name = &entries[other].plan.name;
+            let message = format!("\"{key}\" is that of \"{name}\", whose host this entry has");
+            let problem = Problem::new(item.key_span, message);
+            reader.problem(problem.expected(format!("no \"{key}\"")));
+        }
+    }
+    let of = &entries[other];
+    let (route, back, rtt, index) = (
+        of.plan.route.clone(),
+        of.plan.back.clone(),
+        of.plan.rtt,
+        of.index,
+    );
+    let plan = &mut entries[at].plan;
+    (plan.route, plan.back, plan.rtt) = (route, back, rtt);
+    plan.partner = Some(index);
+}
+
+/// Whether an entry that was not looked at yet speaks of another's host.
+fn shares(entry: &Entry<'_>, all: &[Entry<'_>]) -> bool {
+    entry.mentions.iter().any(|(name, ..)| {
+        let mut others = all.iter().filter(|other| other.index != entry.index);
+        others.any(|other| other.plan.name == *name)
+    })
+}
+
+/// Names of hosts are of one entry each, and no flow's.
+pub(super) fn check_hosts(reader: &mut Reader<'_>, lists: [&[Node]; 3], programs: &[ProgramPlan]) {
+    let mut seen: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    if programs.iter().all(|program| program.hosts.is_none()) {
+        return;
+    }
+    for (list, nodes) in lists.into_iter().enumerate() {
+        for (index, node) in nodes.iter().enumerate() {
+            let hosts = node.table().and_then(|table| table.get("hosts"));
+            for host in hosts.and_then(Node::array).unwrap_or_default() {
+                let Some(name) = host.string() else { continue };
+                let here = (list, index);
+                let known = seen.insert(name, here);
+                if list == 2 && known.is_some_and(|known| known != here) {
+                    let message = format!("there is a host named \"{}\" already", shorten(name));
+                    let problem = Problem::new(host.span, message);
+                    reader.problem(problem.expected("names of its own for an entry of programs"));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+"""What the programs of a scenario take, seen to before the kernel engine boots anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailback.errors import InputError
+from tailback.kernel import confine
+from tailback.kernel.kit import COMMAND
+from tailback.kernel.programs import built, check, roots
+from tailback.kernel.programs.check import Program
+from tailback.kernel.programs.places import FOLDER, Places, key
+from tailback.kernel.programs.roots import Root
+from tailback.kernel.steps import Steps
+
+if TYPE_CHECKING:
+    from tailback._native import Point
+    from tailback.kernel.kit import Kit
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Programs that were looked at."""
+
+    problems: list[check.Problem]
+    inputs: list[str]
+    """What results depend on, besides the scenario."""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Of a kit; what was made once stays."""
+
+    kit: Kit
+    _roots: dict[str, Root] = field(default_factory=dict)
+
+    def check(self, points: Iterable[Point]) -> Checked:
+        """What is wrong with the programs of points, and what is part of the engine's version.
+
+        Raises `InputError` where this machine or this kit runs none.
+        """
+        asked: dict[str, Program] = {}
+        not_built: list[check.Problem] = []
+        for point in points:
+            if said := _not_built(point):
+                not_built += said
+                continue
+            for one in of(point):
+                asked.setdefault(repr(one), one)
+        if not_built:
+            return Checked(list(dict.fromkeys(not_built)), [])
+        if not asked:
+            return Checked([], [])
+        if not (self.kit.root / FOLDER).is_dir():
+            raise InputError(
+                f"the kernel kit in {self.kit.path} is of an earlier tailback, which ran no "
+                f"programs; run: {COMMAND}"
+            )
+        confine.check_programs(self.kit)
+        found: list[check.Problem] = []
+        inputs: set[str] = set()
+        for one in asked.values():
+            try:
+                root = self.root(one)
+            except InputError as error:
+                path = f"{one.path}.packages"
+                found += [check.Problem(path, text) for text in str(error).splitlines()]
+            else:
+                found += check.problems(one, root, _archive_names)
+                inputs.add(f"root {root.identity}")
+            for file in one.files:
+                if built.key(file).startswith(built.BUILT):
+                    inputs.add(f"{file.name} {built.identity(file)}")
+        return Checked(list(dict.fromkeys(found)), sorted(inputs))
+
+    def places(self, point: Point) -> Places | None:
+        """What a point's programs are given, as it was made; None if it has none."""
+        programs = of(point)
+        if not programs:
+            return None
+        found = {key(one): self.root(one) for one in programs}
+        for root in found.values():
+            roots.verify(root)
+        return Places.of(programs, found, point.programs[0]["date"])
+
+    def root(self, program: Program) -> Root:
+        """Where it runs."""
+        asked = key(program)
+        if asked not in self._roots:
+            with Steps() as steps:
+                self._roots[asked] = roots.get(program.packages, steps)
+        return self._roots[asked]
+
+
+def _file(path: str) -> Path:
+    """Where a file of a scenario is."""
+    own = path.startswith(built.BUILT)
+    return built.find(path.removeprefix(built.BUILT)) if own else Path(path)
+
+
+def _not_built(point: Point) -> list[check.Problem]:
+    """Which programs of tailback's own are yet to be compiled."""
+    found = []
+    for number, facts in enumerate(point.programs):
+        for path in facts["files"]:
+            try:
+                _file(path)
+            except InputError as error:
+                found.append(check.Problem(f"programs[{number}].kind", str(error)))
+    return found
+
+
+def of(point: Point) -> list[Program]:
+    """The entries of a point."""
+    return [_entry(number, facts) for number, facts in enumerate(point.programs)]
+
+
+def _entry(number: int, facts: Mapping[str, Any]) -> Program:
+    return Program(
+        name=facts["name"],
+        runs={side: tuple(words) for side, words in facts["run"].items() if words},
+        packages=tuple(facts["packages"]),
+        files=tuple(_file(path) for path in facts["files"]),
+        env=dict(facts["env"]),
+        path=f"programs[{number}]",
+    )
+
+
+@cache
+def _archive_names() -> frozenset[str]:
+    return frozenset(roots.archive_names())

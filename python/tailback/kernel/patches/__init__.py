@@ -1,0 +1,74 @@
+"""tailback's own patch to User-mode Linux, and putting it on a kernel tree.
+
+`programs.patch` is a change to the Linux kernel and has its licence (GPL-2.0), unlike the
+rest of tailback: it goes with us as a file, and is applied to the source that a kit is built from.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+import shutil
+from pathlib import Path
+
+from tailback import folders
+from tailback.errors import InputError
+from tailback.kernel import process
+from tailback.kernel.source import Source
+from tailback.kernel.steps import Steps
+
+PROGRAMS = Path(__file__).parent / "programs.patch"
+"""For programs in virtual time: `[[programs]]`."""
+
+OPTIONS = ("--strip=1", "--batch", "--forward", "--fuzz=0", "--no-backup-if-mismatch")
+"""Nothing is asked, and nothing guessed."""
+
+
+def sha256() -> str:
+    """Hash of the patch."""
+    return hashlib.sha256(PROGRAMS.read_bytes()).hexdigest()
+
+
+def apply(tree: Source, env: dict[str, str], steps: Steps, *, required: bool) -> Source:
+    """The tree with the patch, in a folder of its own; the tree as it is, where it does not fit.
+
+    Raises `InputError` for that where it is required.
+    """
+    digest = sha256()
+    suffix = f"+programs-{digest[:12]}"
+    folder = tree.folder.with_name(tree.folder.name + suffix)
+    patched = dataclasses.replace(
+        tree, identity=tree.identity + suffix, folder=folder, patch={PROGRAMS.stem: digest}
+    )
+    if folder.exists():
+        return patched
+    variables = process.environment(env)
+    command: list[str | Path] = ["patch", *OPTIONS, "--input", PROGRAMS]
+    try:
+        process.run([*command, "--dry-run"], cwd=tree.folder, env=variables)
+    except process.CommandFailed as error:
+        if required:
+            said = "\n".join(f"  {line}" for line in error.lines[-10:])
+            raise InputError(
+                f"{tree.origin}: the patch for programs does not apply to this tree\n{said}"
+            ) from error
+        steps.note(f"{tree.identity}: without the patch for programs, which is not for it")
+        return tree
+    steps.step("applying the patch for programs")
+    begun = folder.with_name(folder.name + ".part")
+    folders.remove(begun, inside=begun.parent)
+    # The same files but for those that change: a tree has 1 GB.
+    process.run(["cp", "-al", tree.folder, begun])
+    for name in _changed():
+        if (begun / name).exists():
+            (begun / name).unlink()
+            shutil.copy2(tree.folder / name, begun / name)
+    process.run(command, cwd=begun, env=variables)
+    begun.rename(folder)
+    return patched
+
+
+def _changed() -> list[str]:
+    """The files that the patch names."""
+    return re.findall(r"^\+\+\+ b/(\S+)$", PROGRAMS.read_text(encoding="utf-8"), re.MULTILINE)

@@ -1,0 +1,212 @@
+"""What is wrong with a program, said before anything boots: all of it, at once."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tailback import names
+from tailback.foreign import line
+from tailback.kernel.programs import elf, packages
+from tailback.kernel.programs.view import LIBRARY_PATH, View
+
+if TYPE_CHECKING:
+    from tailback.kernel.programs.roots import Root
+
+MOST_LIBRARIES = 2000
+LONGEST_SHEBANG = 255
+
+
+@dataclass(frozen=True)
+class Program:
+    """An entry of a scenario."""
+
+    name: str
+    runs: Mapping[str, Sequence[str]]
+    """The words of each side that runs something."""
+    packages: Sequence[str] = ()
+    files: Sequence[Path] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    path: str = ""
+    """Where it stands in the plan: programs[0]."""
+
+
+class Problem(NamedTuple):
+    """Something wrong with a program."""
+
+    path: str
+    """The key, as in the plan."""
+    text: str
+
+
+def problems(program: Program, root: Root, archive: Callable[[], Collection[str]]) -> list[Problem]:
+    """What is wrong with a program in this root; `archive` gives the names of all packages."""
+    found = []
+    missing = set()
+    for number, path in enumerate(program.files):
+        if not path.exists():
+            missing.add(path.name)
+            found.append(Problem(f"{program.path}.files[{number}]", _no_file(path)))
+    there = {path.name: path for path in program.files if path.name not in missing}
+    checked = _Check(program, View(root.path, there), root, archive)
+    for side, words in program.runs.items():
+        # A file that is not there was said already.
+        if words and os.path.basename(words[0]) not in missing:
+            path_of = f"{program.path}.{side}.run"
+            found += [Problem(path_of, text) for text in checked.runs(words[0])]
+    return list(dict.fromkeys(found))
+
+
+def _no_file(path: Path) -> str:
+    beside = path.parent
+    if not beside.is_dir():
+        return f"{line(path)} does not exist, nor does {line(beside)}"
+    have = sorted(one.name for one in beside.iterdir())
+    return names.unknown("file", path.name, have) if have else f"{line(path)} does not exist"
+
+
+@dataclass
+class _Check:
+    program: Program
+    view: View
+    root: Root
+    archive: Callable[[], Collection[str]]
+
+    def runs(self, word: str) -> Iterator[str]:
+        """Of a word that is to be run."""
+        found = self.view.program(word)
+        if found is None:
+            yield self._not_found(word)
+            return
+        place, path = found
+        yield from self._executable(place, path)
+
+    def _executable(self, place: str, path: Path, *, depth: int = 0) -> Iterator[str]:
+        shown = line(path) if path in self._own() else place
+        if not os.access(path, os.X_OK):
+            yield f"{shown} is not executable; run: chmod +x {shown}"
+            return
+        try:
+            header = elf.read(path)
+        except (OSError, elf.Damaged) as error:
+            yield f"{shown}: {error}"
+            return
+        if header is not None:
+            yield from self._linked(place, path, header, shown)
+        elif depth < 3:
+            yield from self._script(path, shown, depth)
+
+    def _own(self) -> set[Path]:
+        """The files of the scenario and what is in its folders."""
+        tops = self.view.files.values()
+        return {*tops, *(one for top in tops if top.is_dir() for one in top.rglob("*"))}
+
+    def _linked(self, place: str, path: Path, header: elf.Elf, shown: str) -> Iterator[str]:
+        if not header.runs_here:
+            yield f"{shown} is for {header.machine}; guests are x86-64"
+            return
+        if header.interpreter and self.view.find(header.interpreter) is None:
+            package = packages.of_library(os.path.basename(header.interpreter), self.archive())
+            yield f"{shown} is loaded by {line(header.interpreter)}, {self._in(package)}"
+            return
+        open_ = [(place, path, header)]
+        seen: dict[str, str] = {}
+        while open_ and len(seen) < MOST_LIBRARIES:
+            place, path, header = open_.pop()
+            for name in header.needed:
+                if name in seen:
+                    continue
+                seen[name] = place
+                library = self._library(name, place, header)
+                if library is None:
+                    yield f"{shown} needs {line(name)}{self._by(seen, place)}, {self._where(name)}"
+                    continue
+                at, file = library
+                # Those of packages are what their packages depend on.
+                if not file.is_relative_to(self.root.path):
+                    with_header = elf.read(file)
+                    if with_header is not None and with_header.runs_here:
+                        open_.append((at, file, with_header))
+
+    def _library(self, name: str, place: str, header: elf.Elf) -> tuple[str, Path] | None:
+        origin = os.path.dirname(place)
+        own = [re.sub(r"\$\{?ORIGIN\}?", lambda _: origin, one) for one in header.paths]
+        given = self.program.env.get("LD_LIBRARY_PATH", "").split(":")
+        for folder in (*own, *filter(None, given), *LIBRARY_PATH):
+            at = name if "/" in name else f"{folder}/{name}"
+            found = self.view.find(at if at.startswith("/") else f"/work/{at}")
+            if found is not None and found.is_file():
+                return at, found
+        return None
+
+    def _by(self, seen: Mapping[str, str], place: str) -> str:
+        """That it is a library that needs it."""
+        name = os.path.basename(place)
+        return f" (for {line(name)})" if name in seen else ""
+
+    def _where(self, name: str) -> str:
+        if gone := packages.GONE.get(name):
+            return f"which is {gone}: no package of Debian's has it; add it to files"
+        return self._in(packages.of_library(name, self.archive()))
+
+    def _in(self, package: str | None) -> str:
+        if package is None:
+            return "which is in no package that we know; add the package that has it, or the file"
+        if package in self.root.packages:
+            return f"which the version of {package} in use has not"
+        return f'which is in Debian\'s package {package}: add packages = ["{package}"]'
+
+    def _script(self, path: Path, shown: str, depth: int) -> Iterator[str]:
+        with path.open("rb") as file:
+            first = file.read(LONGEST_SHEBANG + 1)
+        if not first.startswith(b"#!"):
+            yield f"{shown} is neither a program (ELF) nor a script with #! in its first line"
+            return
+        words = first[2:].split(b"\n", 1)[0].decode(errors="replace").split()
+        if not words:
+            yield f"{shown}: no interpreter after #!"
+            return
+        wanted = words[0]
+        if os.path.basename(wanted) == "env" and self.view.find(wanted) is not None:
+            named = [one for one in words[1:] if not one.startswith("-") and "=" not in one]
+            wanted = named[0] if named else wanted
+        found = self.view.program(wanted)
+        if found is None:
+            package = packages.of_program(wanted, self.archive())
+            yield f"{shown} is a script for {line(wanted)}, {self._in_or_near(package)}"
+        else:
+            yield from self._executable(*found, depth=depth + 1)
+
+    def _in_or_near(self, package: str | None) -> str:
+        if package is not None and package in self.root.packages:
+            return f"which is not there; {package} has it elsewhere"
+        return self._in(package)
+
+    def _not_found(self, word: str) -> str:
+        plain = os.path.basename(word)
+        if elsewhere := self._elsewhere(plain):
+            return (
+                f'"{line(word)}" is at {elsewhere}: packages are unpacked, not installed, and '
+                "nothing links to it"
+            )
+        package = packages.of_program(word, self.archive())
+        if package is not None and package not in self.root.packages:
+            return (
+                f'"{line(word)}" is neither in files nor in packages; Debian\'s package {package} '
+                f'may have it: add packages = ["{package}"]'
+            )
+        have = [*self.view.programs()]
+        near = names.unknown("program", plain, have)
+        hint = near.rpartition("; ")[2] if "; did you mean" in near else ""
+        return f'"{line(word)}" is neither in files nor in packages{"; " if hint else ""}{hint}'
+
+    def _elsewhere(self, name: str) -> str:
+        """Where packages have an executable of this name, outside of the usual folders."""
+        for base, _folders, files in os.walk(self.root.path / "usr/lib"):
+            if name in files and os.access(os.path.join(base, name), os.X_OK):
+                return "/" + os.path.relpath(os.path.join(base, name), self.root.path)
+        return ""

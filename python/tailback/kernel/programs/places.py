@@ -1,0 +1,102 @@
+"""What a guest with programs is given of this machine, and where it has it.
+
+Each package root and each folder of a scenario is a place: a link in the workplace of the run,
+which the guest mounts under /programs (root.INIT), read-only. Its files are copied to a place of
+their own: hostfs mounts folders only.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailback.errors import InputError
+from tailback.kernel import confine
+from tailback.kernel.programs import built
+from tailback.kernel.programs.check import Program
+from tailback.kernel.programs.roots import Root
+
+FOLDER = "programs"
+"""Of the workplace, and of the guest's root."""
+
+COPIES = "files"
+"""The place of files."""
+
+UPTIME_S = 60
+"""Between the start of the kernel and time 0: some programs take a machine that has just started
+for one whose clock is not set."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """All places of a run."""
+
+    roots: Mapping[str, Root]
+    """By the packages that were asked for, joined by spaces."""
+    files: tuple[Path, ...]
+    date_s: int
+    """What the guest's clock shows at time 0, seconds since 1970."""
+
+    @classmethod
+    def of(cls, programs: Iterable[Program], roots: Mapping[str, Root], date_s: int) -> Places:
+        """Those of a point."""
+        given = tuple(programs)
+        asked = sorted({key(program) for program in given})
+        files = tuple(sorted({path for program in given for path in program.files}))
+        places = cls({one: roots[one] for one in asked}, files, date_s)
+        if len(places.links()) > confine.MOST_PLACES:
+            raise InputError(
+                f"the programs of a run may have {confine.MOST_PLACES} folders and package roots; "
+                f"these have {len(places.links())}"
+            )
+        return places
+
+    def links(self) -> dict[str, Path]:
+        """By the names of the links: where they lead."""
+        roots = {f"root{n}": root.path for n, root in enumerate(self.roots.values())}
+        folders = enumerate(path for path in self.files if path.is_dir())
+        return roots | {f"folder{n}": path for n, path in folders}
+
+    def copies(self) -> dict[str, Path]:
+        """By the names of copies: what is copied."""
+        files = enumerate(path for path in self.files if not path.is_dir())
+        return {f"{COPIES}/{n}": path for n, path in files}
+
+    def mapping(self) -> str:
+        """Where the guest has them, as JSON for the job."""
+        roots = {asked: f"/{FOLDER}/root{n}" for n, asked in enumerate(self.roots)}
+        given = {**self.links(), **self.copies()}
+        paths = {path: f"/{FOLDER}/{name}" for name, path in given.items()}
+        files = {built.key(path): paths[path] for path in self.files}
+        return json.dumps({"roots": roots, "files": files})
+
+    def manifest(self) -> dict[str, dict[str, object]]:
+        """The package roots for the manifest of a run, by what was asked for."""
+        return {
+            asked: {"hash": root.identity, "packages": root.packages}
+            for asked, root in self.roots.items()
+        }
+
+    def make(self, workplace: Path) -> None:
+        """Puts all that into the workplace of a run, and what the guest's init reads of it."""
+        top = workplace / FOLDER
+        (top / COPIES).mkdir(parents=True)
+        for name, path in self.links().items():
+            (top / name).symlink_to(path.resolve())
+        for name, path in self.copies().items():
+            shutil.copy(path, top / name)
+        names = "".join(f"{name}\n" for name in (COPIES, *self.links()))
+        (workplace / "job/places").write_text(names, encoding="ascii")
+
+    @property
+    def start_ns(self) -> int:
+        """What it shows when its kernel starts, ns since 1970."""
+        return (self.date_s - UPTIME_S) * 10**9
+
+
+def key(program: Program) -> str:
+    """What a package root is asked for by."""
+    return " ".join(program.packages)

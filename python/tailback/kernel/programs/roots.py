@@ -1,0 +1,266 @@
+"""Package roots: what programs find around them, from Debian's packages and nothing of this
+machine.
+
+    roots/pins/HASH.json    in the cache of kits: what some names of packages stand for
+    roots/HASH/root/        those packages, unpacked
+    roots/HASH/root.json    what they are, and every file by its hash
+
+Packages are unpacked and never installed: no script of theirs runs, so that there are no
+alternatives, users or generated files but those made here. Which versions some names stand for
+is decided once for a kit; `tailback kernel build` asks Debian's archive anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailback import folders, foreign, names
+from tailback.errors import InputError
+from tailback.kernel import apt, contents, kit, manifest, process, releases
+from tailback.kernel.apt import Apt, Deb
+from tailback.kernel.steps import Steps
+
+RECIPE = 1
+"""Raised when a root of the same packages is assembled in another way."""
+
+FOLDER = "roots"
+MANIFEST = "root.json"
+
+BASE = ("libc6", "libgcc-s1", "libstdc++6", "ca-certificates", "busybox-static")
+"""In every root: the libraries that programs are linked to as a matter of course, certificates
+(OpenSSL comes with them), and a shell with the common tools."""
+
+FOR_INSTALLING = frozenset(
+    {
+        *("adduser", "base-passwd", "debconf", "init-system-helpers", "libdebconfclient0"),
+        *("libpam-modules", "libpam-modules-bin", "libsemanage-common", "login.defs", "passwd"),
+    }
+)
+"""What packages depend on for their scripts; in a root only if they are asked for."""
+
+TO_USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+SUPERFLUOUS = tuple(
+    f"usr/share/{name}"
+    for name in ("doc", "man", "info", "locale", "lintian", "bash-completion", "doc-base", "bug")
+)
+
+BUSYBOX = "usr/bin/busybox"
+CERTIFICATES = "usr/share/ca-certificates"
+BUNDLE = "etc/ssl/certs/ca-certificates.crt"
+
+NAME = r"[a-z0-9][a-z0-9+.-]{1,99}(=[A-Za-z0-9.+:~-]{1,99})?"
+
+PIN: Mapping[str, manifest.Check] = {
+    "packages": manifest.every(
+        manifest.table(
+            {
+                "name": manifest.text(r"[a-z0-9][a-z0-9+.-]{1,99}"),
+                "version": manifest.LINE,
+                "file": manifest.text(r"[A-Za-z0-9][A-Za-z0-9._+%~-]{1,250}\.deb"),
+                "size": manifest.whole,
+                "sha256": manifest.SHA256,
+            }
+        )
+    )
+}
+ROOT: Mapping[str, manifest.Check] = {
+    "hash": manifest.SHA256,
+    "packages": manifest.each(manifest.LINE, manifest.LINE),
+    "files": manifest.each(manifest.INSIDE, manifest.ENTRY),
+}
+
+
+@dataclass(frozen=True)
+class Root:
+    """An unpacked root."""
+
+    path: Path
+    """The folder that is / to its programs."""
+    packages: dict[str, str]
+    """Its packages and their versions."""
+    identity: str
+    """Hash of what went into it."""
+
+
+def get(packages: Iterable[str], steps: Steps) -> Root:
+    """The root with these packages besides the base, made if it is not there.
+
+    Raises `InputError` for packages that Debian does not have, all at once.
+    """
+    asked = tuple(sorted(set(packages)))
+    if wrong := [name for name in asked if not re.fullmatch(NAME, name)]:
+        listed = ", ".join(f'"{foreign.line(name)}"' for name in wrong)
+        raise InputError(f"{listed}: expected the name of a Debian package, or NAME=VERSION")
+    cache = kit.cache() / FOLDER
+    with _lock(cache, steps):
+        debs = _pinned(cache, asked, steps)
+        identity = _identity(debs)
+        folder = cache / identity[:16]
+        if not _sound(folder, identity):
+            # The lists may be gone by now, the packages not.
+            files = _archive().fetch(debs, steps)
+            steps.step(f"unpacking {len(files)} packages for {', '.join(asked) or 'programs'}")
+            _make(folder, files, identity, apt.versions_of(debs))
+    return Root(folder / "root", dict(apt.versions_of(debs)), identity)
+
+
+def verify(root: Root) -> None:
+    """Refuses a root that is not what was unpacked."""
+    folder = root.path.parent
+    facts = manifest.read(folder / MANIFEST, ROOT)
+    if said := contents.differences(facts["files"], contents.of(folder, ("root",))):
+        raise InputError(
+            f"the packages in {root.path} are not what was unpacked: {contents.listed(said)}; "
+            f"remove {folder} to have it made anew"
+        )
+
+
+def forget() -> None:
+    """Has names of packages looked up in Debian's archive anew."""
+    for path in (kit.cache() / FOLDER / "pins").glob("*.json"):
+        path.unlink(missing_ok=True)
+
+
+def archive_names() -> list[str]:
+    """The packages that the lists have, as far as there are lists."""
+    with contextlib.suppress(process.CommandFailed):
+        return _archive().names("")
+    return []
+
+
+def _archive() -> Apt:
+    cache = kit.cache()
+    return Apt(cache / "apt", releases.NEWEST_SUITES, downloads=cache / "downloads")
+
+
+def _pinned(cache: Path, asked: Sequence[str], steps: Steps) -> list[Deb]:
+    key = {"asked": asked, "base": BASE, "without": sorted(FOR_INSTALLING)}
+    digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()
+    pin = cache / "pins" / f"{digest[:16]}.json"
+    if pin.exists():
+        return [Deb(**one) for one in manifest.read(pin, PIN)["packages"]]
+    archive = _archive()
+    archive.update(steps)
+    steps.step(f"looking up {', '.join(asked) or 'the packages of programs'}")
+    try:
+        closure = archive.closure([*BASE, *asked])
+    except process.CommandFailed as error:
+        raise InputError(_refusal(error, archive)) from error
+    plain = {name.partition("=")[0] for name in asked}
+    needed = [one for one in closure if _kept(one.partition("=")[0], plain)]
+    debs = sorted(archive.locate(needed), key=lambda deb: deb.name)
+    pin.parent.mkdir(parents=True, exist_ok=True)
+    manifest.write(pin, {"asked": asked, "packages": [vars(deb) for deb in debs]})
+    return debs
+
+
+def _kept(name: str, asked: set[str]) -> bool:
+    return name in asked or name not in FOR_INSTALLING
+
+
+def _refusal(error: process.CommandFailed, archive: Apt) -> str:
+    """What apt has against the packages, with the nearest names."""
+    said = []
+    for line in error.lines:
+        if missing := re.match(r"E: (?:Unable to locate package|Version .* for) (\S+)", line):
+            name = missing[1].strip("'‘’")
+            near = archive.names(name[:2])
+            said.append(names.unknown("package", name, near) if near else line[3:])
+        elif line.startswith("E: ") or " but it is not " in line:
+            said.append(line.removeprefix("E: ").strip())
+    return "\n".join(dict.fromkeys(said)) or str(error)
+
+
+def _identity(debs: Sequence[Deb]) -> str:
+    parts = {"recipe": RECIPE, "packages": sorted(deb.sha256 for deb in debs)}
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _sound(folder: Path, identity: str) -> bool:
+    try:
+        facts: dict[str, Any] = manifest.read(folder / MANIFEST, ROOT)
+    except InputError:
+        return False
+    return bool(facts["hash"] == identity and (folder / "root").is_dir())
+
+
+def _make(folder: Path, files: Sequence[Path], identity: str, versions: Mapping[str, str]) -> None:
+    """A root, which takes its place when it is whole."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folders.remove(folder, inside=folder.parent)
+    with folders.scratch(folder.parent) as scratch:
+        made = scratch / "made"
+        root = made / "root"
+        _assemble(files, root)
+        manifest.write(
+            made / MANIFEST,
+            {"hash": identity, "packages": versions, "files": contents.of(made, ("root",))},
+        )
+        made.rename(folder)
+
+
+def _assemble(files: Sequence[Path], root: Path) -> None:
+    for name in TO_USR:
+        (root / "usr" / name).mkdir(parents=True)
+        (root / name).symlink_to(f"usr/{name}")
+    for deb in files:
+        apt.unpack(deb, root)
+    for name in SUPERFLUOUS:
+        folders.remove(root / name, inside=root)
+    for name in ("etc", "var", "var/log", "var/tmp", "var/cache", "var/lib"):
+        (root / name).mkdir(exist_ok=True)
+    (root / "var/run").unlink(missing_ok=True)
+    (root / "var/run").symlink_to("/run")
+    _tools(root)
+    _certificates(root)
+    for base, inner, names_ in os.walk(root):
+        for name in (*inner, *names_):
+            _plain_mode(Path(base, name))
+
+
+def _tools(root: Path) -> None:
+    """sh and the common tools: busybox, for what no package brings."""
+    for line in process.run([root / BUSYBOX, "--list-full"]):
+        path = root / "usr" / line.removeprefix("usr/")
+        is_tool = re.fullmatch(r"(usr/)?s?bin/[a-zA-Z0-9_.\[-]+", line)
+        if is_tool and not path.is_symlink() and not path.exists():
+            path.symlink_to("/usr/bin/busybox")
+
+
+def _certificates(root: Path) -> None:
+    """The bundle that ca-certificates' script would make."""
+    texts = [path.read_bytes() for path in sorted((root / CERTIFICATES).rglob("*.crt"))]
+    bundle = root / BUNDLE
+    bundle.parent.mkdir(parents=True, exist_ok=True)
+    bundle.write_bytes(b"".join(text.rstrip(b"\n") + b"\n" for text in texts))
+
+
+def _plain_mode(path: Path) -> None:
+    """Readable to us, whatever a package says, and nobody's but its owner's."""
+    mode = path.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        return
+    path.chmod((mode & 0o755) | (0o700 if stat.S_ISDIR(mode) else 0o600))
+
+
+@contextlib.contextmanager
+def _lock(cache: Path, steps: Steps) -> Iterator[None]:
+    """One at a time; the second finds what the first has made."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lock").open("w", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            steps.step("waiting for another to unpack packages")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,119 @@
+"""What the guest's kernel says of programs, as warnings of the run.
+
+It tells at its end how much virtual time each program took for itself, and why; and at once when
+one computes without ever entering it. programs.patch has the other side.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from tailback.kernel.kit import Kit
+
+TOOK = re.compile(r'time-travel: "(.*)" took (\d+) ns, spins (\d+), call (-?\d+), interrupts (\d+)')
+COMPUTES = re.compile(r'time-travel: "(.*)" computes without system calls')
+
+SHARE = 0.01
+"""Of a run's duration: more time than that taken by a program is said."""
+
+SPINS = 10_000
+"""So many calls that did not wait are no start-up any more."""
+
+CALLS = {
+    **{0: "read", 1: "write", 3: "close", 7: "poll", 16: "ioctl", 20: "writev", 23: "select"},
+    **{24: "sched_yield", 35: "nanosleep", 39: "getpid", 44: "sendto", 45: "recvfrom"},
+    **{46: "sendmsg", 47: "recvmsg", 61: "wait4", 96: "gettimeofday", 110: "getppid"},
+    **{186: "gettid", 201: "time", 202: "futex", 228: "clock_gettime", 230: "clock_nanosleep"},
+    **{87: "unlink", 133: "mknod", 231: "exit_group", 232: "epoll_wait", 233: "epoll_ctl"},
+    **{257: "openat", 262: "newfstatat", 270: "pselect6", 271: "ppoll"},
+    **{281: "epoll_pwait", 299: "recvmmsg", 307: "sendmmsg", 309: "getcpu", 318: "getrandom"},
+    **{426: "io_uring_enter", 441: "epoll_pwait2"},
+}
+"""What programs poll with, by number (x86-64)."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a program took of virtual time."""
+
+    program: str
+    ns: int
+    spins: int
+    """Calls that took time, because nobody had waited for long."""
+    call: int
+    """Which it was most often."""
+    interrupts: int
+    """How often it was stopped in computing."""
+
+
+@dataclass
+class Said:
+    """All that a kernel has said of programs."""
+
+    accounts: list[Account] = field(default_factory=list)
+    computing: str = ""
+    """The last program that was seen to compute for ever."""
+
+    def line(self, text: str) -> bool:
+        """Takes a line; False if it is of something else."""
+        if took := TOOK.fullmatch(text):
+            self.accounts.append(Account(took[1], *map(int, took.groups()[1:])))
+            return True
+        if computes := COMPUTES.fullmatch(text):
+            self.computing = computes[1]
+            return True
+        return False
+
+    def warnings(self, duration_ns: int) -> list[str]:
+        """What of it a reader of the results has to know."""
+        found = []
+        for one in self.accounts:
+            name = f'program "{one.program}"'
+            if one.interrupts:
+                found.append(
+                    f"{name} computed for so long without a system call that it was interrupted "
+                    f"{_times(one.interrupts)}: when, depends on this machine, and so do results"
+                )
+            if one.spins >= SPINS:
+                found.append(
+                    f"{name} made {one.spins} calls while nobody waited, most often "
+                    f"{_call(one.call)}: each took time that on a real machine depends on its "
+                    "processor"
+                )
+            if one.ns > SHARE * duration_ns:
+                share = 100 * one.ns / duration_ns
+                found.append(
+                    f"{name} took {one.ns / 1e9:.3g} s of virtual time for itself "
+                    f"({share:.2g} % of the run): readings of the clock, calls that failed or "
+                    "did not wait"
+                )
+        return found
+
+
+WITHOUT_PATCH = (
+    "the kernel was built without tailback's patch for programs: none of them may poll without "
+    "waiting, and readings of the clock cost more"
+)
+
+
+def of_kit(kit: Kit) -> list[str]:
+    """What is to be said of any run with programs on a kit."""
+    return [] if kit.lets_time_pass else [WITHOUT_PATCH]
+
+
+def hung(said: Said, kit: Kit) -> str:
+    """Why a run with programs may make no progress; empty if nothing is known."""
+    if said.computing:
+        return f': program "{said.computing}" computes without system calls'
+    if not kit.lets_time_pass:
+        return ": a program may be polling without waiting, for which this kernel has no patch"
+    return ""
+
+
+def _call(number: int) -> str:
+    return CALLS.get(number, f"call number {number}")
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"

@@ -1,0 +1,100 @@
+"""The files that a program will see, as paths of this machine.
+
+Links are followed as the guest will follow them: an absolute one leads into the root of the
+packages, not into that of this machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+MOST_LINKS = 40
+
+FILES = "/files"
+WORK = "/work"
+PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+"""Where programs are looked for, behind the files of the scenario."""
+
+LIBRARY_PATH = (
+    *("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64"),
+    *("/lib", "/usr/lib"),
+)
+"""Where the loader of Debian's libc looks."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A root with the files of a scenario."""
+
+    root: Path
+    """Of the packages."""
+    files: Mapping[str, Path]
+    """What is at /files, by name."""
+
+    def find(self, path: str) -> Path | None:
+        """The file or folder that a path of the guest leads to; None if there is none."""
+        links = 0
+        at = PurePosixPath("/")
+        left = list(reversed(PurePosixPath(path).parts))
+        while left:
+            part = left.pop()
+            if part == "/":
+                at = PurePosixPath("/")
+                continue
+            if part == "..":
+                at = at.parent
+                continue
+            here = self._here(at / part)
+            if here is None:
+                return None
+            # What a scenario names is taken as it is, a link as what it leads to.
+            if here.is_symlink() and here not in self.files.values():
+                links += 1
+                if links > MOST_LINKS:
+                    return None
+                left += reversed(PurePosixPath(os.readlink(here)).parts)
+                continue
+            at /= part
+        found = self._here(at)
+        return found if found is not None and found.exists() else None
+
+    def program(self, word: str) -> tuple[str, Path] | None:
+        """What a word to be run leads to, and the path by which the guest finds it."""
+        places = [f"{WORK}/{word}"] if "/" in word else [f"{at}/{word}" for at in self.path()]
+        if word.startswith("/"):
+            places = [word]
+        for place in places:
+            found = self.find(place)
+            if found is not None and found.is_file():
+                return place, found
+        return None
+
+    def path(self) -> Sequence[str]:
+        """Where programs are looked for, in order."""
+        folders = [f"{FILES}/{name}" for name, path in self.files.items() if path.is_dir()]
+        return [FILES, *folders, *PATH]
+
+    def programs(self) -> Iterator[str]:
+        """The names that may be run."""
+        for name, path in self.files.items():
+            yield name
+            if path.is_dir():
+                yield from sorted(one.name for one in path.iterdir() if one.is_file())
+        for place in PATH[:4]:
+            folder = self.find(place)
+            if folder is not None and folder.is_dir():
+                yield from sorted(one.name for one in folder.iterdir())
+
+    def _here(self, at: PurePosixPath) -> Path | None:
+        """A path whose links are followed but for its last part."""
+        for top in (FILES, WORK):
+            if at == PurePosixPath(top):
+                return self.root
+            if at.is_relative_to(top):
+                name, *rest = at.relative_to(top).parts
+                return self.files[name].joinpath(*rest) if name in self.files else None
+        found = self.root / at.relative_to("/")
+        return found if found.is_symlink() or found.exists() else None

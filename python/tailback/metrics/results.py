@@ -1,0 +1,27 @@
+"""Numbers out of the files of a program: a metric for each name that a scenario gives one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from tailback.metrics.base import Metric
+
+PREFIX = "results"
+
+
+def metric(name: str) -> Metric | None:
+    """The metric `results.NAME` (or `results_NAME`, as columns are called)."""
+    for dot in (".", "_"):
+        head = f"{PREFIX}{dot}"
+        if name.startswith(head) and len(name) > len(head):
+            own = name.removeprefix(head)
+            doc = f"The number {own} out of a file of a program."
+            return Metric(f"{PREFIX}.{own}", "flow", "", doc, partial(_number, name=own))
+    return None
+
+
+def _number(part: Mapping[str, Any], name: str) -> float | None:
+    found: float | None = part.get(PREFIX, {}).get(name)
+    return found

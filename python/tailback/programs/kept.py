@@ -1,0 +1,59 @@
+"""The files that a program left: `programs/NAME/SIDE` of its run, with what it wrote to its
+output folder in `out`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tailback.stored import StoredRun
+
+FOLDER = "programs"
+SIDES = ("sender", "receiver")
+OUT = "out"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A file of a side of a program, in the folder of a stored run."""
+
+    side: str
+    name: str
+    """Below the side's folder, with slashes."""
+    path: str
+    """Below the run's folder."""
+    size: int
+
+
+def files(run: StoredRun, program: str) -> Iterator[Kept]:
+    """The files of a program, in the order of their names."""
+    marks = run.manifest["files"]
+    for side in SIDES:
+        base = f"{FOLDER}/{program}/{side}/"
+        for path in sorted(marks):
+            if path.startswith(base):
+                yield Kept(side, path.removeprefix(base), path, marks[path]["bytes"])
+
+
+def out(root: Path, program: str, name: str) -> Path | None:
+    """A file of the output folder of either side, the sender's first, as the guest left it; None:
+    there is none, or a link."""
+    for side in SIDES:
+        folder = root / FOLDER / program / side / OUT
+        path = folder / name
+        if _inside(folder, path) and path.is_file():
+            return path
+    return None
+
+
+def _inside(folder: Path, path: Path) -> bool:
+    """Whether a path leads, without a link, to something within a folder."""
+    there = os.path.abspath(path)
+    # A link anywhere below would make the real path another one.
+    return os.path.realpath(there) == os.path.join(
+        os.path.realpath(folder), os.path.relpath(there, folder)
+    ) and Path(there).is_relative_to(os.path.abspath(folder))

@@ -1,0 +1,73 @@
+"""Numbers out of the JSON files that programs wrote, as `results` of a scenario asks for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tailback import foreign, shape
+from tailback.errors import InputError
+from tailback.programs import kept
+
+MAX_BYTES = 32 << 20
+"""Of a file."""
+
+Numbers = dict[str, list[tuple[str, float | None]]]
+"""By program: names and numbers; None where there is none."""
+
+_STEP = re.compile(r"(?P<key>[^.\[\]]+)|\[(?P<index>\d+)\]")
+
+
+def read(programs: Iterable[Mapping[str, Any]], root: Path) -> tuple[Numbers, list[str]]:
+    """The numbers of every program from the files it left in `root`, and what is not there."""
+    numbers: Numbers = {}
+    missing: list[str] = []
+    for program in programs:
+        count = program["count"]
+        names = [f"{program['name']}/{i + 1}" for i in range(count)]
+        for name in names if count > 1 else [program["name"]]:
+            files: dict[str, Any] = {}
+            own = numbers.setdefault(name, [])
+            for asked in program["results"]:
+                try:
+                    value = _number(_file(files, root, name, asked["file"]), asked["path"])
+                    scaled = value * asked["scale"]
+                    if not shape.number(scaled):
+                        raise InputError(f'"{asked["path"]}" is beyond what is measured')
+                    own.append((asked["name"], scaled))
+                except InputError as error:
+                    own.append((asked["name"], None))
+                    missing.append(f"program {name}: results.{asked['name']}: {error}")
+    return numbers, missing
+
+
+def _file(files: dict[str, Any], root: Path, program: str, name: str) -> Any:
+    """A file of a program, read once."""
+    if name not in files:
+        path = kept.out(root, program, name)
+        if path is None:
+            raise InputError(f"no file {foreign.line(name)} in its output folder")
+        data = foreign.read(path, limit=MAX_BYTES)
+        # Where it was on the host says nothing to anybody.
+        files[name] = foreign.parse_json(data, Path(name))
+    return files[name]
+
+
+def _number(value: Any, path: str) -> float:
+    """What stands at `end.streams[0].bits_per_second`; an index may stand between dots, too."""
+    found = value
+    at = ""
+    for step in _STEP.finditer(path):
+        word = step["key"] if step["index"] is None else step["index"]
+        at = path[: step.end()]
+        if isinstance(found, Mapping) and word in found:
+            found = found[word]
+        elif isinstance(found, list) and word.isdecimal() and int(word) < len(found):
+            found = found[int(word)]
+        else:
+            raise InputError(f'no "{foreign.line(at)}" in the file')
+    if isinstance(found, bool) or not shape.number(found):
+        raise InputError(f'"{foreign.line(path)}" is not a number')
+    return float(found)

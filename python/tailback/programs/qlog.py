@@ -1,0 +1,193 @@
+"""qlog, the log of QUIC stacks (draft-ietf-quic-qlog-main-schema, -quic-events): congestion window
+and RTT as the sender had them.
+
+Read are JSON (`.qlog`, `.json`) and JSON text sequences (`.sqlog`, also one record a line), with
+the names of qlog 0.3 (`recovery:metrics_updated`, `time_format`) and of 0.4 (`quic:
+recovery_metrics_updated`, `relative_to_epoch`). What does not follow the schema is passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tailback import foreign, shape
+from tailback.errors import InputError
+
+ENDINGS = (".qlog", ".sqlog", ".json")
+
+MAX_BYTES = 48 << 20
+"""Of a file."""
+
+MAX_RECORDS = 2_000_000
+"""Of a sequence that are looked at."""
+
+MAX_RECORD = 1 << 20
+"""Bytes of a record of a sequence."""
+
+UPDATES = (
+    "recovery:metrics_updated",
+    "quic:recovery_metrics_updated",
+    "recovery_metrics_updated",
+    "metrics_updated",
+)
+
+Samples = list[tuple[float, float]]
+"""Times in ms, and values."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one connection's log says."""
+
+    vantage: str
+    """Whose log it is: client, server or nothing."""
+    epoch_ms: float | None
+    """What times count from, ms since 1970; None: not known."""
+    cwnd: Samples = field(default_factory=list)
+    """Congestion window, bytes."""
+    smoothed_rtt: Samples = field(default_factory=list)
+    """Smoothed RTT, ms."""
+    latest_rtt: Samples = field(default_factory=list)
+    """RTT of the newest acknowledged packet, ms."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has none of them."""
+        return not (self.cwnd or self.smoothed_rtt or self.latest_rtt)
+
+
+def parse(data: bytes, path: Path) -> list[Trace]:
+    """The traces of a file that have anything to draw; none where it is not qlog.
+
+    Raises `InputError` where a file that says it is qlog cannot be read; `path` is for messages.
+    """
+    head = data[:4096]
+    named = path.suffix in (".qlog", ".sqlog")
+    # A file of JSON may be anything.
+    if not named and not any(word in head for word in (b'"qlog_', b"qlog:file", b"qlog+json")):
+        return []
+    traces = _sequence(data, path) if _is_sequence(data) else _whole(data, path)
+    return [trace for trace in traces if not trace.is_empty]
+
+
+def _is_sequence(data: bytes) -> bool:
+    """Whether records follow one another: each begins with RS, or is a line."""
+    if data.startswith(b"\x1e"):
+        return True
+    first, newline, rest = data.partition(b"\n")
+    return bool(newline) and first.rstrip().endswith(b"}") and rest.lstrip().startswith(b"{")
+
+
+def _whole(data: bytes, path: Path) -> list[Trace]:
+    log = foreign.parse_json(data, path)
+    traces = log.get("traces") if isinstance(log, Mapping) else None
+    if not isinstance(traces, list):
+        raise InputError(f"{foreign.line(path.name)}: no qlog (it has no traces)")
+    return [_trace(one, _events(one)) for one in traces if isinstance(one, Mapping)]
+
+
+def _events(trace: Mapping[str, Any]) -> Sequence[Any]:
+    events = trace.get("events")
+    return events if isinstance(events, list) else ()
+
+
+def _sequence(data: bytes, path: Path) -> list[Trace]:
+    separator = b"\x1e" if data.startswith(b"\x1e") else b"\n"
+    records = (one.group() for one in re.finditer(b"[^" + separator + b"]+", data))
+    header = next((one for one in records if one.strip()), b"")
+    log = foreign.parse_json(header, path)
+    trace = log.get("trace") if isinstance(log, Mapping) else None
+    if not isinstance(trace, Mapping):
+        raise InputError(f"{foreign.line(path.name)}: no qlog (its first record has no trace)")
+    return [_trace(trace, _records(records, _is_delta(trace), path))]
+
+
+def _records(records: Iterable[bytes], every: bool, path: Path) -> Iterator[Any]:
+    """The records that matter, or all where times are the distance from the one before."""
+    for number, record in enumerate(records):
+        if number == MAX_RECORDS:
+            return
+        if len(record) > MAX_RECORD or not (every or b"metrics_updated" in record):
+            continue
+        try:
+            yield foreign.parse_json(record, path)
+        except InputError:
+            # The last one of a program that was ended is half there.
+            continue
+
+
+def _common(trace: Mapping[str, Any]) -> Mapping[str, Any]:
+    common = trace.get("common_fields")
+    return common if isinstance(common, Mapping) else {}
+
+
+def _is_delta(trace: Mapping[str, Any]) -> bool:
+    return _common(trace).get("time_format") in ("delta", "relative_to_previous_event")
+
+
+def _trace(trace: Mapping[str, Any], events: Iterable[Any]) -> Trace:
+    vantage = trace.get("vantage_point")
+    kind = vantage.get("type") if isinstance(vantage, Mapping) else None
+    common = _common(trace)
+    absolute = common.get("time_format") == "absolute"
+    delta = _is_delta(trace)
+    made = Trace(kind if kind in ("client", "server") else "", 0.0 if absolute else _epoch(common))
+    now = 0.0
+    for event in events:
+        if not isinstance(event, Mapping) or not shape.number(event.get("time")):
+            continue
+        now = float(event["time"]) + (now if delta else 0.0)
+        data = event.get("data")
+        if event.get("name") not in UPDATES or not isinstance(data, Mapping):
+            continue
+        for name, samples in (
+            ("congestion_window", made.cwnd),
+            ("smoothed_rtt", made.smoothed_rtt),
+            ("latest_rtt", made.latest_rtt),
+        ):
+            value: Any = data.get(name)
+            if shape.number(value) and value >= 0:
+                samples.append((now, float(value)))
+    return made
+
+
+def _epoch(common: Mapping[str, Any]) -> float | None:
+    """What times count from: of qlog 0.3 a number of ms, of 0.4 the time of the wall clock."""
+    found = common.get("reference_time")
+    if isinstance(found, Mapping):
+        texts = [found.get("epoch"), found.get("wall_clock_time")]
+        parsed = (_parsed(text) for text in texts if isinstance(text, str))
+        return next((ms for ms in parsed if ms is not None), None)
+    # 0 says that it counts from wherever it does.
+    return float(found) if shape.number(found) and found else None
+
+
+def _parsed(text: str) -> float | None:
+    """A date and time (RFC 3339) as ms since 1970."""
+    cut = re.sub(r"(\.\d{6})\d+", r"\1", text)
+    try:
+        when = datetime.fromisoformat(cut)
+    except ValueError:
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return when.timestamp() * 1e3
+
+
+def over_run(
+    trace: Trace, samples: Samples, *, date_s: float, start_s: float, end_s: float
+) -> Samples:
+    """Samples in seconds of the run: by the guest's date at time 0, where the log counts from a
+    known time; else as if it began when the program did."""
+    if not samples:
+        return []
+    offset = None if trace.epoch_ms is None else trace.epoch_ms / 1e3 - date_s
+    if offset is None or not -1.0 <= samples[0][0] / 1e3 + offset <= end_s + 1.0:
+        offset = start_s - samples[0][0] / 1e3
+    moved = ((ms / 1e3 + offset, value) for ms, value in samples)
+    return [(at, value) for at, value in moved if 0 <= at <= end_s]

@@ -1,0 +1,262 @@
+"""What programs say of themselves, beside what the network saw: the logs of QUIC stacks and the
+kernel's word on TCP sockets over the RTT that packets show; 5-tuples; the files they left."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from tailback.errors import InputError, ScenarioWarning
+from tailback.figures.theme import Chart
+from tailback.figures.time_series import thin, time_series
+from tailback.foreign import line
+from tailback.metrics import parts
+from tailback.plot import words
+from tailback.programs import kept, qlog
+from tailback.report.model import Block, Facts, Figure, Table, Value
+from tailback.report.sweep.axes import MOST_COLOURS
+from tailback.report.tables import left, right
+from tailback.report.tables import words as word_columns
+from tailback.report.text import code, plain
+from tailback.results import Run
+
+MAX_SAMPLES = 4800
+"""Rows of a panel."""
+MOST_PROGRAMS = 6
+"""That are drawn."""
+MOST_ROWS = 60
+"""Of a table."""
+MOST_LINKS = 12
+"""Files of a side that are named."""
+
+SHOWN = (".txt", ".log", ".csv", *qlog.ENDINGS)
+"""What a browser shows as text."""
+
+
+def blocks(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
+    """Of the first run: figures, and tables of its 5-tuples; the files of all runs."""
+    runs = [run for group in groups for run in group if parts.programs(run.summary)]
+    if not runs:
+        return []
+    made: list[Block] = []
+    first = runs[0]
+    names = [program["name"] for program in parts.programs(first.summary)][:MOST_PROGRAMS]
+    series = first.series()
+    for number, name in enumerate(names, 1):
+        figure = _figure(first, series, name, number, facts)
+        if figure is not None:
+            made.append(figure)
+    made.append(_tuples(first, facts))
+    files = _files(runs, facts)
+    return [*made, *([files] if files else [])]
+
+
+def _figure(run: Run, series: pl.DataFrame, name: str, number: int, facts: Facts) -> Figure | None:
+    own = series.filter(pl.col("flow") == name)
+    program = next(p for p in parts.programs(run.summary) if p["name"] == name)
+    # A connection that only controls the other says nothing of it.
+    kernels = own if program["rtt_of"] == "tcp" else own.clear()
+    logs = list(_logs(run, name))
+    rtt: dict[str, pl.DataFrame] = {
+        "packets": _of(own, "rtt_ns", 1e-6),
+        "TCP, srtt": _of(kernels, "srtt_ns", 1e-6),
+    }
+    cwnd: dict[str, pl.DataFrame] = {}
+    for title, trace, moved in logs:
+        for word, samples in (("smoothed", trace.smoothed_rtt), ("latest", trace.latest_rtt)):
+            rtt[f"{title}, {word}"] = _frame(moved(samples), 1.0)
+        cwnd[title] = _frame(moved(trace.cwnd), 1e-3)
+    queue = {"queue": _of(own, "delay_ns", 1e-6)}
+    panels = (
+        ("cwnd, kB", cwnd),
+        ("cwnd, segments", {"TCP": _of(kernels, "cwnd", 1.0)}),
+        ("RTT, ms", rtt),
+        ("time in queues, ms", queue),
+    )
+    seen = [
+        (title, found)
+        for title, lines in panels
+        if (found := {key: one for key, one in lines.items() if one.height})
+    ]
+    if not seen:
+        return None
+    charts: list[Chart] = []
+    rules: set[str] = set()
+    for title, lines in seen:
+        chosen = dict(list(lines.items())[:MOST_COLOURS])
+        frame = pl.concat(one.with_columns(pl.lit(key).alias("of")) for key, one in chosen.items())
+        drawn, rule = thin(frame, by=["of"], limit=MAX_SAMPLES)
+        if rule:
+            rules.add(rule)
+        charts.append(
+            time_series(
+                drawn,
+                y_title=title,
+                order=list(chosen),
+                series="of",
+                series_title="as told by",
+                height=130,
+                x_title="time in s" if title == seen[-1][0] else None,
+            )
+        )
+    chart = alt.vconcat(*charts, spacing=14).resolve_scale(x="shared", color="independent")
+    what = {
+        "tcp": "RTT by packets: of TCP data that was sent once",
+        "base and sojourn": "RTT by packets: the base RTT and the time in queues there and back",
+    }.get(program["rtt_of"], "No RTT by packets")
+    told = f" Logs: {', '.join(plain(title) for title, *_ in logs)}." if logs else ""
+    notes = "".join(f"; {rule}" for rule in sorted(rules))
+    caption = f"Seed {run.seed}{_where(run)}{notes}. {what}, mean of each interval.{told}"
+    return Figure(f"program-{number}", f"{line(name)} over time", chart, caption, facts)
+
+
+def _logs(run: Run, name: str) -> Iterator[tuple[str, qlog.Trace, Any]]:
+    """The logs of a program: title, trace, and how its samples become those of the run."""
+    plan = _plan(run, name)
+    end_s = run.summary["duration_s"]
+    for file in kept.files(run.stored, name):
+        if not file.name.startswith(f"{kept.OUT}/") or not file.name.endswith(qlog.ENDINGS):
+            continue
+        try:
+            if file.size > qlog.MAX_BYTES:
+                raise InputError(f"{file.name}: larger than {qlog.MAX_BYTES >> 20} MiB")
+            traces = qlog.parse(run.stored.read(file.path), Path(file.name))
+        except InputError as error:
+            text = f"program {name}: {file.side}: not drawn: {error}"
+            warnings.warn(text, ScenarioWarning, stacklevel=2)
+            continue
+        for trace in traces:
+            short = file.name.removeprefix(f"{kept.OUT}/")
+            title = line(f"{trace.vantage or file.side}, {short if len(short) < 24 else 'qlog'}")
+
+            def moved(samples: qlog.Samples, trace: qlog.Trace = trace) -> qlog.Samples:
+                return qlog.over_run(
+                    trace,
+                    samples,
+                    date_s=plan.get("date", 0),
+                    start_s=plan.get("start", 0) / 1e9,
+                    end_s=end_s,
+                )
+
+            yield title, trace, moved
+
+
+def _plan(run: Run, name: str) -> Mapping[str, Any]:
+    """What the scenario says of a program."""
+    planned = run.manifest["canonical"].get("programs", ())
+    for one in planned if isinstance(planned, list) else ():
+        if isinstance(one, dict) and one.get("name") in (name, parts_name(name)):
+            return one
+    return {}
+
+
+def parts_name(name: str) -> str:
+    """The name of an entry of which there are several: quic of quic/1."""
+    return name.rpartition("/")[0]
+
+
+def _of(own: pl.DataFrame, quantity: str, scale: float) -> pl.DataFrame:
+    return own.filter(pl.col("quantity") == quantity).select(
+        (pl.col("time_ns") / 1e9).alias("time_s"), (pl.col("value") * scale).alias("value")
+    )
+
+
+def _frame(samples: qlog.Samples, scale: float) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "time_s": [at for at, _ in samples],
+            "value": [value * scale for _, value in samples],
+        },
+        schema={"time_s": pl.Float64, "value": pl.Float64},
+    )
+
+
+def _where(run: Run) -> str:
+    found = ", ".join(f"{key} = {words.value(label)}" for key, label in run.labels.items())
+    return f" at {plain(found)}" if found else ""
+
+
+def _tuples(run: Run, facts: Facts) -> Table:
+    columns = [
+        *left("program", "protocol", "sender", "receiver"),
+        *right(
+            "Mbit/s", "RTT ms", "p99", "packets", "drops", "marks", "ECT(0)", "ECT(1)", "done s"
+        ),
+    ]
+    rows: list[list[Value]] = []
+    total = 0
+    for program in parts.programs(run.summary):
+        for one in program["tuples"]:
+            total += 1
+            if total > MOST_ROWS:
+                continue
+            sender = one["sender"] or f"{one['tuples']} more"
+            rows.append(
+                [
+                    *(line(text or "") for text in (program["name"], one["protocol"])),
+                    *(line(text or "") for text in (sender, one["receiver"])),
+                    *(
+                        _short(value)
+                        for value in (
+                            one["throughput_mbit"],
+                            one["rtt_ms"]["p50"],
+                            one["rtt_ms"]["p99"],
+                        )
+                    ),
+                    *(one[key] for key in ("packets", "drops", "marks")),
+                    *(one["ecn_sent"][key] for key in ("ect0", "ect1")),
+                    _short(one["completion_s"]),
+                ]
+            )
+    more = f" The first {MOST_ROWS} of {total} rows." if total > MOST_ROWS else ""
+    caption = (
+        f"Seed {run.seed}{_where(run)}. Packets and ECN fields as the sender's host sent them; "
+        f"drops and marks of both directions at every link.{more}"
+    )
+    return Table("tuples", "Programs by 5-tuple", columns, rows, caption, facts)
+
+
+def _short(value: float | None) -> Value:
+    return None if value is None else f"{value:.4g}"
+
+
+def _files(runs: Sequence[Run], facts: Facts) -> Table | None:
+    rows: list[list[Value]] = []
+    total = 0
+    for run in runs:
+        for program in parts.programs(run.summary):
+            by_side: dict[str, list[str]] = {}
+            for file in kept.files(run.stored, program["name"]):
+                by_side.setdefault(file.side, []).append(file.name)
+            for side, names in by_side.items():
+                total += 1
+                if total > MOST_ROWS:
+                    continue
+                point = ", ".join(words.value(label) for label in run.labels.values())
+                base = f"../../runs/{run.run_id}/{kept.FOLDER}/{program['name']}/{side}"
+                shown = [_link(base, name) for name in names[:MOST_LINKS]]
+                if len(names) > MOST_LINKS:
+                    shown.append(f"{len(names) - MOST_LINKS} more")
+                rows.append([point, str(run.seed), line(program["name"]), side, ", ".join(shown)])
+    if not rows:
+        return None
+    titles = ["point", "seed", "program", "side"]
+    if not any(row[0] for row in rows):
+        del titles[0]
+        rows = [row[1:] for row in rows]
+    columns = [*left(*titles), *word_columns("files")]
+    more = f" The first {MOST_ROWS} of {total} rows." if total > MOST_ROWS else ""
+    caption = f"What programs wrote, in the folders of their runs.{more}"
+    return Table("files", "Files of programs", columns, rows, caption, facts)
+
+
+def _link(base: str, name: str) -> str:
+    # Other letters than a link may have, and what a browser may run, stand there as text.
+    if name.endswith(SHOWN) and not any(c in name for c in " ()<>[]\\`*"):
+        return f"[{plain(name)}]({base}/{name})"
+    return code(name)

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What a program that means harm may try from inside a guest. Each line that it prints is
+ * "hostile: WHAT RESULT": 0 and more is how far it got, an errno below zero what it was told.
+ *
+ *     hostile read FILE|FOLDER...     hostile send ADDRESS PORT...
+ *     hostile write FILE...           hostile fill FOLDER
+ *     hostile memory | processes | forks | survive | devices
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void say(const char *what, long result)
+{
+	printf("hostile: %s %ld\n", what, result < 0 ? -(long)errno : result);
+	fflush(stdout);
+}
+
+static void show(const char *path)
+{
+	char text[4096];
+	DIR *folder = opendir(path);
+	ssize_t length;
+	int fd;
+
+	if (folder) {
+		for (struct dirent *one; (one = readdir(folder));)
+			printf("hostile: %s has %s\n", path, one->d_name);
+		closedir(folder);
+		return;
+	}
+	fd = open(path, O_RDONLY);
+	if (fd < 0) {
+		say(path, -1);
+		return;
+	}
+	length = read(fd, text, sizeof(text) - 1);
+	text[length > 0 ? length : 0] = 0;
+	printf("hostile: %s holds %s\n", path, text);
+}
+
+static void try_to_send(const char *address, const char *port)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(atoi(port)) };
+	struct timeval wait = { .tv_sec = 1 };
+	int udp = socket(AF_INET, SOCK_DGRAM, 0), tcp = socket(AF_INET, SOCK_STREAM, 0);
+
+	inet_pton(AF_INET, address, &to.sin_addr);
+	/* Whatever it is told: what counts is that nothing arrives. */
+	say("udp", sendto(udp, "out", 3, 0, (struct sockaddr *)&to, sizeof(to)));
+	setsockopt(tcp, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+	say("tcp", connect(tcp, (struct sockaddr *)&to, sizeof(to)));
+}
+
+static void write_to(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+
+	say(path, fd < 0 ? -1 : write(fd, "mine", 4));
+}
+
+static void fill(const char *folder)
+{
+	static char block[1 << 20];
+	char path[256];
+	long files = 0, blocks = 0;
+
+	memset(block, 1, sizeof(block));
+	snprintf(path, sizeof(path), "%s/big", folder);
+	for (int fd = open(path, O_WRONLY | O_CREAT, 0666);
+	     write(fd, block, sizeof(block)) == sizeof(block);)
+		blocks++;
+	say("mib", blocks);
+	unlink(path);
+	for (;; files++) {
+		snprintf(path, sizeof(path), "%s/%ld", folder, files);
+		if (mknod(path, S_IFREG | 0644, 0))
+			break;
+	}
+	say("files", files);
+	for (; files--;) {
+		snprintf(path, sizeof(path), "%s/%ld", folder, files);
+		unlink(path);
+	}
+}
+
+static void devices(void)
+{
+	say("mount", mount("none", "/tmp", "hostfs", 0, "/"));
+	say("mount-proc", mount("none", "/tmp", "proc", 0, ""));
+	/* Its memory, its disk, its console. */
+	say("mem", mknod("/tmp/mem", S_IFCHR | 0666, makedev(1, 1)));
+	say("disk", mknod("/tmp/disk", S_IFBLK | 0666, makedev(98, 0)));
+	say("console", mknod("/tmp/console", S_IFCHR | 0666, makedev(5, 1)));
+	say("unshare", unshare(CLONE_NEWNS));
+	say("network", open("/proc/1/ns/net", O_RDONLY) >= 0 ? setns(open("/proc/1/ns/net", O_RDONLY), 0) : -1);
+}
+
+static void start_many(void)
+{
+	long count = 0;
+
+	for (;; count++) {
+		pid_t child = fork();
+
+		if (child < 0)
+			break;
+		if (!child) {
+			pause();
+			_exit(0);
+		}
+	}
+	say("processes", count);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(what, "read"))
+		for (int i = 2; i < argc; i++)
+			show(argv[i]);
+	else if (!strcmp(what, "send"))
+		for (int i = 2; i + 1 < argc; i += 2)
+			try_to_send(argv[i], argv[i + 1]);
+	else if (!strcmp(what, "write"))
+		for (int i = 2; i < argc; i++)
+			write_to(argv[i]);
+	else if (!strcmp(what, "fill"))
+		fill(argv[2]);
+	else if (!strcmp(what, "devices"))
+		devices();
+	else if (!strcmp(what, "processes"))
+		start_many();
+	else if (!strcmp(what, "memory"))
+		for (;;)
+			memset(malloc(1 << 20), 1, 1 << 20);
+	else if (!strcmp(what, "forks"))
+		/* Each makes the next and ends: no number of it lasts. */
+		for (;;)
+			if (fork() > 0)
+				_exit(0);
+			else
+				usleep(100);
+	else if (!strcmp(what, "survive")) {
+		signal(SIGTERM, SIG_IGN);
+		signal(SIGHUP, SIG_IGN);
+		if (fork())
+			pause();
+		setsid();
+		for (;;)
+			if (fork())
+				pause();
+			else
+				setsid(), usleep(1000);
+	}
+	return 0;
+}

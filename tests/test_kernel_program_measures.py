@@ -1,0 +1,89 @@
+"""What packets show of programs in a guest, against what the programs say themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import polars as pl
+import pytest
+
+import tailback
+from tailback.kernel.kit import Kit
+
+SCENARIO = """
+duration = "4s"
+start_jitter = "0s"
+[bottleneck]
+rate = "10Mbit"
+queue = { aqm = "fq_codel", ecn = true }
+both_directions = true
+[path]
+rtt = "20ms"
+[record]
+interval = "100ms"
+packets = true
+[[flows]]
+name = "cubic"
+cc = "cubic"
+[[programs]]
+name = "ping"
+class = "probes"
+sender = { run = ["busybox", "ping", "-c", "10", "-i", "0.2", "-s", "56", "{receiver}"] }
+[[programs]]
+name = "six"
+sender = { run = ["busybox", "ping", "-6", "-c", "5", "-i", "0.2", "{receiver6}"] }
+[[programs]]
+name = "copy"
+env = { GET = "busybox wget -q -O - http://{sender}/data | wc -c" }
+sender.run = ["sh", "-c", "head -c 1000000 /dev/zero > data; exec busybox httpd -f"]
+sender.ready = "tcp:80"
+receiver = { run = ["sh", "-c", "echo [$(eval $GET)] > /out/n.json"] }
+results = { kb = { file = "n.json", path = "[0]", scale = 1e-3 } }
+"""
+
+
+@pytest.fixture(scope="module")
+def run(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tailback.Run:
+    if kernel_kit.manifest.get("lacks", True):
+        pytest.skip("the kit's kernel cannot run programs")
+    out = tmp_path_factory.mktemp("measures")
+    return tailback.run(SCENARIO, engine="kernel", out=out)[0]
+
+
+def test_the_rtt_is_what_ping_says(run: tailback.Run) -> None:
+    programs = {program["name"]: program for program in run.summary["programs"]}
+    for name, count, protocol in (("ping", 10, "icmp"), ("six", 5, "icmpv6")):
+        text = (run.path / "programs" / name / "sender" / "stdout.txt").read_text()
+        own = [float(ms) for ms in re.findall(r"time=([\d.]+)", text)]
+        program = programs[name]
+        (tuple_,) = program["tuples"]
+        assert tuple_["protocol"] == protocol
+        assert program["rtt_of"] == "base and sojourn"
+        assert len(own) == program["packets"] == program["received_packets"] == count
+        # Some microseconds of its own; each answer waited as long as the one before.
+        assert program["rtt_ms"]["mean"] == pytest.approx(sum(own) / count, abs=0.2)
+        assert program["rtt_ms"]["max"] == pytest.approx(max(own), abs=0.5)
+        assert program["back_mbit"] == program["throughput_mbit"]
+        assert program["status"] == {"sender": 0, "receiver": None}
+    (one,) = run.summary["classes"]
+    assert (one["flows"], one["packets"]) == (1, 10)
+
+
+def test_tcp_delivers_what_was_copied(run: tailback.Run) -> None:
+    copy = next(p for p in run.summary["programs"] if p["name"] == "copy")
+    assert copy["results"] == {"kb": 1000.0}
+    (tuple_,) = copy["tuples"]
+    head = copy["delivered_bytes"] - 1_000_000
+    assert tuple_["delivered_bytes"] == copy["delivered_bytes"]
+    assert 0 < head < 500, "what HTTP says before it"
+    assert copy["rtt_of"] == "tcp"
+    assert copy["completion_s"] > 0.8
+    assert copy["drops"] == tuple_["drops"]
+    series = run.series().filter(pl.col("flow") == "copy")
+    last = series.filter(pl.col("quantity") == "delivered_bytes")["value"].max()
+    assert last == 1_000_000 + head
+    for quantity in ("rtt_ns", "delay_ns", "cwnd", "srtt_ns"):
+        assert not series.filter(pl.col("quantity") == quantity).is_empty(), quantity
+    assert run.manifest["environment"]["guest"]["warnings"] == []
+    assert json.loads(run.stored.read("programs/copy/receiver/out/n.json")) == [1_000_000]

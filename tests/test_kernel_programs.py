@@ -1,0 +1,208 @@
+"""Programs in a guest: what they find there, when they start and end, and what is left of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tailback
+from conftest import contents
+from tailback.errors import ScenarioWarning, TailbackError
+from tailback.kernel.kit import Kit
+
+BASE = """
+duration = "3s"
+[bottleneck]
+rate = "10Mbit"
+both_directions = true
+delay = "10ms"
+[record]
+packets = true
+"""
+
+PAIR = """
+[[programs]]
+name = "files"
+dscp = 10
+hosts = ["alpha", "beta"]
+files = ["./tools", "./notes.txt"]
+env = { GREETING = "hello {receiver6}" }
+date = "2026-12-01"
+sender.run = ["sh", "-c", "nc -l -p 5000 < /files/notes.txt & nc -l -p 5001 < notes.txt; wait"]
+sender.ready = "tcp:5001"
+receiver.run = ["look", "{sender}", "{duration}"]
+[[programs]]
+name = "second"
+start = "500ms"
+expect = 3
+count = 2
+receiver = { run = ["sh", "-c", "ping -c 2 {files.sender6} && exit 3"] }
+[[programs]]
+name = "asked"
+stop = "1s"
+sender = { run = ["sh", "-c", "trap 'echo asked > /out/said; exit 0' TERM; sleep 9 & wait"] }
+receiver = { run = ["sh", "-c", "trap '' TERM; sleep 9 & wait; sleep 9"] }
+"""
+
+LOOK = """#!/bin/sh
+set -e
+echo "$GREETING $2 $(hostname) $(date +%F)"
+grep -c sender /etc/hosts
+nc "$1" 5000
+nc alpha 5001 > /out/copy
+ls / /files /work
+echo $$ $(ls -d /proc/[0-9]* | wc -l)
+grep -E 'CapEff|NoNewPrivs' /proc/self/status
+if echo x > /files/notes.txt; then echo written; fi 2> /dev/null
+if echo x > /proc/sys/kernel/printk; then echo set; fi 2> /dev/null
+echo to stderr >&2
+sleep 100 &
+"""
+
+
+@pytest.fixture(autouse=True)
+def programs_kit(kernel_kit: Kit) -> None:
+    if kernel_kit.manifest.get("lacks", True):
+        pytest.skip("the kit's kernel cannot run programs")
+
+
+def beside(folder: Path, text: str = BASE + PAIR) -> Path:
+    """A scenario with its files."""
+    (folder / "tools").mkdir(parents=True)
+    (folder / "tools/look").write_text(LOOK)
+    (folder / "tools/look").chmod(0o755)
+    (folder / "notes.txt").write_text("a note\n")
+    path = folder / "scenario.toml"
+    path.write_text(text)
+    return path
+
+
+def run(path: Path, out: Path) -> tuple[dict[str, dict[str, Any]], tailback.Run]:
+    [one] = tailback.run(path, engine="kernel", out=out)
+    return {program["name"]: program for program in one.summary["programs"]}, one
+
+
+def test_what_programs_find_and_leave(tmp_path: Path) -> None:
+    programs, one = run(beside(tmp_path / "here"), tmp_path / "out")
+    left = one.path / "programs"
+    said = (left / "files/receiver/stdout.txt").read_text().splitlines()
+    assert said[0] == "hello fd00:4::1 3 beta 2026-12-01"
+    # Itself and every entry's, of both families.
+    assert said[1] == str(2 + 2 * 4)
+    assert said[2] == "a note"
+    assert (left / "files/receiver/out/copy").read_text() == "a note\n"
+    root = said[4 : said.index("")]
+    assert root == sorted(
+        [
+            "bin",
+            "dev",
+            "etc",
+            "files",
+            "lib",
+            "lib64",
+            "out",
+            "proc",
+            "root",
+            "run",
+            "sbin",
+            "sys",
+            "tmp",
+            "usr",
+            "var",
+            "work",
+        ]
+    )
+    listed = [line for line in said if line in ("tools", "notes.txt")]
+    assert listed == ["notes.txt", "tools"] * 2
+    # The first process waits for it; besides, there are only the three that count.
+    number, processes = map(int, said[-3].split())
+    assert (number, processes) == (2, 5)
+    assert said[-2:] == ["CapEff:\t00000000a00425fb", "NoNewPrivs:\t1"]
+    assert (left / "files/receiver/stderr.txt").read_text().endswith("to stderr\n")
+
+    assert programs["files"]["status"] == {"sender": 0, "receiver": 0}
+    for name in ("second/1", "second/2"):
+        assert programs[name]["status"] == {"sender": None, "receiver": 3}
+        text = (left / name / "receiver/stdout.txt").read_text()
+        times = [float(ms) for ms in re.findall(r"time=([\d.]+)", text)]
+        # Two links of 10 ms, and path.rtt.
+        assert times == pytest.approx([40, 40], abs=1), text
+    # Asked to end, the one does and the other is ended.
+    asked = programs["asked"]
+    assert asked["status"] == {"sender": 0, "receiver": 137}
+    assert asked["exit_s"]["sender"] == pytest.approx(1.0, abs=0.05)
+    assert asked["exit_s"]["receiver"] == pytest.approx(2.0, abs=0.05)
+    assert (left / "asked/sender/out/said").read_text() == "asked\n"
+
+    packets = (one.path / "packets.pcapng").read_bytes()
+    assert packets.count(b"\x08\x00\x45\x28") > 20, "IPv4 with its codepoint"
+    assert packets.count(b"\x86\xdd\x60") >= 2 * 2 * 2 * 2, "IPv6 without one"
+
+
+def test_a_seed_is_a_run_to_the_byte_wherever_its_files_are(tmp_path: Path) -> None:
+    for place in ("here", "there"):
+        run(beside(tmp_path / place), tmp_path / f"out-{place}")
+    here, there = (contents(tmp_path / f"out-{place}") for place in ("here", "there"))
+    assert len(here) > 15
+    assert here.keys() == there.keys()
+    assert [name for name in here if here[name] != there[name]] == []
+
+
+def failure(tmp_path: Path, programs: str) -> str:
+    """The sentence of a run that fails, which leaves nothing."""
+    path = beside(tmp_path / "here", BASE + programs)
+    with pytest.raises(TailbackError) as failed:
+        tailback.run(path, engine="kernel", out=tmp_path / "out")
+    assert list((tmp_path / "out/runs").glob("[!.]*")) == []
+    return str(failed.value)
+
+
+def test_a_status_that_is_not_expected_fails_the_run(tmp_path: Path) -> None:
+    said = failure(
+        tmp_path,
+        """
+[[programs]]
+name = "bad"
+start = "1s"
+receiver = { run = ["sh", "-c", "echo the reason >&2; kill -9 $$"] }
+""",
+    )
+    sentence = r"program bad \(receiver\): .*: ended with status 137 at 1\.0\d\d s, expected 0; "
+    assert re.search(sentence + r"stderr:\nthe reason", said), said
+
+
+@pytest.mark.parametrize(
+    ("server", "expected"),
+    [
+        ("sleep 100", "is not ready after 10 s: nothing listens at TCP port 80; it said nothing"),
+        ("echo no port; exit 0", "ended with status 0 before it was ready; stdout:\nno port"),
+    ],
+)
+def test_a_server_that_is_not_ready_fails_the_run(
+    tmp_path: Path, server: str, expected: str
+) -> None:
+    entry = f'[[programs]]\nsender = {{ run = ["sh", "-c", "{server}"], ready = "tcp:80" }}\n'
+    assert expected in failure(tmp_path, entry)
+
+
+def test_what_is_too_long_is_cut_with_a_warning(tmp_path: Path) -> None:
+    path = beside(
+        tmp_path / "here",
+        BASE
+        + """
+[[programs]]
+name = "long"
+sender.run = ["sh", "-c", "yes | head -c 3000000; head -c 70000000 /dev/zero > $OUT/a; :> $OUT/b"]
+""",
+    )
+    with pytest.warns(ScenarioWarning) as warned:
+        _, one = run(path, tmp_path / "out")
+    said = "\n".join(str(warning.message) for warning in warned)
+    assert "program long (sender): stdout.txt has only the first MiB" in said
+    assert "program long (sender): of its output folder only 64 MiB and 1000 files" in said
+    left = one.path / "programs/long/sender"
+    assert (left / "stdout.txt").stat().st_size == 1 << 20
+    assert [path.name for path in (left / "out").iterdir()] == ["b"]
