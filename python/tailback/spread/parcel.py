@@ -21,12 +21,26 @@ from tailback.stored import (
 )
 
 NAMES = frozenset((MANIFEST, SUMMARY, TIMING, SERIES, HISTOGRAMS, PACKETS))
-"""A run folder has no other files."""
+"""Files of a run folder."""
+
+PROGRAMS = "programs"
+"""The folder in it of what programs have left."""
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """The bytes of a run folder, by name."""
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    """The bytes of a run folder, by name: the path inside it."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+def _is_of_run(name: str) -> bool:
+    """Whether a run folder may have such a file: nothing leads out of it."""
+    first, *rest = name.split("/")
+    inside = all(part not in ("", ".", "..") and "\0" not in part for part in rest)
+    return (first == PROGRAMS and bool(rest) and inside) if rest else name in NAMES
 
 
 def take(
@@ -39,8 +53,9 @@ def take(
     """Stores a run that came as bytes; raises `DamagedResults` where it is not what was written."""
     place = _place(scratch, run_id)
     for name, pieces in parts.items():
-        if name not in NAMES:
+        if not _is_of_run(name):
             raise DamagedResults(f"run {run_id}: came with {name!r}, which no run has")
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
         with (place / name).open("wb") as file:
             for piece in pieces:
                 file.write(piece)
@@ -50,9 +65,11 @@ def take(
 def copy(source: Path, store: _native.Store, scratch: Path) -> None:
     """Stores a run of another store."""
     place = _place(scratch, source.name)
-    for path in sorted(source.iterdir()):
-        if path.name in NAMES:
-            shutil.copyfile(path, place / path.name, follow_symlinks=False)
+    for path in sorted(source.rglob("*")):
+        name = path.relative_to(source).as_posix()
+        if _is_of_run(name) and not path.is_symlink() and path.is_file():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place / name, follow_symlinks=False)
     settle(place, store)
 
 
@@ -78,7 +95,7 @@ def settle(place: Path, store: _native.Store, version: str | None = None) -> Non
             f"run {run_id}: came from engine version {found.manifest['engine_version']}; "
             f"expected {version}"
         )
-    for path in (*place.iterdir(), place):
+    for path in (*place.rglob("*"), place):
         _sync(path)
     target = store.path(run_id)
     try:

@@ -69,13 +69,20 @@ def of(scenario: _native.Scenario, engine: str) -> Recipe:
             f"{read.name}: crates of your own are compiled where they are used and are not sent to "
             "a cluster; expected --shard, or a scenario without them"
         )
+    if _has_programs(read.text):
+        raise InputError(
+            f"{read.name}: programs and their files are on this machine and are not sent to a "
+            "cluster; expected --shard"
+        )
     files = tuple((name, (read.folder / name).read_bytes()) for name in files_of(read))
     return Recipe(read.text, read.name, read.values, read.seeds, engine, files)
 
 
-def named_files(text: bytes, values: Sequence[tuple[str, str]], folder: Path) -> list[str]:
-    """The files that a scenario names relative to its folder."""
-    return files_of(_Read(text, "", folder, tuple(values), None, crates=False))
+def _has_programs(text: bytes) -> bool:
+    try:
+        return "programs" in tomllib.loads(text.decode())
+    except (ValueError, RecursionError):
+        return False
 
 
 def files_of(read: _Read) -> list[str]:

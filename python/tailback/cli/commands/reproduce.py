@@ -37,12 +37,8 @@ from tailback.cli.spreading import spread_options
 @seeds_option
 @jobs_option
 @out_option
-<<<<<<< HEAD
 @spread_options
-@unconfined_option
-=======
 @walls_options
->>>>>>> main
 @quiet_option
 @json_option
 def reproduce(
