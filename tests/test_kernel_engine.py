@@ -106,7 +106,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     for name, jobs in (("a", 1), ("b b, c", 2)):
         tb.run(SCENARIO, seeds=2, jobs=jobs, out=tmp_path / name, engine="kernel")
     first, second = contents(tmp_path / "a"), contents(tmp_path / "b b, c")
-    assert len(first) == 2 * 4
+    assert len(first) == 2 * 5
     assert first == second
     manifests = [json.loads(v) for k, v in sorted(first.items()) if k.endswith("manifest.json")]
     assert {m["seed"] for m in manifests} == {1, 2}

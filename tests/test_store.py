@@ -52,7 +52,7 @@ def test_the_same_bytes_at_any_number_of_jobs(
     assert first.returncode == second.returncode == 0
     assert first.stdout == second.stdout
     one, four = contents(tmp_path / "one"), contents(tmp_path / "four")
-    assert len(one) == 12 * 4
+    assert len(one) == 12 * 5
     assert one == four
     index = "sweeps/*/index.json"
     [a], [b] = tmp_path.glob(f"one/{index}"), tmp_path.glob(f"four/{index}")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MANIFEST, SUMMARY, TIMING = "manifest.json", "summary.json", "timing.json"
 SERIES, HISTOGRAMS, PACKETS = "series.parquet", "histograms.parquet", "packets.pcapng"
+ACCOUNT = "account.json"
 
 
 class StoredRun:
@@ -68,11 +69,17 @@ class StoredRun:
         self._folder.check(PACKETS)
         return self.path / PACKETS
 
+    def has(self, name: str) -> bool:
+        """Whether the run has a file of this name."""
+        return self._folder.has(name)
+
     def check(self) -> None:
         """Reads everything."""
         _ = self.summary, self.timing, self.packets()
         for name in (SERIES, HISTOGRAMS):
             self._folder.read(name)
+        if self.has(ACCOUNT):
+            self._folder.check(ACCOUNT)
 
     def _json(self, data: bytes, name: str, wanted: shape.Shape) -> dict[str, Any]:
         value: dict[str, Any] = foreign.parse_json(data, self.path / name)

@@ -29,6 +29,7 @@ from tailback import _native
 RUN_FILES = (
     "manifest.json",
     "summary.json",
+    "account.json",
     "timing.json",
     "series.parquet",
     "histograms.parquet",

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `manifest.json` | identity: engine and its version, seed, the canonical point, which RFC or kernel each algorithm follows, rows lost; size and SHA-256 of the files below, and its own ([`crate::seal`]) |
 //! | `summary.json` | [`Summary`] |
+//! | `account.json` | what each sender waited for, and what filled each queue ([`crate::account`]) |
 //! | `series.parquet` | `time_ns`, `flow`, `link`, `quantity`, `value`; in the order of the series, then of time |
 //! | `histograms.parquet` | `flow`, `link`, `quantity`, `lower`, `width`, `count` |
 //! | `packets.pcapng` | headers of every packet at every link, if they were recorded ([`crate::pcapng`]) |
@@ -31,7 +32,7 @@ use crate::scratch::Scratch;
 pub use crate::scratch::at;
 use crate::seal::{self, Hashing, Mark};
 use crate::stored::{self, FORMAT, Fault};
-use crate::{Outcome, summary::Summary, table};
+use crate::{Outcome, account, summary::Summary, table};
 
 /// What identifies a run; goes into `manifest.json`.
 #[derive(Clone, Debug, Serialize)]
@@ -245,6 +246,11 @@ fn write_files(
         file.write_all(text.as_bytes())
     })?;
     files.insert(stored::SUMMARY.to_owned(), entry_of(&mark, None));
+    let text = account::file::text(outcome).map_err(io::Error::from)?;
+    let (mark, ()) = written(&folder.join(stored::ACCOUNT), |file| {
+        file.write_all(text.as_bytes())
+    })?;
+    files.insert(stored::ACCOUNT.to_owned(), entry_of(&mark, None));
     let (mark, rows) = written(&folder.join(stored::SERIES), |file| {
         table::write(file, table::SERIES, |to| {
             table::write_series(to, &outcome.series)

@@ -5,6 +5,7 @@
 //! so that the same measurement has the same definition whoever took it.
 //! Times are integer nanoseconds, sizes bytes, rates bit/s.
 
+pub mod account;
 pub mod cause;
 pub mod class;
 pub mod completions;

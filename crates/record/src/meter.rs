@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use crate::account::{Held, Minima, QueueAccount, Timeline};
 use crate::class::ClassRecorder;
 use crate::series::SeriesKey;
 use crate::{Cause, ClassPlan, Counts, Histogram, LinkOutcome, Outcome, Series};
@@ -56,6 +57,12 @@ pub struct Meter {
     /// Flow or source by number in packets.
     owners: Arc<[u32]>,
     by_owner: ByOwner,
+    /// Who waited, and how long.
+    held_by: Held,
+    /// Least delays, over windows.
+    minima: Minima,
+    /// Drops and marks over time.
+    timeline: Timeline,
     /// Series numbered by owner and cause until they get their names.
     events: Option<Series>,
     classes: Option<Box<ClassRecorder>>,
@@ -105,6 +112,9 @@ impl Meter {
                 row: vec![NO_ROW; known],
                 rows: Vec::new(),
             },
+            held_by: Held::default(),
+            minima: Minima::new(warmup_ns),
+            timeline: Timeline::default(),
             events: None,
             classes: None,
         }
@@ -144,6 +154,8 @@ impl Meter {
             self.packets += 1;
             self.bytes += u64::from(len);
             self.delay.record(delay_ns);
+            self.minima.forward(delay_ns, at_ns);
+            self.held_by.add(number, len, delay_ns);
         }
     }
 
@@ -161,6 +173,7 @@ impl Meter {
             self.counts.add(cause);
             self.by_owner.of(owner).add(cause);
         }
+        self.timeline.add(cause, at_ns);
         if let Some(events) = &mut self.events {
             let id = Series::numbered(owner * Cause::COUNT as u32 + cause as u32);
             events.push(id, at_ns, self.backlog as f64);
@@ -245,7 +258,8 @@ impl Outcome {
     }
 
     fn add_link<F: Fn(u64, u64) -> f64>(&mut self, link: Measured<F>) {
-        let (index, end_ns, meter) = (self.links.len() as u32, self.duration_ns, link.meter);
+        let (index, end_ns, mut meter) = (self.links.len() as u32, self.duration_ns, link.meter);
+        meter.minima.pass(end_ns);
         let sources = self.traffic.iter_mut().map(|source| &mut source.counts);
         let parts = self.flows.iter_mut().map(|flow| &mut flow.counts);
         let programs = self.programs.iter_mut();
@@ -269,6 +283,15 @@ impl Outcome {
             self.classes.extend(here);
             samples = taken;
         }
+        let held = meter.held_by.by_owner(&meter.owners);
+        let held = held
+            .into_iter()
+            .filter_map(|(owner, held)| Some((self.name_of(owner)?, held)));
+        let account = QueueAccount {
+            held: held.collect(),
+            minima: meter.minima,
+            events: meter.timeline,
+        };
         // What waits has waited until now.
         let waited = i128::from(meter.backlog) * i128::from(end_ns.max(meter.warmup_ns));
         self.links.push(LinkOutcome {
@@ -283,6 +306,7 @@ impl Outcome {
             backlog_max_bytes: meter.backlog_max,
             totals: None,
             samples,
+            account,
         });
     }
 

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::account::{Account, QueueAccount};
 use crate::{ClassOutcome, Completions, Counts, Histogram, LinkSamples, ProgramOutcome, Series};
 
 /// Everything one run measured.
@@ -73,6 +74,8 @@ pub struct FlowOutcome {
     pub counts: Counts,
     /// From the flow's start until every byte was delivered, ns.
     pub completion_ns: Option<u64>,
+    /// What it waited for, and why its window shrank.
+    pub account: Account,
 }
 
 /// Samples of a sender that has not brought everything yet.
@@ -121,6 +124,8 @@ pub struct LinkOutcome {
     pub totals: Option<Totals>,
     /// Samples over time, if any were taken.
     pub samples: Option<LinkSamples>,
+    /// How the queue was filled and what it did, over time.
+    pub account: QueueAccount,
 }
 
 /// What a queue counts, whatever the cause and the flow.
@@ -153,4 +158,6 @@ pub struct TrafficOutcome {
     pub counts: Counts,
     /// Its requests, if it has any.
     pub completions: Option<Completions>,
+    /// What their senders waited for, and why their windows shrank.
+    pub account: Option<Account>,
 }

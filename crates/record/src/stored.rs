@@ -24,6 +24,8 @@ pub const SUMMARY: &str = "summary.json";
 pub const SERIES: &str = "series.parquet";
 /// Buckets of the histograms.
 pub const HISTOGRAMS: &str = "histograms.parquet";
+/// What the results came about by ([`crate::account`]).
+pub const ACCOUNT: &str = "account.json";
 /// Headers of packets.
 pub const PACKETS: &str = "packets.pcapng";
 /// Wall and CPU time.
@@ -223,7 +225,7 @@ fn files_of(table: &Value) -> Option<BTreeMap<String, (Mark, Option<u64>)>> {
     let mut files = BTreeMap::new();
     for (name, entry) in table.as_object()? {
         let is_table = [SERIES, HISTOGRAMS].contains(&name.as_str());
-        let known = [SUMMARY, PACKETS].contains(&name.as_str()) || is_of_program(name);
+        let known = [SUMMARY, ACCOUNT, PACKETS].contains(&name.as_str()) || is_of_program(name);
         if !is_table && !known {
             return None;
         }

@@ -19,6 +19,7 @@ from tailback.cli.commands.build import build
 from tailback.cli.commands.check import check
 from tailback.cli.commands.compare import compare
 from tailback.cli.commands.completion import completion
+from tailback.cli.commands.explain import explain
 from tailback.cli.commands.export import export
 from tailback.cli.commands.kernel import kernel
 from tailback.cli.commands.list import list_
@@ -34,8 +35,8 @@ from tailback.cli.commands.validate import validate
 from tailback.cli.commands.verify import verify
 
 COMMANDS = (
-    *(new, run, check, tune, compare, baseline, plot, report, results, merge, export, verify),
-    *(reproduce, validate, kernel, build, list_, completion),
+    *(new, run, check, tune, compare, baseline, explain, plot, report, results, merge, export),
+    *(verify, reproduce, validate, kernel, build, list_, completion),
 )
 
 

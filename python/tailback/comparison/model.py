@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailback import arguments, metrics
+from tailback.comparison import reasons as why
 from tailback.comparison.points import Params, runs_by_point
 from tailback.comparison.sides import Kept, Kind
 from tailback.metrics import Estimate, Metric
@@ -192,6 +193,11 @@ class Comparison:
     def _order(self) -> list[Params]:
         return list(self.baseline.seeds)
 
+    @cached_property
+    def reasons(self) -> list[why.At]:
+        """What of the runs' explanations differs, by point."""
+        return why.of(self)
+
     @property
     def most_runs(self) -> int:
         """The largest number of runs behind a difference."""
@@ -267,6 +273,7 @@ class Comparison:
             "variants": [variant.to_dict() for variant in self.variants],
             "cells": [cell.to_dict() for cell in self.cells],
             "summary": self.summary(),
+            "reasons": [at.to_dict() for at in self.reasons],
         }
 
     def gate(self, limits: Sequence[str] | str) -> Gate:

@@ -18,6 +18,7 @@ from tailback.figures.time_series import thin, time_series
 from tailback.metrics import parts
 from tailback.metrics.differences import FALSE_DISCOVERY
 from tailback.numbers import short
+from tailback.report import reasons
 from tailback.report.model import Facts, Figure, Mark, Report, Section, Table, Text, Value
 from tailback.report.tables import left, right
 from tailback.report.text import plain
@@ -52,6 +53,7 @@ def of(made: Comparison) -> Report:
     sections = [
         Section("summary", "Over all points", [_summary(made, facts)] if several else []),
         Section("cells", "Every quantity", [_cells(made, facts)]),
+        reasons.of_comparison(made, facts),
         Section("differences", "Differences", _figures(made, facts)),
         Section("traces", "Over each other", _traces(made, facts)),
         Section("how", "How to read it", [Text("\n\n".join(how_to_read(made)))]),

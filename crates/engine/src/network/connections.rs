@@ -253,6 +253,7 @@ impl Network {
         } else if !sender.has_started() {
             sender.start(now, &mut end.port);
         }
+        sender.note_limit();
         let deadline = sender.deadline();
         end.rearm(deadline);
         self.after_sender(number, opener);
@@ -287,6 +288,7 @@ impl Network {
         } else if sender.deadline() <= now {
             sender.on_timer(now, &mut end.port);
         }
+        sender.note_limit();
         let deadline = sender.deadline();
         end.rearm(deadline);
         self.after_sender(number, opener);

@@ -1,5 +1,6 @@
 //! What was measured, from the end of the warm-up to that of the run.
 
+use tailback_record::account::{Account, Limit};
 use tailback_record::{Completions, FlowOutcome, Measured, Outcome, TrafficOutcome};
 
 use super::Network;
@@ -14,6 +15,12 @@ impl Network {
     pub(super) fn end_warmup(&mut self) {
         for (flow, ends) in self.flows.iter_mut().zip(&self.ends) {
             flow.base_bytes = ends.of_flow().delivered_bytes();
+        }
+        let now = self.now.ns();
+        let open = self.ends.iter_mut().filter_map(|e| e.connection.as_mut());
+        let over = self.traffic.iter_mut().flat_map(Traffic::spare);
+        for connection in open.chain(over) {
+            connection.sender.account.end_warmup(now);
         }
         let open = self.ends.iter_mut().filter_map(|e| e.connection.as_mut());
         let open = open.map(|connection| &mut connection.sender.stats);
@@ -48,6 +55,8 @@ impl Network {
             let delivered = flow.bytes_at_stop;
             let delivered = delivered.unwrap_or_else(|| connection.delivered_bytes());
             let stats = std::mem::take(&mut connection.sender.stats);
+            let mut account = std::mem::take(&mut connection.sender.account);
+            account.turn(Limit::Off, end.ns());
             let opened = connection.opened;
             outcome.flows.push(FlowOutcome {
                 name: plan.name(),
@@ -61,6 +70,7 @@ impl Network {
                 retransmits: stats.retransmits,
                 timeouts: stats.timeouts,
                 completion_ns: connection.completed.map(|t| t.since(opened).ns()),
+                account,
                 ..FlowOutcome::default()
             });
         }
@@ -77,11 +87,19 @@ impl Network {
                 ..TrafficOutcome::default()
             };
             source.sent_packets += traffic.spare_stats().map(|s| s.packets).sum::<u64>();
+            let mut account = Account::counting();
+            for spare in traffic.spare() {
+                account.add(std::mem::take(&mut spare.sender.account), end.ns());
+            }
             if let Some(connections) = &mut traffic.connections {
                 for slot in connections.slots.clone() {
-                    let open = &self.ends[slot as usize].connection;
-                    source.sent_packets += open.as_ref().map_or(0, |c| c.sender.stats.packets);
+                    let Some(open) = &mut self.ends[slot as usize].connection else {
+                        continue;
+                    };
+                    source.sent_packets += open.sender.stats.packets;
+                    account.add(std::mem::take(&mut open.sender.account), end.ns());
                 }
+                source.account = Some(account);
                 let (rate, rtt) = self.plan.alone(plan);
                 source.completions = Some(Completions {
                     started: connections.started,

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use tailback_record::Completion;
+use tailback_record::account::Account;
 
 use super::Network;
 use super::connections::{Connection, End};
@@ -55,10 +56,14 @@ pub(super) struct Connections {
 }
 
 impl Traffic {
+    /// Connections that are over.
+    pub fn spare(&mut self) -> impl Iterator<Item = &mut Box<Connection>> {
+        self.connections.iter_mut().flat_map(|c| &mut c.spare)
+    }
+
     /// Statistics of the senders whose connections are over.
     pub fn spare_stats(&mut self) -> impl Iterator<Item = &mut SenderStats> {
-        let spare = self.connections.iter_mut().flat_map(|c| &mut c.spare);
-        spare.map(|connection| &mut connection.sender.stats)
+        self.spare().map(|connection| &mut connection.sender.stats)
     }
 }
 
@@ -138,9 +143,11 @@ impl Network {
                 self.first_segment,
             )
         };
+        fresh.sender.account = Account::counting();
         let connection = match connections.spare.pop() {
             Some(mut spare) => {
                 fresh.sender.stats = std::mem::take(&mut spare.sender.stats);
+                std::mem::swap(&mut fresh.sender.account, &mut spare.sender.account);
                 *spare = fresh;
                 spare
             }

@@ -100,6 +100,7 @@ impl Sender {
             self.recovery.rack.note_reordering(seq, &self.board);
         }
 
+        let before = self.window.cwnd;
         let mut news = Ack {
             delivered: covered.delivered,
             acked: covered.acked,
@@ -157,6 +158,9 @@ impl Sender {
             self.conn.rate.probe_acked = probe_acked;
         }
         self.control(&news, &event);
+        if self.window.cwnd < before {
+            self.account_own(before, &event);
+        }
         self.update_pacing_rate();
         self.resend(resend, port);
         self.transmit(port);

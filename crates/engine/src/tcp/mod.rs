@@ -7,6 +7,7 @@
 //! | `connect`, `ack`, `timeouts` | what it does on a SYN-ACK, an ACK, a deadline |
 //! | `states` | congestion states: reductions and their undoing (`tcp_fastretrans_alert`) |
 //! | [`handshake`], `timer`, `timestamps`, `pacing`, `ecn`, `send_queue` | its pieces |
+//! | `limit` | what it waits for, and why its window shrank |
 //! | `recovery`, `rack`, `prr`, `undo` | those of loss recovery |
 //! | [`scoreboard`], [`rtt`], [`rate`] | sent segments, round-trip times, samples of the delivery rate |
 //! | [`receiver`] | acknowledgement (quick, delayed, compressed SACKs) and ECN echo |
@@ -42,6 +43,7 @@ mod connect;
 mod ecn;
 pub mod ecn_echo;
 pub mod handshake;
+mod limit;
 mod pacing;
 mod port;
 mod prr;

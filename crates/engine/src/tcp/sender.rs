@@ -1,6 +1,7 @@
 //! The sending end: its pieces put together, and transmission (Linux `tcp_output.c`).
 
 use tailback_record::Histogram;
+use tailback_record::account::{Account, Reason};
 
 use super::ecn::EcnSender;
 use super::handshake::{Handshake, Phase};
@@ -39,6 +40,8 @@ pub struct Sender {
     pub(super) queue: SendQueue,
     /// Statistics since the warm-up.
     pub stats: SenderStats,
+    /// What it waited for, and why its window shrank.
+    pub account: Account,
     /// Whether the window of an idle connection decays (Linux `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
     /// Whether ECN is given up where it seems to get lost in the handshake (Linux
@@ -122,6 +125,7 @@ impl Sender {
             recovery: Recovery::new(0),
             queue: SendQueue::new(bytes),
             stats: SenderStats::default(),
+            account: Account::default(),
             idle_restart: true,
             ecn_fallback: false,
             usage_noted: 0,
@@ -375,7 +379,11 @@ impl Sender {
             self.window.ssthresh = self.current_ssthresh();
             let restart = self.plan.initial_cwnd.min(self.window.cwnd);
             let halvings = (idle.ns() / rto.ns().max(1)).min(31) as u32;
-            self.window.cwnd = (self.window.cwnd >> halvings).max(restart);
+            let before = self.window.cwnd;
+            self.window.cwnd = (before >> halvings).max(restart);
+            if self.window.cwnd < before {
+                self.account_step(Reason::Idle, before);
+            }
         }
         self.tell(CwndEvent::TxStart);
     }

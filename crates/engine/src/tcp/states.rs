@@ -1,6 +1,8 @@
 //! Congestion states: what an ACK means for losses, and reductions and their
 //! undoing (Linux `tcp_fastretrans_alert`).
 
+use tailback_record::account::Reason;
+
 use super::port::Port;
 use super::prr::Prr;
 use super::rack::REORDERING;
@@ -96,6 +98,7 @@ impl Sender {
             if self.needs.control >= Control::Cwr {
                 self.cc.cwr_begin(&mut self.window);
             }
+            self.account_reduction(Reason::Ece, self.recovery.prr.prior_cwnd);
         }
     }
 
@@ -128,7 +131,9 @@ impl Sender {
             self.tell(CwndEvent::Loss);
             self.init_undo();
         }
+        let before = self.window.cwnd;
         self.window.cwnd = self.board.flight.in_flight() + 1;
+        self.account_step(Reason::Timeout, before);
         self.window.cwnd_cnt = 0;
         self.set_ca_state(CaState::Loss);
         self.recovery.high_seq = self.board.flight.nxt;
@@ -138,8 +143,18 @@ impl Sender {
         self.recovery.frto = new_recovery || self.recovery.timeouts > 0;
     }
 
+    /// A loss that an ACK tells of, as a receiver without RACK would call it.
+    pub(super) fn loss(&self) -> Reason {
+        let rack = &self.recovery.rack;
+        if !rack.reordering_seen && self.board.flight.sacked_out >= REORDERING {
+            Reason::Dupthresh
+        } else {
+            Reason::Rack
+        }
+    }
+
     /// Linux `tcp_enter_recovery`.
-    pub(super) fn enter_recovery(&mut self, ece: bool) {
+    pub(super) fn enter_recovery(&mut self, ece: bool, found: Reason) {
         if !self.any_retransmission_out() {
             self.recovery.undo.retrans_stamp = None;
         }
@@ -150,8 +165,15 @@ impl Sender {
                 self.recovery.undo.prior_ssthresh = self.current_ssthresh();
             }
             self.begin_reduction(Signal::Loss);
-        } else if self.conn.ca_state == CaState::Cwr {
+            self.set_ca_state(CaState::Recovery);
+            return self.account_reduction(found, self.recovery.prr.prior_cwnd);
+        }
+        if self.conn.ca_state == CaState::Cwr {
+            let before = self.window.ssthresh;
             self.cc.loss_in_cwr(&mut self.window);
+            if self.window.ssthresh < before {
+                self.account_reduction(found, before);
+            }
         }
         self.set_ca_state(CaState::Recovery);
     }
@@ -212,10 +234,16 @@ impl Sender {
         let prior_ssthresh = self.recovery.undo.prior_ssthresh;
         if prior_ssthresh != 0 {
             let prior = self.recovery.prr.prior_cwnd;
+            let before = self.window.cwnd;
+            let reason = match self.recovery.undo.all_duplicates() {
+                true => Reason::UndoDsack,
+                false => Reason::UndoOriginal,
+            };
             let (cc, view, window) = self.hooks();
             window.cwnd = cc.undo_cwnd(view, window, prior);
-            if prior_ssthresh > window.ssthresh {
-                window.ssthresh = prior_ssthresh;
+            self.account_step(reason, before);
+            if prior_ssthresh > self.window.ssthresh {
+                self.window.ssthresh = prior_ssthresh;
                 self.ecn.withdraw_cwr();
             }
         }
@@ -299,6 +327,7 @@ impl Sender {
             // The probe repaired a loss: one reduction.
             self.begin_reduction(Signal::Loss);
             self.set_ca_state(CaState::Cwr);
+            self.account_reduction(Reason::Probe, self.recovery.prr.prior_cwnd);
             if self.needs.control != Control::Window {
                 self.window.cwnd = self.window.ssthresh;
             }
@@ -361,7 +390,7 @@ impl Sender {
                     if self.board.flight.lost_out == 0 {
                         return Resend::None;
                     }
-                    self.enter_recovery(event.ece);
+                    self.enter_recovery(event.ece, self.loss());
                 }
             }
             CaState::Loss => {
@@ -376,7 +405,7 @@ impl Sender {
                     self.try_to_open(event);
                     return Resend::None;
                 }
-                self.enter_recovery(event.ece);
+                self.enter_recovery(event.ece, self.loss());
             }
             CaState::Open | CaState::Disorder | CaState::Cwr => {
                 if self.conn.ca_state <= CaState::Disorder {
@@ -387,7 +416,7 @@ impl Sender {
                     self.try_to_open(event);
                     return Resend::None;
                 }
-                self.enter_recovery(event.ece);
+                self.enter_recovery(event.ece, self.loss());
             }
         }
         Resend::Lost

@@ -1,6 +1,8 @@
 //! What a sender does when its deadline has come (Linux `tcp_timer.c`,
 //! `tcp_send_loss_probe`).
 
+use tailback_record::account::Reason;
+
 use super::handshake::Phase;
 use super::port::Port;
 use super::sender::Sender;
@@ -34,6 +36,7 @@ impl Sender {
     fn send_probe(&mut self, port: &mut impl Port) {
         self.timer.kind = Kind::Probe;
         if self.recovery.probe.high_seq.is_none() && self.board.flight.packets_out() > 0 {
+            self.note_wait();
             self.recovery.probe.retrans = !self.may_send_new();
             if self.recovery.probe.retrans {
                 self.probe_with_last(port);
@@ -54,6 +57,7 @@ impl Sender {
             return self.timer.clear();
         }
         self.stats.timeouts += 1;
+        self.note_wait();
         self.enter_loss();
         self.recovery.timeouts += 1;
         self.retransmit(self.board.flight.una, port);
@@ -69,7 +73,7 @@ impl Sender {
         self.detect_loss();
         if prior != self.board.flight.in_flight() {
             if self.conn.ca_state != CaState::Recovery {
-                self.enter_recovery(false);
+                self.enter_recovery(false, Reason::RackTimer);
                 if self.needs.control != Control::Window {
                     self.reduce_window(1, false);
                 }

@@ -14,6 +14,7 @@ use super::setup::Namespaces;
 use super::sys::{EDGE, Poll, READABLE, Socket, WRITABLE};
 use super::tcp::{self, Info};
 use super::token::{LISTENER, RECEIVER, SENDER, token};
+use super::watch::Watch;
 
 /// An infinite slow-start threshold as Linux has it.
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
@@ -36,6 +37,7 @@ pub struct Connection<'a> {
     stopped: bool,
     samples: SenderSamples,
     rwnd_limited_us: u64,
+    watch: Watch,
     /// As it was when it was last recorded after an ACK.
     recorded: Info,
     sampler: Option<FlowSampler>,
@@ -73,6 +75,7 @@ impl<'a> Connection<'a> {
             stopped: false,
             samples: SenderSamples::default(),
             rwnd_limited_us: 0,
+            watch: Watch::default(),
             recorded: Info::default(),
             sampler: job.record.series.then(sampler),
             gauges,
@@ -183,6 +186,7 @@ impl<'a> Connection<'a> {
     pub fn end_warmup(&mut self) -> u64 {
         self.base = self.infos();
         self.rwnd_limited_us = self.base[0].rwnd_limited_us;
+        self.watch.end_warmup(0);
         u64::from(self.base[0].data_segments)
     }
 
@@ -206,7 +210,11 @@ impl<'a> Connection<'a> {
         let Some(info) = tcp::info(socket).ok().filter(|i| i.srtt_us > 0) else {
             return;
         };
+        if !self.sampler.as_ref().is_some_and(FlowSampler::acks) {
+            self.watch.look(now, &info, interval_ns);
+        }
         if measured && self.completed_ns.is_none() {
+            self.watch.sample(&info);
             let limited_us = info.rwnd_limited_us.saturating_sub(self.rwnd_limited_us);
             let srtt_ns = u64::from(info.srtt_us) * 1000;
             self.samples.add(srtt_ns, limited_us * 2000 > interval_ns);
@@ -243,6 +251,7 @@ impl<'a> Connection<'a> {
             return;
         }
         self.recorded = info;
+        self.watch.look(now, &info, 0);
         if let (Some(sampler), true) = (&self.sampler, info.srtt_us > 0) {
             let gauges = tcp::gauges(socket, self.gauges);
             sampler.ack(now, &self.state(&info), gauges, series);
@@ -278,11 +287,15 @@ impl<'a> Connection<'a> {
         let flow = self.flow;
         let ends = [flow.stop_ns, self.completed_ns];
         let base = &self.base;
+        let to = ends.into_iter().flatten().fold(job.duration_ns, u64::min);
+        let from = flow.start_ns.max(job.warmup_ns);
+        let elapsed_ns = to.saturating_sub(from);
         FlowOutcome {
             name: flow.name.clone(),
             cc: flow.cc.clone(),
-            from_ns: flow.start_ns.max(job.warmup_ns),
-            to_ns: ends.into_iter().flatten().fold(job.duration_ns, u64::min),
+            from_ns: from,
+            to_ns: to,
+            account: self.watch.finish(&base[0], &sender, elapsed_ns),
             delivered_bytes: self
                 .delivered(&receiver)
                 .saturating_sub(self.delivered(&base[1])),

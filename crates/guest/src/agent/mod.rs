@@ -5,6 +5,7 @@
 //! | `setup` | file systems, modules, namespaces, devices, `ip` and `tc` |
 //! | `run` | a run: what it needs (`open`), the main loop in virtual time, what was measured (`results`) |
 //! | `flow`, `datagrams`, `requests` | a flow; a source of datagrams; a source whose connections come and go |
+//! | `watch` | what a flow waited for, and why its window shrank |
 //! | `link` | what the queue of a link says of itself |
 //! | `clock` | the time of the run |
 //! | `token` | what the main loop's descriptors are for |
@@ -38,6 +39,7 @@ mod sys;
 mod taps;
 mod tcp;
 mod token;
+mod watch;
 mod xstats;
 
 use std::fs;

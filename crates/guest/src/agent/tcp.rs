@@ -44,10 +44,16 @@ pub struct Info {
     pub received_segments: u32,
     /// Bytes received in order.
     pub received_bytes: u64,
+    /// Time there was data in flight or to be sent, us.
+    pub busy_us: u64,
     /// Time the receive window was the limit, us.
     pub rwnd_limited_us: u64,
+    /// Time the send buffer was the limit, us.
+    pub sndbuf_limited_us: u64,
     /// Congestion state: Open, Disorder, CWR, Recovery, Loss.
     pub ca_state: u8,
+    /// Segments delivered with a CE mark.
+    pub delivered_ce: u32,
     /// Bytes acknowledged, the SYN counted as one.
     pub acked_bytes: u64,
 }
@@ -73,8 +79,11 @@ impl Info {
             data_segments: word(156),
             received_segments: word(152),
             received_bytes: long(128),
+            busy_us: long(168),
             rwnd_limited_us: long(176),
+            sndbuf_limited_us: long(184),
             ca_state: part(1, 1).map_or(0, |b| b[0]),
+            delivered_ce: word(196),
             acked_bytes: long(120),
         }
     }
@@ -230,6 +239,9 @@ mod tests {
         assert_eq!(info.in_flight, 24 + 36 - 28 - 32);
         assert_eq!(info.received_bytes, 128 | 132 << 32);
         assert_eq!(info.acked_bytes, 120 | 124 << 32);
+        assert_eq!(info.busy_us, 168 | 172 << 32);
+        assert_eq!(info.delivered_ce, 196);
+        assert_eq!(info.sndbuf_limited_us, 184 | 188 << 32);
         assert_eq!(Info::parse(&bytes[..8]), Info::default(), "an older kernel");
     }
 }

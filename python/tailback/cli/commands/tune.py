@@ -16,7 +16,7 @@ from tailback.cli.options import (
     out_option,
     quiet_option,
     set_option,
-    unconfined_option,
+    walls_options,
     with_option,
 )
 from tailback.cli.spreading import spread_options
@@ -83,7 +83,7 @@ from tailback.errors import InputError
 @jobs_option
 @out_option
 @spread_options
-@unconfined_option
+@walls_options
 @quiet_option
 @json_option
 def tune(

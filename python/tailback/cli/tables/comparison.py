@@ -56,6 +56,8 @@ def show(made: Comparison, page: Path | None) -> None:
     if len(made.points()) > 1 or hidden:
         console.print()
         print_table(_summary(made))
+    for text in _reasons(made):
+        console.print(text, soft_wrap=True)
     for note in _notes(made, hidden, page):
         console.print(note, soft_wrap=True)
 
@@ -169,6 +171,24 @@ def _summary(made: Comparison) -> Table:
             percent(most).replace("+", "±"),
         )
     return table
+
+
+MOST_REASONS = 8
+"""Reasons that are said; the JSON and the report have all."""
+
+
+def _reasons(made: Comparison) -> list[str]:
+    """What held flows back and made queues, where it differs."""
+    several = len(made.points()) > 1
+    out = []
+    for at in made.reasons:
+        where = ", ".join(f"{path} = {label}" for path, label in at.labels.items())
+        start = f"{line(where)}: " if several and where else ""
+        out += [f"why: {start}{line(reason.text())}" for reason in at.reasons]
+    more = len(out) - MOST_REASONS
+    if more > 0:
+        out = [*out[:MOST_REASONS], f"and {more} more reasons; --json and the report have them"]
+    return out
 
 
 def _notes(made: Comparison, hidden: int, page: Path | None) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tailback.report import reasons
 from tailback.report.model import Facts, Report, Section, Text
 from tailback.report.sweep import cells, distributions, measured, programs, traces
 from tailback.report.sweep.axes import Axis, axes_of
@@ -42,6 +43,7 @@ def of(results: Results) -> Report:
         Section("warnings", "Warnings", [Text(warnings)] if warnings else []),
         Section("measured", "Against what is swept", against),
         *(() if found else (Section("time", "Over time", over_time),)),
+        reasons.of_sweep(groups, facts),
         Section("delay", "Distributions", shares),
         *((Section("time", "Over time", over_time),) if found else ()),
         Section("programs", "Programs", programs.blocks(groups, facts)),

@@ -1,0 +1,80 @@
+//! What a sender waits for: at any time one thing (Linux `tcp_chrono_start`, and more).
+
+use tailback_record::account::{Limit, Reason};
+
+use super::handshake::Phase;
+use super::sender::Sender;
+use super::states::Event;
+use crate::cc::{CaState, Control};
+
+impl Sender {
+    /// Notes what the sender waits for once it has done what it can.
+    #[inline]
+    pub fn note_limit(&mut self) {
+        let limit = self.limit();
+        if limit != self.account.limit {
+            self.account.turn(limit, self.conn.now.ns());
+        }
+    }
+
+    #[inline]
+    fn limit(&self) -> Limit {
+        if self.handshake.phase != Phase::Established {
+            return match self.handshake.phase {
+                Phase::SynSent => Limit::Handshake,
+                _ => Limit::Off,
+            };
+        }
+        if self.conn.ca_state >= CaState::Recovery {
+            Limit::Recovery
+        } else if self.queue.is_empty() {
+            Limit::Application
+        } else if self.board.flight.in_flight() >= self.window.cwnd {
+            Limit::Cwnd
+        } else if self.rwnd_limited() {
+            Limit::Rwnd
+        } else if self.pacer.until > self.conn.now {
+            Limit::Pacing
+        } else {
+            Limit::Cwnd
+        }
+    }
+
+    /// A timer has fired: nothing else has come since the last packet was sent.
+    pub(super) fn note_wait(&mut self) {
+        let (sent, now) = (self.conn.last_sent.ns(), self.conn.now.ns());
+        self.account.waited(sent, now);
+    }
+
+    /// The window is on its way from `from` to where the congestion control wants it.
+    pub(super) fn account_reduction(&mut self, reason: Reason, from: u32) {
+        // One that sets it itself does so when it likes: see `account_own`.
+        if self.needs.control != Control::Window {
+            let (now, to) = (self.conn.now.ns(), self.window.ssthresh);
+            self.account.reduced(now, reason, from, to);
+        }
+    }
+
+    /// On an ACK the window has become smaller than `from`, and PRR has not done it.
+    #[cold]
+    pub(super) fn account_own(&mut self, from: u32, event: &Event) {
+        let own = self.needs.control == Control::Window;
+        let state = self.conn.ca_state;
+        if event.esce && state <= CaState::Disorder {
+            self.account_step(Reason::Sce, from);
+        } else if own && (event.ece || state == CaState::Cwr) {
+            self.account_step(Reason::Ece, from);
+        } else if own && state >= CaState::Recovery && self.account.limit != Limit::Recovery {
+            // The first ACK of it.
+            self.account_step(self.loss(), from);
+        } else if own && self.window.cwnd <= from - from / 4 {
+            self.account_step(Reason::Model, from);
+        }
+    }
+
+    /// The window was brought from `from` to what it is.
+    pub(super) fn account_step(&mut self, reason: Reason, from: u32) {
+        let (now, to) = (self.conn.now.ns(), self.window.cwnd);
+        self.account.reduced(now, reason, from, to);
+    }
+}

@@ -1,0 +1,125 @@
+//! What a flow waited for and why its window shrank, as far as `tcp_info` tells: times of its
+//! own (Linux `tcp_chrono`), and what lies between two looks at window and congestion state.
+
+use tailback_record::account::{Account, Reason, Told};
+
+use super::tcp::Info;
+
+/// Congestion states of Linux.
+const CWR: u8 = 2;
+const RECOVERY: u8 = 3;
+const LOSS: u8 = 4;
+
+/// The looks at a sender.
+#[derive(Default)]
+pub struct Watch {
+    account: Account,
+    last: Info,
+    told: Told,
+}
+
+impl Watch {
+    /// A sender was looked at; `interval_ns`: the distance of looks, 0 after every ACK.
+    pub fn look(&mut self, at_ns: u64, info: &Info, interval_ns: u64) {
+        let last = std::mem::replace(&mut self.last, *info);
+        if last.cwnd == 0 {
+            return;
+        }
+        self.told.interval_ns = interval_ns;
+        let begun = info.ca_state > last.ca_state;
+        let smaller = info.cwnd < last.cwnd;
+        let told = begun || smaller || info.ssthresh != last.ssthresh;
+        let reason = if info.timeouts != last.timeouts {
+            Reason::Timeout
+        } else if told && (info.ca_state == RECOVERY || info.retransmits != last.retransmits) {
+            Reason::Rack
+        } else if told && (info.ca_state == CWR || info.delivered_ce != last.delivered_ce) {
+            Reason::Ece
+        } else if smaller {
+            Reason::Unknown
+        } else {
+            return;
+        };
+        // What goes on is one reduction: it was listed as it began.
+        let goes_on = last.ca_state >= CWR && info.ssthresh == last.ssthresh;
+        if goes_on && reason != Reason::Timeout {
+            return;
+        }
+        let to = match reason {
+            Reason::Rack | Reason::Ece => info.cwnd.min(info.ssthresh),
+            _ => info.cwnd,
+        };
+        if to < last.cwnd {
+            self.account.reduced(at_ns, reason, last.cwnd, to);
+        }
+    }
+
+    /// A record interval of the measured time is over.
+    pub fn sample(&mut self, info: &Info) {
+        let state = usize::from(info.ca_state.min(LOSS));
+        self.told.states[state] += 1;
+    }
+
+    /// The warm-up is over.
+    pub fn end_warmup(&mut self, at_ns: u64) {
+        self.account.end_warmup(at_ns);
+    }
+
+    /// What was seen, and what the sender said at both ends of the measured time.
+    pub fn finish(&self, base: &Info, end: &Info, elapsed_ns: u64) -> Account {
+        let since = |end: u64, base: u64| end.saturating_sub(base) * 1000;
+        let told = Told {
+            elapsed_ns,
+            busy_ns: since(end.busy_us, base.busy_us),
+            rwnd_limited_ns: since(end.rwnd_limited_us, base.rwnd_limited_us),
+            sndbuf_limited_ns: since(end.sndbuf_limited_us, base.sndbuf_limited_us),
+            ..self.told
+        };
+        let mut account = self.account.clone();
+        account.told = Some(told);
+        account
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(cwnd: u32, ssthresh: u32, ca_state: u8) -> Info {
+        Info {
+            cwnd,
+            ssthresh,
+            ca_state,
+            ..Info::default()
+        }
+    }
+
+    #[test]
+    fn a_reduction_is_listed_once_with_its_reason() {
+        let mut watch = Watch::default();
+        let looks = [
+            info(10, 1000, 0),
+            info(20, 1000, 0),
+            // PRR brings the window down step by step.
+            info(18, 14, RECOVERY),
+            info(15, 14, RECOVERY),
+            info(14, 14, 0),
+            info(16, 11, CWR),
+            info(11, 11, 0),
+            Info {
+                timeouts: 1,
+                ..info(1, 8, LOSS)
+            },
+        ];
+        for (at, look) in looks.iter().enumerate() {
+            watch.look(at as u64, look, 0);
+        }
+        let account = watch.finish(&Info::default(), &info(1, 8, LOSS), 8);
+        let found = |r: &tailback_record::account::Reduction| (r.reason, r.from, r.to);
+        let listed: Vec<_> = account.listed.iter().map(found).collect();
+        let expected = [(Reason::Rack, 20, 14), (Reason::Timeout, 11, 1)];
+        // The window of the sixth look is larger than that before: ssthresh tells.
+        let third = (Reason::Ece, 14, 11);
+        assert_eq!(listed, [expected[0], third, expected[1]]);
+    }
+}

@@ -1,0 +1,121 @@
+//! `account.json`: the accounts of a run as they are written.
+//!
+//! Counters are objects of those that are not 0. The reductions of a flow are columns, which
+//! take half the room of objects.
+
+use serde_json::{Map, Value, json};
+
+use super::{Account, Limit, QueueAccount, Reason, Told, WINDOW_NS};
+use crate::{Cause, Outcome};
+
+/// Version of the file.
+const FORMAT: u32 = 1;
+
+fn happened<'a>(named: impl Iterator<Item = (&'a str, u64)>) -> Value {
+    let some = named.filter(|(_, count)| *count > 0);
+    Value::Object(
+        some.map(|(name, count)| (name.to_owned(), count.into()))
+            .collect(),
+    )
+}
+
+fn times(all: &[u64]) -> Value {
+    let named = Limit::ALL.iter().map(|limit| limit.name());
+    happened(named.zip(all.iter().copied()).skip(1))
+}
+
+fn counts(all: &[u64]) -> Value {
+    let named = Reason::ALL.iter().map(|reason| reason.name());
+    happened(named.zip(all.iter().copied()))
+}
+
+fn told(told: &Told) -> Value {
+    json!({
+        "elapsed_ns": told.elapsed_ns,
+        "busy_ns": told.busy_ns,
+        "rwnd_limited_ns": told.rwnd_limited_ns,
+        "sndbuf_limited_ns": told.sndbuf_limited_ns,
+        "states": told.states,
+        "interval_ns": told.interval_ns,
+    })
+}
+
+fn sender(account: &Account) -> Map<String, Value> {
+    let listed = &account.listed;
+    let column =
+        |of: &dyn Fn(&super::Reduction) -> Value| -> Vec<Value> { listed.iter().map(of).collect() };
+    let mut all = Map::new();
+    all.insert("limited_ns".to_owned(), times(&account.limited_ns));
+    all.insert("before_ns".to_owned(), times(&account.before_ns));
+    let reductions = json!({
+        "counts": counts(&account.counts),
+        "before": counts(&account.before),
+        "time_ns": column(&|r| r.at_ns.into()),
+        "reason": column(&|r| r.reason.name().into()),
+        "from": column(&|r| r.from.into()),
+        "to": column(&|r| r.to.into()),
+    });
+    all.insert("reductions".to_owned(), reductions);
+    all.insert(
+        "tcp_info".to_owned(),
+        account.told.as_ref().map_or(Value::Null, told),
+    );
+    all
+}
+
+fn queue(account: &QueueAccount) -> Map<String, Value> {
+    let held: Map<String, Value> = (account.held.iter())
+        .map(|(name, held)| (name.clone(), (*held).into()))
+        .collect();
+    let minima = &account.minima;
+    let bins = &account.events.bins;
+    let causes: Map<String, Value> = (Cause::ALL.iter().enumerate())
+        .filter(|(at, _)| bins.iter().any(|bin| bin[*at] > 0))
+        .map(|(at, cause)| {
+            let column: Vec<u64> = bins.iter().map(|bin| bin[at]).collect();
+            (cause.name().to_owned(), column.into())
+        })
+        .collect();
+    let mut all = Map::new();
+    all.insert("held_byte_s".to_owned(), Value::Object(held));
+    let minima = json!({
+        "window_ns": WINDOW_NS,
+        "windows": minima.windows,
+        "empty": minima.empty,
+        "sum_ns": minima.sum_ns,
+    });
+    all.insert("minima".to_owned(), minima);
+    let events = json!({ "width_ns": account.events.width_ns, "causes": causes });
+    all.insert("events".to_owned(), events);
+    all
+}
+
+fn named(name: &str, mut all: Map<String, Value>) -> Value {
+    all.insert("name".to_owned(), name.into());
+    Value::Object(all)
+}
+
+/// The text of the file.
+///
+/// # Errors
+/// None that a run can cause.
+pub fn text(outcome: &Outcome) -> serde_json::Result<String> {
+    let flows = outcome.flows.iter();
+    let flows: Vec<Value> = flows.map(|f| named(&f.name, sender(&f.account))).collect();
+    let sources = outcome.traffic.iter();
+    let sources: Vec<Value> = sources
+        .filter_map(|s| Some(named(&s.name, sender(s.account.as_ref()?))))
+        .collect();
+    let links = outcome.links.iter();
+    let links: Vec<Value> = links.map(|l| named(&l.name, queue(&l.account))).collect();
+    let whole = json!({
+        "format": FORMAT,
+        "watched": !outcome.unwatched,
+        "flows": flows,
+        "traffic": sources,
+        "links": links,
+    });
+    let mut text = serde_json::to_string(&whole)?;
+    text.push('\n');
+    Ok(text)
+}

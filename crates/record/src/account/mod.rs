@@ -1,0 +1,427 @@
+//! What a run's results came about by: what each sender waited for, every reduction of its window,
+//! who filled a queue, and when drops and marks came. `tailback explain` reads it.
+//!
+//! It is kept in every run, so it costs next to nothing: counters by reason, and a list of
+//! reductions that ends after [`LISTED`]. Times of reductions and of drops and marks are those of
+//! the whole run; what is counted apart begins with the end of the warm-up.
+
+#[cfg(feature = "folder")]
+pub mod file;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Cause;
+
+/// Reductions of a flow that are listed; all of them are counted.
+pub const LISTED: u32 = 1000;
+
+macro_rules! reasons {
+    ($(#[$about:meta])* $kind:ident { $($name:ident = $word:literal, $doc:literal;)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum $kind { $(#[doc = $doc] $name,)* }
+
+        impl $kind {
+            /// All of them, in the order of their counters.
+            pub const ALL: &[$kind] = &[$($kind::$name,)*];
+            /// How many there are.
+            pub const COUNT: usize = $kind::ALL.len();
+
+            /// Its name in `account.json`.
+            pub const fn name(self) -> &'static str {
+                match self { $($kind::$name => $word,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// What a sender waits for, at any time one thing.
+    Limit {
+        Off = "off", "Not begun, or at its end.";
+        Handshake = "handshake", "The answer to its SYN.";
+        Cwnd = "cwnd", "Room in the congestion window.";
+        Rwnd = "rwnd", "Room in the receive window.";
+        Pacing = "pacing", "The time at which pacing lets the next packet go.";
+        Application = "application", "Data: everything it was given is sent.";
+        Recovery = "recovery", "Lost data, which it sends again.";
+        Timeout = "timeout", "A timer: from the last packet sent to the timeout, or the probe, that came since nothing else did.";
+    }
+}
+
+reasons! {
+    /// Why a window was reduced, or a reduction taken back.
+    Reason {
+        Ece = "ece", "CE marks, by ECN-Echo or Accurate ECN.";
+        Sce = "sce", "The echo of SCE.";
+        Dupthresh = "dupthresh", "A loss: three segments or more behind it were sacked, and no reordering was seen.";
+        Rack = "rack", "A loss found by time on an ACK (RACK).";
+        RackTimer = "rack_timer", "A loss found when RACK's timer fired.";
+        Probe = "probe", "A loss that a tail loss probe repaired.";
+        Timeout = "timeout", "The retransmission timeout.";
+        Model = "model", "The congestion control's own model: by a quarter at least at once, and neither a mark nor a loss on that ACK.";
+        Idle = "idle", "An idle time: the window starts anew.";
+        UndoDsack = "undo_dsack", "Taken back: what was sent again had arrived, says the receiver (D-SACK).";
+        UndoOriginal = "undo_original", "Taken back: the original arrived after all, by its timestamp or F-RTO.";
+        Unknown = "unknown", "The window is smaller than at the sample before, and nothing says why.";
+    }
+}
+
+/// A change of the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reduction {
+    /// When.
+    pub at_ns: u64,
+    /// Why.
+    pub reason: Reason,
+    /// The window before, segments.
+    pub from: u32,
+    /// What it is brought to, segments.
+    pub to: u32,
+}
+
+/// Events by reason.
+pub type Counts = [u64; Reason::COUNT];
+/// Times by what was waited for, ns.
+pub type Times = [u64; Limit::COUNT];
+
+/// What a sender waited for, and why its window shrank.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Account {
+    /// What it waits for now.
+    pub limit: Limit,
+    /// Since when, or since the warm-up.
+    since_ns: u64,
+    /// How long it waited for each, from the warm-up on.
+    pub limited_ns: Times,
+    /// The same before the warm-up was over.
+    pub before_ns: Times,
+    /// Reductions from the warm-up on.
+    pub counts: Counts,
+    /// Reductions before the warm-up was over.
+    pub before: Counts,
+    /// The first reductions of all, in the order of time.
+    pub listed: Vec<Reduction>,
+    keep: u32,
+    /// What Linux says of the same.
+    pub told: Option<Told>,
+}
+
+/// What `tcp_info` of Linux says of the measured time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// From the warm-up, or the start, to the end.
+    pub elapsed_ns: u64,
+    /// There was data in flight or to be sent.
+    pub busy_ns: u64,
+    /// The receive window was the limit.
+    pub rwnd_limited_ns: u64,
+    /// The send buffer was the limit.
+    pub sndbuf_limited_ns: u64,
+    /// Samples by congestion state: Open, Disorder, CWR, Recovery, Loss.
+    pub states: [u64; 5],
+    /// Distance of the samples that reductions were seen by; 0: every ACK was looked at.
+    pub interval_ns: u64,
+}
+
+impl Default for Account {
+    fn default() -> Account {
+        Account {
+            limit: Limit::Off,
+            since_ns: 0,
+            limited_ns: [0; Limit::COUNT],
+            before_ns: [0; Limit::COUNT],
+            counts: [0; Reason::COUNT],
+            before: [0; Reason::COUNT],
+            listed: Vec::new(),
+            keep: LISTED,
+            told: None,
+        }
+    }
+}
+
+impl Account {
+    /// One that counts and does not list: for a source with many connections.
+    pub fn counting() -> Account {
+        Account {
+            keep: 0,
+            ..Account::default()
+        }
+    }
+
+    /// It waits for something else from now on.
+    pub fn turn(&mut self, limit: Limit, at_ns: u64) {
+        self.limited_ns[self.limit as usize] += at_ns.saturating_sub(self.since_ns);
+        self.limit = limit;
+        self.since_ns = at_ns;
+    }
+
+    /// A timer has fired: since `from_ns` that was what it waited for.
+    pub fn waited(&mut self, from_ns: u64, at_ns: u64) {
+        let limit = self.limit;
+        self.turn(Limit::Timeout, from_ns.max(self.since_ns).min(at_ns));
+        self.turn(limit, at_ns);
+    }
+
+    /// The window changed.
+    #[cold]
+    pub fn reduced(&mut self, at_ns: u64, reason: Reason, from: u32, to: u32) {
+        self.counts[reason as usize] += 1;
+        if self.listed.len() < self.keep as usize {
+            self.listed.push(Reduction {
+                at_ns,
+                reason,
+                from,
+                to,
+            });
+        }
+    }
+
+    /// The warm-up is over.
+    pub fn end_warmup(&mut self, at_ns: u64) {
+        self.turn(self.limit, at_ns);
+        self.before_ns = std::mem::take(&mut self.limited_ns);
+        self.before = std::mem::take(&mut self.counts);
+    }
+
+    /// Adds what another connection of the same source waited for and had, up to `at_ns`.
+    pub fn add(&mut self, mut other: Account, at_ns: u64) {
+        other.turn(Limit::Off, at_ns);
+        let add = |own: &mut [u64], more: &[u64]| {
+            own.iter_mut().zip(more).for_each(|(a, b)| *a += b);
+        };
+        add(&mut self.limited_ns, &other.limited_ns);
+        add(&mut self.before_ns, &other.before_ns);
+        add(&mut self.counts, &other.counts);
+        add(&mut self.before, &other.before);
+    }
+}
+
+/// Windows over which the least delay of a queue is taken: what is there all the time stands.
+pub const WINDOW_NS: u64 = 100_000_000;
+
+/// How a queue was filled and what it did, over time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct QueueAccount {
+    /// Time in the queue of what was forwarded, by name of flow or source, byte x s.
+    pub held: Vec<(String, f64)>,
+    /// Least delays.
+    pub minima: Minima,
+    /// Drops and marks.
+    pub events: Timeline,
+}
+
+/// Length x time in the queue by number in packets.
+#[derive(Clone, Debug, Default)]
+pub struct Held(Vec<u64>);
+
+/// log2 of the unit of time of [`Held`], ns: sums of weeks fit.
+const HELD_SHIFT: u32 = 10;
+
+impl Held {
+    /// A packet has waited.
+    #[inline]
+    pub fn add(&mut self, number: u32, len: u32, delay_ns: u64) {
+        let waited = u64::from(len) * (delay_ns >> HELD_SHIFT);
+        match self.0.get_mut(number as usize) {
+            Some(held) => *held += waited,
+            None => self.grow(number, waited),
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, number: u32, waited: u64) {
+        self.0.resize(number as usize + 1, 0);
+        self.0[number as usize] = waited;
+    }
+
+    /// Byte x s by flow or source, of those that sent something.
+    pub fn by_owner(&self, owners: &[u32]) -> Vec<(usize, f64)> {
+        let known = owners.iter().max().map_or(0, |last| *last as usize + 1);
+        let mut sums = vec![0_u64; known];
+        for (held, owner) in self.0.iter().zip(owners) {
+            sums[*owner as usize] += held;
+        }
+        let second = 1e9 / f64::from(1_u32 << HELD_SHIFT);
+        let all = sums.into_iter().enumerate();
+        all.filter(|(_, held)| *held > 0)
+            .map(|(owner, held)| (owner, held as f64 / second))
+            .collect()
+    }
+}
+
+/// The least delay in each window of [`WINDOW_NS`] from the warm-up on; 0 in one without packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Minima {
+    /// Whole windows.
+    pub windows: u64,
+    /// Sum of the least delays, ns.
+    pub sum_ns: u64,
+    /// Windows in which no packet was forwarded.
+    pub empty: u64,
+    end_ns: u64,
+    /// `NONE` before the first packet of the window.
+    least_ns: u64,
+}
+
+/// No packet yet.
+const NONE: u64 = u64::MAX;
+
+impl Minima {
+    /// The first window begins.
+    pub fn new(warmup_ns: u64) -> Minima {
+        Minima {
+            end_ns: warmup_ns + WINDOW_NS,
+            least_ns: NONE,
+            ..Minima::default()
+        }
+    }
+
+    /// A packet left the queue.
+    #[inline]
+    pub fn forward(&mut self, delay_ns: u64, at_ns: u64) {
+        if at_ns >= self.end_ns {
+            self.pass(at_ns);
+        }
+        self.least_ns = self.least_ns.min(delay_ns);
+    }
+
+    /// Ends the windows that are over.
+    #[cold]
+    pub fn pass(&mut self, at_ns: u64) {
+        let over = at_ns
+            .checked_sub(self.end_ns)
+            .map_or(0, |past| past / WINDOW_NS + 1);
+        if over > 0 {
+            let least = std::mem::replace(&mut self.least_ns, NONE);
+            self.windows += over;
+            if least == NONE {
+                self.empty += over;
+            } else {
+                self.empty += over - 1;
+                self.sum_ns += least;
+            }
+            self.end_ns += over * WINDOW_NS;
+        }
+    }
+}
+
+/// Bins of a timeline at most.
+const BINS: usize = 64;
+
+/// Drops and marks by cause over the whole run, in at most [`BINS`] bins: where the run
+/// is longer, two become one and the width doubles.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Timeline {
+    /// Width of a bin, ns.
+    pub width_ns: u64,
+    /// Events of each bin by cause.
+    pub bins: Vec<[u64; Cause::COUNT]>,
+}
+
+impl Default for Timeline {
+    fn default() -> Timeline {
+        Timeline {
+            width_ns: WINDOW_NS,
+            bins: Vec::new(),
+        }
+    }
+}
+
+impl Timeline {
+    /// Counts an event.
+    #[inline]
+    pub fn add(&mut self, cause: Cause, at_ns: u64) {
+        let bin = (at_ns / self.width_ns) as usize;
+        match self.bins.get_mut(bin) {
+            Some(counts) => counts[cause as usize] += 1,
+            None => self.widen(cause, at_ns),
+        }
+    }
+
+    #[cold]
+    fn widen(&mut self, cause: Cause, at_ns: u64) {
+        let mut bin = at_ns / self.width_ns;
+        while bin >= BINS as u64 {
+            self.width_ns *= 2;
+            bin /= 2;
+            let halved = self.bins.chunks(2).map(|pair| {
+                let mut sum = pair[0];
+                let more = pair.get(1).into_iter().flatten();
+                sum.iter_mut().zip(more).for_each(|(a, b)| *a += b);
+                sum
+            });
+            self.bins = halved.collect();
+        }
+        self.bins.resize(bin as usize + 1, [0; Cause::COUNT]);
+        self.bins[bin as usize][cause as usize] += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_takes_the_time_since_the_last_packet() {
+        let mut account = Account::default();
+        account.turn(Limit::Cwnd, 100);
+        account.waited(150, 400);
+        account.turn(Limit::Recovery, 400);
+        // Nothing was sent since the state began: all of it.
+        account.waited(10, 500);
+        account.end_warmup(600);
+        account.turn(Limit::Off, 650);
+        let of = |times: &Times, limit: Limit| times[limit as usize];
+        assert_eq!(of(&account.before_ns, Limit::Cwnd), 50);
+        assert_eq!(of(&account.before_ns, Limit::Timeout), 350);
+        assert_eq!(of(&account.before_ns, Limit::Recovery), 100);
+        assert_eq!(of(&account.limited_ns, Limit::Recovery), 50);
+        let whole: u64 = account.before_ns.iter().chain(&account.limited_ns).sum();
+        assert_eq!(whole, 650);
+    }
+
+    #[test]
+    fn all_are_counted_and_the_first_listed() {
+        let mut account = Account::default();
+        for at in 0..u64::from(LISTED) + 10 {
+            account.reduced(at, Reason::Ece, 10, 7);
+        }
+        assert_eq!(account.counts[Reason::Ece as usize], 1010);
+        assert_eq!(account.listed.len(), 1000);
+        let mut source = Account::counting();
+        source.reduced(1, Reason::Timeout, 10, 1);
+        source.add(account, 2000);
+        assert_eq!(
+            (source.counts[Reason::Ece as usize], source.listed.len()),
+            (1010, 0)
+        );
+    }
+
+    #[test]
+    fn a_window_without_packets_is_empty() {
+        let mut minima = Minima::new(1_000_000_000);
+        let at = |ms: u64| ms * 1_000_000;
+        for (delay, ms) in [(5, 1000), (3, 1099), (7, 1100), (9, 1350)] {
+            minima.forward(delay, at(ms));
+        }
+        minima.pass(at(1_400));
+        // 3, 7, none, 9.
+        assert_eq!((minima.windows, minima.sum_ns, minima.empty), (4, 19, 1));
+        minima.pass(at(1_450));
+        assert_eq!(minima.windows, 4, "one that is not whole does not count");
+    }
+
+    #[test]
+    fn bins_widen_and_lose_nothing() {
+        let mut timeline = Timeline::default();
+        for tenth in 0..1000 {
+            timeline.add(Cause::Mark, tenth * 100_000_000);
+        }
+        assert_eq!(timeline.width_ns, 1_600_000_000);
+        assert!(timeline.bins.len() <= BINS);
+        let marks = timeline.bins.iter().map(|bin| bin[Cause::Mark as usize]);
+        assert_eq!(marks.sum::<u64>(), 1000);
+        assert_eq!(timeline.bins[0][Cause::Mark as usize], 16);
+    }
+}

@@ -1,0 +1,55 @@
+"""`tailback explain`: why a run gave what it gave."""
+
+from __future__ import annotations
+
+import click
+
+from tailback import terminal
+from tailback.cli.boundary import OK
+from tailback.cli.completing import run_ids
+from tailback.cli.options import json_option
+
+MOST = 24
+"""Headings that are printed."""
+
+
+@click.command()
+@click.argument("run", metavar="[RUN]", default="latest", shell_complete=run_ids)
+@click.option("--flow", metavar="NAME", help="Only this flow or source, and its queues.")
+@json_option
+def explain(run: str, flow: str | None, as_json: bool) -> int:
+    """Explain a stored run: what held each flow back, and what filled each queue.
+
+    RUN is the folder of a run, results/runs/ID, its id or the beginning of it,
+    or `latest`, the run of the latest sweep if it has one [default: latest].
+
+    Of each flow: what it waited for, as shares of its time; every reduction of
+    its window, by cause, with times and sizes. Of each queue: whether it stood
+    or came in bursts, whose bytes waited in it, its drops and marks by cause,
+    and its state over time. Of two flows: how each answers what the queue tells
+    it. Every number of a sentence is a field of --json, which lists the
+    reductions one by one.
+
+    docs/explain.md shows what it says of known causes.
+    """
+    from tailback import store
+    from tailback.explain import explain as find
+    from tailback.stored import StoredRun
+
+    found = find(StoredRun(store.find_run(run, store.DEFAULT)), flow)
+    if as_json:
+        terminal.out_json(found.to_dict())
+        return OK
+    parts = found.parts()
+    shown = parts if len(parts) <= MOST else parts[:MOST]
+    for number, part in enumerate(shown):
+        if number:
+            terminal.out()
+        terminal.out(part.title)
+        for sentence in part.sentences:
+            terminal.out(f"  {sentence}")
+    if len(parts) > MOST:
+        terminal.out(f"\nand {len(parts) - MOST} more; --flow NAME shows one, --json has all")
+    for note in found.notes:
+        terminal.err(f"note: {note}")
+    return OK

@@ -1,0 +1,175 @@
+"""Why a run gave what it gave: numbers, and sentences that are made from them.
+
+| module | what |
+|---|---|
+| `account` | what the run recorded of it |
+| `flows`, `reductions` | where the time of a flow went; every reduction of its window |
+| `links` | what made a queue, and what its AQM did |
+| `between` | what sets two flows at one queue apart |
+| `series` | what only the series tell |
+| `variants` | what of it differs between variants |
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailback import store
+from tailback.errors import InputError
+from tailback.explain import account, between, flows, links
+from tailback.explain import series as over_time
+from tailback.names import unknown
+from tailback.stored import StoredRun
+
+OLD = (
+    "this run was stored by a version that did not record what its flows waited for; run its "
+    "scenario again"
+)
+PAIRS = 6
+"""More pairs of flows are not set against each other."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is explained under one heading."""
+
+    title: str
+    sentences: list[str]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a run gave what it gave."""
+
+    run_id: str
+    engine: str
+    flows: list[dict[str, Any]]
+    links: list[dict[str, Any]]
+    pairs: list[dict[str, Any]]
+    #: What is missing, or coarser than it could be, and how to get it.
+    notes: list[str]
+
+    def parts(self) -> list[Part]:
+        """Everything in sentences."""
+        named = [
+            *((_title(flow), flow) for flow in self.flows),
+            *((f"link {link['name']} ({link['aqm']})", link) for link in self.links),
+            *((" against ".join(pair["flows"]), pair) for pair in self.pairs),
+        ]
+        return [Part(title, found["sentences"]) for title, found in named]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return {
+            "run_id": self.run_id,
+            "engine": self.engine,
+            "flows": self.flows,
+            "links": self.links,
+            "pairs": self.pairs,
+            "notes": self.notes,
+        }
+
+
+def _title(flow: dict[str, Any]) -> str:
+    what = "flow" if flow["kind"] == "flow" else "source"
+    cc = f" ({flow['cc']})" if flow["cc"] and flow["cc"] != flow["name"] else ""
+    rate = flow["throughput_mbit"]
+    return f"{what} {flow['name']}{cc}" + (f": {rate:.4g} Mbit/s" if rate is not None else "")
+
+
+def explain(run: StoredRun, flow: str | None = None, *, series: bool = True) -> Explanation:
+    """Explains a stored run; `flow` names the only flow, or source, that is wanted, and without
+    `series` nothing is said that takes the series.
+
+    Raises `InputError` where the run has no such flow.
+    """
+    summary = run.summary
+    recorded = account.read(run)
+    of_flows = {f["name"]: f for f in summary["flows"]}
+    of_sources = {s["name"]: s for s in summary["traffic"]}
+    if flow is not None and flow not in of_flows and flow not in of_sources:
+        raise InputError(f"--flow {unknown('flow', flow, [*of_flows, *of_sources])}")
+    notes: list[str] = []
+    if recorded is None:
+        return Explanation(run.manifest["run_id"], run.manifest["engine"], [], [], [], [OLD])
+    senders = [
+        *(flows.of(f, s, "flow") for f, s in zip(recorded["flows"], summary["flows"], strict=True)),
+        *(flows.of(s, of_sources[s["name"]], "source") for s in recorded["traffic"]),
+    ]
+    frame = over_time.of(run) if series else None
+    if series and frame is None:
+        notes.append(
+            "no series to read: the state of the AQM over time, and who led when, are missing; "
+            'run with record.series = "interval" to have them'
+        )
+    length = summary["duration_s"]
+    known = summary["queues"].values()
+    queues = [links.of(q, s, length) for q, s in zip(recorded["links"], known, strict=True)]
+    for queue in queues:
+        if frame is not None:
+            queue["state"] = over_time.states(frame, queue["name"], summary["warmup_s"])
+        queue["sentences"] = links.sentences(queue, summary["warmup_s"])
+    for sender in senders:
+        sender["sentences"] = flows.sentences(sender)
+    if not recorded["watched"]:
+        notes.append(
+            "packets were not watched: who filled the queue, and causes of drops and marks, are "
+            "missing; run with record.captures = true to have them"
+        )
+    notes += _coarse(senders)
+    if series:
+        notes += _warned(run)
+    pairs = [] if flow else _pairs(senders, frame, summary["warmup_s"])
+    wanted = [sender for sender in senders if flow in (None, sender["name"])]
+    return Explanation(
+        run_id=run.manifest["run_id"],
+        engine=run.manifest["engine"],
+        flows=wanted,
+        links=[q for q in queues if flow is None or flow in q["shares"]],
+        pairs=pairs,
+        notes=notes,
+    )
+
+
+def _coarse(senders: list[dict[str, Any]]) -> list[str]:
+    every = {s["seen_every_s"] for s in senders if s["told_by_kernel"]}
+    if not every:
+        return []
+    how = (
+        "of two samples, so what happens between them is one, and what a congestion control does "
+        'by itself looks the same; record.series = "acks" looks after every ACK'
+        if max(every) > 0
+        else "after every ACK"
+    )
+    return [
+        "Linux tells no more than its tcp_info: times of the receive window, the send buffer and "
+        "no data are its own (chrono); recovery is the share of samples in that state; window and "
+        f"pacing are not told apart; reductions are differences {how}"
+    ]
+
+
+def _warned(run: StoredRun) -> list[str]:
+    """What is unusual in the scenario, as it was said before the run."""
+    place = Path(os.path.abspath(run.path))
+    found = store.sweep_of(place.parent.parent, run.manifest["run_id"])
+    return [f"the scenario is unusual: {text}" for text in found[0].warnings] if found else []
+
+
+def _pairs(senders: list[dict[str, Any]], frame: Any, warmup_s: float) -> list[dict[str, Any]]:
+    """The flow that brings most against each of the others."""
+    own = [s for s in senders if s["kind"] == "flow" and s["throughput_mbit"] is not None]
+    own.sort(key=lambda s: -s["throughput_mbit"])
+    if not 2 <= len(own) <= PAIRS:
+        return []
+    out = []
+    first = own[0]
+    for other in own[1:]:
+        names = first["name"], other["name"]
+        lead = None if frame is None else over_time.lead(frame, *names, warmup_s)
+        pair = between.of(first, other, lead)
+        pair["sentences"] = between.sentences(pair)
+        out.append(pair)
+    return out

@@ -1,0 +1,96 @@
+"""What a run recorded of how its results came about: `account.json`, read and checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tailback import foreign, shape
+from tailback.errors import DamagedResults
+from tailback.explain import words
+from tailback.stored import ACCOUNT, StoredRun
+
+FORMAT = 1
+STATES = 5
+"""Congestion states of Linux."""
+
+_COUNTS = shape.each(shape.whole)
+_SENDER = {
+    "name": shape.text,
+    "limited_ns": _COUNTS,
+    "before_ns": _COUNTS,
+    "reductions": {
+        "counts": _COUNTS,
+        "before": _COUNTS,
+        "time_ns": [shape.whole],
+        "reason": [shape.text],
+        "from": [shape.whole],
+        "to": [shape.whole],
+    },
+    "tcp_info": shape.maybe(
+        {
+            "elapsed_ns": shape.whole,
+            "busy_ns": shape.whole,
+            "rwnd_limited_ns": shape.whole,
+            "sndbuf_limited_ns": shape.whole,
+            "states": [shape.whole],
+            "interval_ns": shape.whole,
+        }
+    ),
+}
+_LINK = {
+    "name": shape.text,
+    "held_byte_s": shape.each(shape.number),
+    "minima": dict.fromkeys(("window_ns", "windows", "empty", "sum_ns"), shape.whole),
+    "events": {
+        "width_ns": shape.whole,
+        "causes": shape.each(lambda value: shape.fault(value, [shape.whole]) is None),
+    },
+}
+SHAPE = {
+    "format": shape.whole,
+    "watched": lambda value: isinstance(value, bool),
+    "flows": [_SENDER],
+    "traffic": [_SENDER],
+    "links": [_LINK],
+}
+
+
+def read(run: StoredRun) -> dict[str, Any] | None:
+    """The account of a run; None if it has none: it is older than accounts."""
+    if not run.has(ACCOUNT):
+        return None
+    file = run.path / ACCOUNT
+    found: dict[str, Any] = foreign.parse_json(run.read(ACCOUNT), file)
+    where = shape.fault(found, SHAPE)
+    if where is None and found["format"] != FORMAT:
+        where = "format"
+    columns = ("time_ns", "reason", "from", "to")
+    for sender in () if where else (*found["flows"], *found["traffic"]):
+        if len({len(sender["reductions"][column]) for column in columns}) > 1:
+            where = f"reductions of {sender['name']}"
+    where = where or _stranger(found, run.summary)
+    if where is not None:
+        raise DamagedResults(f"{file}: {where} is not what such a file of a run has there")
+    return found
+
+
+def _stranger(found: dict[str, Any], summary: dict[str, Any]) -> str | None:
+    """What the run does not have, or a name of nothing."""
+    for kind, known in (("flows", summary["flows"]), ("links", summary["queues"])):
+        # Both in the order of the scenario.
+        if len(found[kind]) != len(known):
+            return kind
+    sources = {source["name"] for source in summary["traffic"]}
+    if any(source["name"] not in sources for source in found["traffic"]):
+        return "traffic"
+    for sender in (*found["flows"], *found["traffic"]):
+        reductions = sender["reductions"]
+        reasons = {*reductions["counts"], *reductions["before"], *reductions["reason"]}
+        if not reasons <= set(words.REASONS):
+            return f"reductions of {sender['name']}"
+        if not {*sender["limited_ns"], *sender["before_ns"]} <= set(words.LIMITS):
+            return f"limited_ns of {sender['name']}"
+        told = sender["tcp_info"]
+        if told is not None and len(told["states"]) != STATES:
+            return f"tcp_info of {sender['name']}"
+    return None

@@ -1,0 +1,98 @@
+"""What sets flows at one queue apart: how each answers what the queue tells it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tailback.explain import words
+
+UNLIKE = 1.25
+"""Rates that differ by less are alike."""
+DECISIVE = 0.2
+"""Of a window reduction: steps that differ by less are alike."""
+STATES = 0.2
+"""Each of two flows leads for this share of the time at least: there are two states."""
+FLOOR = 2
+"""Segments: no congestion control goes below."""
+
+
+def of(one: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None) -> dict[str, Any]:
+    """Two flows: `one` brings more."""
+    answers = [_answer(flow) for flow in (one, other)]
+    high, low = one["throughput_mbit"], other["throughput_mbit"]
+    return {
+        "flows": [one["name"], other["name"]],
+        "throughput_ratio": high / low if high and low else None,
+        "rtt_ratio": one["rtt_ms"] / other["rtt_ms"] if one["rtt_ms"] and other["rtt_ms"] else None,
+        "answers": answers,
+        "timer_shares": [flow["shares"].get("timeout", 0.0) for flow in (one, other)],
+        "lead": lead,
+        "states": bool(lead and lead["changes"] >= 3 and min(lead["shares"].values()) >= STATES),
+    }
+
+
+def _answer(flow: dict[str, Any]) -> dict[str, Any]:
+    """What a flow gives up each time, and how often."""
+    groups = [g for g in flow["reductions"]["groups"] if g["reason"] not in words.UNDONE]
+    main = groups[0] if groups else None
+    after = main["count"] - main["before_warmup"] if main else 0
+    return {
+        "name": flow["name"],
+        "cc": flow["cc"],
+        "reason": main["reason"] if main else None,
+        "step": main["mean_step"] if main else None,
+        "to": main["to"] if main else None,
+        "per_s": after / flow["time_s"] if flow["time_s"] else None,
+        "mark_share": flow["mark_share"],
+        "drop_share": flow["drop_share"],
+    }
+
+
+def sentences(found: dict[str, Any]) -> list[str]:
+    """What there is to say of two flows."""
+    one, other = found["flows"]
+    out = []
+    ratio = found["throughput_ratio"]
+    if ratio is None or ratio < UNLIKE:
+        out.append(f"{one} and {other} got about the same.")
+    else:
+        out.append(f"{one} got {ratio:.3g} times what {other} got.")
+    told = [a for a in found["answers"] if a["step"] is not None]
+    for answer in told:
+        often = f", {answer['per_s']:.3g} times a second" if answer["per_s"] else ""
+        signal = "marks" if answer["reason"] in ("ece", "sce") else "losses"
+        share = answer["mark_share"] if signal == "marks" else answer["drop_share"]
+        heard = f" ({words.percent(share)} of its packets)" if share else ""
+        floor = ", the least there is" if answer["to"] <= FLOOR else ""
+        out.append(
+            f"{answer['name']} answers {signal}{heard} with × {answer['step']:.2f}{often}, to "
+            f"{answer['to']:.0f} segments{floor}."
+        )
+    if len(told) == 2:
+        a, b = told
+        shares = [x["mark_share"] or 0.0 for x in told]
+        if ratio and ratio >= UNLIKE and a["step"] - b["step"] > DECISIVE:
+            out.append(
+                f"The queue tells both alike, and {b['name']} gives up "
+                f"{words.percent(1 - b['step'])} of its window each time, {a['name']} "
+                f"{words.percent(1 - a['step'])}: what one yields the other takes."
+                if shares[1] * 4 > shares[0]
+                else f"{b['name']} gives up {words.percent(1 - b['step'])} each time, {a['name']} "
+                f"{words.percent(1 - a['step'])}."
+            )
+    if found["states"]:
+        lead = found["lead"]
+        parts = [f"{name} for {words.percent(share)}" for name, share in lead["shares"].items()]
+        out.append(
+            f"There are two states: at least twice the other's rate had {words.listed(parts)} of "
+            f"{lead['seconds']} seconds, neither for {words.percent(lead['neither'])}; the lead "
+            f"changed {lead['changes']} times, and half of the spells lasted "
+            f"{lead['median_spell_s']:.0f} s or less."
+        )
+        waits = found["timer_shares"]
+        if min(waits) >= STATES:
+            out.append(
+                f"While one waits for a timer, the other has the link: {one} waited "
+                f"{words.percent(waits[0])} of its time, {other} {words.percent(waits[1])}."
+            )
+    return out

@@ -1,0 +1,90 @@
+"""Where the time of a flow went."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tailback.explain import reductions, words
+
+SEEN = 0.005
+"""A smaller share is not worth a word; the JSON has it."""
+
+
+def of(recorded: dict[str, Any], summary: dict[str, Any], kind: str) -> dict[str, Any]:
+    """The facts of a flow, or of a source's connections together."""
+    told = recorded["tcp_info"]
+    seconds = _seconds(recorded["limited_ns"]) if told is None else _told(told)
+    whole = sum(seconds.values())
+    shares = {name: value / whole for name, value in seconds.items()} if whole else {}
+    rounds = reductions.of(recorded["reductions"])
+    packets = summary.get("packets", summary.get("sent_packets")) or 0
+    marks, drops = summary["marks"], summary["drops"]
+    return {
+        "name": summary["name"],
+        "kind": kind,
+        "cc": summary.get("cc"),
+        "throughput_mbit": summary["throughput_mbit"],
+        "limit": max(shares, key=lambda name: shares[name]) if shares else None,
+        "time_s": whole,
+        "seconds": seconds,
+        "shares": shares,
+        "before_warmup_s": _seconds(recorded["before_ns"]),
+        "packets": packets,
+        "mark_share": marks / packets if packets and marks is not None else None,
+        "drop_share": drops / packets if packets and drops is not None else None,
+        "rtt_ms": summary.get("rtt_ms", {}).get("mean"),
+        "reductions": rounds,
+        "told_by_kernel": told is not None,
+        "seen_every_s": None if told is None else told["interval_ns"] / 1e9,
+    }
+
+
+def _seconds(times: dict[str, int]) -> dict[str, float]:
+    return {name: ns / 1e9 for name, ns in sorted(times.items(), key=lambda item: -item[1])}
+
+
+def _told(told: dict[str, Any]) -> dict[str, float]:
+    """By Linux's chrono; what lies between, by its congestion states at the samples."""
+    rwnd, sndbuf = told["rwnd_limited_ns"], told["sndbuf_limited_ns"]
+    elapsed = max(told["elapsed_ns"], 1)
+    busy = min(told["busy_ns"], elapsed)
+    rest = max(busy - rwnd - sndbuf, 0)
+    samples = max(sum(told["states"]), 1)
+    recovery, loss = (rest * told["states"][i] // samples for i in (3, 4))
+    times = {
+        "cwnd_or_pacing": rest - recovery - loss,
+        "rwnd": rwnd,
+        "sndbuf": sndbuf,
+        "application": elapsed - busy,
+        "recovery": recovery,
+        "timeout": loss,
+    }
+    return _seconds({name: ns for name, ns in times.items() if ns > 0})
+
+
+def sentences(found: dict[str, Any]) -> list[str]:
+    """What there is to say of a flow."""
+    out = []
+    connections = found["kind"] == "source"
+    if not found["shares"]:
+        out.append("It sent nothing in the measured time.")
+    else:
+        parts = [
+            f"{words.LIMITS[name]} ({words.percent(share)})"
+            for name, share in found["shares"].items()
+            if share >= SEEN
+        ]
+        its = "Its connections were" if connections else "It was"
+        time = f"{found['time_s']:.4g} s"
+        of = f"{time} of connections, taken together" if connections else f"{time}"
+        out.append(f"{its} held back by {words.listed(parts)} of {of}.")
+    if not connections or found["reductions"]["count"]:
+        out += reductions.sentences(found["reductions"], found["told_by_kernel"])
+    fates = []
+    if found["mark_share"]:
+        fates.append(f"{words.percent(found['mark_share'])} CE-marked")
+    if found["drop_share"]:
+        fates.append(f"{words.percent(found['drop_share'])} dropped")
+    if fates and found["packets"]:
+        out.append(f"Of its {words.count(found['packets'], 'packet')}: {words.listed(fates)}.")
+    return out

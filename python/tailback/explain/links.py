@@ -1,0 +1,145 @@
+"""What made a queue, and what its AQM did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tailback.explain import words
+
+STANDING = 0.5
+"""From this share of its mean on, a delay that never goes is what the queue is made of."""
+PACKET = 1514
+"""A mean backlog below one packet is no queue, bytes."""
+SHOWN = 4
+"""Of an AQM's state so many quantities have a sentence; the JSON has all."""
+SEEN = 0.01
+"""A smaller share of a queue is not worth a word; the JSON has it."""
+
+DROPS = ("overflow", "aqm", "blue", "overload", "loss", "scheduled", "ack_filter")
+
+
+def of(recorded: dict[str, Any], summary: dict[str, Any], duration_s: float) -> dict[str, Any]:
+    """The facts of a link."""
+    minima = recorded["minima"]
+    mean = summary["delay_ms"]["mean"]
+    windows = minima["windows"]
+    standing = minima["sum_ns"] / windows / 1e6 if windows else None
+    held = recorded["held_byte_s"]
+    whole = sum(held.values())
+    shares = {name: value / whole for name, value in held.items()} if whole else {}
+    backlog = summary["occupancy_bytes_mean"]
+    events = _events(recorded["events"], summary, duration_s)
+    return {
+        "name": summary["name"],
+        "aqm": summary["aqm"],
+        "packets": summary["packets"],
+        "utilisation": summary["utilisation"],
+        "delay_mean_ms": mean,
+        "delay_p99_ms": summary["delay_ms"]["p99"],
+        "standing_ms": standing,
+        "standing_share": min(standing / mean, 1.0) if standing is not None and mean else None,
+        "window_s": minima["window_ns"] / 1e9,
+        "windows": windows,
+        "backlog_mean_bytes": backlog,
+        "queue": _kind(backlog, standing, mean),
+        "shares": dict(sorted(shares.items(), key=lambda item: -item[1])),
+        "events": events,
+        "state": [],
+    }
+
+
+def _kind(backlog: float | None, standing: float | None, mean: float | None) -> str | None:
+    if backlog is None or standing is None or mean is None:
+        return None
+    if backlog < PACKET:
+        return "none"
+    return "standing" if standing >= STANDING * mean else "bursts"
+
+
+def _events(
+    recorded: dict[str, Any], summary: dict[str, Any], duration_s: float
+) -> list[dict[str, Any]]:
+    """Drops and marks by cause: over the whole run, and those from the warm-up on."""
+    width = recorded["width_ns"] / 1e9
+    measured, packets = summary["causes"] or {}, summary["packets"]
+    out = []
+    for cause, bins in recorded["causes"].items():
+        whole = sum(bins)
+        happened = [i for i, n in enumerate(bins) if n]
+        busiest = max(happened, key=lambda i: bins[i])
+        out.append(
+            {
+                "cause": cause,
+                "effect": "drop" if cause in DROPS else "mark",
+                "count": whole,
+                "measured": measured.get(cause, 0),
+                "share": measured.get(cause, 0) / packets if packets else None,
+                "first_s": happened[0] * width,
+                "last_s": min((happened[-1] + 1) * width, duration_s),
+                "busiest_s": busiest * width,
+                "busiest_count": bins[busiest],
+                "bin_s": width,
+                "bins": bins,
+            }
+        )
+    return sorted(out, key=lambda event: -event["count"])
+
+
+def sentences(found: dict[str, Any], warmup_s: float) -> list[str]:
+    """What there is to say of a link."""
+    out = []
+    mean, standing = found["delay_mean_ms"], found["standing_ms"]
+    if found["queue"] == "none":
+        out.append(
+            f"Less than a packet waited on average: {found['backlog_mean_bytes']:.0f} bytes, "
+            f"{words.seconds(mean / 1e3)} of delay."
+        )
+    elif found["queue"] is not None:
+        always = (
+            f"{words.seconds(standing / 1e3)} of it was there throughout every "
+            f"{words.seconds(found['window_s'])} ({words.percent(found['standing_share'])})"
+        )
+        verdict = "a standing queue" if found["queue"] == "standing" else "bursts, which drained"
+        out.append(f"Delay of {words.seconds(mean / 1e3)} on average; {always}: {verdict}.")
+    shown = [(name, share) for name, share in found["shares"].items() if share >= SEEN][:5]
+    if shown and found["queue"] not in (None, "none"):
+        parts = [f"{name} {words.percent(share)}" for name, share in shown]
+        out.append(f"Whose bytes waited in it: {words.listed(parts)}.")
+    if not found["events"] and found["packets"]:
+        out.append("It dropped and marked nothing.")
+    for event in found["events"]:
+        out.append(_event(event, found["packets"], warmup_s))
+    out += [_state(state) for state in found["state"] if not state["grows"]][:SHOWN]
+    return out
+
+
+def _state(state: dict[str, Any]) -> str:
+    name = state["quantity"]
+
+    def show(value: float) -> str:
+        return words.seconds(value / 1e9) if name.endswith("_ns") else f"{value:.3g}"
+
+    quarters = ", ".join(map(show, state["quarters"]))
+    return (
+        f"State {name.removesuffix('_ns')}: {show(state['mean'])} on average, from "
+        f"{show(state['min'])} to {show(state['max'])}; by quarters of the time {quarters}."
+    )
+
+
+def _event(event: dict[str, Any], packets: int, warmup_s: float) -> str:
+    cause = event["cause"]
+    text = f"{words.count(event['count'], 'packet')} {words.CAUSES.get(cause, cause)}"
+    if event["last_s"] - event["first_s"] <= event["bin_s"] * 1.5:
+        text += f", all between {event['first_s']:.4g} and {event['last_s']:.4g} s"
+    else:
+        text += f", {event['first_s']:.4g} to {event['last_s']:.4g} s"
+        if event["busiest_count"] * 4 > event["count"]:
+            text += (
+                f", {event['busiest_count']} of them in the {words.seconds(event['bin_s'])} from "
+                f"{event['busiest_s']:.4g} s on"
+            )
+    if event["measured"] and packets:
+        text += f"; {words.percent(event['share'])} of the packets after the warm-up"
+    elif warmup_s:
+        text += "; none after the warm-up"
+    return text + "."

@@ -1,0 +1,110 @@
+"""Every reduction of a window, grouped by what brought it about."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from tailback.explain import words
+
+FEW = 8
+"""So many are printed one by one."""
+
+
+def of(recorded: dict[str, Any]) -> dict[str, Any]:
+    """The reductions of a sender: counts, groups by reason, and the listed ones."""
+    counts, before = recorded["counts"], recorded["before"]
+    columns = ("time_ns", "reason", "from", "to")
+    listed = [
+        {"time_s": at / 1e9, "reason": reason, "from": high, "to": low}
+        for at, reason, high, low in zip(*(recorded[name] for name in columns), strict=True)
+    ]
+    _mark_undone(listed)
+    whole = {name: counts.get(name, 0) + before.get(name, 0) for name in {**before, **counts}}
+    groups = [_group(name, n, before.get(name, 0), listed) for name, n in whole.items()]
+    groups.sort(key=lambda group: -group["count"])
+    down = {name: n for name, n in whole.items() if name not in words.UNDONE}
+    return {
+        "count": sum(down.values()),
+        "before_warmup": sum(before.get(name, 0) for name in down),
+        "undone": sum(whole.get(name, 0) for name in words.UNDONE),
+        "by_reason": dict(sorted(whole.items(), key=lambda item: -item[1])),
+        "groups": groups,
+        "listed": listed,
+    }
+
+
+def _mark_undone(listed: list[dict[str, Any]]) -> None:
+    """What is taken back is the last reduction by a loss before."""
+    last: dict[str, Any] | None = None
+    for one in listed:
+        if one["reason"] in words.UNDONE:
+            if last is not None:
+                last["undone"] = True
+            last = None
+        elif one["reason"] in words.LOSSES:
+            last = one
+
+
+def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -> dict[str, Any]:
+    own = [one for one in listed if one["reason"] == reason]
+    steps = [one["to"] / one["from"] for one in own if one["from"]]
+    times = [one["time_s"] for one in own]
+    gaps = [b - a for a, b in pairwise(times)]
+    return {
+        "reason": reason,
+        "count": count,
+        "before_warmup": before,
+        "listed": len(own),
+        "first_s": times[0] if times else None,
+        "last_s": times[-1] if times else None,
+        "period_s": median(gaps),
+        "step": median(steps),
+        "mean_step": sum(steps) / len(steps) if steps else None,
+        "without_effect": sum(one["to"] >= one["from"] for one in own),
+        "from": median([one["from"] for one in own]),
+        "to": median([one["to"] for one in own]),
+        "undone": sum(one.get("undone", False) for one in own),
+    }
+
+
+def median(values: list[float] | list[int]) -> float | None:
+    """The middle one, the lower of two."""
+    return float(sorted(values)[(len(values) - 1) // 2]) if values else None
+
+
+def sentences(found: dict[str, Any], kernel: bool) -> list[str]:
+    """What there is to say of the reductions of a flow."""
+    reasons = words.KERNEL_REASONS if kernel else words.REASONS
+    if not found["count"] and not found["undone"]:
+        return ["Its window was never reduced."]
+    out = []
+    before = f", {found['before_warmup']} of them in the warm-up" if found["before_warmup"] else ""
+    undone = f"; {found['undone']} taken back" if found["undone"] else ""
+    out.append(f"Its window was reduced {words.count(found['count'], 'time')}{before}{undone}.")
+    for group in found["groups"]:
+        out.append(_sentence(group, reasons[group["reason"]]))
+    return out
+
+
+def _sentence(group: dict[str, Any], reason: str) -> str:
+    text = f"{group['count']} × {reason}"
+    if not group["listed"]:
+        return f"{text}."
+    what = f"from {group['from']:.0f} to {group['to']:.0f} segments"
+    if group["count"] == 1:
+        text += f" at {words.moment(group['first_s'])}, {what} (× {group['step']:.2f})"
+    else:
+        whole = group["listed"] == group["count"]
+        until = f"to {words.moment(group['last_s'])}" if whole else "on"
+        text += f", from {words.moment(group['first_s'])} {until}"
+        text += f", every {words.seconds(group['period_s'])}" if group["period_s"] else ""
+        text += f"; median step × {group['step']:.2f}, {what}"
+        if abs(group["mean_step"] - group["step"]) >= 0.02:
+            text += f", on average × {group['mean_step']:.2f}"
+        if group["without_effect"] * 10 > group["listed"] and group["reason"] in ("ece", "sce"):
+            share = words.percent(group["without_effect"] / group["listed"])
+            text += f"; {share} came to less than a segment, and so to nothing"
+    if group["undone"]:
+        text += f"; {group['undone']} undone"
+    return text + "."

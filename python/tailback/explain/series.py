@@ -1,0 +1,101 @@
+"""What only the series of a run tell: an AQM's state, and which of two flows leads when."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from tailback.explain.reductions import median
+from tailback.stored import SERIES, StoredRun
+
+if TYPE_CHECKING:
+    import polars as pl
+
+LEAD = 2.0
+"""A flow leads while it brings so many times what the other brings."""
+SECOND = 1_000_000_000
+ROWS = 3_000_000
+"""Longer series are not read: `explain` answers at once."""
+PLAIN = ("backlog_packets", "backlog_bytes")
+"""Of every link, and told otherwise."""
+
+
+def of(run: StoredRun) -> pl.DataFrame | None:
+    """The series, if there are any."""
+    if not 0 < run.rows(SERIES) <= ROWS:
+        return None
+    return run.series()
+
+
+def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, Any]]:
+    """What the queue of a link says of itself, over time."""
+    import polars as pl
+
+    own = series.filter(
+        pl.col("link") == link,
+        pl.col("flow").is_null(),
+        ~pl.col("quantity").is_in(PLAIN),
+        ~pl.col("quantity").str.contains(r"^(?:drop|mark|class)\."),
+        pl.col("time_ns") >= int(warmup_s * SECOND),
+    )
+    out = []
+    for (quantity,), rows in own.group_by("quantity", maintain_order=True):
+        values = rows["value"].drop_nans().to_list()
+        if len(values) < 4 or max(values) == min(values):
+            continue
+        size = len(values) / 4
+        parts = [values[int(i * size) : int((i + 1) * size)] for i in range(4)]
+        out.append(
+            {
+                "quantity": quantity,
+                "n": len(values),
+                # A counter: what it comes to is told otherwise.
+                "grows": all(b >= a for a, b in pairwise(values)),
+                "mean": sum(values) / len(values),
+                "min": min(values),
+                "max": max(values),
+                "quarters": [sum(part) / len(part) for part in parts],
+            }
+        )
+    return out
+
+
+def lead(series: pl.DataFrame, one: str, other: str, warmup_s: float) -> dict[str, Any] | None:
+    """Which of two flows brings more in each second of the measured time."""
+    import polars as pl
+
+    rates = []
+    for name in (one, other):
+        rows = series.filter(
+            pl.col("flow") == name, pl.col("quantity").is_in(["delivered_bytes", "acked_bytes"])
+        )
+        seconds = (
+            rows.with_columns((pl.col("time_ns") // SECOND).alias("second"))
+            .group_by("second")
+            .agg(pl.col("value").max())
+            .sort("second")
+        )
+        last = dict(seconds.iter_rows())
+        rates.append({b: last[b] - last[a] for a, b in pairwise(last) if b == a + 1})
+    common = sorted(second for second in rates[0].keys() & rates[1].keys() if second >= warmup_s)
+    leaders: list[str | None] = []
+    for second in common:
+        a, b = rates[0][second], rates[1][second]
+        leaders.append(one if a > LEAD * b else other if b > LEAD * a else None)
+    if len(leaders) < 10:
+        return None
+    spells: list[tuple[str, int]] = []
+    for leader in leaders:
+        if leader is None:
+            continue
+        if spells and spells[-1][0] == leader:
+            spells[-1] = (leader, spells[-1][1] + 1)
+        else:
+            spells.append((leader, 1))
+    return {
+        "seconds": len(leaders),
+        "shares": {name: leaders.count(name) / len(leaders) for name in (one, other)},
+        "neither": leaders.count(None) / len(leaders),
+        "changes": max(len(spells) - 1, 0),
+        "median_spell_s": median([length for _, length in spells]),
+    }

@@ -1,0 +1,149 @@
+"""Which reasons differ between variants of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tailback.explain import Explanation, words
+
+SHARE = 0.05
+"""Shares that differ by less are alike."""
+TIMES = 1.25
+"""Of rates and times one is so many times the other, or they are alike."""
+RATE = 0.1
+"""Reductions a second below which nothing is made of a rate."""
+DELAY_MS = 0.5
+"""The same of a delay."""
+
+Key = tuple[str, int, str, str]
+"""What it is of (flow, source or link), its place, its name, and the quantity."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A quantity of an explanation that differs from the baseline's in some variant.
+
+    The values over all seeds of the two lie apart, and by more than the least that matters.
+    """
+
+    kind: str
+    name: str
+    quantity: str
+    #: Means over seeds by variant, the baseline first.
+    values: dict[str, float]
+    #: The variants that differ.
+    differ: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The reason in `--json`."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "quantity": self.quantity,
+            "values": self.values,
+            "differ": self.differ,
+        }
+
+    def text(self) -> str:
+        """In words."""
+        what, show = described(self.quantity)
+        base, *_ = self.values
+        found = ", ".join(f"{show(self.values[name])} in {name}" for name in self.differ)
+        return f"{self.name}: {what} {show(self.values[base])} in {base}, {found}"
+
+
+def described(quantity: str) -> tuple[str, Any]:
+    """A quantity in words, and how its value is shown."""
+    head, _, tail = quantity.partition(".")
+    if head == "limited":
+        return f"held back by {words.SHORT_LIMITS[tail]}", words.percent
+    if head == "reductions_per_s":
+        return f"reductions by {words.REASONS[tail]}, a second:", lambda value: f"{value:.3g}"
+    if head == "step":
+        return f"step of reductions by {words.REASONS[tail]}:", lambda value: f"× {value:.2f}"
+    if head == "held":
+        return f"bytes in the queue that are {tail}'s:", words.percent
+    if head == "events":
+        return f"packets {words.CAUSES.get(tail, tail)}:", words.percent
+    if head == "standing_share":
+        return "of the delay there throughout:", words.percent
+    return "delay there throughout:", lambda value: words.seconds(value / 1e3)
+
+
+def facts(found: Explanation, *, coarse: bool = False) -> dict[Key, float]:
+    """The numbers of an explanation that are set against those of another; `coarse` where one of
+    them is of a Linux, which tells less."""
+    return dict(_facts(found, coarse))
+
+
+def _facts(found: Explanation, coarse: bool) -> Iterator[tuple[Key, float]]:
+    for place, flow in enumerate(found.flows):
+        at = flow["kind"], place, flow["name"]
+        shares = dict(flow["shares"])
+        if coarse:
+            both = [shares.pop(name, 0.0) for name in ("cwnd", "pacing", "cwnd_or_pacing")]
+            shares["cwnd_or_pacing"] = sum(both)
+        for limit in words.LIMITS:
+            yield (*at, f"limited.{limit}"), shares.get(limit, 0.0)
+        for group in () if coarse else flow["reductions"]["groups"]:
+            after = group["count"] - group["before_warmup"]
+            if flow["time_s"]:
+                yield (*at, f"reductions_per_s.{group['reason']}"), after / flow["time_s"]
+            if group["mean_step"] is not None and group["reason"] not in words.UNDONE:
+                yield (*at, f"step.{group['reason']}"), group["mean_step"]
+    for place, link in enumerate(found.links):
+        at = "link", place, link["name"]
+        for name in ("standing_ms", "standing_share"):
+            if link[name] is not None:
+                yield (*at, name), link[name]
+        for name, share in link["shares"].items():
+            yield (*at, f"held.{name}"), share
+        for event in link["events"]:
+            if event["share"] is not None:
+                yield (*at, f"events.{event['cause']}"), event["share"]
+
+
+def differing(runs: Mapping[str, Sequence[Mapping[Key, float]]]) -> list[Reason]:
+    """What differs from the first variant; of each variant the facts of every seed."""
+    base, *others = runs
+    keys = dict.fromkeys(key for seeds in runs.values() for run in seeds for key in run)
+    out = []
+    for key in keys:
+        quantity = key[-1]
+        nothing = None if quantity.startswith(("step", "standing")) else 0.0
+        values = {
+            name: [v for run in seeds if (v := run.get(key, nothing)) is not None]
+            for name, seeds in runs.items()
+        }
+        if not all(values.values()):
+            continue
+        differ = [name for name in others if _apart(values[base], values[name], quantity)]
+        if differ:
+            means = {name: sum(all_) / len(all_) for name, all_ in values.items()}
+            out.append(Reason(key[0], key[2], quantity, means, differ))
+    return sorted(out, key=lambda reason: -_size(reason))
+
+
+def _apart(one: Sequence[float], other: Sequence[float], quantity: str) -> bool:
+    """Every value of one is beyond every value of the other, and the means by what matters."""
+    if not (max(one) < min(other) or max(other) < min(one)):
+        return False
+    low, high = sorted((sum(one) / len(one), sum(other) / len(other)))
+    if quantity.startswith("reductions"):
+        return high - low >= RATE and high >= TIMES * low
+    if quantity == "standing_ms":
+        return high - low >= DELAY_MS and high >= TIMES * low
+    if quantity.startswith("events"):
+        return high - low >= SHARE / 10 and high >= TIMES * low
+    return high - low >= SHARE
+
+
+def _size(reason: Reason) -> float:
+    """Shares first, by how far they are apart."""
+    values = list(reason.values.values())
+    gap = max(values) - min(values)
+    top = max(map(abs, values)) or 1.0
+    limited = reason.quantity.startswith("limited")
+    return gap + 1.0 if limited else gap / top / 2

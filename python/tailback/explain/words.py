@@ -1,0 +1,101 @@
+"""Words for what an account has by name, and numbers as sentences have them."""
+
+from __future__ import annotations
+
+LIMITS = {
+    "cwnd": "its congestion window",
+    "rwnd": "the receive window",
+    "pacing": "pacing",
+    "cwnd_or_pacing": "its congestion window or pacing",
+    "application": "its application, which had no data to send",
+    "sndbuf": "its send buffer",
+    "recovery": "loss recovery",
+    "timeout": "waiting for a timer",
+    "handshake": "the handshake",
+}
+"""What a sender waits for."""
+
+SHORT_LIMITS = {
+    "cwnd": "congestion window",
+    "rwnd": "receive window",
+    "pacing": "pacing",
+    "cwnd_or_pacing": "window or pacing",
+    "application": "no data",
+    "sndbuf": "send buffer",
+    "recovery": "recovery",
+    "timeout": "timer",
+    "handshake": "handshake",
+}
+
+REASONS = {
+    "ece": "CE marks (ECE)",
+    "sce": "SCE marks",
+    "dupthresh": "a loss found by three SACKed segments",
+    "rack": "a loss found by RACK's time",
+    "rack_timer": "a loss found by RACK's timer",
+    "probe": "a loss that a tail loss probe repaired",
+    "timeout": "a retransmission timeout",
+    "model": "the congestion control's own model of the path",
+    "idle": "an idle time",
+    "undo_dsack": "undone: the receiver had it already (D-SACK)",
+    "undo_original": "undone: the original arrived (timestamp or F-RTO)",
+    "unknown": "something that the samples do not tell",
+}
+"""Why a window was reduced, or a reduction taken back."""
+
+KERNEL_REASONS = REASONS | {
+    "rack": "a loss (fast recovery)",
+    "ece": "CE marks (CWR)",
+}
+"""What tcp_info tells apart."""
+
+LOSSES = ("dupthresh", "rack", "rack_timer", "probe", "timeout")
+UNDONE = ("undo_dsack", "undo_original")
+
+CAUSES = {
+    "overflow": "dropped since the queue was full",
+    "aqm": "dropped by the AQM's decision",
+    "blue": "dropped by BLUE",
+    "overload": "dropped as overload",
+    "loss": "lost behind the queue",
+    "scheduled": "dropped by the schedule",
+    "ack_filter": "dropped by the ACK filter",
+    "mark": "CE-marked by the AQM's decision",
+    "step_mark": "CE-marked above the step",
+    "sce_mark": "SCE-marked",
+    "scheduled_mark": "CE-marked by the schedule",
+}
+
+
+def percent(share: float) -> str:
+    """A share."""
+    value = 100 * share
+    if 0 < value < 0.1:
+        return "under 0.1 %"
+    return f"{value:.1f} %" if value < 99.95 else "100 %"
+
+
+def seconds(value: float) -> str:
+    """A time in the unit that suits it."""
+    if value == 0:
+        return "0 s"
+    if abs(value) < 1e-3:
+        return f"{1e6 * value:.3g} us"
+    if abs(value) < 1:
+        return f"{1e3 * value:.3g} ms"
+    return f"{value:.4g} s"
+
+
+def moment(value: float) -> str:
+    """A time of the run."""
+    return f"{value:.3f} s"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """So many of something."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}".replace(",", "\u202f")
+
+
+def listed(parts: list[str]) -> str:
+    """a, b and c."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1] if parts else ""]))

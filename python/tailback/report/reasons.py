@@ -1,0 +1,162 @@
+"""Why it came out so: the explanations of a sweep's runs, and reasons that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailback.comparison.model import Comparison
+from tailback.explain import Explanation, explain, words
+from tailback.explain.variants import described
+from tailback.figures.shares import shares
+from tailback.report.model import Block, Column, Facts, Figure, Section, Table, Text, Value
+from tailback.report.tables import left
+from tailback.report.tables import words as words_column
+from tailback.report.text import plain
+from tailback.results import Run
+
+MAX_ROWS = 500
+MOST_POINTS = 100
+"""Of more points the first and the last are explained."""
+MOST_BARS = 40
+MOST_PARTS = 12
+SEEN = 0.005
+
+
+def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
+    """What held the flows back and made the queues, in the first run of each point."""
+    chosen = [group[0] for group in groups]
+    if len(chosen) > MOST_POINTS:
+        chosen = [chosen[0], chosen[-1]]
+    # The series are read for what is told in full.
+    told = {id(run) for run in (chosen[0], chosen[-1])} if chosen else set()
+    found = [(run, explain(run.stored, series=id(run) in told)) for run in chosen]
+    known = [(run, one) for run, one in found if one.flows or one.links]
+    if not known:
+        notes = {note for _, one in found for note in one.notes}
+        return Section("reasons", "Why", [Text(plain(note)) for note in sorted(notes)])
+    blocks: list[Block] = []
+    for run, one in known[:1] + (known[-1:] if len(known) > 1 else []):
+        blocks.append(Text(_told(run, one)))
+    # Of one flow the sentence says it.
+    if sum(len(one.flows) for _, one in known) > 1:
+        blocks.append(_bars(known, facts))
+    blocks += [_times(known, facts), _queues(known, facts)]
+    return Section("reasons", "Why", blocks)
+
+
+def _told(run: Run, found: Explanation) -> str:
+    at = ", ".join(f"{key} = {label}" for key, label in run.labels.items())
+    paragraphs = [f"Seed {run.seed}{f' at {plain(at)}' if at else ''}, in words:"]
+    parts = found.parts()
+    for part in parts[:MOST_PARTS]:
+        paragraphs.append(f"**{plain(part.title)}.** {plain(' '.join(part.sentences))}")
+    if len(parts) > MOST_PARTS:
+        paragraphs.append(f"And {len(parts) - MOST_PARTS} more: see `tailback explain`.")
+    paragraphs += [plain(note) for note in found.notes]
+    return "\n\n".join(paragraphs)
+
+
+def _bars(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Figure:
+    rows = {}
+    for run, one in known:
+        at = _at(run)
+        for flow in one.flows:
+            name = f"{flow['name']} ({at})" if at else flow["name"]
+            rows[name] = {words.SHORT_LIMITS[k]: v for k, v in flow["shares"].items()}
+    cut = f" The first {MOST_BARS} of {len(rows)}." if len(rows) > MOST_BARS else ""
+    chart = shares(
+        dict(list(rows.items())[:MOST_BARS]),
+        parts=list(words.SHORT_LIMITS.values()),
+        x_title="share of the flow's time",
+        part_title="held back by",
+    )
+    caption = f"What each flow waited for, first seed of each point.{cut}"
+    return Figure("limits-bars", "Where the time of each flow went", chart, caption, facts)
+
+
+def _at(run: Run) -> str:
+    return ", ".join(run.labels.values())
+
+
+def _times(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Table:
+    flows = [(run, flow) for run, one in known for flow in one.flows][:MAX_ROWS]
+    limits = [
+        name
+        for name in words.LIMITS
+        if any(flow["shares"].get(name, 0.0) >= SEEN for _, flow in flows)
+    ]
+    several = any(run.labels for run, _ in known)
+    columns = [
+        *left(*(["point"] if several else []), "flow"),
+        *(Column(words.SHORT_LIMITS[name], ".1f", unit="%") for name in limits),
+        Column("reductions", ".3g", unit="1/s"),
+        *words_column("most of them by"),
+    ]
+    rows: list[list[Value]] = []
+    for run, flow in flows:
+        groups = flow["reductions"]["groups"]
+        after = flow["reductions"]["count"] - flow["reductions"]["before_warmup"]
+        row: list[Value] = [_at(run)] if several else []
+        row.append(flow["name"])
+        row += [100 * flow["shares"].get(name, 0.0) for name in limits]
+        row.append(after / flow["time_s"] if flow["time_s"] else None)
+        row.append(words.REASONS[groups[0]["reason"]] if groups else None)
+        rows.append(row)
+    caption = "Shares of the measured time in which a flow was held back by each."
+    return Table("limits", "What held each flow back, in numbers", columns, rows, caption, facts)
+
+
+def _queues(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Table:
+    links = [(run, link) for run, one in known for link in one.links][:MAX_ROWS]
+    several = any(run.labels for run, _ in known)
+    columns = [
+        *left(*(["point"] if several else []), "link", "queue"),
+        Column("mean delay", ".3g", unit="ms"),
+        Column("there throughout", ".3g", unit="ms"),
+        Column("its share", ".1f", unit="%"),
+        *left("whose bytes"),
+    ]
+    rows: list[list[Value]] = []
+    for run, link in links:
+        share = link["standing_share"]
+        most = list(link["shares"].items())[:3]
+        row: list[Value] = [_at(run)] if several else []
+        row += [link["name"], link["queue"], link["delay_mean_ms"], link["standing_ms"]]
+        row.append(None if share is None else 100 * share)
+        row.append(", ".join(f"{name} {words.percent(value)}" for name, value in most) or None)
+        rows.append(row)
+    caption = (
+        "There throughout: the least delay of each 100 ms, on average. Whose bytes: length times "
+        "time in the queue, by flow."
+    )
+    return Table("queues", "What made the queues", columns, rows, caption, facts)
+
+
+def of_comparison(made: Comparison, facts: Facts) -> Section:
+    """The reasons that differ between variants."""
+    rows: list[list[Value]] = []
+    several = len(made.points()) > 1
+    names = [variant.name for variant in made.variants]
+    for at in made.reasons:
+        for reason in at.reasons:
+            what, show = described(reason.quantity)
+            row: list[Value] = [", ".join(at.labels.values())] if several else []
+            row += [reason.name, what.rstrip(":,")]
+            for name in names:
+                value = show(reason.values[name])
+                row.append(f"{value} *" if name in reason.differ else value)
+            rows.append(row)
+    if not rows:
+        return Section("reasons", "Why", [])
+    columns = [
+        *left(*(["point"] if several else []), "of", "what"),
+        *(Column(name) for name in names),
+    ]
+    caption = (
+        "Means over seeds; * where every seed of a variant is beyond every seed of the baseline, "
+        "by more than what matters."
+    )
+    if len(rows) > MAX_ROWS:
+        caption += f" The first {MAX_ROWS} of {len(rows)}."
+    table = Table("reasons", "Reasons that differ", columns, rows[:MAX_ROWS], caption, facts)
+    return Section("reasons", "Why", [table])

@@ -1,0 +1,379 @@
+"""Explanations of runs whose cause is known by construction: each names it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tailback as package
+from conftest import Tailback
+from tailback import _native
+from tailback.errors import DamagedResults, ScenarioWarning
+from tailback.explain import explain
+from tailback.explain.account import read
+from tailback.report.model import Table
+from tailback.stored import StoredRun
+
+Found = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("explain")
+
+
+def run(results: Path, **keys: Any) -> StoredRun:
+    scenario = {
+        "duration": "10s",
+        "start_jitter": "0s",
+        "path": {"rtt": "20ms"},
+        "flows": [{"cc": "cubic"}],
+        **keys,
+    }
+    return package.run(scenario, out=results, progress=False)[0].stored
+
+
+def found(results: Path, **keys: Any) -> Found:
+    return explain(run(results, **keys)).to_dict()
+
+
+def said(part: Found) -> str:
+    return " ".join(part["sentences"])
+
+
+FIFO = {"aqm": "fifo", "limit": "1bdp"}
+LATE = [{"cc": "cubic", "start": "9.9s"}]
+"""A scenario has a flow."""
+WIDE = {"rate": "1Gbit", "queue": {"aqm": "fifo", "limit": "100000p"}}
+
+
+def test_whose_application_has_no_more_to_send(results: Path) -> None:
+    """Requests that fit into the first window: all is sent at once, and waited for."""
+    web = {"kind": "web", "arrival": "50ms", "min": "5kb", "max": "6kb"}
+    got = found(results, bottleneck=WIDE, flows=LATE, traffic=[web])
+    source = got["flows"][1]
+    assert source["kind"] == "source"
+    assert source["limit"] == "application"
+
+
+def test_whose_receive_window_is_full(results: Path) -> None:
+    got = found(results, bottleneck=WIDE, tcp={"rwnd": "20kb"})
+    flow = got["flows"][0]
+    assert flow["limit"] == "rwnd"
+    assert flow["shares"]["rwnd"] > 0.95
+    assert flow["reductions"]["count"] == 0
+    assert "the receive window (9" in said(flow)
+
+
+def test_who_is_paced(results: Path) -> None:
+    bottleneck = {"rate": "20Mbit", "queue": {"aqm": "fifo", "limit": "10bdp"}}
+    flow = found(results, bottleneck=bottleneck, flows=[{"cc": "bbr"}])["flows"][0]
+    assert flow["limit"] == "pacing"
+
+
+def test_whose_window_is_the_limit_and_was_never_reduced(results: Path) -> None:
+    """What the path could carry takes longer to fill than the run lasts."""
+    got = found(results, duration="1s", path={"rtt": "100ms"}, bottleneck=WIDE)
+    flow, link = got["flows"][0], got["links"][0]
+    assert flow["limit"] == "cwnd"
+    assert set(flow["shares"]) == {"cwnd", "handshake"}
+    assert flow["seconds"]["handshake"] == pytest.approx(0.1, abs=0.001)
+    assert "never reduced" in said(flow)
+    assert link["standing_share"] < 0.1
+    assert "dropped and marked nothing" in said(link)
+
+
+def test_whom_only_marks_hold(results: Path) -> None:
+    bottleneck = {"rate": "20Mbit", "queue": {"aqm": "codel", "ecn": True}}
+    got = found(results, bottleneck=bottleneck, flows=[{"cc": "cubic", "ecn": True}])
+    flow, link = got["flows"][0], got["links"][0]
+    assert flow["limit"] == "cwnd"
+    assert set(flow["reductions"]["by_reason"]) == {"ece"}
+    group = flow["reductions"]["groups"][0]
+    assert group["count"] == flow["reductions"]["count"] > 5
+    assert group["step"] == pytest.approx(0.7, abs=0.02), "beta of CUBIC"
+    assert {event["cause"] for event in link["events"]} == {"mark"}
+    assert [state["quantity"] for state in link["state"]] == ["codel_count", "codel_dropping"]
+
+
+def test_what_slow_start_overshoots(results: Path) -> None:
+    """The first loss is that of the window that doubled into a full buffer."""
+    got = found(results, duration="2s", bottleneck={"rate": "50Mbit", "queue": FIFO})
+    flow, link = got["flows"][0], got["links"][0]
+    first = flow["reductions"]["listed"][0]
+    assert first["reason"] == "dupthresh"
+    assert first["time_s"] < 0.5
+    assert first["from"] > 150
+    assert flow["shares"]["recovery"] > 0.02
+    (event,) = link["events"]
+    assert event["cause"] == "overflow"
+    assert event["busiest_s"] < 0.5
+    assert event["busiest_count"] > event["count"] / 2
+
+
+def test_a_loss_that_was_scheduled(results: Path) -> None:
+    bottleneck = {**WIDE, "schedule": {"drops": [300]}}
+    got = found(results, duration="2s", bottleneck=bottleneck, tcp={"rwnd": "100kb"})
+    flow, link = got["flows"][0], got["links"][0]
+    assert flow["reductions"]["by_reason"] == {"dupthresh": 1}
+    (event,) = link["events"]
+    assert (event["cause"], event["effect"], event["count"]) == ("scheduled", "drop", 1)
+    (one,) = flow["reductions"]["listed"]
+    assert one["to"] == pytest.approx(0.7 * one["from"], abs=1)
+
+
+def test_a_flight_that_is_lost_whole(results: Path) -> None:
+    """Nothing comes back, not of the probe either: the timeout fires."""
+    bottleneck = {**WIDE, "schedule": {"drops": [*range(200, 215)]}}
+    got = found(results, duration="3s", bottleneck=bottleneck, tcp={"rwnd": "14kb"})
+    flow = got["flows"][0]
+    assert flow["reductions"]["by_reason"]["timeout"] >= 1
+    timeout = next(r for r in flow["reductions"]["listed"] if r["reason"] == "timeout")
+    assert timeout["to"] == 1
+    # The probe after two RTTs, and the timeout of 200 ms and more after it.
+    assert flow["seconds"]["timeout"] > 0.2
+    assert "a retransmission timeout" in said(flow)
+
+
+def test_a_loss_that_a_probe_repairs(results: Path) -> None:
+    """A window of one segment: no later one tells that it was lost."""
+    bottleneck = {**WIDE, "schedule": {"drops": [40]}}
+    got = found(results, duration="3s", bottleneck=bottleneck, tcp={"rwnd": "1500b"})
+    assert got["flows"][0]["reductions"]["by_reason"] == {"probe": 1}
+
+
+def test_a_reduction_that_was_spurious(results: Path) -> None:
+    """The link stands still for a second: the timeout is wrong, and taken back."""
+    steps = [["0s", "10Mbit"], ["3s", "1kbit"], ["4s", "10Mbit"]]
+    bottleneck = {"rate": {"steps": steps}, "queue": {"aqm": "fifo", "limit": "1000p"}}
+    got = found(results, bottleneck=bottleneck, tcp={"rwnd": "30kb"})
+    reductions = got["flows"][0]["reductions"]
+    assert reductions["undone"] >= 1
+    undone = [one for one in reductions["listed"] if one.get("undone")]
+    assert undone
+    assert undone[0]["reason"] == "timeout"
+    assert 3 < undone[0]["time_s"] < 4
+    assert "taken back" in said(got["flows"][0])
+
+
+def test_whose_bytes_stand_in_a_bloated_buffer(results: Path) -> None:
+    bottleneck = {"rate": "10Mbit", "queue": {"aqm": "fifo", "limit": "500p"}}
+    small = {"kind": "cbr", "rate": "200kbit", "name": "voice"}
+    got = found(results, duration="20s", warmup="5s", bottleneck=bottleneck, traffic=[small])
+    link = got["links"][0]
+    assert link["queue"] == "standing"
+    assert link["standing_share"] > 0.9
+    assert link["shares"]["cubic"] > 0.95
+    assert 0.01 < link["shares"]["voice"] < 0.05
+    assert sum(link["shares"].values()) == pytest.approx(1)
+    assert "cubic 9" in said(link)
+
+
+def test_a_queue_of_bursts(results: Path) -> None:
+    """A tenth of the time a source sends at twice the rate."""
+    constant = {"on_distribution": "constant", "off_distribution": "constant"}
+    on_off = {"kind": "on-off", "rate": "20Mbit", "on": "20ms", "off": "180ms", **constant}
+    bottleneck = {"rate": "10Mbit", "queue": {"aqm": "fifo", "limit": "1000p"}}
+    link = found(results, bottleneck=bottleneck, flows=LATE, traffic=[on_off])["links"][0]
+    assert link["queue"] == "bursts"
+    assert link["standing_share"] < 0.1
+
+
+def test_a_rate_that_falls(results: Path) -> None:
+    """What 50 Mbit/s has let grow is too much for 5."""
+    steps = [["0s", "50Mbit"], ["5s", "5Mbit"]]
+    bottleneck = {"rate": {"steps": steps}, "queue": {"aqm": "fifo", "limit": "100p"}}
+    got = found(results, bottleneck=bottleneck, tcp={"rwnd": "200kb"})
+    (event,) = got["links"][0]["events"]
+    assert (event["cause"], event["first_s"] >= 4.9) == ("overflow", True)
+    first = got["flows"][0]["reductions"]["listed"][0]
+    assert 5 < first["time_s"] < 6
+
+
+def test_who_answers_sce(results: Path) -> None:
+    bottleneck = {"rate": "20Mbit", "queue": {"aqm": "codel", "ecn": True, "sce": "on"}}
+    got = found(results, bottleneck=bottleneck, flows=[{"cc": "reno-sce"}])
+    flow, link = got["flows"][0], got["links"][0]
+    assert flow["reductions"]["groups"][0]["reason"] == "sce"
+    assert "sce_mark" in {event["cause"] for event in link["events"]}
+
+
+PUZZLES = Path(__file__).resolve().parent.parent / "docs/explain"
+
+
+def puzzle(results: Path, name: str, **sets: object) -> Found:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScenarioWarning)
+        made = package.run(PUZZLES / f"{name}.toml", set=sets, out=results, progress=False)
+    return explain(made[0].stored).to_dict()
+
+
+def test_why_prague_starves_cubic_in_one_queue(results: Path) -> None:
+    """Both hear of as many marks; one gives up a hundredth, the other a third."""
+    pair = puzzle(results, "prague-cubic")["pairs"][0]
+    assert pair["flows"] == ["prague", "cubic"]
+    assert pair["throughput_ratio"] > 10
+    prague, cubic = pair["answers"]
+    assert prague["reason"] == cubic["reason"] == "ece"
+    assert prague["mark_share"] == pytest.approx(cubic["mark_share"], rel=0.2)
+    assert prague["step"] > 0.95
+    assert cubic["step"] < 0.72
+    assert "what one yields the other takes" in said(pair)
+
+
+def test_why_dctcp_gets_a_tenth_under_dualpi2(results: Path) -> None:
+    """Half of its packets are marked, above a step that is shorter than two packets take."""
+    got = puzzle(results, "dctcp-dualpi2")
+    dctcp = next(flow for flow in got["flows"] if flow["name"] == "dctcp")
+    assert 0.8 < dctcp["throughput_mbit"] < 1.3
+    assert dctcp["mark_share"] > 0.4
+    (group,) = dctcp["reductions"]["groups"]
+    assert group["reason"] == "ece"
+    assert group["to"] <= 4
+    assert got["links"][0]["events"][0]["cause"] == "step_mark"
+    assert any("step_thresh = 1ms is below two packet times" in note for note in got["notes"])
+    other = puzzle(results, "dctcp-dualpi2", **{"bottleneck.queue.min_qlen_step": 2})
+    assert min(flow["throughput_mbit"] for flow in other["flows"]) > 3
+
+
+def test_why_cubic_beside_dctcp_flips_between_two_states(results: Path) -> None:
+    """Windows of two segments: a loss costs a timeout, and the link is the other's meanwhile."""
+    got = puzzle(results, "cubic-dctcp")
+    (pair,) = got["pairs"]
+    assert pair["states"]
+    assert pair["lead"]["changes"] >= 10
+    assert min(pair["timer_shares"]) > 0.3
+    assert all(answer["to"] == 2 for answer in pair["answers"])
+    assert {event["cause"] for event in got["links"][0]["events"]} == {"aqm"}
+    assert "There are two states" in said(pair)
+
+
+def test_shares_add_up_and_every_reduction_is_counted(results: Path) -> None:
+    bottleneck = {"rate": "20Mbit", "queue": {"aqm": "codel", "ecn": True}}
+    flows = [{"cc": "cubic"}, {"cc": "dctcp"}, {"cc": "prague"}, {"cc": "bbr3"}, {"cc": "reno"}]
+    stored = run(results, warmup="1s", bottleneck=bottleneck, flows=flows)
+    for flow in explain(stored).flows:
+        assert sum(flow["shares"].values()) == pytest.approx(1)
+        assert flow["time_s"] == pytest.approx(9)
+        reductions = flow["reductions"]
+        listed = reductions["listed"]
+        whole = sum(reductions["by_reason"].values())
+        assert len(listed) == min(whole, 1000)
+        assert [one["time_s"] for one in listed] == sorted(one["time_s"] for one in listed)
+        before = sum(group["before_warmup"] for group in reductions["groups"])
+        if len(listed) == whole:
+            assert before == sum(one["time_s"] < 1 for one in listed)
+    names = {flow["name"]: flow for flow in stored.summary["flows"]}
+    for flow in explain(stored).flows:
+        timeouts = flow["reductions"]["by_reason"].get("timeout", 0)
+        assert timeouts >= names[flow["name"]]["timeouts"]
+
+
+def test_an_older_run_says_what_is_missing(results: Path, tmp_path: Path) -> None:
+    stored = run(results, duration="1s", bottleneck={"rate": "10Mbit", "queue": FIFO})
+    folder = tmp_path / "results/runs" / stored.path.name
+    shutil.copytree(stored.path, folder)
+    (folder / "account.json").unlink()
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["files"]["account.json"], manifest["sha256"]
+    (folder / "manifest.json").write_bytes(_native.seal(json.dumps(manifest, indent=2)))
+    got = explain(StoredRun(folder))
+    assert (got.flows, got.links) == ([], [])
+    (note,) = got.notes
+    assert "run its scenario again" in note
+
+
+def test_what_is_not_an_account_is_damage(results: Path, tmp_path: Path) -> None:
+    stored = run(results, duration="1s", bottleneck={"rate": "10Mbit", "queue": FIFO})
+    folder = tmp_path / "results/runs" / stored.path.name
+
+    def store(account: Mapping[str, Any]) -> StoredRun:
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(stored.path, folder)
+        data = json.dumps(account).encode()
+        (folder / "account.json").write_bytes(data)
+        manifest = json.loads((folder / "manifest.json").read_text())
+        mark = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        manifest["files"]["account.json"] = mark
+        del manifest["sha256"]
+        (folder / "manifest.json").write_bytes(_native.seal(json.dumps(manifest, indent=2)))
+        return StoredRun(folder)
+
+    whole = read(stored)
+    assert whole is not None
+    assert read(store(whole)) == whole
+    flow = whole["flows"][0]
+    short = {**flow, "reductions": {**flow["reductions"], "time_ns": [1]}}
+    strange = {**flow, "limited_ns": {"gremlins": 1}}
+    for wrong in ([short], [strange], [], [flow, flow]):
+        with pytest.raises(DamagedResults, match=r"account\.json"):
+            explain(store({**whole, "flows": wrong}))
+    with pytest.raises(DamagedResults, match="format"):
+        read(store({**whole, "format": 7}))
+
+
+def test_the_command_prints_sentences_and_json(
+    tailback: Tailback, scenario: Path, tmp_path: Path
+) -> None:
+    assert tailback("run", scenario, "--quiet").returncode == 0
+    done = tailback("explain")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("flow cubic: ")
+    assert "held back by its congestion window" in done.stdout
+    printed = json.loads(tailback("explain", "--json", "--flow", "dctcp").stdout)
+    assert [flow["name"] for flow in printed["flows"]] == ["dctcp"]
+    assert printed["flows"][0]["reductions"]["listed"][0].keys() >= {"time_s", "from", "to"}
+    wrong = tailback("explain", "--flow", "cubik")
+    assert wrong.returncode == 2
+    assert "did you mean" in wrong.stderr
+    run_id = next((tmp_path / "results/runs").glob("[!.]*")).name
+    assert tailback("explain", run_id[:8]).stdout == done.stdout
+
+
+def test_a_comparison_says_which_reasons_differ(tmp_path: Path) -> None:
+    scenario = {
+        "duration": "5s",
+        "warmup": "1s",
+        "bottleneck": {"rate": "20Mbit", "queue": {"aqm": "fifo", "limit": "4bdp"}},
+        "path": {"rtt": "20ms"},
+        "flows": [{"cc": "cubic"}],
+    }
+    variants = {"fifo": {}, "codel": {"bottleneck.queue": "codel"}, "small": {"tcp.rwnd": "20kb"}}
+    made = package.compare(scenario, variants, seeds=3, out=tmp_path, progress=False)
+    (at,) = made.reasons
+    found = {(reason.name, reason.quantity): reason for reason in at.reasons}
+    assert found["bottleneck", "standing_ms"].differ == ["codel", "small"]
+    assert found["cubic", "limited.rwnd"].differ == ["small"]
+    assert found["cubic", "limited.rwnd"].values["small"] > 0.9
+    assert made.to_dict()["reasons"][0]["reasons"][0]["quantity"].startswith("limited")
+    page = made.report(tmp_path / "page").read_text(encoding="utf-8")
+    assert "Reasons that differ" in page
+    # A variant that is the same under another name differs in nothing.
+    same = package.compare(
+        scenario, {"one": {}, "other": {"title": "x"}}, seeds=3, out=tmp_path, progress=False
+    )
+    assert same.reasons == []
+
+
+def test_a_report_says_why(results: Path) -> None:
+    from tailback.report import sweep
+
+    scenario = {
+        "duration": "2s",
+        "bottleneck": {"rate": "10Mbit", "queue": "codel"},
+        "path": {"rtt": "20ms"},
+        "flows": [{"cc": "cubic"}],
+        "sweep": {"bottleneck.rate": ["10Mbit", "20Mbit"]},
+    }
+    report = sweep.of(package.run(scenario, out=results, progress=False))
+    section = next(section for section in report.sections if section.id == "reasons")
+    tables = {block.id: block for block in section.blocks if isinstance(block, Table)}
+    assert [row[0] for row in tables["limits"].rows] == ["10Mbit", "20Mbit"]
+    assert tables["queues"].rows[0][1] == "bottleneck"
