@@ -15,6 +15,7 @@ first frame and the first figure.
 from __future__ import annotations
 
 from tailback._native import engine_version
+from tailback.cluster import on_cluster
 from tailback.comparison import Comparison, compare
 from tailback.errors import (
     Cancelled,
@@ -26,6 +27,8 @@ from tailback.errors import (
 )
 from tailback.results import Results, Run, open_results
 from tailback.running import Job, check, run, run_many, sweep
+from tailback.spread.merge import merge
+from tailback.tuning import tune
 
 __version__ = engine_version().partition("+")[0]
 
@@ -44,8 +47,11 @@ __all__ = [
     "check",
     "compare",
     "engine_version",
+    "merge",
+    "on_cluster",
     "open_results",
     "run",
     "run_many",
     "sweep",
+    "tune",
 ]

@@ -56,7 +56,7 @@ def require_own(folder: Path) -> bool:
     return True
 
 
-_HOUSES = ("reports", "comparisons", "validations")
+_HOUSES = ("reports", "comparisons", "validations", "tunings")
 """The folders of results that reports are in."""
 
 

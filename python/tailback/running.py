@@ -33,6 +33,8 @@ from tailback.errors import (
 )
 from tailback.progress import Progress
 from tailback.results import Results
+from tailback.spread import place, recipe
+from tailback.spread import shard as shards
 from tailback.stored import StoredRun
 
 Source = Path | str | Mapping[str, object]
@@ -174,9 +176,20 @@ def run_loaded(
         for index in indexes:
             store.write_index(folder, root, index)
         missing = _missing(loaded, runners, folder, root)
-        failures = _execute(missing, folder, jobs or machine.cores(), progress)
+        costs = {point.run_id: point.cost for scenario in loaded for point in scenario.points}
+        part = shards.chosen()
+        mine = part.part(costs) if part is not None else list(costs)
+        own = set(mine)
+        missing = [run for run in missing if run.run_id in own]
+        elsewhere = place.chosen()
+        if elsewhere is None:
+            failures = _execute(missing, folder, jobs or machine.cores(), progress)
+        else:
+            failures = elsewhere.execute(missing, folder, progress)
         # It clears up as it goes: not only when somebody has dealt with the error.
         del folder, missing
+        if part is not None:
+            _refuse_part(part, mine, costs, root, failures)
     results = [
         Results.of(index, root, _assertions(scenario))
         for index, scenario in zip(indexes, loaded, strict=True)
@@ -184,6 +197,23 @@ def run_loaded(
     if failures:
         raise RunsFailed(list(failures.values()), results)
     return results
+
+
+def _refuse_part(
+    part: shards.Shard,
+    mine: list[str],
+    costs: Mapping[str, float],
+    root: Path,
+    failures: Mapping[str, str],
+) -> None:
+    """Ends what is asked for with `PartDone` if runs of other parts are not here."""
+    absent = sum(not os.path.lexists(store.run_path(root, one)) for one in costs)
+    if absent > len(failures):
+        share = shards.share(costs, mine)
+        said = list(failures.values())
+        raise shards.PartDone(
+            shards.Done(part, len(mine), len(costs), share, absent, str(root), said)
+        )
 
 
 def stored(loaded: Sequence[_native.Scenario], root: Path) -> list[Results]:
@@ -305,6 +335,7 @@ def _loaded(
         return loaded
 
     loaded = chosen.load(read)
+    recipe.remember(loaded, text, name, folder, values, seeds, crates=bool(wanted))
     for warning in loaded.warnings:
         warnings.warn(warning, ScenarioWarning, stacklevel=2)
     return loaded

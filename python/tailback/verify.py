@@ -14,7 +14,7 @@ from tailback.progress import Progress
 from tailback.shape import identity
 from tailback.stored import StoredRun
 
-REPORTS = ("reports", "comparisons", "validations")
+REPORTS = ("reports", "comparisons", "validations", "tunings")
 KINDS = ("runs", "sweeps", *REPORTS)
 
 

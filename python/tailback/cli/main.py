@@ -23,18 +23,20 @@ from tailback.cli.commands.explain import explain
 from tailback.cli.commands.export import export
 from tailback.cli.commands.kernel import kernel
 from tailback.cli.commands.list import list_
+from tailback.cli.commands.merge import merge
 from tailback.cli.commands.new import new
 from tailback.cli.commands.plot import plot
 from tailback.cli.commands.report import report
 from tailback.cli.commands.reproduce import reproduce
 from tailback.cli.commands.results import results
 from tailback.cli.commands.run import run
+from tailback.cli.commands.tune import tune
 from tailback.cli.commands.validate import validate
 from tailback.cli.commands.verify import verify
 
 COMMANDS = (
-    *(new, run, check, compare, baseline, explain, plot, report, results, export, verify),
-    *(reproduce, validate, kernel, build, list_, completion),
+    *(new, run, check, tune, compare, baseline, explain, plot, report, results, merge, export),
+    *(verify, reproduce, validate, kernel, build, list_, completion),
 )
 
 

@@ -161,8 +161,9 @@ def _is_count(text: str) -> bool:
     return digits and int(text) >= 1
 
 
+count_type = _Count()
 seeds_option = click.option(
-    "--seeds", type=_Count(), metavar="N", help="Number of seeds at every point."
+    "--seeds", type=count_type, metavar="N", help="Number of seeds at every point."
 )
 auto_seeds_option = click.option(
     "--seeds",
@@ -172,7 +173,7 @@ auto_seeds_option = click.option(
     "tell, up to MAX [default of MAX: 80].",
 )
 jobs_option = click.option(
-    "--jobs", type=_Count(), metavar="N", help="Runs at once [default: all cores]."
+    "--jobs", type=count_type, metavar="N", help="Runs at once [default: all cores]."
 )
 out_option = click.option(
     "--out",

@@ -56,6 +56,12 @@ def get(name: str) -> Engine:
     raise InputError(unknown("engine", str(name), list(NAMES)))
 
 
+def word(engine: Engine) -> str:
+    """The word that an engine is asked for with."""
+    clock = getattr(engine, "clock", None)
+    return next((word for word, own in KERNELS.items() if own == clock), engine.name)
+
+
 def versions() -> dict[str, set[str]]:
     """The versions of each engine that this installation has, by its name in results; an engine
     that is not there, for want of a kernel kit, is left out."""

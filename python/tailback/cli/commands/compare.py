@@ -25,6 +25,7 @@ from tailback.cli.options import (
     walls_options,
     with_option,
 )
+from tailback.cli.spreading import spread_options
 from tailback.errors import InputError
 from tailback.names import unknown
 
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
 @auto_seeds_option
 @jobs_option
 @out_option
+@spread_options
 @read_only_option
 @walls_options
 @quiet_option

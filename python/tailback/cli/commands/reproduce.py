@@ -19,6 +19,7 @@ from tailback.cli.options import (
     seeds_option,
     walls_options,
 )
+from tailback.cli.spreading import spread_options
 
 
 @click.command()
@@ -36,6 +37,7 @@ from tailback.cli.options import (
 @seeds_option
 @jobs_option
 @out_option
+@spread_options
 @walls_options
 @quiet_option
 @json_option

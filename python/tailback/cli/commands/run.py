@@ -21,6 +21,7 @@ from tailback.cli.options import (
     walls_options,
     with_option,
 )
+from tailback.cli.spreading import spread_options
 from tailback.errors import RunsFailed
 
 
@@ -32,6 +33,7 @@ from tailback.errors import RunsFailed
 @seeds_option
 @jobs_option
 @out_option
+@spread_options
 @read_only_option
 @walls_options
 @quiet_option

@@ -1,0 +1,47 @@
+"""`tailback merge`: several stores into one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tailback import terminal
+from tailback.cli.boundary import FAILED, OK
+from tailback.cli.options import json_option, quiet_option
+
+
+@click.command()
+@click.argument("stores", nargs=-1, required=True, metavar="STORE...")
+@click.option(
+    "--into",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="STORE",
+    help="The store that gets them; made if it is not there.",
+)
+@quiet_option
+@json_option
+def merge(stores: tuple[str, ...], into: Path, as_json: bool) -> int:
+    """Put the runs and sweeps of several stores into one.
+
+    Every run is verified; what is there already is left as it is. Reports and comparisons are not
+    taken: the same command makes them again from the runs.
+    """
+    from tailback.spread.merge import merge as put_together
+
+    made = put_together(stores, into)
+    if as_json:
+        terminal.out_json(made.to_dict())
+    else:
+        terminal.out(
+            f"{into}: {_many(made.runs, 'run')} and {_many(made.sweeps, 'sweep')} taken, "
+            f"{made.runs_there} and {made.sweeps_there} were there"
+        )
+    for damage in made.damages:
+        terminal.complain(f"not taken: {damage}")
+    return FAILED if made.damages else OK
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,159 @@
+"""`tailback tune`: values that make some metrics small and others large."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tailback import terminal
+from tailback.cli.boundary import FAILED, OK
+from tailback.cli.options import (
+    count_type,
+    engine_option,
+    jobs_option,
+    json_option,
+    out_option,
+    quiet_option,
+    set_option,
+    walls_options,
+    with_option,
+)
+from tailback.cli.spreading import spread_options
+from tailback.errors import InputError
+
+
+@click.command()
+@click.argument("file")
+@click.option(
+    "--vary",
+    multiple=True,
+    metavar="PATH=LO..HI",
+    help="What may vary: bottleneck.queue.target=1ms..30ms, or choices A,B,C. Logarithmic where "
+    "it spans more than a decade; lin: or log: before it says otherwise. Can be repeated.",
+)
+@click.option("--minimise", multiple=True, metavar="METRIC[@NAME]", help="As small as can be.")
+@click.option("--maximise", multiple=True, metavar="METRIC[@NAME]", help="As large as can be.")
+@click.option(
+    "--subject-to",
+    multiple=True,
+    metavar="METRIC>=N",
+    help="What has to hold, jain>=0.9 or METRIC<=N. Can be repeated.",
+)
+@click.option(
+    "--over",
+    multiple=True,
+    metavar="PATH=A,B,C",
+    help="Try every candidate at these points [default: the sweep of FILE]. Can be repeated.",
+)
+@click.option(
+    "--across",
+    default="mean",
+    show_default=True,
+    metavar="mean|worst",
+    help="What a number over these points is.",
+)
+@click.option(
+    "--runs", type=count_type, default=300, show_default=True, help="Runs of the search, in all."
+)
+@click.option(
+    "--seeds", type=count_type, metavar="N", help="Seeds of a point in the search [default: 3]."
+)
+@click.option(
+    "--unseen",
+    type=count_type,
+    metavar="N",
+    help="Seeds that the search did not see, for front and defaults at its end [default: 10].",
+)
+@click.option(
+    "--sampler", default="tpe", show_default=True, metavar="tpe|nsga2|random|qmc", help="Of Optuna."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the sampler."
+)
+@click.option(
+    "--batch",
+    type=count_type,
+    metavar="N",
+    help="Candidates at once; another number is another search [default: 8].",
+)
+@set_option
+@engine_option
+@with_option
+@jobs_option
+@out_option
+@spread_options
+@walls_options
+@quiet_option
+@json_option
+def tune(
+    file: str,
+    vary: tuple[str, ...],
+    minimise: tuple[str, ...],
+    maximise: tuple[str, ...],
+    subject_to: tuple[str, ...],
+    over: tuple[str, ...],
+    across: str,
+    runs: int,
+    seeds: int | None,
+    unseen: int | None,
+    sampler: str,
+    seed: int,
+    batch: int | None,
+    overrides: tuple[str, ...],
+    engine: str,
+    jobs: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Search for the values of a scenario that are best.
+
+    Several goals give a Pareto front: what cannot be better in one goal without being worse in
+    another. At the end the front and FILE as it is are run on seeds that the search did not see.
+    The report has a scenario file for each point of the front.
+
+    The same --seed gives the same result with any --jobs. What was killed goes on where it was.
+    """
+    from tailback import running
+    from tailback.tuning import tune_asked
+
+    made = tune_asked(
+        Path(file),
+        vary=_pairs("--vary", vary),
+        minimise=minimise,
+        maximise=maximise,
+        subject_to=subject_to,
+        over=_pairs("--over", over),
+        across=across,
+        runs=runs,
+        seeds=seeds,
+        unseen=unseen,
+        sampler=sampler,
+        seed=seed,
+        batch=batch,
+        sets=running.overrides(overrides),
+        jobs=jobs,
+        out=out,
+        progress=None,
+        engine=engine,
+    )
+    if as_json:
+        terminal.out_json(made.to_dict())
+    else:
+        from tailback.cli.tables import tuning
+
+        tuning.show(made)
+    return OK if made.front else FAILED
+
+
+def _pairs(option: str, words: tuple[str, ...]) -> dict[str, str]:
+    """`PATH=WHAT` by path."""
+    found: dict[str, str] = {}
+    for text in words:
+        path, equals, what = (part.strip() for part in text.partition("="))
+        if not equals or not path:
+            raise InputError(f"{option} {text}: expected PATH=WHAT")
+        if path in found:
+            raise InputError(f"{option} {path}: is there twice")
+        found[path] = what
+    return found

@@ -1,0 +1,60 @@
+"""`--cluster` and `--shard`, for every command that runs a batch."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from tailback import terminal
+from tailback.cli.boundary import FAILED, OK
+from tailback.errors import InputError
+
+
+def spread_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Adds the options, and does what they say around the command."""
+
+    @click.option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Have a Dask cluster run it: tcp://HOST:PORT of the scheduler, or its file.",
+    )
+    @click.option(
+        "--shard",
+        "part",
+        metavar="I/N|auto[/N]",
+        help="Run part I of N, of about equal cost; auto: what an array of jobs of Slurm, AWS "
+        "Batch or Kubernetes says. `tailback merge` puts the stores together.",
+    )
+    @functools.wraps(command)
+    def spread(*args: Any, cluster: str | None, part: str | None, **kwargs: Any) -> int:
+        if cluster is not None and part is not None:
+            raise InputError("--cluster and --shard: a cluster deals out by itself; expected one")
+        if cluster is not None:
+            from tailback.cluster import on_cluster
+
+            with on_cluster(cluster):
+                return command(*args, **kwargs)
+        if part is not None:
+            from tailback.spread import shard
+
+            try:
+                with shard.using(shard.Shard.parse(part)):
+                    return command(*args, **kwargs)
+            except shard.PartDone as ended:
+                return _say(ended.done, bool(kwargs.get("as_json")))
+        return command(*args, **kwargs)
+
+    return spread
+
+
+def _say(done: Any, as_json: bool) -> int:
+    if as_json:
+        terminal.out_json(done.to_dict())
+    else:
+        terminal.out(done.text())
+    for message in done.failures:
+        terminal.complain(message)
+    return FAILED if done.failures else OK

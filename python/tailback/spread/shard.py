@@ -1,0 +1,180 @@
+"""`--shard 2/8`: one part of the runs of a batch, of parts that cost about the same.
+
+Every process finds the same parts without asking the others: the runs are dealt out by their
+estimated costs, the dearest first, each to the part that has least so far, whatever is stored.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from tailback.errors import InputError, TailbackError
+
+_WORDS = re.compile(r"(?P<index>\d{1,9}|auto)(?:/(?P<count>\d{1,9}))?", re.ASCII)
+
+EXPECTED = "expected I/N such as 2/8, auto, or auto/N"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Part `index` (from 1) of `count`."""
+
+    index: int
+    count: int
+
+    @classmethod
+    def parse(cls, text: str, environment: Mapping[str, str] = os.environ) -> Shard:
+        """Reads `2/8`; `auto` is what the scheduler of an array of jobs says, `auto/8` its index
+        of a number that it does not say."""
+        match = _WORDS.fullmatch(text.strip())
+        if match is None or (match["index"] != "auto" and match["count"] is None):
+            raise InputError(f"--shard {text}: {EXPECTED}")
+        given = int(match["count"]) if match["count"] is not None else None
+        if match["index"] == "auto":
+            index, found = _by_environment(text, environment)
+            if given is not None and found is not None and given != found:
+                raise InputError(f"--shard {text}: the array of jobs has {found}")
+            count = given if given is not None else found
+            if count is None:
+                raise InputError(
+                    f"--shard {text}: JOB_COMPLETION_INDEX says which, and nothing how many; "
+                    "expected auto/N"
+                )
+        else:
+            index, count = int(match["index"]), given or 0
+        if not 1 <= index <= count:
+            raise InputError(f"--shard {text}: part {index} of {count}; expected one of 1 to N")
+        return cls(index, count)
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
+    def part(self, costs: Mapping[str, float]) -> list[str]:
+        """The runs of this part."""
+        return deal(costs, self.count)[self.index - 1]
+
+
+def _by_environment(text: str, environment: Mapping[str, str]) -> tuple[int, int | None]:
+    """The index from 1, and how many there are if that is said."""
+
+    def number(name: str, default: int | None = None) -> int:
+        found = environment.get(name)
+        if found is None and default is not None:
+            return default
+        if found is None or re.fullmatch(r"\d{1,9}", found, re.ASCII) is None:
+            raise InputError(f"--shard {text}: {name} is {found!r}; expected a number")
+        return int(found)
+
+    if "SLURM_ARRAY_TASK_ID" in environment:
+        # --array=0-7, 1-8 and 10-80:10 are eight jobs each.
+        count = number("SLURM_ARRAY_TASK_COUNT")
+        least = number("SLURM_ARRAY_TASK_MIN", 1 if number("SLURM_ARRAY_TASK_ID") else 0)
+        step = max(1, number("SLURM_ARRAY_TASK_STEP", 1))
+        beyond, rest = divmod(number("SLURM_ARRAY_TASK_ID") - least, step)
+        if rest or not 0 <= beyond < count:
+            raise InputError(
+                f"--shard {text}: job {environment['SLURM_ARRAY_TASK_ID']} of an array with gaps; "
+                "expected --array=1-N, or --shard I/N"
+            )
+        return beyond + 1, count
+    if "AWS_BATCH_JOB_ARRAY_INDEX" in environment:
+        index = number("AWS_BATCH_JOB_ARRAY_INDEX") + 1
+        size = "AWS_BATCH_JOB_ARRAY_SIZE"
+        return index, number(size) if size in environment else None
+    if "JOB_COMPLETION_INDEX" in environment:
+        return number("JOB_COMPLETION_INDEX") + 1, None
+    raise InputError(
+        f"--shard {text}: none of SLURM_ARRAY_TASK_ID, AWS_BATCH_JOB_ARRAY_INDEX and "
+        f"JOB_COMPLETION_INDEX is set; {EXPECTED}"
+    )
+
+
+def deal(costs: Mapping[str, float], count: int) -> list[list[str]]:
+    """The runs in so many parts of about the same cost, the same for whoever asks."""
+    parts: list[list[str]] = [[] for _ in range(count)]
+    heap = [(0.0, 0, at) for at in range(count)]
+    for run_id in sorted(costs, key=lambda one: (-costs[one], one)):
+        cost, runs, at = heapq.heappop(heap)
+        parts[at].append(run_id)
+        heapq.heappush(heap, (cost + costs[run_id], runs + 1, at))
+    return parts
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a part was of the whole."""
+
+    shard: Shard
+    runs: int
+    of_runs: int
+    share: float
+    """Of the cost of all."""
+    missing: int
+    """Runs of the whole that this store has not."""
+    root: str
+    failures: list[str] = field(default_factory=list)
+
+    def text(self) -> str:
+        """Two lines: what was done, and what comes next."""
+        return (
+            f"shard {self.shard}: {self.runs} of {self.of_runs} runs, "
+            f"{100 * self.share:.3g} % of the cost; {self.missing} are not in {self.root}\n"
+            "next: when every shard is done, tailback merge STORE... --into STORE, and the same "
+            "command with --out STORE and without --shard"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return {
+            "shard": self.shard.index,
+            "of": self.shard.count,
+            "runs": self.runs,
+            "of_runs": self.of_runs,
+            "cost_share": self.share,
+            "missing": self.missing,
+            "store": self.root,
+            "failures": self.failures,
+        }
+
+
+class PartDone(TailbackError):
+    """A part is done, and what was asked for needs the others: no error, and no result."""
+
+    def __init__(self, done: Done) -> None:
+        super().__init__(done.text())
+        self.done = done
+
+
+_CHOSEN: ContextVar[Shard | None] = ContextVar("shard", default=None)
+
+
+def chosen() -> Shard | None:
+    """The part that is run within this block; None: everything."""
+    return _CHOSEN.get()
+
+
+@contextmanager
+def using(shard: Shard) -> Iterator[None]:
+    """Has a part of each batch of this block run.
+
+    The first batch of which other parts are missing ends it with `PartDone`.
+    """
+    token = _CHOSEN.set(shard)
+    try:
+        yield
+    finally:
+        _CHOSEN.reset(token)
+
+
+def share(costs: Mapping[str, float], mine: list[str]) -> float:
+    """What part of the cost some runs are."""
+    total = math.fsum(costs.values())
+    return math.fsum(costs[one] for one in mine) / total if total else 1.0

@@ -1,0 +1,181 @@
+"""The figures of a search: the front, and what each value did."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import altair as alt
+
+from tailback.figures.theme import CATEGORIES, MUTED, Chart
+from tailback.metrics import estimate
+from tailback.tuning.goals import Goal
+from tailback.tuning.ranges import Choices, Range, Vary, Word
+from tailback.tuning.result import Tuned
+
+KINDS = ("candidate", "front", "defaults")
+_COLOURS = ["#9aa5b1", CATEGORIES[0], CATEGORIES[1]]
+_SHAPES = ["circle", "circle", "diamond"]
+
+
+def _colour(kinds: Sequence[str] = KINDS) -> alt.Color:
+    scale = alt.Scale(domain=list(kinds), range=_COLOURS[: len(kinds)])
+    return alt.Color("kind:N", title=None, scale=scale, legend=alt.Legend(orient="top"))
+
+
+def _shape(kinds: Sequence[str] = KINDS) -> alt.Shape:
+    scale = alt.Scale(domain=list(kinds), range=_SHAPES[: len(kinds)])
+    return alt.Shape("kind:N", title=None, scale=scale, legend=alt.Legend(orient="top"))
+
+
+def fronts(made: Tuned) -> Chart:
+    """One panel for each pair of goals; of one goal its value by the number of the candidate."""
+    goals = made.plan.goals
+    pairs = list(itertools.combinations(goals, 2))
+    if not pairs:
+        return _course(made, goals[0])
+    # The goal that is larger the better goes up.
+    panels = [_pair(made, *sorted(pair, key=lambda g: g.direction == "maximise")) for pair in pairs]
+    return panels[0] if len(panels) == 1 else alt.vconcat(*panels)
+
+
+def _pair(made: Tuned, across: Goal, up: Goal) -> Chart:
+    def axis(goal: Goal) -> dict[str, Any]:
+        better = "less" if goal.direction == "minimise" else "more"
+        scale = alt.Scale(zero=False, padding=12)
+        return {"title": f"{goal.title}, {better} is better", "scale": scale}
+
+    def row(measured: Any, kind: str, label: str = "") -> dict[str, Any]:
+        x, y = (estimate(measured.by_seed[goal.text]) for goal in (across, up))
+        return {
+            "kind": kind,
+            "label": label,
+            "x": x.mean,
+            "y": y.mean,
+            "x0": x.ci95[0] if x.ci95 else x.mean,
+            "x1": x.ci95[1] if x.ci95 else x.mean,
+            "y0": y.ci95[0] if y.ci95 else y.mean,
+            "y1": y.ci95[1] if y.ci95 else y.mean,
+        }
+
+    tried = [
+        row(one.measured, "front" if one.front else "candidate")
+        for one in sorted(made.tried, key=lambda one: one.front)
+        if not one.measured.fault
+    ]
+    searched = [row(point.tried.measured, "front") for point in made.front]
+    unseen = [
+        row(point.unseen, "front", str(point.number))
+        for point in made.front
+        if point.unseen is not None
+    ]
+    unseen.append(row(made.defaults_unseen, "defaults"))
+    x, y = alt.X("x:Q", **axis(across)), alt.Y("y:Q", **axis(up))
+    layers = [
+        alt.Chart(alt.InlineData(values=tried))
+        .mark_point(filled=True, size=22, opacity=0.55)
+        .encode(x=x, y=y, color=_colour(), shape=_shape())
+    ]
+    if len(searched) > 1:
+        layers.append(
+            alt.Chart(alt.InlineData(values=sorted(searched, key=lambda r: r["x"])))
+            .mark_line(strokeWidth=1, opacity=0.6, color=CATEGORIES[0], strokeDash=[4, 3])
+            .encode(x=x, y=y)
+        )
+    basis = alt.Chart(alt.InlineData(values=unseen))
+    layers += [
+        basis.mark_rule(strokeWidth=1.2).encode(
+            x=alt.X("x0:Q", **axis(across)), x2="x1:Q", y=y, color=_colour()
+        ),
+        basis.mark_rule(strokeWidth=1.2).encode(
+            x=x, y=alt.Y("y0:Q", **axis(up)), y2="y1:Q", color=_colour()
+        ),
+        basis.mark_point(filled=True, size=75, opacity=1).encode(
+            x=x, y=y, color=_colour(), shape=_shape()
+        ),
+        basis.mark_text(dx=9, dy=-8, fontSize=11, color=MUTED).encode(x=x, y=y, text="label:N"),
+    ]
+    return alt.layer(*layers).properties(width=520, height=300)
+
+
+def _course(made: Tuned, goal: Goal) -> Chart:
+    rows = [
+        {
+            "number": one.number,
+            "value": one.measured.value(goal.text),
+            "kind": "front" if one.front else "candidate",
+        }
+        for one in made.tried
+        if not one.measured.fault
+    ]
+    level = [{"kind": "defaults", "value": made.defaults.value(goal.text)}]
+    better = "less" if goal.direction == "minimise" else "more"
+    y = alt.Y("value:Q", title=f"{goal.title}, {better} is better", scale=alt.Scale(zero=False))
+    dots = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_point(filled=True, size=45)
+        .encode(x=alt.X("number:Q", title="candidate"), y=y, color=_colour(), shape=_shape())
+    )
+    line = (
+        alt.Chart(alt.InlineData(values=level))
+        .mark_rule(strokeDash=[4, 3])
+        .encode(y=y, color=_colour())
+    )
+    return alt.layer(line, dots).properties(width=520, height=260)
+
+
+def values(made: Tuned) -> Chart:
+    """What each value did to each goal: columns are values, rows are goals."""
+    vary = made.plan.vary
+    width = max(140, 560 // len(vary) - 60)
+    rows = []
+    for goal in made.plan.goals:
+        panels = [_one(made, one, goal, width) for one in vary]
+        rows.append(alt.hconcat(*panels) if len(panels) > 1 else panels[0])
+    return alt.vconcat(*rows) if len(rows) > 1 else rows[0]
+
+
+def _one(made: Tuned, one: Vary, goal: Goal, width: int) -> Chart:
+    rows = list(_rows(made, one, goal))
+    name = ".".join(one.path.split(".")[-2:])
+    if isinstance(one, Choices):
+        x: Any = alt.X("x:N", title=name, axis=alt.Axis(labelAngle=0))
+    else:
+        unit = f" ({one.unit})" if one.unit else ""
+        kind = "log" if one.log else "linear"
+        scale = alt.Scale(type=kind, domain=[one.low, one.high], nice=False)  # type: ignore[arg-type]
+        ticks = {"values": _ticks(one)} if one.log else {"tickCount": 5}
+        x = alt.X("x:Q", title=f"{name}{unit}", scale=scale, axis=alt.Axis(**ticks))
+    y = alt.Y("y:Q", title=goal.title, scale=alt.Scale(zero=False))
+    return (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_point(filled=True, size=32, opacity=0.8)
+        .encode(x=x, y=y, color=_colour(KINDS[:2]), shape=_shape(KINDS[:2]))
+        .properties(width=width, height=170)
+    )
+
+
+def _ticks(one: Range) -> list[float]:
+    """1, 2, 5 of every decade of a range."""
+    found = [digit * 10.0**power for power in range(-9, 13) for digit in (1, 2, 5)]
+    return [tick for tick in found if one.low <= tick * 1.0000001 and tick <= one.high * 1.0000001]
+
+
+def _rows(made: Tuned, one: Vary, goal: Goal) -> Iterator[dict[str, Any]]:
+    for tried in sorted(made.tried, key=lambda t: t.front):
+        if not tried.measured.fault:
+            yield {
+                "x": number(one, tried.values[one.path]),
+                "y": tried.measured.value(goal.text),
+                "kind": "front" if tried.front else "candidate",
+            }
+
+
+def number(one: Vary, word: Word) -> float | str:
+    """A value as an axis has it."""
+    if isinstance(one, Choices):
+        return str(word)
+    found = re.match(r"[\d.]+", str(word))
+    return float(found[0]) if found else 0.0

@@ -1,0 +1,141 @@
+"""What is wanted: a metric as small or as large as can be, and bounds that have to hold.
+
+A metric is one number of a run: of the run, of its link, of its only flow, or of what stands after
+an @. Of several flows of that name it is the mean.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tailback import metrics
+from tailback.comparison.quantities import select
+from tailback.errors import InputError
+from tailback.metrics import Metric
+from tailback.names import unknown
+
+_BOUND = re.compile(r"(?P<quantity>.+?)\s*(?P<sign>>=|<=)\s*(?P<number>[+-]?[\d.]+(?:e[+-]?\d+)?)")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number of a run."""
+
+    text: str
+    """As it was asked for."""
+    metric: Metric
+    name: str
+    """Of the flows, link or class; empty for the run."""
+
+    def value(self, summary: Mapping[str, Any]) -> float | None:
+        """The number; None where the run has none."""
+        match self.metric.on:
+            case "run":
+                return self.metric.value(summary)
+            case "link":
+                return self.metric.value(summary["queues"].get(self.name, {}))
+            case "class":
+                parts = [c for c in summary.get("classes", ()) if c["name"] == self.name]
+            case _:
+                parts = [f for f in summary["flows"] if metrics.is_of(f["name"], self.name)]
+        found = [self.metric.value(part) for part in parts]
+        known = [value for value in found if value is not None]
+        return math.fsum(known) / len(known) if known and len(known) == len(found) else None
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A quantity, and which way is better."""
+
+    quantity: Quantity
+    direction: Literal["minimise", "maximise"]
+
+    @property
+    def text(self) -> str:
+        """What it is called."""
+        return self.quantity.text
+
+    @property
+    def title(self) -> str:
+        """With its unit, for axes and heads of columns."""
+        metric = self.quantity.metric
+        at = self.text.partition("@")[2]
+        return f"{metric.title}{f' of {at}' if at else ''}"
+
+    def gain(self, difference: float) -> float:
+        """A difference with the sign that better is above 0."""
+        return -difference if self.direction == "minimise" else difference
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What has to hold."""
+
+    text: str
+    quantity: Quantity
+    least: bool
+    limit: float
+
+    def violation(self, value: float) -> float:
+        """By how much it does not hold; 0 or less where it does."""
+        return self.limit - value if self.least else value - self.limit
+
+
+class There:
+    """What the points of a scenario have, by name."""
+
+    def __init__(self, point: Mapping[str, Any]) -> None:
+        self.flows = [flow["name"] for flow in point["flows"]]
+        self.single = len(self.flows) == 1 and point["flows"][0].get("count", 1) == 1
+        self.links = [link["name"] for link in point["links"]]
+        parts = [*point["flows"], *point.get("traffic", ())]
+        self.classes = list(dict.fromkeys(c for part in parts if (c := part.get("class"))))
+
+
+def quantity(text: str, there: There) -> Quantity:
+    """Reads `METRIC` or `METRIC@NAME`."""
+    word, at, name = (part.strip() for part in text.partition("@"))
+    found = [metric for metric in select([word]) if metric.against is None]
+    if not found:
+        raise InputError(f"{word} is of two results; expected a metric of one")
+    offered = {metric.on: metric for metric in found}
+    named = {"link": there.links, "flow": there.flows, "class": there.classes}
+    if at:
+        for on in ("link", "flow", "class"):
+            if on in offered and name in named[on]:
+                return Quantity(text, offered[on], name)
+        valid = [one for on in offered for one in named.get(on, ())]
+        kind = " or ".join(on for on in offered if on != "run") or "run"
+        if not valid:
+            raise InputError(f"{text}: {word} is of a {kind}, of which there is none to name")
+        raise InputError(f"{text}: {unknown(kind, name, valid)}")
+    if "run" in offered:
+        return Quantity(text, offered["run"], "")
+    if "link" in offered:
+        return Quantity(text, offered["link"], there.links[0])
+    if "flow" in offered and there.single:
+        return Quantity(text, offered["flow"], there.flows[0])
+    valid = [one for on in offered for one in named[on]]
+    if not valid:
+        raise InputError(f"{text}: is of a {next(iter(offered))}, of which there is none")
+    raise InputError(
+        f"{text}: is of a {next(iter(offered))}; expected "
+        + " or ".join(f"{word}@{one}" for one in valid[:4])
+    )
+
+
+def bound(text: str, there: There) -> Bound:
+    """Reads `METRIC>=NUMBER`."""
+    match = _BOUND.fullmatch(text.strip())
+    try:
+        limit = float(match["number"]) if match is not None else math.nan
+    except ValueError:
+        limit = math.nan
+    if match is None or not math.isfinite(limit):
+        raise InputError(f"{text}: expected METRIC>=NUMBER or METRIC<=NUMBER")
+    found = quantity(match["quantity"], there)
+    return Bound(text.strip(), found, match["sign"] == ">=", limit)

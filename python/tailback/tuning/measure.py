@@ -1,0 +1,117 @@
+"""Candidates, run and measured: a number for each goal, bound and seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tailback import _native, running
+from tailback.errors import DamagedResults, RunsFailed, ScenarioError
+from tailback.results import Results
+from tailback.tuning.goals import Quantity
+from tailback.tuning.plan import Plan, Values, bare
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came of a candidate, by the text of each quantity."""
+
+    by_seed: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """One number for each seed, over all points."""
+    fault: str = ""
+    """Why there is none."""
+    run_ids: Sequence[str] = ()
+
+    def value(self, quantity: str) -> float:
+        """The mean over the seeds."""
+        found = self.by_seed[quantity]
+        return math.fsum(found) / len(found)
+
+
+def measure(
+    plan: Plan,
+    batches: Sequence[Sequence[Values]],
+    *,
+    jobs: int | None,
+    out: object,
+    progress: bool | None,
+    seed: int | None = None,
+    seeds: int | None = None,
+) -> list[list[Measured]]:
+    """Runs some batches of candidates in one pool; an empty one is the scenario as it is."""
+    loaded: list[tuple[int, list[int], _native.Scenario]] = []
+    made = [[Measured() for _ in batch or [{}]] for batch in batches]
+    for at, batch in enumerate(batches):
+        try:
+            loaded.append((at, list(range(max(1, len(batch)))), plan.load(batch, seed, seeds)))
+        except ScenarioError as error:
+            if not batch:
+                raise
+            # One of them is a combination that cannot be.
+            for i, candidate in enumerate(batch):
+                try:
+                    loaded.append((at, [i], plan.load([candidate], seed, seeds)))
+                except ScenarioError as own:
+                    made[at][i] = Measured(fault=bare(own.diagnostics[0]))
+            if len(batch) == 1:
+                made[at][0] = Measured(fault=bare(error.diagnostics[0]))
+    scenarios = [scenario for _, _, scenario in loaded]
+    failures: list[str] = []
+    try:
+        results = running.run_loaded(
+            scenarios,
+            [plan.runner] * len(scenarios),
+            jobs=jobs,
+            out=out,  # type: ignore[arg-type]
+            progress=progress,
+        )
+    except RunsFailed as failed:
+        results, failures = failed.results, failed.failures
+    for (at, candidates, scenario), found in zip(loaded, results, strict=True):
+        for place, i in enumerate(candidates):
+            count = len(candidates)
+            made[at][i] = _of(plan, scenario, found, place, count, seeds or plan.seeds, failures)
+    return made
+
+
+def _of(
+    plan: Plan,
+    scenario: _native.Scenario,
+    results: Results,
+    place: int,
+    count: int,
+    seeds: int,
+    failures: Sequence[str],
+) -> Measured:
+    """One candidate of a sweep in which it is the last axis before the seeds."""
+    runs = {run.run_id: run for run in results.points}
+    # run_ids[point][seed]
+    ids = [point.run_id for point in scenario.points]
+    points = [ids[start : start + seeds] for start in range(place * seeds, len(ids), count * seeds)]
+    flat = [run_id for point in points for run_id in point]
+    for run_id in flat:
+        if run_id not in runs:
+            why = next((text for text in failures if run_id in text), f"run {run_id} failed")
+            return Measured(fault=why, run_ids=flat)
+    by_seed: dict[str, list[float]] = {}
+    wanted = [(goal.quantity, goal.direction == "maximise") for goal in plan.goals]
+    wanted += [(bound.quantity, bound.least) for bound in plan.bounds]
+    for quantity, larger_is_better in wanted:
+        own: list[float] = []
+        for i in range(seeds):
+            values = [_value(quantity, runs[point[i]]) for point in points]
+            known = [value for value in values if value is not None]
+            if len(known) < len(values):
+                return Measured(fault=f"a run has no {quantity.text}", run_ids=flat)
+            worst = min if larger_is_better else max
+            own.append(math.fsum(known) / len(known) if plan.across == "mean" else worst(known))
+        by_seed[quantity.text] = own
+    return Measured(by_seed, run_ids=flat)
+
+
+def _value(quantity: Quantity, run: object) -> float | None:
+    summary = run.summary  # type: ignore[attr-defined]
+    if not isinstance(summary, Mapping):
+        raise DamagedResults("no summary")
+    return quantity.value(summary)

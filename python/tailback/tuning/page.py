@@ -1,0 +1,169 @@
+"""The report of a search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tailback.numbers import short, with_spread
+from tailback.report import Figure, Report, Section, Table, Text
+from tailback.report import write as write_report
+from tailback.report.model import Block, Column, Facts, Value
+from tailback.report.tables import csv_text, left, right
+from tailback.report.text import plain
+from tailback.tuning import charts
+from tailback.tuning.plan import SAMPLERS
+from tailback.tuning.result import Point, Tuned, text
+
+CANDIDATES = "candidates.csv"
+
+
+def heading(made: Tuned, point: Point) -> str:
+    """What stands at the top of the scenario of a point."""
+    goals = ", ".join(
+        f"{g.text} {short(point.tried.measured.value(g.text))}" for g in made.plan.goals
+    )
+    return (
+        f"Point {point.number} of the front that tailback tune found, sampler {made.plan.sampler}, "
+        f"seed {made.plan.sampler_seed}:\n{goals} in the search."
+    )
+
+
+def write(made: Tuned) -> Path:
+    """Writes report, figures, scenarios and journal."""
+    return write_report(_report(made), made.folder)
+
+
+def rows(made: Tuned) -> tuple[list[str], list[list[Value]]]:
+    """The front as a table: heads and cells."""
+    plan = made.plan
+    heads = ["point", *(one.path for one in plan.vary)]
+    for goal in plan.goals:
+        heads += [f"{goal.title}, search", "unseen", "against defaults"]
+    cells: list[list[Value]] = []
+    for point in made.front:
+        row: list[Value] = [point.number, *(str(word) for word in point.values.values())]
+        for goal in plan.goals:
+            found, differs = point.checked(goal), point.difference(goal)
+            row += [
+                short(point.tried.measured.value(goal.text)),
+                with_spread(found) if found is not None else None,
+                f"{text(differs)}{_SIGN[point.answer(goal)]}" if differs is not None else None,
+            ]
+        cells.append(row)
+    from tailback.metrics import estimate
+
+    defaults: list[Value] = ["defaults", *("" for _ in plan.vary)]
+    for goal in plan.goals:
+        unseen = estimate(made.defaults_unseen.by_seed[goal.text])
+        defaults += [short(made.defaults.value(goal.text)), with_spread(unseen), None]
+    return heads, [*cells, defaults]
+
+
+_SIGN = {"better": " better", "worse": " worse", "open": ""}
+
+
+def _report(made: Tuned) -> Report:
+    plan = made.plan
+    first, last = made.unseen_seeds
+    facts = Facts(
+        runs=len({one for tried in made.tried for one in tried.measured.run_ids}),
+        seeds=plan.seeds,
+        engine=f"{plan.runner.name} {plan.defaults.engine_version}",
+    )
+    heads, cells = rows(made)
+    columns = [*left(*heads[: 1 + len(plan.vary)]), *right(*heads[1 + len(plan.vary) :])]
+    blocks: list[Block] = [
+        Text(plain("; ".join(_sentences(made)) + ".")),
+        Figure(
+            "front",
+            "Candidates and front",
+            charts.fronts(made),
+            "Small: what was tried, on the seeds of the search; dashed: its front there. Large, "
+            f"with 95 % intervals: the front and the defaults on seeds {first} to {last}, which "
+            "the search did not see.",
+            facts,
+        ),
+        Table(
+            "front",
+            "The front",
+            columns,
+            cells,
+            f"unseen: mean and half of its 95 % interval over seeds {first} to {last}; against "
+            "defaults: seed by seed, better or worse where that is beyond noise.",
+        ),
+        Figure("values", "What each value did", charts.values(made), "In the search.", facts),
+    ]
+    table = Table("asked", "What was asked for", _columns(), _asked(made))
+    return Report(
+        name=plan.id,
+        title=f"Tuning: {plan.defaults.title or plan.id}",
+        lead=plain(f"{len(made.tried)} candidates, {len(made.front)} on the front."),
+        meta=[
+            ("engine", f"{plan.runner.name} {plan.defaults.engine_version}"),
+            ("seeds", f"{plan.seeds} in the search, {plan.unseen} unseen at its end"),
+        ],
+        sections=[
+            Section("found", "What was found", blocks),
+            Section("asked", "What was asked for", [table]),
+        ],
+        files={**made.files, CANDIDATES: _candidates(made)},
+        first="front",
+    )
+
+
+def _columns() -> list[Column]:
+    return left("what", "here")
+
+
+def _sentences(made: Tuned) -> list[str]:
+    head, *rest = made.verdict()
+    first = f"{head} {rest[0]}" if rest else head
+    return [first[0].upper() + first[1:], *rest[1:]]
+
+
+def _asked(made: Tuned) -> list[list[Value]]:
+    plan = made.plan
+    rows: list[list[Value]] = [
+        ["sampler", f"{plan.sampler}: {SAMPLERS[plan.sampler]}; seed {plan.sampler_seed}"],
+        ["candidates", f"{plan.candidates}, {plan.batch} at once, {plan.runs} runs each"],
+    ]
+    for one in plan.vary:
+        scale = ", logarithmic" if getattr(one, "log", False) else ""
+        rows.append([f"vary {one.path}", f"{one.text}{scale}"])
+    rows += [[goal.direction, goal.text] for goal in plan.goals]
+    rows += [["subject to", one.text] for one in plan.bounds]
+    for path, words in plan.sweep.items():
+        rows.append([f"at {path}", ", ".join(map(str, words))])
+    rows += [["over the points", plan.across]]
+    rows += [[f"set {path}", word] for path, word in plan.sets]
+    faults = dict.fromkeys(one.measured.fault for one in made.tried if one.measured.fault)
+    rows += [["could not be measured", text] for text in faults]
+    return rows
+
+
+def _candidates(made: Tuned) -> str:
+    plan = made.plan
+    names = [goal.text for goal in plan.goals] + [b.quantity.text for b in plan.bounds]
+    names = list(dict.fromkeys(names))
+    head: list[object] = [
+        "number",
+        *(one.path for one in plan.vary),
+        *names,
+        "holds",
+        "front",
+        "fault",
+    ]
+    table: list[list[object]] = [head]
+    for one in made.tried:
+        known = not one.measured.fault
+        table.append(
+            [
+                one.number,
+                *one.values.values(),
+                *(one.measured.value(name) if known else None for name in names),
+                "yes" if one.holds else "no",
+                "yes" if one.front else "no",
+                one.measured.fault,
+            ]
+        )
+    return csv_text(table)

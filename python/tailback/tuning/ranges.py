@@ -1,0 +1,194 @@
+"""What may vary: `bottleneck.queue.target=1ms..30ms`, and how a number in it becomes a value.
+
+Whether a path is there and whether a value may stand at it only the reader of scenarios knows: the
+ends of every range are read as a sweep of two points, and what it says of them is said.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from tailback.errors import InputError, ScenarioError
+
+if TYPE_CHECKING:
+    from optuna import Trial
+
+DIGITS = 4
+"""Significant digits of a value: nobody sets a target to more."""
+
+DECADE = 10.0
+"""A range of more than this factor is searched on a logarithmic scale."""
+
+_END = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[A-Za-z%\u00b5]*)", re.ASCII)
+_EXPECTED = "expected LO..HI such as 1ms..30ms, log:LO..HI, lin:LO..HI, or choices A,B,C"
+
+Word = str | int | float | bool
+"""A value as it stands in a scenario."""
+
+Bases = Callable[[str, Sequence[Word]], list[float | str]]
+"""What values are in base units at a path, as the reader of scenarios has them."""
+
+
+def literal(text: str) -> Word:
+    """A value as `--set` takes it: a number, true, or a bare word."""
+    try:
+        found = tomllib.loads(f"it = {text}")["it"]
+    except ValueError:
+        return text.strip()
+    return found if isinstance(found, str | int | float | bool) else text.strip()
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Some values, without an order."""
+
+    path: str
+    words: tuple[Word, ...]
+
+    @property
+    def text(self) -> str:
+        """As it is asked for."""
+        return ",".join(map(str, self.words))
+
+    def ends(self) -> list[Word]:
+        """What the reader of scenarios is to find right."""
+        return list(self.words)
+
+    def settle(self, bases: Bases) -> Choices:  # noqa: ARG002 (as of a range)
+        """Choices need no more."""
+        return self
+
+    def suggest(self, trial: Trial) -> Word:
+        """A value to try."""
+        names = [str(word) for word in self.words]
+        return self.words[names.index(trial.suggest_categorical(self.path, names))]
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers of one unit."""
+
+    path: str
+    text: str
+    low: float
+    high: float
+    unit: str
+    log: bool
+    whole: bool
+    scale: str = "auto"
+    units: tuple[str, str] = ("", "")
+    """Of the ends, where they differ."""
+
+    def ends(self) -> list[Word]:
+        """What the reader of scenarios is to find right."""
+        if self.units[0] == self.units[1]:
+            return [self.word(self.low), self.word(self.high)]
+        return [f"{_plain(self.low)}{self.units[0]}", f"{_plain(self.high)}{self.units[1]}"]
+
+    def settle(self, bases: Bases) -> Range:
+        """The same with both ends in one unit."""
+        low, high, unit = self.low, self.high, self.unit
+        if self.units[0] != self.units[1]:
+            first, last = bases(self.path, self.ends())
+            if isinstance(first, str) or isinstance(last, str) or not first:
+                raise InputError(f"--vary {self.path}={self.text}: expected one unit at both ends")
+            high = last / (first / low)
+            unit = self.units[0]
+        said = f"--vary {self.path}={self.text}"
+        if low >= high:
+            raise InputError(f"{said}: {self.text} is empty; {_EXPECTED}")
+        if self.scale == "log" and low <= 0:
+            raise InputError(f"{said}: a logarithmic scale has no 0; expected lin: or more than 0")
+        whole = self.whole or _is_whole(self.path, low, high, unit, bases)
+        log = self.scale == "log" or (self.scale == "auto" and low > 0 and high / low > DECADE)
+        return Range(self.path, self.text, low, high, unit, log, whole)
+
+    def suggest(self, trial: Trial) -> Word:
+        """A value to try."""
+        if self.whole:
+            found: float = trial.suggest_int(self.path, int(self.low), int(self.high), log=self.log)
+        else:
+            found = trial.suggest_float(self.path, self.low, self.high, log=self.log)
+        return self.word(found)
+
+    def word(self, number: float) -> Word:
+        """A number as a value of the scenario, with so many digits."""
+        if self.whole:
+            return f"{int(number)}{self.unit}" if self.unit else int(number)
+        kept = min(max(float(f"{number:.{DIGITS}g}"), self.low), self.high)
+        return f"{_plain(kept)}{self.unit}" if self.unit else kept
+
+
+def _is_whole(path: str, low: float, high: float, unit: str, bases: Bases) -> bool:
+    """Whether what stands there has no fractions, such as packets."""
+    if not unit or not low.is_integer() or not high.is_integer():
+        return False
+    try:
+        bases(path, [f"{_plain(low + 0.5)}{unit}"])
+    except ScenarioError:
+        return True
+    return False
+
+
+Vary = Range | Choices
+
+
+def _plain(number: float) -> str:
+    """Digits without an exponent."""
+    return f"{Decimal(repr(number)).normalize():f}"
+
+
+def parse(path: str, asked: object) -> Vary:
+    """Reads what one path may be: text as on the command line, or a list of choices."""
+    said = f"--vary {path}={asked}"
+    if not isinstance(asked, str):
+        if isinstance(asked, Sequence) and len(asked) > 1:
+            return Choices(path, tuple(asked))
+        raise InputError(f"{said}: {_EXPECTED}")
+    scale, colon, rest = asked.partition(":")
+    text = rest if colon and scale in ("log", "lin") else asked
+    scale = scale if text is rest else "auto"
+    low_text, dots, high_text = text.partition("..")
+    if not dots:
+        words = [literal(word) for word in text.split(",")]
+        if len(words) < 2 or scale != "auto" or "" in words or len(set(words)) < len(words):
+            raise InputError(f"{said}: {_EXPECTED}")
+        return Choices(path, tuple(words))
+    ends = [_END.fullmatch(end.strip()) for end in (low_text, high_text)]
+    if ends[0] is None or ends[1] is None:
+        raise InputError(f"{said}: {_EXPECTED}")
+    low, high = ends[0]["number"], ends[1]["number"]
+    units = (ends[0]["unit"], ends[1]["unit"])
+    if bool(units[0]) != bool(units[1]):
+        lacking = low_text if not units[0] else high_text
+        raise InputError(f"{said}: {lacking.strip()} has no unit; {_EXPECTED}")
+    whole = low.isdigit() and high.isdigit() and not any(units)
+    return Range(
+        path,
+        text,
+        float(low),
+        float(high),
+        units[0],
+        log=False,
+        whole=whole,
+        scale=scale,
+        units=units,
+    )
+
+
+def over(asked: Mapping[str, object]) -> dict[str, list[Word]]:
+    """Reads at which points every candidate is tried: `path.rtt=10ms,40ms`."""
+    found: dict[str, list[Word]] = {}
+    for path, values in asked.items():
+        if isinstance(values, str):
+            found[path] = [literal(word) for word in values.split(",")]
+        elif isinstance(values, Sequence) and values:
+            found[path] = list(values)
+        else:
+            raise InputError(f"--over {path}={values}: expected values, A,B,C")
+    return found

@@ -1,0 +1,228 @@
+"""What a search found, and how far that is from the defaults on seeds that it did not see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from tailback.metrics import Estimate, estimate
+from tailback.metrics.differences import Difference, paired
+from tailback.numbers import short
+from tailback.tuning.goals import Goal
+from tailback.tuning.measure import Measured
+from tailback.tuning.plan import Plan, Values
+from tailback.tuning.search import Tried
+
+MOST_CHECKED = 12
+"""Points of a front that are run on unseen seeds: of more, so many along it, with its ends."""
+
+Answer = Literal["better", "worse", "open"]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the front."""
+
+    number: int
+    """Along the front, from 1."""
+    tried: Tried
+    unseen: Measured | None
+    """On seeds that the search did not see; None where it was not run there."""
+    base: Measured
+    """The defaults on those."""
+
+    @property
+    def values(self) -> Values:
+        """What is set."""
+        return self.tried.values
+
+    @property
+    def file(self) -> str:
+        """The scenario with these values."""
+        return f"point-{self.number:02}.toml"
+
+    def checked(self, goal: Goal) -> Estimate | None:
+        """Mean and interval over unseen seeds."""
+        return estimate(self.unseen.by_seed[goal.text]) if self.unseen is not None else None
+
+    def difference(self, goal: Goal) -> Difference | None:
+        """From the defaults, seed by seed."""
+        if self.unseen is None:
+            return None
+        return paired(self.base.by_seed[goal.text], self.unseen.by_seed[goal.text])
+
+    def answer(self, goal: Goal) -> Answer:
+        """Whether it is better than the defaults beyond noise."""
+        found = self.difference(goal)
+        if found is None or not found.absolute:
+            return "open"
+        if found.ci95 is not None:
+            told = abs(found.absolute) > found.ci95
+        else:
+            # No spread: the same in every one of enough seeds.
+            told = found.p is not None and found.p < 0.05
+        if not told:
+            return "open"
+        return "better" if goal.gain(found.absolute) > 0 else "worse"
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A search and its front."""
+
+    plan: Plan
+    tried: Sequence[Tried]
+    defaults: Measured
+    """In the search."""
+    defaults_unseen: Measured
+    front: Sequence[Point]
+    """In the order of the first goal."""
+    folder: Path
+    """Report, figures, a scenario file for each point, Optuna's journal."""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def unseen_seeds(self) -> tuple[int, int]:
+        """The first and the last."""
+        first = self.plan.seed + self.plan.seeds
+        return first, first + self.plan.unseen - 1
+
+    def verdict(self) -> list[str]:
+        """How far the front is from the defaults, in sentences."""
+        plan = self.plan
+        checked = [point for point in self.front if point.unseen is not None]
+        if not self.front:
+            held = sum(not one.measured.fault for one in self.tried)
+            if held:
+                bounds = ", ".join(one.text for one in plan.bounds)
+                return [f"no candidate holds {bounds} (of {held} measured)"]
+            faults = dict.fromkeys(one.measured.fault for one in self.tried)
+            return [f"no candidate could be measured: {next(iter(faults), '')}"]
+        first, last = self.unseen_seeds
+        better = [p for p in checked if all(p.answer(goal) == "better" for goal in plan.goals)]
+        no_worse = [
+            p
+            for p in checked
+            if all(p.answer(goal) != "worse" for goal in plan.goals)
+            and any(p.answer(goal) == "better" for goal in plan.goals)
+        ]
+        points = f"{len(checked)} point{'s' if len(checked) != 1 else ''}"
+        lines = [f"on seeds {first} to {last}, which the search did not see, against the defaults:"]
+        if len(plan.goals) > 1:
+            lines.append(
+                f"of {points}, {len(better)} better in every goal, {len(no_worse)} better in one "
+                "and worse in none"
+            )
+        for goal in plan.goals:
+            best = max(
+                checked, key=lambda p: goal.gain(d.absolute if (d := p.difference(goal)) else 0.0)
+            )
+            if (found := best.difference(goal)) is not None:
+                lines.append(f"{goal.text}: at best {text(found)} (point {best.number})")
+        for bound in plan.bounds:
+            if bound.violation(self.defaults_unseen.value(bound.quantity.text)) > 0:
+                lines.append(f"the defaults do not keep {bound.text} there")
+        broken = self.broken()
+        if broken:
+            lines.append(f"of {points}, {len(broken)} do not keep a bound there")
+        return lines
+
+    def broken(self) -> list[Point]:
+        """Points that keep every bound in the search and not on unseen seeds."""
+        return [
+            point
+            for point in self.front
+            if point.unseen is not None
+            and any(b.violation(point.unseen.value(b.quantity.text)) > 0 for b in self.plan.bounds)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        plan = self.plan
+        return {
+            "id": plan.id,
+            "engine": plan.runner.name,
+            "version": plan.defaults.engine_version,
+            "sampler": plan.sampler,
+            "seed": plan.sampler_seed,
+            "vary": {one.path: one.text for one in plan.vary},
+            "goals": [{"metric": g.text, "direction": g.direction} for g in plan.goals],
+            "subject_to": [one.text for one in plan.bounds],
+            "across": plan.across,
+            "runs_per_candidate": plan.runs,
+            "candidates": [self._candidate(one) for one in self.tried],
+            "defaults": {
+                "search": _values(plan, self.defaults),
+                "unseen": _estimates(self.defaults_unseen),
+            },
+            "unseen_seeds": list(self.unseen_seeds),
+            "front": [self._point(point) for point in self.front],
+            "verdict": self.verdict(),
+        }
+
+    def _candidate(self, one: Tried) -> dict[str, Any]:
+        return {
+            "number": one.number,
+            "values": dict(one.values),
+            "measured": _values(self.plan, one.measured),
+            "holds": one.holds,
+            "front": one.front,
+            "fault": one.measured.fault or None,
+        }
+
+    def _point(self, point: Point) -> dict[str, Any]:
+        differences = {}
+        for goal in self.plan.goals:
+            found = point.difference(goal)
+            differences[goal.text] = (
+                None
+                if found is None
+                else {
+                    "absolute": found.absolute,
+                    "ci95": found.ci95,
+                    "relative": found.relative,
+                    "answer": point.answer(goal),
+                }
+            )
+        return {
+            "point": point.number,
+            "candidate": point.tried.number,
+            "values": dict(point.values),
+            "search": _values(self.plan, point.tried.measured),
+            "unseen": _estimates(point.unseen) if point.unseen else None,
+            "difference": differences,
+            "file": point.file,
+        }
+
+
+def text(found: Difference) -> str:
+    """A difference in words: percent where that is one, with half the interval."""
+    if found.relative is not None:
+        half = found.relative_ci95
+        return f"{100 * found.relative:+.3g}{f' ±{100 * half:.2g}' if half else ''} %"
+    return f"{found.absolute:+.3g}{f' ±{short(found.ci95, 2)}' if found.ci95 else ''}"
+
+
+def _values(plan: Plan, measured: Measured) -> dict[str, float] | None:
+    if measured.fault:
+        return None
+    names = [goal.text for goal in plan.goals] + [b.quantity.text for b in plan.bounds]
+    return {name: measured.value(name) for name in dict.fromkeys(names)}
+
+
+def _estimates(measured: Measured) -> dict[str, Any]:
+    found = {}
+    for name, by_seed in measured.by_seed.items():
+        one = estimate(by_seed)
+        found[name] = {"n": one.n, "mean": one.mean, "ci95": one.half_width}
+    return found
+
+
+def chosen(front: Sequence[Tried]) -> list[int]:
+    """Which points of a front are run on unseen seeds."""
+    if len(front) <= MOST_CHECKED:
+        return list(range(len(front)))
+    last = len(front) - 1
+    return sorted({round(i * last / (MOST_CHECKED - 1)) for i in range(MOST_CHECKED)})

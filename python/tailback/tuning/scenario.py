@@ -1,0 +1,65 @@
+"""A point of a front as a scenario file: the file that was tuned, its values as a sweep of one
+point each.
+
+Nothing of the file is rewritten, so its comments stay, and it has the very runs of the search.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+
+from tailback import running, toml
+from tailback.tuning.plan import Plan, Values, outer_first
+
+_TABLE = re.compile(r"^\s*\[")
+_SWEEP = re.compile(r"""^\s*\[\[?\s*["']?sweep["']?\s*[.\]]""")
+
+
+def text(plan: Plan, values: Values, what: str) -> str:
+    """The scenario with some values."""
+    body = _without_sweep(running.text_of(plan.scenario))
+    sets = {path: _literal(word) for path, word in plan.sets}
+    lines = [f"# {line}" for line in what.splitlines()]
+    lines += [body.rstrip("\n"), "", "[sweep]"]
+    # What is set comes first, and the outer before the inner.
+    chosen = {**sets, **{path: values[path] for path in outer_first(values)}}
+    lines += [f"{toml.key(path)} = {toml.value([word])}" for path, word in chosen.items()]
+    for path, words in plan.sweep.items():
+        if path != "zip":
+            lines.append(f"{toml.key(path)} = {toml.value(words)}")
+    lines.append(f"seeds = {plan.seeds}")
+    for zipped in plan.sweep.get("zip", ()):
+        lines += ["", "[[sweep.zip]]"]
+        lines += [f"{toml.key(path)} = {toml.value(words)}" for path, words in zipped.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _literal(word: str) -> object:
+    try:
+        return tomllib.loads(f"it = {word}")["it"]
+    except ValueError:
+        return word
+
+
+def _without_sweep(source: str) -> str:
+    """A scenario without its sweep; written anew where its sweep is no table of its own."""
+    kept, inside = [], False
+    for line in source.splitlines():
+        if _TABLE.match(line):
+            inside = _SWEEP.match(line) is not None
+        if not inside:
+            kept.append(line)
+    made = "\n".join(kept) + "\n"
+    wanted = {key: value for key, value in tomllib.loads(source).items() if key != "sweep"}
+    if _parsed(made) == wanted:
+        return made
+    return toml.dumps(wanted)
+
+
+def _parsed(source: str) -> Mapping[str, object] | None:
+    try:
+        return tomllib.loads(source)
+    except ValueError:
+        return None

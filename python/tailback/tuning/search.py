@@ -1,0 +1,147 @@
+"""The search: Optuna asks for candidates in batches of a fixed size, and is told in their order.
+
+So the same seed gives the same candidates whatever runs at once, and a search that was killed is
+done again from its beginning at no cost: its runs are stored.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tailback.errors import InputError
+from tailback.tuning import plan as plans
+from tailback.tuning.measure import Measured
+from tailback.tuning.plan import Plan, Values
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.samplers import BaseSampler
+
+JOURNAL = "study.journal"
+
+Measure = Callable[[Sequence[Values], int, int], list[Measured]]
+"""Given candidates, the number of the first and how many there will be in all."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A candidate of the search."""
+
+    number: int
+    """From 1."""
+    values: Values
+    measured: Measured
+    holds: bool
+    """Whether every bound does, in the search."""
+    front: bool = False
+
+
+def search(plan: Plan, measure: Measure, journal: Path) -> list[Tried]:
+    """Tries as many candidates as the plan has; the journal is Optuna's own storage."""
+    with _quiet():
+        return _search(plan, measure, journal)
+
+
+def _search(plan: Plan, measure: Measure, journal: Path) -> list[Tried]:
+    import optuna
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+    from optuna.trial import TrialState
+
+    # In memory, and written once: each step of a journal waits for the disk.
+    storage = optuna.storages.InMemoryStorage()
+    study = optuna.create_study(
+        storage=storage,
+        study_name=plan.id,
+        sampler=_sampler(plan),
+        directions=["minimize" if g.direction == "minimise" else "maximize" for g in plan.goals],
+    )
+    found: list[Tried] = []
+    known: dict[tuple[object, ...], Measured] = {}
+    # What needs no answers is asked for at once.
+    step = plan.candidates if plan.sampler in plans.FIXED else plan.batch
+    for start in range(0, plan.candidates, step):
+        trials = [study.ask() for _ in range(min(step, plan.candidates - start))]
+        asked = [{one.path: one.suggest(trial) for one in plan.vary} for trial in trials]
+        fresh = {tuple(v.values()): v for v in asked if tuple(v.values()) not in known}
+        if fresh:
+            done = measure(list(fresh.values()), start, plan.candidates)
+            known.update(zip(fresh, done, strict=True))
+        for trial, values in zip(trials, asked, strict=True):
+            measured = known[tuple(values.values())]
+            trial.set_user_attr("values", {path: str(word) for path, word in values.items()})
+            if measured.fault:
+                trial.set_user_attr("fault", measured.fault)
+                study.tell(trial, state=TrialState.FAIL)
+                found.append(Tried(trial.number + 1, values, measured, False))
+                continue
+            excess = [one.violation(measured.value(one.quantity.text)) for one in plan.bounds]
+            for one, by in zip(plan.bounds, excess, strict=True):
+                trial.set_constraint(one.text, by)
+            study.tell(trial, [measured.value(goal.text) for goal in plan.goals])
+            found.append(Tried(trial.number + 1, values, measured, all(by <= 0 for by in excess)))
+    backend = JournalFileBackend(str(journal), lock_obj=JournalFileOpenLock(str(journal)))
+    optuna.copy_study(
+        from_study_name=plan.id, from_storage=storage, to_storage=JournalStorage(backend)
+    )
+    return _with_front(study, found)
+
+
+def _with_front(study: Study, found: Sequence[Tried]) -> list[Tried]:
+    """The same, those marked that nothing of it beats; of such as measure the same the first."""
+    numbers = {trial.number + 1: trial.values for trial in study.best_trials}
+    seen: set[tuple[object, ...]] = set()
+    marked = []
+    for one in found:
+        key = tuple(numbers.get(one.number, ()))
+        front = one.number in numbers and one.holds and key not in seen
+        if front:
+            seen.add(key)
+        marked.append(Tried(one.number, one.values, one.measured, one.holds, front))
+    return marked
+
+
+def _sampler(plan: Plan) -> BaseSampler:
+    from optuna import samplers
+
+    seed = plan.sampler_seed
+    match plan.sampler:
+        case "tpe":
+            # Runs that are out count as bad ones: a batch spreads.
+            return samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
+        case "nsga2":
+            return samplers.NSGAIISampler(seed=seed, population_size=2 * plan.batch)
+        case "qmc":
+            return samplers.QMCSampler(seed=seed, scramble=True)
+    return samplers.RandomSampler(seed=seed)
+
+
+def require() -> None:
+    """Optuna is an extra; whoever lacks it is told how to get it."""
+    import importlib.util
+
+    if importlib.util.find_spec("optuna") is None:
+        raise InputError(
+            "tailback tune needs Optuna, which is not installed; run: pip install 'tailback[tune]'"
+        )
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Optuna says every trial; what is new of it is known."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="optuna")
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(before)

@@ -1,0 +1,345 @@
+"""A search for the best values: what is asked for, what is found, and that it is found again."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tailback
+from conftest import COMMAND, Tailback, contents, wait_for
+from tailback.errors import InputError
+from tailback.metrics import find
+from tailback.spread.shard import PartDone, Shard, using
+from tailback.tuning import ranges
+from tailback.tuning.result import Tuned
+
+TOY = """\
+# A queue that is as long as its limit: the longer, the later, and the less is lost.
+title    = "toy"
+duration = "2s"
+warmup   = "500ms"
+seed     = 1
+
+[bottleneck]
+rate  = "10Mbit"
+queue = { aqm = "fifo", limit = "30p" }   # what is tuned
+
+[path]
+rtt = "20ms"
+
+[[flows]]
+name = "bulk"
+cc   = "reno"
+
+[sweep]
+"bottleneck.rate" = ["5Mbit", "10Mbit"]
+seeds = 1
+"""
+
+ASKED: dict[str, Any] = {
+    "vary": {"bottleneck.queue.limit": "2p..60p"},
+    "minimise": ["delay_ms.mean"],
+    "maximise": ["utilisation"],
+    "over": {"path.rtt": ["10ms", "20ms"]},
+    "runs": 48,
+    "seeds": 2,
+    "unseen": 4,
+    "batch": 4,
+}
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> Tuned:
+    return tailback.tune(TOY, **ASKED, jobs=1, out=tmp_path_factory.mktemp("out"))
+
+
+def test_the_same_seed_gives_the_same_result_at_any_jobs(tuned: Tuned, tmp_path: Path) -> None:
+    again = tailback.tune(TOY, **ASKED, jobs=2, out=tmp_path)
+    assert again.to_dict() == tuned.to_dict()
+    assert contents(tmp_path) == contents(tuned.folder.parent.parent)
+    names = {file.name for file in tuned.folder.iterdir()} - {"figures"}
+    assert {"index.html", "tuning.json", "study.journal", "candidates.csv"} < names
+    # The journal has the times of the clock, and the marker its hash.
+    for name in names - {"study.journal", ".tailback-report.json"}:
+        assert (tmp_path / "tunings" / tuned.plan.id / name).read_bytes() == (
+            tuned.folder / name
+        ).read_bytes()
+    other = tailback.tune(TOY, **ASKED, seed=1, out=tmp_path)
+    assert [one.values for one in other.tried] != [one.values for one in tuned.tried]
+    assert other.plan.id != tuned.plan.id
+
+
+def test_the_front_is_what_nothing_beats(tuned: Tuned, tmp_path: Path) -> None:
+    """Held against every value of the range, run one by one."""
+    assert len(tuned.tried) == 12
+    limits = sorted({str(one.values["bottleneck.queue.limit"]) for one in tuned.tried})
+    grid = {"bottleneck.queue.limit": limits, "path.rtt": ["10ms", "20ms"]}
+    swept = tailback.sweep(TOY, grid, seeds=2, out=tmp_path)
+    goals = (find("delay_ms.mean"), find("utilisation"))
+    found: dict[str, tuple[float, float]] = {}
+    for limit in limits:
+        own = [run.summary for run in swept if run.labels["bottleneck.queue.limit"] == limit]
+        assert len(own) == 4
+        delay, used = (
+            sum(goal.value(s["queues"]["bottleneck"]) or 0.0 for s in own) / 4 for goal in goals
+        )
+        found[limit] = (delay, used)
+    beaten = {
+        a
+        for a, (delay, used) in found.items()
+        for other_delay, other_used in found.values()
+        if (other_delay <= delay and other_used >= used)
+        and (other_delay < delay or other_used > used)
+    }
+    front = {str(point.values["bottleneck.queue.limit"]) for point in tuned.front}
+    assert {found[one] for one in front} == {found[one] for one in limits if one not in beaten}
+    assert len(front) >= 3
+    for point in tuned.front:
+        measured = point.tried.measured
+        limit = str(point.values["bottleneck.queue.limit"])
+        assert measured.value("delay_ms.mean") == pytest.approx(found[limit][0])
+    # In the order of the first goal, the second gets better with it.
+    delays = [point.tried.measured.value("delay_ms.mean") for point in tuned.front]
+    shares = [point.tried.measured.value("utilisation") for point in tuned.front]
+    assert delays == sorted(delays)
+    assert shares == sorted(shares)
+
+
+def test_it_ends_on_seeds_that_the_search_did_not_see(tuned: Tuned, tmp_path: Path) -> None:
+    assert tuned.unseen_seeds == (3, 6)
+    searched = {run for one in tuned.tried for run in one.measured.run_ids}
+    point = tuned.front[0]
+    assert point.unseen is not None
+    ids = list(point.unseen.run_ids)
+    assert len(ids) == 8
+    assert not searched & set(ids)
+    out = tuned.folder.parent.parent
+    seeds = {json.loads((out / "runs" / one / "manifest.json").read_text())["seed"] for one in ids}
+    assert seeds == {3, 4, 5, 6}
+    # The difference is that of the same seeds with the file's own limit.
+    values = {"bottleneck.queue.limit": point.values["bottleneck.queue.limit"], "seed": 3}
+    grid = {"path.rtt": ["10ms", "20ms"]}
+    own = tailback.sweep(TOY, grid, set=values, seeds=4, out=tmp_path)
+    base = tailback.sweep(TOY, grid, set={"seed": 3}, seeds=4, out=tmp_path)
+
+    def mean(results: tailback.Results) -> float:
+        found = [run.summary["queue"]["delay_ms"]["mean"] for run in results]
+        return float(sum(found) / len(found))
+
+    difference = point.difference(tuned.plan.goals[0])
+    assert difference is not None
+    assert difference.absolute == pytest.approx(mean(own) - mean(base))
+    assert difference.n == 4
+    assert difference.ci95 is not None
+    assert point.answer(tuned.plan.goals[0]) == "better"
+    assert point.answer(tuned.plan.goals[1]) == "worse"
+    assert "on seeds 3 to 6, which the search did not see" in tuned.verdict()[0]
+
+
+def test_each_point_is_a_scenario_with_the_runs_of_the_search(tuned: Tuned) -> None:
+    out = tuned.folder.parent.parent
+    before = len(contents(out))
+    for point in tuned.front:
+        file = tuned.folder / point.file
+        assert "# what is tuned" in file.read_text("utf-8")
+        results = tailback.run(file, out=out)
+        assert {run.run_id for run in results} == set(point.tried.measured.run_ids)
+    assert len(contents(out)) == before
+
+
+def test_optuna_reads_what_it_stored(tuned: Tuned, tmp_path: Path) -> None:
+    import optuna
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    file = tmp_path / "study.journal"
+    file.write_bytes((tuned.folder / "study.journal").read_bytes())
+    study = optuna.load_study(
+        study_name=tuned.plan.id, storage=JournalStorage(JournalFileBackend(str(file)))
+    )
+    assert len(study.trials) == 12
+    front = {trial.number + 1 for trial in study.best_trials}
+    assert {point.tried.number for point in tuned.front} <= front
+
+
+def test_a_bound_holds(tuned: Tuned, tmp_path: Path) -> None:
+    held = tailback.tune(TOY, **ASKED, subject_to=["delay_ms.mean<=8"], out=tmp_path)
+    assert held.front
+    assert all(p.tried.measured.value("delay_ms.mean") <= 8 for p in held.front)
+    over = [one for one in held.tried if one.measured.value("delay_ms.mean") > 8]
+    assert over
+    assert not any(one.front or one.holds for one in over)
+    assert any(point.tried.measured.value("delay_ms.mean") > 8 for point in tuned.front)
+    none = tailback.tune(TOY, **ASKED, subject_to=["utilisation>=2"], out=tmp_path)
+    assert none.front == []
+    assert none.verdict() == ["no candidate holds utilisation>=2 (of 12 measured)"]
+
+
+def test_one_goal_has_one_best(tmp_path: Path) -> None:
+    asked = {**ASKED, "maximise": [], "sampler": "qmc", "runs": 32}
+    found = tailback.tune(TOY, **asked, across="worst", out=tmp_path)
+    best = min(one.measured.value("delay_ms.mean") for one in found.tried)
+    assert [point.tried.measured.value("delay_ms.mean") for point in found.front] == [best]
+    assert (found.folder / "figures/front.svg").is_file()
+
+
+def test_a_combination_that_cannot_be_is_a_candidate_that_failed(tmp_path: Path) -> None:
+    """CoDel has a target and a FIFO has none: each may stand there, and not both."""
+    scenario = TOY.replace('{ aqm = "fifo", limit = "30p" }', '"codel"')
+    asked = {**ASKED, "sampler": "random", "unseen": 2}
+    asked["vary"] = {
+        "bottleneck.queue.target": "1ms..30ms",
+        "bottleneck.queue": ["codel", "fq_codel", "fifo"],
+    }
+    found = tailback.tune(scenario, **asked, out=tmp_path)
+    failed = [one for one in found.tried if one.values["bottleneck.queue"] == "fifo"]
+    assert failed
+    assert all("not of fifo; expected one of limit" in one.measured.fault for one in failed)
+    assert len(failed) < len(found.tried)
+    assert not any(one.measured.fault for one in found.tried if one not in failed)
+    assert found.front
+    file = found.folder / found.front[0].file
+    ids = {run.run_id for run in tailback.run(file, out=tmp_path)}
+    assert ids == set(found.front[0].tried.measured.run_ids)
+
+
+@pytest.mark.parametrize("sampler", ["nsga2", "random"])
+def test_every_sampler_is_the_same_again(sampler: str, tmp_path: Path) -> None:
+    asked = {**ASKED, "sampler": sampler, "runs": 80, "unseen": 2}
+    asked["vary"] = {"bottleneck.queue.limit": "2p..60p", "flows.bulk.cc": "reno,cubic"}
+    one = tailback.tune(TOY, **asked, out=tmp_path)
+    assert len(one.tried) == 20
+    assert {tried.values["flows.bulk.cc"] for tried in one.tried} == {"reno", "cubic"}
+    assert tailback.tune(TOY, **asked, out=tmp_path).to_dict() == one.to_dict()
+
+
+def test_parts_of_a_search_are_of_what_is_known_at_once(tmp_path: Path) -> None:
+    with using(Shard(1, 2)), pytest.raises(InputError, match="expected --sampler random or qmc"):
+        tailback.tune(TOY, **ASKED, out=tmp_path)
+    asked = {**ASKED, "sampler": "random"}
+    whole = tailback.tune(TOY, **asked, out=tmp_path / "whole")
+    for part in (1, 2):
+        with using(Shard(part, 2)), pytest.raises(PartDone) as ended:
+            tailback.tune(TOY, **asked, out=tmp_path / f"part{part}")
+        assert ended.value.done.of_runs == len(
+            {run for one in whole.tried for run in one.measured.run_ids}
+            | set(whole.defaults.run_ids)
+        )
+    tailback.merge([tmp_path / "part1", tmp_path / "part2"], tmp_path / "all")
+    assert tailback.tune(TOY, **asked, out=tmp_path / "all").to_dict() == whole.to_dict()
+
+
+def test_a_killed_search_goes_on_where_it_was(tmp_path: Path) -> None:
+    file, out = tmp_path / "toy.toml", tmp_path / "out"
+    file.write_text(TOY.replace('"2s"', '"10s"'), "utf-8")
+    asked = [*COMMAND, "tune", str(file), "--vary", "bottleneck.queue.limit=2p..60p"]
+    asked += ["--minimise", "delay_ms.mean", "--maximise", "utilisation", "--runs", "16"]
+    asked += ["--seeds", "1", "--unseen", "2", "--batch", "2", "--jobs", "2", "--json"]
+    with subprocess.Popen([*asked, "--out", str(out)], stdout=subprocess.PIPE) as killed:
+        wait_for(lambda: len(list(out.glob("runs/*/manifest.json"))) >= 5)
+        killed.send_signal(signal.SIGKILL)
+    before = {p: p.stat().st_mtime_ns for p in out.glob("runs/*/manifest.json")}
+    done = subprocess.run([*asked, "--out", str(out)], capture_output=True, text=True, check=True)
+    # What was there was not run again.
+    assert all(path.stat().st_mtime_ns == when for path, when in before.items())
+    whole = tailback.tune(
+        file,
+        {"bottleneck.queue.limit": "2p..60p"},
+        minimise=["delay_ms.mean"],
+        maximise=["utilisation"],
+        runs=16,
+        seeds=1,
+        unseen=2,
+        batch=2,
+        out=tmp_path / "whole",
+    )
+    assert json.loads(done.stdout) == whole.to_dict()
+    assert len(whole.tried) == 8
+
+
+def test_everything_that_is_wrong_is_said_at_once(tailback: Tailback, tmp_path: Path) -> None:
+    (tmp_path / "toy.toml").write_text(TOY, "utf-8")
+    done = tailback(
+        *("tune", "toy.toml", "--vary", "bottleneck.queue.limt=2p..60p"),
+        *("--vary", "path.rtt=10..40ms", "--vary", "host_jitter=5..9"),
+        *("--vary", "flows.bulk.cc=reno,cubik", "--vary", "duration=9s..3s"),
+        *("--over", "bottleneck.rate=5,10Mbit"),
+        *("--minimise", "dely_ms.mean", "--maximise", "rtt_ms.mean@bulc"),
+        *("--subject-to", "jain>0.9", "--sampler", "tpee", "--across", "best"),
+    )
+    assert done.returncode == 2
+    said = done.stderr
+    assert 'did you mean "limit"?' in said
+    assert "--vary path.rtt=10..40ms: 10 has no unit" in said
+    assert '--vary host_jitter=5..9: wrong value 5 for "host_jitter"; expected a time' in said
+    assert 'did you mean "cubic"?' in said
+    assert "--vary duration=9s..3s: 9s..3s is empty" in said
+    assert "--over bottleneck.rate=5,10Mbit: wrong value 5" in said
+    assert 'metric "dely_ms.mean" does not exist' in said
+    assert 'flow "bulc" does not exist; expected one of bulk; did you mean "bulk"?' in said
+    assert "--subject-to jain>0.9: expected METRIC>=NUMBER or METRIC<=NUMBER" in said
+    assert 'sampler "tpee" does not exist' in said
+    assert 'word "best" does not exist' in said
+    assert not (tmp_path / "results").exists()
+    few = tailback(
+        *("tune", "toy.toml", "--vary", "bottleneck.queue.limit=2p..60p"),
+        *("--minimise", "delay_ms.mean", "--runs", "3", "--seeds", "2"),
+    )
+    assert few.returncode == 2
+    assert "--runs 3: one candidate takes 4, 2 points of 2 seeds" in few.stderr
+
+
+def test_the_command_shows_the_front(tailback: Tailback, tmp_path: Path) -> None:
+    (tmp_path / "toy.toml").write_text(TOY, "utf-8")
+    asked = ["tune", "toy.toml", "--vary", "bottleneck.queue.limit=2p..60p"]
+    asked += ["--minimise", "delay_ms.mean", "--maximise", "utilisation"]
+    asked += ["--runs", "24", "--unseen", "2"]
+    done = tailback(*asked)
+    assert done.returncode == 0, done.stderr
+    assert "limit" in done.stdout.splitlines()[1]
+    assert "on seeds 2 to 3, which the search did not see, against the defaults:" in done.stdout
+    assert "12 candidates, " in done.stderr
+    pages = list((tmp_path / "results/tunings").glob("*/index.html"))
+    assert len(pages) == 1
+    assert tailback("verify", "results").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "log", "words"),
+    [
+        ("1ms..30ms", True, ["1ms", "30ms"]),
+        ("5ms..30ms", False, ["5ms", "30ms"]),
+        ("lin:1ms..30ms", False, ["1ms", "30ms"]),
+        ("log:5ms..30ms", True, ["5ms", "30ms"]),
+        ("500us..30ms", True, ["500us", "30000us"]),
+        ("1..10", False, [1, 10]),
+        ("0.5..0.95", False, [0.5, 0.95]),
+    ],
+)
+def test_ranges(text: str, log: bool, words: list[ranges.Word]) -> None:
+    units = {"500us": 5e5, "30ms": 3e7}
+
+    def bases(path: str, asked: Any) -> list[float | str]:
+        assert path == "a.b"
+        return [units.get(str(one), 0.0) for one in asked]
+
+    found = ranges.parse("a.b", text).settle(bases)
+    assert isinstance(found, ranges.Range)
+    assert found.log is log
+    assert [found.word(found.low), found.word(found.high)] == words
+
+
+def test_a_value_has_four_digits_and_stays_in_its_range() -> None:
+    found = ranges.parse("a", "1ms..30ms")
+    assert isinstance(found, ranges.Range)
+    assert found.word(7.123456) == "7.123ms"
+    assert found.word(29.99999) == "30ms"
+    assert found.word(0.00001) == "1ms"
+    wide = ranges.parse("a", "1bit..5000000bit")
+    assert isinstance(wide, ranges.Range)
+    assert wide.word(1234567.0) == "1235000bit"
