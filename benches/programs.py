@@ -107,7 +107,7 @@ def main() -> None:
                 f"{case.name:<10} {f'{case.rate} {words}':<44.44} {part['throughput_mbit']:7.2f} "
                 f"{'' if done is None else f'{done:.3f}':>8} {part['marks']:6d} "
                 f"{timing['cpu_s']:6.2f} {case.goal_cpu_s or '':>5} {timing['wall_s']:6.2f} "
-                f"{case.seconds / timing['wall_s']:6.1f} {timing['peak_rss_bytes'] / 1e6:5.0f}"
+                f"{case.seconds / timing['wall_s']:6.1f} {(timing['memory_bytes'] or 0) / 1e6:5.0f}"
             )
             if args.twice:
                 seeds = 2

@@ -102,7 +102,7 @@ async fn fetch(options: Options) -> Result<(), Failure> {
         SocketAddr::V6(_) => "[::]:0",
     };
     let tls = provider::Client::from(any_certificate(default_provider())?);
-    let client = Client::builder()
+    let mut client = Client::builder()
         .with_tls(tls)?
         .with_io(io(&options, any.parse()?)?)?
         .with_limits(limits()?)?
@@ -126,5 +126,7 @@ async fn fetch(options: Options) -> Result<(), Failure> {
     };
     let told = tell(&options, got, began, complete);
     connection.close(0_u32.into());
+    // Else the server would not hear of it, and would send probes to nobody.
+    client.wait_idle().await?;
     told
 }
