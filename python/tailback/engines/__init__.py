@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tailback.errors import InputError, TailbackError
@@ -75,9 +76,15 @@ def versions() -> dict[str, set[str]]:
     return found
 
 
+ADDED = re.compile(r"(?<=\+[0-9a-f]{16})\.[0-9a-f]{8}")
+"""Behind the hash of a guest in its version, that of what a scenario adds to it."""
+
+
 def unlike(name: str, version: str) -> str:
     """What this installation has instead of this version of an engine, in words; empty where it
     has it, or cannot tell for want of the engine."""
     # Nobody looks for a kernel kit because of the simulator.
     has = {get(name).version} if name == "sim" else versions().get(name, set())
+    # What a scenario adds to a guest, its modules and programs, is not the installation's.
+    version = ADDED.sub("", version)
     return "" if version in has or not has else f"{name} {', '.join(sorted(has))}"

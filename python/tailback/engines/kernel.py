@@ -256,19 +256,26 @@ class Kernel:
         return found
 
     def _version(self, modules: list[str], roots: list[str]) -> str:
+        """What the guest is, and behind a dot what a scenario adds to it."""
+        own = self._shelves([])
         shelves = self._shelves(modules)
         self.kit.verify(shelves)
         library = contents.sha256(self.kit.library)
         parts = [self.kit.identity, hashlib.sha256(self._agent).hexdigest(), library]
         if self._memory_mib != guest.MEMORY_MIB:
             parts.append(f"memory {self._memory_mib}")
-        parts += [f"{folder} {hashes}" for folder, hashes in shelves.items()]
+        parts += [f"{folder} {hashes}" for folder, hashes in own.items()]
+        added = [f"{name} {hashes}" for name, hashes in shelves.items() if name not in own]
         if roots:
-            parts += [*roots, *guest.PROGRAM_WORDS]
-        digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+            added += [*roots, *guest.PROGRAM_WORDS]
+        more = f".{_digest(added)[:8]}" if added else ""
         # Nothing that was measured on another clock may stand for this.
         clock = "-realtime" if self.clock == "real" else ""
-        return f"{self.kit.version}+{digest[:16]}{clock}"
+        return f"{self.kit.version}+{_digest(parts)[:16]}{more}{clock}"
+
+
+def _digest(parts: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def _setting(variable: str, default: float) -> float:
