@@ -193,6 +193,19 @@ def header(**common: Any) -> dict[str, Any]:
 OLD, NEW = "recovery:metrics_updated", "quic:recovery_metrics_updated"
 
 
+def test_rtts_below_that_of_the_path_are_seconds() -> None:
+    def log(*rtts: float) -> qlog.Trace:
+        return qlog.Trace(
+            "server", None, latest_rtt=[(float(i), rtt) for i, rtt in enumerate(rtts)]
+        )
+
+    assert qlog.rtt_unit_ms(log(0.0203, 0.0312), 20.0) == 1000.0
+    assert qlog.rtt_unit_ms(log(20.3, 31.2), 20.0) == 1.0
+    # Nothing that could be the RTT of this path in either unit.
+    assert qlog.rtt_unit_ms(log(0.000001), 20.0) == 1.0
+    assert qlog.rtt_unit_ms(log(), 20.0) == 1.0
+
+
 def test_qlog_of_both_versions_and_forms(tmp_path: Path) -> None:
     epoch = (DATE + 0.5) * 1e3
     events = [

@@ -61,6 +61,14 @@ class Trace:
         return not (self.cwnd or self.smoothed_rtt or self.latest_rtt)
 
 
+def rtt_unit_ms(trace: Trace, base_ms: float) -> float:
+    """What a log's RTTs count in: 1 ms, as the schema says, or 1000 where they can only be seconds,
+    as quinn writes them: no RTT is below that of the empty path."""
+    rtts = [value for samples in (trace.smoothed_rtt, trace.latest_rtt) for _, value in samples]
+    most = max(rtts, default=0.0)
+    return 1000.0 if 0 < most < base_ms / 2 <= 1000 * most else 1.0
+
+
 def parse(data: bytes, path: Path) -> list[Trace]:
     """The traces of a file that have anything to draw; none where it is not qlog.
 

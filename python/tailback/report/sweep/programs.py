@@ -67,9 +67,14 @@ def _figure(run: Run, series: pl.DataFrame, name: str, number: int, facts: Facts
         "TCP, srtt": _of(kernels, "srtt_ns", 1e-6),
     }
     cwnd: dict[str, pl.DataFrame] = {}
+    rules: set[str] = set()
+    base_ms = _plan(run, name).get("rtt", 0) / 1e6
     for title, trace, moved in logs:
+        unit_ms = qlog.rtt_unit_ms(trace, base_ms)
+        if unit_ms != 1.0:
+            rules.add(f"RTTs of {plain(title)} are in seconds, as no RTT is below the path's")
         for word, samples in (("smoothed", trace.smoothed_rtt), ("latest", trace.latest_rtt)):
-            rtt[f"{title}, {word}"] = _frame(moved(samples), 1.0)
+            rtt[f"{title}, {word}"] = _frame(moved(samples), unit_ms)
         cwnd[title] = _frame(moved(trace.cwnd), 1e-3)
     queue = {"queue": _of(own, "delay_ns", 1e-6)}
     panels = (
@@ -86,7 +91,6 @@ def _figure(run: Run, series: pl.DataFrame, name: str, number: int, facts: Facts
     if not seen:
         return None
     charts: list[Chart] = []
-    rules: set[str] = set()
     for title, lines in seen:
         chosen = dict(list(lines.items())[:MOST_COLOURS])
         frame = pl.concat(one.with_columns(pl.lit(key).alias("of")) for key, one in chosen.items())
