@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MANIFEST, SUMMARY, TIMING = "manifest.json", "summary.json", "timing.json"
 SERIES, HISTOGRAMS, PACKETS = "series.parquet", "histograms.parquet", "packets.pcapng"
 ACCOUNT = "account.json"
+FILES = frozenset((MANIFEST, SUMMARY, TIMING, SERIES, HISTOGRAMS, PACKETS, ACCOUNT))
+"""What a run's folder may have, beside the folder of what programs have left."""
 
 
 class StoredRun:

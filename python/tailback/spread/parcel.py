@@ -10,18 +10,7 @@ from pathlib import Path
 
 from tailback import _native
 from tailback.errors import DamagedResults
-from tailback.stored import (
-    HISTOGRAMS,
-    MANIFEST,
-    PACKETS,
-    SERIES,
-    SUMMARY,
-    TIMING,
-    StoredRun,
-)
-
-NAMES = frozenset((MANIFEST, SUMMARY, TIMING, SERIES, HISTOGRAMS, PACKETS))
-"""Files of a run folder."""
+from tailback.stored import FILES, StoredRun
 
 PROGRAMS = "programs"
 """The folder in it of what programs have left."""
@@ -40,7 +29,7 @@ def _is_of_run(name: str) -> bool:
     """Whether a run folder may have such a file: nothing leads out of it."""
     first, *rest = name.split("/")
     inside = all(part not in ("", ".", "..") and "\0" not in part for part in rest)
-    return (first == PROGRAMS and bool(rest) and inside) if rest else name in NAMES
+    return (first == PROGRAMS and bool(rest) and inside) if rest else name in FILES
 
 
 def take(

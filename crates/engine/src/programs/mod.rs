@@ -38,12 +38,12 @@ pub struct Made {
 
 /// The ready-made programs of this tree: one line each.
 pub const ENTRIES: &[&Entry<Build>] = &[
+    &quic::aioquic::ENTRY,
     &flent::ENTRY,
     &http::ENTRY,
     &iperf3::ENTRY,
     &irtt::ENTRY,
     &ping::ENTRY,
-    &quic::aioquic::ENTRY,
     &quic::quic_go::ENTRY,
     &quic::quinn::ENTRY,
     &quic::s2n_quic::ENTRY,
