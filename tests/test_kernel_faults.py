@@ -433,7 +433,7 @@ def test_a_changed_line_of_a_module_is_found_and_none_is_not(tmp_path: Path) -> 
         found = tb.compare(
             ROOT / "examples/dualpi2.toml",
             {"a": {module: base} if base else {}, "b": {module: other}},
-            seeds=4,
+            seeds=8,
             engine="kernel",
             out=tmp_path,
         )
