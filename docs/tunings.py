@@ -57,7 +57,7 @@ def table(found: dict[str, Any]) -> Iterator[str]:
         cells = [str(point["point"]), *(str(word) for word in point["values"].values())]
         for goal in goals:
             differs = point["difference"][goal]
-            word = {"better": " better", "worse": " worse"}.get(differs["answer"], "")
+            word = "" if differs["answer"] == "same" else f" {differs['answer']}"
             share = f"{100 * differs['relative']:+.1f}{word}"
             cells += [number(point["search"][goal]), spread(point["unseen"][goal]), share]
         yield f"| {' | '.join(cells)} |"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from conftest import COMMAND, Tailback, contents, wait_for
 from tailback.errors import InputError
 from tailback.metrics import find
 from tailback.spread.shard import PartDone, Shard, using
-from tailback.tuning import ranges
-from tailback.tuning.result import Tuned
+from tailback.tuning import goals, labels, page, ranges
+from tailback.tuning.measure import Measured
+from tailback.tuning.result import FEWEST, MOST_CHECKED, Point, Tuned, chosen
+from tailback.tuning.search import Tried
 
 TOY = """\
 # A queue that is as long as its limit: the longer, the later, and the less is lost.
@@ -343,3 +346,114 @@ def test_a_value_has_four_digits_and_stays_in_its_range() -> None:
     wide = ranges.parse("a", "1bit..5000000bit")
     assert isinstance(wide, ranges.Range)
     assert wide.word(1234567.0) == "1235000bit"
+
+
+def _point(base: list[float], found: list[float]) -> Point:
+    measured = Measured({"delay_ms.p99": found, "utilisation": [0.5] * len(found)})
+    defaults = Measured({"delay_ms.p99": base, "utilisation": [0.5] * len(base)})
+    return Point(1, Tried(1, {}, measured, True, True), measured, defaults)
+
+
+def test_what_is_open_is_not_called_no_worse() -> None:
+    there = goals.There({"flows": [], "links": [{"name": "link"}]})
+    delay = goals.Goal(goals.quantity("delay_ms.p99", there), "minimise")
+    used = goals.Goal(goals.quantity("utilisation", there), "maximise")
+    assert FEWEST == 6
+    # The same difference in every seed: nothing is told before the sixth.
+    for seeds, answer in ((1, "open"), (2, "open"), (5, "open"), (6, "worse")):
+        point = _point([10.0] * seeds, [29.2] * seeds)
+        assert point.answer(delay) == answer
+        assert point.answer(used) == ("same" if seeds == 6 else "open")
+    assert _point([10.0] * 3, [29.2] * 3).why_open(delay) == "3 unseen seeds cannot tell, 6 could"
+    assert _point([10.0], [29.2]).why_open(delay) == "1 unseen seed cannot tell, 6 could"
+    noise = _point([10.0, 11.0, 12.0], [11.0, 11.0, 11.5])
+    assert noise.why_open(delay) == "the 95 % interval of the difference has 0 in it"
+    assert _point([10.0, 11.0, 12.0], [8.0, 9.1, 10.1]).answer(delay) == "better"
+    both = (delay, used)
+    assert _point([10.0] * 6, [29.2] * 6).standing(both) == "worse"
+    assert _point([10.0] * 6, [5.0] * 6).standing(both) == "no_worse"
+    assert _point([10.0] * 6, [5.0] * 6).standing([delay]) == "better"
+    assert _point([10.0] * 6, [10.0] * 6).standing(both) == "same"
+    assert _point([10.0] * 3, [29.2] * 3).standing(both) == "open"
+    # Better in one and open in the other.
+    assert _point([10.0, 11.0, 12.0], [8.0, 9.1, 10.1]).standing(both) == "open"
+
+
+def test_the_verdict_says_why_it_is_open(tmp_path: Path) -> None:
+    found = tailback.tune(TOY, **{**ASKED, "unseen": 1}, out=tmp_path)
+    compared = sum(point.unseen is not None for point in found.front)
+    said = found.to_dict()
+    assert said["compared"] == compared
+    assert said["counts"]["open"] == compared
+    assert sum(said["counts"].values()) == compared
+    verdict = found.verdict()
+    assert verdict[0].startswith("on seed 3, which the search did not see")
+    assert f"of {compared} points, 0 better in every goal, 0 better in one" in verdict[1]
+    assert verdict[1].endswith(f", {compared} open")
+    assert verdict[2] == (
+        "open in delay_ms.mean and utilisation: 1 unseen seed cannot tell, 6 could"
+    )
+    assert verdict[3].endswith(", open)")
+    for point in said["front"]:
+        assert point["difference"]["utilisation"]["why_open"] == (
+            "1 unseen seed cannot tell, 6 could"
+        )
+    heads, _ = page.rows(found)
+    assert "delay_ms.mean, search" in heads
+
+
+def test_a_front_that_is_compared_in_part_says_so(tuned: Tuned) -> None:
+    one = tuned.front[0]
+    front = [replace(one, number=i + 1) for i in range(16)]
+    taken = chosen([point.tried for point in front])
+    assert len(taken) == MOST_CHECKED
+    front = [p if i in taken else replace(p, unseen=None) for i, p in enumerate(front)]
+    made = replace(tuned, front=front)
+    assert made.verdict()[1] == (
+        "12 of 16 points of the front are compared, spread along it (of a front at most 12 are); "
+        "the others have a dash"
+    )
+    assert made.to_dict()["compared"] == 12
+    lost = replace(tuned, front=[replace(one, unseen=None)])
+    assert lost.verdict()[1:] == ["1 could not be measured there"]
+    assert tuned.left_out() == []
+
+
+def test_a_metric_is_one_goal(tailback: Tailback, tmp_path: Path) -> None:
+    (tmp_path / "toy.toml").write_text(TOY, "utf-8")
+    done = tailback(
+        *("tune", "toy.toml", "--vary", "bottleneck.queue.limit=2p..60p"),
+        *("--minimise", "delay_ms.mean", "--maximise", "delay_mean_ms@bottleneck"),
+        *("--maximise", "utilisation", "--maximise", "utilisation"),
+        *("--subject-to", "jain>0.9", "--subject-to", "jain=<0.9"),
+    )
+    assert done.returncode == 2
+    said = done.stderr
+    assert "--maximise delay_mean_ms@bottleneck: is a goal already, --minimise delay_ms.m" in said
+    assert "--maximise utilisation: is a goal already, --maximise utilisation; expected" in said
+    assert 'did you mean "jain>=0.9"?' in said
+    assert 'did you mean "jain<=0.9"?' in said
+    assert not (tmp_path / "results").exists()
+
+
+def test_no_number_covers_another() -> None:
+    apart = labels.place([("1", 100, 100), ("2", 200, 100)], 520, 300)
+    assert [(one.x, one.y) for one in apart if one] == [(110, 91), (210, 91)]
+    # "9" goes to the left, since "10" is at its right.
+    nine, ten = labels.place([("9", 100, 100), ("10", 112, 96)], 520, 300)
+    assert nine is not None
+    assert ten is not None
+    assert nine.x < 100 < ten.x
+    many = [(str(i), 200 + 1.5 * i, 100 - i) for i in range(1, 13)]
+    placed = [one for one in labels.place(many, 520, 300) if one is not None]
+    assert {"1", "12"} < {one.text for one in placed}
+    assert len(placed) < 12
+    for i, one in enumerate(placed):
+        for other in placed[:i]:
+            room = 6.5 * (len(one.text) + len(other.text)) / 2
+            assert abs(one.x - other.x) >= room or abs(one.y - other.y) >= labels.SIZE
+    # In a corner there is one way to go, and what has no text takes none.
+    corner, none = labels.place([("3", 518, 2), ("", 400, 200)], 520, 300)
+    assert corner is not None
+    assert (corner.x < 518, corner.y > 2) == (True, True)
+    assert none is None

@@ -173,6 +173,8 @@ def _tuned(plan: Plan, root: Path, jobs: int | None, progress: bool | None) -> T
             seed=plan.seed + plan.seeds,
             seeds=plan.unseen,
         )
+    if done[0][0].fault:
+        raise InputError(f"the scenario as it is, on unseen seeds: {done[0][0].fault}")
     again = dict(zip(picked, done[1] if picked else [], strict=True))
     points = [
         Point(

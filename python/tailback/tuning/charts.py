@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
 from tailback.figures.theme import CATEGORIES, MUTED, Chart
 from tailback.metrics import estimate
+from tailback.tuning import labels
 from tailback.tuning.goals import Goal
 from tailback.tuning.ranges import Choices, Range, Vary, Word
 from tailback.tuning.result import Tuned
+
+_WIDTH, _HEIGHT = 520, 300
+_ROOM = 18
+"""Pixels between what is furthest out and the frame."""
 
 KINDS = ("candidate", "front", "defaults")
 _COLOURS = ["#9aa5b1", CATEGORIES[0], CATEGORIES[1]]
@@ -42,11 +47,6 @@ def fronts(made: Tuned) -> Chart:
 
 
 def _pair(made: Tuned, across: Goal, up: Goal) -> Chart:
-    def axis(goal: Goal) -> dict[str, Any]:
-        better = "less" if goal.direction == "minimise" else "more"
-        scale = alt.Scale(zero=False, padding=12)
-        return {"title": f"{goal.title}, {better} is better", "scale": scale}
-
     def row(measured: Any, kind: str, label: str = "") -> dict[str, Any]:
         x, y = (estimate(measured.by_seed[goal.text]) for goal in (across, up))
         return {
@@ -72,7 +72,16 @@ def _pair(made: Tuned, across: Goal, up: Goal) -> Chart:
         if point.unseen is not None
     ]
     unseen.append(row(made.defaults_unseen, "defaults"))
-    x, y = alt.X("x:Q", **axis(across)), alt.Y("y:Q", **axis(up))
+    everything = [*tried, *searched, *unseen]
+    domains = {key: _domain(everything, key, size) for key, size in (("x", _WIDTH), ("y", _HEIGHT))}
+
+    def axis(goal: Goal, key: str) -> dict[str, Any]:
+        better = "less" if goal.direction == "minimise" else "more"
+        # As it is said: a label is placed by pixels.
+        scale = alt.Scale(domain=list(domains[key]), zero=False, nice=False)
+        return {"title": f"{goal.title}, {better} is better", "scale": scale}
+
+    x, y = alt.X("x:Q", **axis(across, "x")), alt.Y("y:Q", **axis(up, "y"))
     layers = [
         alt.Chart(alt.InlineData(values=tried))
         .mark_point(filled=True, size=22, opacity=0.55)
@@ -87,17 +96,41 @@ def _pair(made: Tuned, across: Goal, up: Goal) -> Chart:
     basis = alt.Chart(alt.InlineData(values=unseen))
     layers += [
         basis.mark_rule(strokeWidth=1.2).encode(
-            x=alt.X("x0:Q", **axis(across)), x2="x1:Q", y=y, color=_colour()
+            x=alt.X("x0:Q", **axis(across, "x")), x2="x1:Q", y=y, color=_colour()
         ),
         basis.mark_rule(strokeWidth=1.2).encode(
-            x=x, y=alt.Y("y0:Q", **axis(up)), y2="y1:Q", color=_colour()
+            x=x, y=alt.Y("y0:Q", **axis(up, "y")), y2="y1:Q", color=_colour()
         ),
         basis.mark_point(filled=True, size=75, opacity=1).encode(
             x=x, y=y, color=_colour(), shape=_shape()
         ),
-        basis.mark_text(dx=9, dy=-8, fontSize=11, color=MUTED).encode(x=x, y=y, text="label:N"),
+        alt.Chart(alt.InlineData(values=_labels(unseen, domains)))
+        .mark_text(fontSize=labels.SIZE, color=MUTED)
+        .encode(x=x, y=y, text="label:N"),
     ]
-    return alt.layer(*layers).properties(width=520, height=300)
+    return alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT)
+
+
+def _domain(rows: Sequence[Mapping[str, Any]], key: str, size: int) -> tuple[float, float]:
+    """From the least to the largest with room at both ends."""
+    low = min(row[f"{key}0"] for row in rows)
+    high = max(row[f"{key}1"] for row in rows)
+    room = (high - low) * _ROOM / (size - 2 * _ROOM) or abs(low) / 10 or 1.0
+    return low - room, high + room
+
+
+def _labels(
+    rows: Sequence[Mapping[str, Any]], domains: Mapping[str, tuple[float, float]]
+) -> list[dict[str, Any]]:
+    """The numbers of points, each at its place."""
+    (left, right), (low, high) = domains["x"], domains["y"]
+    across, up = (right - left) / _WIDTH, (high - low) / _HEIGHT
+    points = [(row["label"], (row["x"] - left) / across, (high - row["y"]) / up) for row in rows]
+    return [
+        {"label": one.text, "x": left + one.x * across, "y": high - one.y * up}
+        for one in labels.place(points, _WIDTH, _HEIGHT)
+        if one is not None
+    ]
 
 
 def _course(made: Tuned, goal: Goal) -> Chart:

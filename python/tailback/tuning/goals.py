@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from tailback.metrics import Metric
 from tailback.names import unknown
 
 _BOUND = re.compile(r"(?P<quantity>.+?)\s*(?P<sign>>=|<=)\s*(?P<number>[+-]?[\d.]+(?:e[+-]?\d+)?)")
+_NEAR = re.compile(r"\s*(=[<>]|[<>]=?)\s*")
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,11 @@ class Quantity:
     metric: Metric
     name: str
     """Of the flows, link or class; empty for the run."""
+
+    def is_that(self, other: Quantity) -> bool:
+        """Whether it is the same number, however it was asked for."""
+        own, their = self.metric, other.metric
+        return (own.on, own.path, self.name) == (their.on, their.path, other.name)
 
     def value(self, summary: Mapping[str, Any]) -> float | None:
         """The number; None where the run has none."""
@@ -61,10 +67,9 @@ class Goal:
 
     @property
     def title(self) -> str:
-        """With its unit, for axes and heads of columns."""
+        """As it was asked for, with its unit, for axes and heads of columns."""
         metric = self.quantity.metric
-        at = self.text.partition("@")[2]
-        return f"{metric.title}{f' of {at}' if at else ''}"
+        return self.text if metric.title == metric.name else f"{self.text} ({metric.unit})"
 
     def gain(self, difference: float) -> float:
         """A difference with the sign that better is above 0."""
@@ -83,6 +88,16 @@ class Bound:
     def violation(self, value: float) -> float:
         """By how much it does not hold; 0 or less where it does."""
         return self.limit - value if self.least else value - self.limit
+
+
+def refuse_twice(goal: Goal, others: Sequence[Goal]) -> None:
+    """One number is one goal."""
+    for other in others:
+        if goal.quantity.is_that(other.quantity):
+            raise InputError(
+                f"{goal.text}: is a goal already, --{other.direction} {other.text}; "
+                "expected each metric once"
+            )
 
 
 class There:
@@ -136,6 +151,8 @@ def bound(text: str, there: There) -> Bound:
     except ValueError:
         limit = math.nan
     if match is None or not math.isfinite(limit):
-        raise InputError(f"{text}: expected METRIC>=NUMBER or METRIC<=NUMBER")
+        near = _NEAR.sub(lambda sign: ">=" if ">" in sign[0] else "<=", text.strip())
+        hint = f'; did you mean "{near}"?' if match is None and _BOUND.fullmatch(near) else ""
+        raise InputError(f"{text}: expected METRIC>=NUMBER or METRIC<=NUMBER{hint}")
     found = quantity(match["quantity"], there)
     return Bound(text.strip(), found, match["sign"] == ">=", limit)

@@ -12,7 +12,7 @@ from tailback.report.tables import csv_text, left, right
 from tailback.report.text import plain
 from tailback.tuning import charts
 from tailback.tuning.plan import SAMPLERS
-from tailback.tuning.result import Point, Tuned, text
+from tailback.tuning.result import FEWEST, Point, Tuned, text
 
 CANDIDATES = "candidates.csv"
 
@@ -47,7 +47,7 @@ def rows(made: Tuned) -> tuple[list[str], list[list[Value]]]:
             row += [
                 short(point.tried.measured.value(goal.text)),
                 with_spread(found) if found is not None else None,
-                f"{text(differs)}{_SIGN[point.answer(goal)]}" if differs is not None else None,
+                f"{text(differs)}{_SIGN[point.answer(goal)]}" if differs else None,
             ]
         cells.append(row)
     from tailback.metrics import estimate
@@ -59,18 +59,18 @@ def rows(made: Tuned) -> tuple[list[str], list[list[Value]]]:
     return heads, [*cells, defaults]
 
 
-_SIGN = {"better": " better", "worse": " worse", "open": ""}
+_SIGN = {"better": " better", "worse": " worse", "same": "", "open": " open"}
 
 
 def _report(made: Tuned) -> Report:
     plan = made.plan
-    first, last = made.unseen_seeds
     facts = Facts(
         runs=len({one for tried in made.tried for one in tried.measured.run_ids}),
         seeds=plan.seeds,
         engine=f"{plan.runner.name} {plan.defaults.engine_version}",
     )
     heads, cells = rows(made)
+    compared = "".join(f" {line[0].upper()}{line[1:]}." for line in made.left_out())
     columns = [*left(*heads[: 1 + len(plan.vary)]), *right(*heads[1 + len(plan.vary) :])]
     blocks: list[Block] = [
         Text(plain("; ".join(_sentences(made)) + ".")),
@@ -79,8 +79,8 @@ def _report(made: Tuned) -> Report:
             "Candidates and front",
             charts.fronts(made),
             "Small: what was tried, on the seeds of the search; dashed: its front there. Large, "
-            f"with 95 % intervals: the front and the defaults on seeds {first} to {last}, which "
-            "the search did not see.",
+            f"with 95 % intervals: the front and the defaults on {made.unseen_text}, which the "
+            "search did not see. A number that would cover another one is left out.",
             facts,
         ),
         Table(
@@ -88,8 +88,10 @@ def _report(made: Tuned) -> Report:
             "The front",
             columns,
             cells,
-            f"unseen: mean and half of its 95 % interval over seeds {first} to {last}; against "
-            "defaults: seed by seed, better or worse where that is beyond noise.",
+            f"unseen: mean and half of its 95 % interval over {made.unseen_text}; against "
+            "defaults: seed by seed, better or worse where the 95 % interval of the difference "
+            "does not have 0 in it, or, of a difference without spread, where at least "
+            f"{FEWEST} seeds have it; open where it cannot be told.{compared}",
         ),
         Figure("values", "What each value did", charts.values(made), "In the search.", facts),
     ]

@@ -198,8 +198,9 @@ def make(
         for text in texts:
             try:
                 if there is not None:
-                    quantity = goals.quantity(text, there)
-                    found_goals.append(Goal(quantity, direction))  # type: ignore[arg-type]
+                    goal = Goal(goals.quantity(text, there), direction)  # type: ignore[arg-type]
+                    goals.refuse_twice(goal, found_goals)
+                    found_goals.append(goal)
             except InputError as error:
                 said(InputError(f"--{direction} {error}"))
     for text in subject_to:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from tailback.metrics import Estimate, estimate
 from tailback.metrics.differences import Difference, paired
@@ -18,7 +19,13 @@ from tailback.tuning.search import Tried
 MOST_CHECKED = 12
 """Points of a front that are run on unseen seeds: of more, so many along it, with its ends."""
 
-Answer = Literal["better", "worse", "open"]
+CERTAIN = 0.05
+"""A difference without spread is told where the sign test's p is below this."""
+
+FEWEST = math.floor(1 - math.log2(CERTAIN)) + 1
+"""Seeds with which 2^(1 - n), the p of a difference that is the same in each, is below it."""
+
+Answer = Literal["better", "worse", "same", "open"]
 
 
 @dataclass(frozen=True)
@@ -54,18 +61,46 @@ class Point:
         return paired(self.base.by_seed[goal.text], self.unseen.by_seed[goal.text])
 
     def answer(self, goal: Goal) -> Answer:
-        """Whether it is better than the defaults beyond noise."""
+        """Whether it is better than the defaults beyond noise.
+
+        With spread: where the interval does not have 0 in it. Without: where so many seeds agree.
+        """
         found = self.difference(goal)
-        if found is None or not found.absolute:
+        if found is None:
             return "open"
-        if found.ci95 is not None:
-            told = abs(found.absolute) > found.ci95
-        else:
-            # No spread: the same in every one of enough seeds.
-            told = found.p is not None and found.p < 0.05
-        if not told:
+        known = found.n >= FEWEST if found.ci95 is None else abs(found.absolute) > found.ci95
+        if not known:
             return "open"
+        if not found.absolute:
+            return "same"
         return "better" if goal.gain(found.absolute) > 0 else "worse"
+
+    def why_open(self, goal: Goal) -> str | None:
+        """Why it cannot be told; None where it is."""
+        if self.answer(goal) != "open":
+            return None
+        found = self.difference(goal)
+        if found is None:
+            return "not run on unseen seeds"
+        if found.ci95 is None:
+            return f"{found.n} unseen seed{'s' * (found.n > 1)} cannot tell, {FEWEST} could"
+        return "the 95 % interval of the difference has 0 in it"
+
+    def standing(self, goals: Sequence[Goal]) -> Standing:
+        """Over all goals. What may yet be worse is not "no worse"."""
+        answers = {self.answer(goal) for goal in goals}
+        if "worse" in answers:
+            return "worse"
+        if "open" in answers:
+            return "open"
+        if answers == {"better"}:
+            return "better"
+        return "no_worse" if "better" in answers else "same"
+
+
+Standing = Literal["better", "no_worse", "same", "worse", "open"]
+"""Better in every goal; in some and the same in the others; the same in all; worse in one or
+more; open in one or more and worse in none."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +124,42 @@ class Tuned:
         first = self.plan.seed + self.plan.seeds
         return first, first + self.plan.unseen - 1
 
+    @property
+    def unseen_text(self) -> str:
+        """Those seeds in words."""
+        first, last = self.unseen_seeds
+        return f"seed {first}" if first == last else f"seeds {first} to {last}"
+
+    @property
+    def checked(self) -> list[Point]:
+        """Points that are compared with the defaults."""
+        return [point for point in self.front if point.unseen is not None]
+
+    def counts(self) -> dict[Standing, int]:
+        """Of the points compared, how many are better, worse or open."""
+        standings = [point.standing(self.plan.goals) for point in self.checked]
+        return {one: standings.count(one) for one in get_args(Standing)}
+
+    def left_out(self) -> list[str]:
+        """How many points of the front are compared, and why not all."""
+        front, checked = len(self.front), len(self.checked)
+        if front == checked:
+            return []
+        lines = []
+        taken = len(chosen([point.tried for point in self.front]))
+        if taken < front:
+            lines.append(
+                f"{taken} of {front} points of the front are compared, spread along it (of a "
+                f"front at most {MOST_CHECKED} are); the others have a dash"
+            )
+        if checked < taken:
+            lines.append(f"{taken - checked} could not be measured there")
+        return lines
+
     def verdict(self) -> list[str]:
         """How far the front is from the defaults, in sentences."""
         plan = self.plan
-        checked = [point for point in self.front if point.unseen is not None]
+        checked = self.checked
         if not self.front:
             held = sum(not one.measured.fault for one in self.tried)
             if held:
@@ -100,27 +167,32 @@ class Tuned:
                 return [f"no candidate holds {bounds} (of {held} measured)"]
             faults = dict.fromkeys(one.measured.fault for one in self.tried)
             return [f"no candidate could be measured: {next(iter(faults), '')}"]
-        first, last = self.unseen_seeds
-        better = [p for p in checked if all(p.answer(goal) == "better" for goal in plan.goals)]
-        no_worse = [
-            p
-            for p in checked
-            if all(p.answer(goal) != "worse" for goal in plan.goals)
-            and any(p.answer(goal) == "better" for goal in plan.goals)
-        ]
         points = f"{len(checked)} point{'s' if len(checked) != 1 else ''}"
-        lines = [f"on seeds {first} to {last}, which the search did not see, against the defaults:"]
-        if len(plan.goals) > 1:
-            lines.append(
-                f"of {points}, {len(better)} better in every goal, {len(no_worse)} better in one "
-                "and worse in none"
-            )
+        head = f"on {self.unseen_text}, which the search did not see, against the defaults:"
+        lines = [head, *self.left_out()]
+        if not checked:
+            return lines
+        words = _STANDINGS if len(plan.goals) > 1 else _STANDINGS_OF_ONE
+        told = ", ".join(
+            f"{count} {words[one]}"
+            for one, count in self.counts().items()
+            if one in words and (count or one in ("better", "no_worse"))
+        )
+        lines.append(f"of {points}, {told}")
+        # Each reason once, with what it is about.
+        reasons: dict[str, dict[str, None]] = {}
+        for point in checked:
+            for goal in plan.goals:
+                if (why := point.why_open(goal)) is not None:
+                    reasons.setdefault(why, {})[goal.text] = None
+        lines += [f"open in {' and '.join(texts)}: {why}" for why, texts in reasons.items()]
         for goal in plan.goals:
             best = max(
                 checked, key=lambda p: goal.gain(d.absolute if (d := p.difference(goal)) else 0.0)
             )
             if (found := best.difference(goal)) is not None:
-                lines.append(f"{goal.text}: at best {text(found)} (point {best.number})")
+                answer = best.answer(goal)
+                lines.append(f"{goal.text}: at best {text(found)} (point {best.number}, {answer})")
         for bound in plan.bounds:
             if bound.violation(self.defaults_unseen.value(bound.quantity.text)) > 0:
                 lines.append(f"the defaults do not keep {bound.text} there")
@@ -133,7 +205,7 @@ class Tuned:
         """Points that keep every bound in the search and not on unseen seeds."""
         return [
             point
-            for point in self.front
+            for point in self.checked
             if point.unseen is not None
             and any(b.violation(point.unseen.value(b.quantity.text)) > 0 for b in self.plan.bounds)
         ]
@@ -159,6 +231,8 @@ class Tuned:
             },
             "unseen_seeds": list(self.unseen_seeds),
             "front": [self._point(point) for point in self.front],
+            "compared": len(self.checked),
+            "counts": self.counts(),
             "verdict": self.verdict(),
         }
 
@@ -184,6 +258,7 @@ class Tuned:
                     "ci95": found.ci95,
                     "relative": found.relative,
                     "answer": point.answer(goal),
+                    "why_open": point.why_open(goal),
                 }
             )
         return {
@@ -195,6 +270,21 @@ class Tuned:
             "difference": differences,
             "file": point.file,
         }
+
+
+_STANDINGS: dict[Standing, str] = {
+    "better": "better in every goal",
+    "no_worse": "better in one and worse in none",
+    "same": "the same in all",
+    "worse": "worse in one",
+    "open": "open",
+}
+_STANDINGS_OF_ONE: dict[Standing, str] = {
+    "better": "better",
+    "same": "the same",
+    "worse": "worse",
+    "open": "open",
+}
 
 
 def text(found: Difference) -> str:

@@ -1,0 +1,73 @@
+"""Where the numbers of points stand in a figure, so that none covers another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SIZE = 11
+"""Of the font, in pixels."""
+
+_DIGIT = 6.5
+"""The width of a digit of that size."""
+
+_DOT = 4.5
+"""Half of the width of a point."""
+
+_AWAY = 10.0
+"""From the middle of a point to that of its number, across."""
+
+SIDES = ((1, -1), (-1, -1), (1, 1), (-1, 1))
+"""Above at the right, where there is room; then the other corners."""
+
+
+@dataclass(frozen=True)
+class Label:
+    """A number at a place."""
+
+    text: str
+    x: float
+    """Pixels from the left."""
+    y: float
+    """Pixels from the top."""
+
+
+@dataclass(frozen=True)
+class _Box:
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: _Box) -> bool:
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
+
+
+def place(
+    points: Sequence[tuple[str, float, float]], width: float, height: float
+) -> list[Label | None]:
+    """A place for the middle of each text beside its point; None where there is none.
+
+    Points without a text have none, and are not covered either. The first and the last have the
+    first choice: they say which way the numbers run.
+    """
+    dots = [_Box(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for _, x, y in points]
+    taken: list[_Box] = []
+    found: list[Label | None] = [None] * len(points)
+    named = [i for i, (text, _, _) in enumerate(points) if text]
+    for i in sorted(named, key=lambda i: i not in (named[0], named[-1])):
+        text, x, y = points[i]
+        half = _DIGIT * len(text) / 2
+        for right, down in SIDES:
+            middle = x + right * (_AWAY - _DIGIT / 2 + half), y + down * 9
+            box = _Box(
+                middle[0] - half, middle[1] - SIZE / 2, middle[0] + half, middle[1] + SIZE / 2
+            )
+            inside = box.left >= 0 and box.right <= width and box.top >= 0 and box.bottom <= height
+            others = [*taken, *(dot for at, dot in enumerate(dots) if at != i)]
+            if inside and not any(box.meets(other) for other in others):
+                found[i] = Label(text, *middle)
+                taken.append(box)
+                break
+    return found
