@@ -64,9 +64,11 @@ def table(found: dict[str, Any]) -> Iterator[str]:
     first, last = found["unseen_seeds"]
     runs = len(found["candidates"]) * found["runs_per_candidate"]
     yield ""
+    on, compared = len(found["front"]), found["compared"]
+    part = "" if compared == on else f", of which {compared} along it are compared"
     yield (
         f"*search*: {len(found['candidates'])} candidates, {runs} runs, "
-        f"{len(found['front'])} on the front; *unseen*: seeds {first} to {last}, mean and half "
+        f"{on} on the front{part}; *unseen*: seeds {first} to {last}, mean and half "
         "of the 95 % interval"
     )
 
