@@ -72,8 +72,10 @@ def _pair(made: Tuned, across: Goal, up: Goal) -> Chart:
         if point.unseen is not None
     ]
     unseen.append(row(made.defaults_unseen, "defaults"))
-    everything = [*tried, *searched, *unseen]
-    domains = {key: _domain(everything, key, size) for key, size in (("x", _WIDTH), ("y", _HEIGHT))}
+    domains = {
+        key: _domain([*tried, *searched], unseen, key, size)
+        for key, size in (("x", _WIDTH), ("y", _HEIGHT))
+    }
 
     def axis(goal: Goal, key: str) -> dict[str, Any]:
         better = "less" if goal.direction == "minimise" else "more"
@@ -111,10 +113,16 @@ def _pair(made: Tuned, across: Goal, up: Goal) -> Chart:
     return alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT)
 
 
-def _domain(rows: Sequence[Mapping[str, Any]], key: str, size: int) -> tuple[float, float]:
-    """From the least to the largest with room at both ends."""
-    low = min(row[f"{key}0"] for row in rows)
-    high = max(row[f"{key}1"] for row in rows)
+def _domain(
+    small: Sequence[Mapping[str, Any]],
+    large: Sequence[Mapping[str, Any]],
+    key: str,
+    size: int,
+) -> tuple[float, float]:
+    """From the least to the largest with room at both ends; large points have intervals."""
+    ends = [row[key] for row in small]
+    ends += [row[end] for row in large for end in (f"{key}0", f"{key}1")]
+    low, high = min(ends), max(ends)
     room = (high - low) * _ROOM / (size - 2 * _ROOM) or abs(low) / 10 or 1.0
     return low - room, high + room
 
