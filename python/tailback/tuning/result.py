@@ -276,7 +276,7 @@ _STANDINGS: dict[Standing, str] = {
     "better": "better in every goal",
     "no_worse": "better in one and worse in none",
     "same": "the same in all",
-    "worse": "worse in one",
+    "worse": "worse in one or more",
     "open": "open",
 }
 _STANDINGS_OF_ONE: dict[Standing, str] = {
