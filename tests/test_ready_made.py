@@ -40,13 +40,17 @@ def part(found: tailback.Results, name: str, seed: int = 1) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("programs_kit")
 def test_downloads_and_probes_agree_with_the_packets(tmp_path: Path) -> None:
+    early = {"name": "early", "receiver": {"run": ["ping", "-c", "2", "{http.sender}"]}}
     entries = (
+        # Before the entry whose host it has.
+        {**early, "packages": ["iputils-ping"], "start": "5s"},
         {"kind": "http", "bytes": "2000000b", "tls": True, "ipv6": True},
         {"kind": "irtt", "start": "4s"},
         {"kind": "iperf3", "start": "4s", "udp": True, "bitrate": "1Mbit", "seconds": 2},
     )
     found = run(tmp_path / "one", *entries)
     http, irtt, iperf3 = (part(found, name) for name in ("http", "irtt", "iperf3"))
+    assert part(found, "early")["status"] == {"sender": None, "receiver": 0}
     assert [one["status"] for one in (http, irtt, iperf3)] == [
         {"sender": None, "receiver": 0},
         {"sender": 0, "receiver": None},

@@ -35,7 +35,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "seconds",
-            doc: "Its length; default: as long as its start and end leave.",
+            doc: "Its length; default, and at most: what its start and end leave.",
             kind: Kind::Int {
                 min: 1,
                 max: 86_400,
@@ -51,9 +51,10 @@ pub const ENTRY: Entry<Build> = Entry {
 };
 
 fn made(options: &Options, seconds: u64) -> Made {
+    let most = seconds.saturating_sub(AROUND_S).max(1);
     let length = match options.get("seconds") {
-        Some(_) => options.int("seconds").unsigned_abs(),
-        None => seconds.saturating_sub(AROUND_S).max(1),
+        Some(_) => options.int("seconds").unsigned_abs().min(most),
+        None => most,
     };
     // As its authors publish it: Debian's has no tests.
     let flent = ["env", "PYTHONPATH=/files/flent", "python3", "-m", "flent"];

@@ -27,7 +27,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "seconds",
-            doc: "How long it sends; default: up to a second before its end.",
+            doc: "How long it sends; default, and at most: up to a second before its end.",
             kind: Kind::Int {
                 min: 1,
                 max: 86_400,
@@ -87,10 +87,11 @@ fn made(options: &Options, seconds: u64) -> Made {
     let mut run = words_of(&["iperf3", "-c"]);
     run.push(address(options, "receiver"));
     let mut add = |flag: &str, value: String| run.extend([flag.to_owned(), value]);
+    // Both ends tell each other what they saw before they end.
+    let most = seconds.saturating_sub(1).max(1);
     let time = match options.get("seconds") {
-        Some(_) => options.int("seconds").unsigned_abs(),
-        // Both ends tell each other what they saw before they end.
-        None => seconds.saturating_sub(1).max(1),
+        Some(_) => options.int("seconds").unsigned_abs().min(most),
+        None => most,
     };
     add("-t", time.to_string());
     if options.int("parallel") > 1 {

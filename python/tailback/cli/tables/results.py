@@ -47,7 +47,7 @@ LINK: tuple[tuple[str, Value], ...] = (
 PROGRAM: tuple[tuple[str, Value], ...] = (
     ("Mbit/s", lambda p: p["throughput_mbit"]),
     ("back", lambda p: p["back_mbit"]),
-    ("RTT ms", lambda p: p["rtt_ms"]["p50"]),
+    ("RTT ms", lambda p: p["rtt_ms"]["mean"]),
     ("p99", lambda p: p["rtt_ms"]["p99"]),
     ("drops", lambda p: p["drops"]),
     ("marks", lambda p: p["marks"]),

@@ -208,7 +208,7 @@ def _tuples(run: Run, facts: Facts) -> Table:
                         _short(value)
                         for value in (
                             one["throughput_mbit"],
-                            one["rtt_ms"]["p50"],
+                            one["rtt_ms"]["mean"],
                             one["rtt_ms"]["p99"],
                         )
                     ),

@@ -93,8 +93,9 @@ impl Layout {
                 let (four, six) = addresses[side];
                 let new = shared.is_none_or(|(shared, _)| shared != side);
                 if new {
-                    self.up[host].push("link set dev lo up".to_owned());
-                    self.ip[host].extend([
+                    // Before every route: that of an entry further up may have it as its source.
+                    self.up[host].extend([
+                        "link set dev lo up".to_owned(),
                         format!("address add {four}/32 dev lo"),
                         format!("address add {six}/128 dev lo nodad"),
                     ]);
