@@ -83,7 +83,10 @@ def test_report_compare_show_and_export_take_ids(root: Path, command: Command) -
     several = command("export", "latest", "--format", "csv")
     assert several.returncode == 2
     assert "the latest sweep has 2 runs" in several.stderr
-    one = shown["points"][0]["run_id"]
+    one, two = (point["run_id"] for point in shown["points"])
+    assert f"expected one of {one} (path.rtt = 20ms, seed 1), {two} (path.rtt = 40ms, seed 1)" in (
+        several.stderr
+    )
     assert command("export", one[:10], "--format", "csv").returncode == 0
 
 

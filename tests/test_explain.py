@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
+import stored_programs
 import tailback as package
 from conftest import Tailback
 from tailback import _native
-from tailback.errors import DamagedResults, ScenarioWarning
-from tailback.explain import explain
+from tailback.errors import DamagedResults, InputError, ScenarioWarning
+from tailback.explain import between, explain, programs, words
 from tailback.explain.account import read
 from tailback.report.model import Table
 from tailback.stored import StoredRun
@@ -243,16 +244,105 @@ def test_why_dctcp_gets_a_tenth_under_dualpi2(results: Path) -> None:
     assert min(flow["throughput_mbit"] for flow in other["flows"]) > 3
 
 
-def test_why_cubic_beside_dctcp_flips_between_two_states(results: Path) -> None:
+SAME = {"flows.dctcp.cc": "cubic", "flows.dctcp.ecn": True}
+
+
+@pytest.mark.parametrize("sets", [{}, SAME], ids=["beside dctcp", "beside itself"])
+def test_why_cubic_takes_turns_on_a_short_path(results: Path, sets: dict[str, object]) -> None:
     """Windows of two segments: a loss costs a timeout, and the link is the other's meanwhile."""
-    got = puzzle(results, "cubic-dctcp")
+    got = puzzle(results, "cubic-dctcp", **sets)
     (pair,) = got["pairs"]
-    assert pair["states"]
+    assert pair["turns"]
+    # A third of the time neither leads: that is no less than either does.
+    assert not pair["states"]
     assert pair["lead"]["changes"] >= 10
     assert min(pair["timer_shares"]) > 0.3
     assert all(answer["to"] == 2 for answer in pair["answers"])
     assert {event["cause"] for event in got["links"][0]["events"]} == {"aqm"}
-    assert "There are two states" in said(pair)
+    assert "They take turns" in said(pair)
+
+
+def test_two_states_are_those_between_which_there_is_little() -> None:
+    flow = {
+        "name": "a",
+        "cc": "cubic",
+        "throughput_mbit": 5.0,
+        "rtt_ms": None,
+        "shares": {},
+        "time_s": 100.0,
+        "mark_share": None,
+        "drop_share": None,
+        "reductions": {"groups": []},
+    }
+    common = {"seconds": 100, "changes": 9, "median_spell_s": 5.0}
+    for shares, two in (((0.45, 0.4), True), ((0.36, 0.29), False), ((0.9, 0.1), None)):
+        lead = {"shares": dict(zip("ab", shares, strict=True)), "neither": 1 - sum(shares)}
+        pair = between.of(flow, {**flow, "name": "b"}, {**common, **lead})
+        assert pair["turns"] is (two is not None)
+        assert pair["states"] is bool(two)
+        text = " ".join(between.sentences(pair))
+        assert ("There are two states" in text) is bool(two)
+        assert ("They take turns" in text) is (two is False)
+
+
+def test_bbr_does_not_give_way_to_losses(results: Path) -> None:
+    """What recovery takes off its window is given back: it is no backoff."""
+    flows = [{"cc": "bbr"}, {"cc": "cubic"}, {"cc": "bbr3"}]
+    bottleneck = {"rate": "20Mbit", "queue": FIFO}
+    got = found(results, warmup="2s", bottleneck=bottleneck, flows=flows, path={"rtt": "40ms"})
+    bbr = got["flows"][0]
+    groups = [g for g in bbr["reductions"]["groups"] if g["reason"] in words.LOSSES]
+    restored, followed = (sum(g[name] for g in groups) for name in ("restored", "followed"))
+    assert 0.8 * followed < restored <= followed
+    assert followed > 10
+    assert f"in {restored} of {followed} cases" in said(bbr)
+    cubic = got["flows"][1]["reductions"]["groups"][0]
+    assert cubic["restored"] < cubic["followed"] / 2
+    for pair in got["pairs"]:
+        text = said(pair)
+        assert "bbr does not give way to losses" in text
+        assert "bbr answers" not in text
+        assert "bbr3 answers" not in text
+        assert "each time" not in text
+
+
+def test_counts_say_what_time_they_are_of(results: Path) -> None:
+    bottleneck = {"rate": "20Mbit", "queue": {"aqm": "codel", "ecn": True}}
+    flows = [{"cc": "prague"}]
+    got = found(results, duration="40s", warmup="5s", bottleneck=bottleneck, flows=flows)
+    flow, link = got["flows"][0], got["links"][0]
+    (group,) = flow["reductions"]["groups"]
+    assert group["count"] > group["listed"] == 1000
+    after = group["count"] - group["before_warmup"]
+    assert f"{group['count']} ({after} after the warm-up) × CE marks" in said(flow)
+    last = flow["reductions"]["listed"][-1]["time_s"]
+    assert f"medians of the first 1000, from {group['first_s']:.3f} s up to {last:.3f} s" in said(
+        flow
+    )
+    mark = link["events"][0]
+    assert mark["count"] > mark["measured"] > 0
+    assert f"{words.grouped(mark['measured'])} after the warm-up" in said(link)
+
+
+def test_programs_are_named_and_not_explained(tmp_path: Path) -> None:
+    run = stored_programs.stored(tmp_path, stored_programs.program("iperf3", 4.0))[0].stored
+    got = explain(run)
+    (program,) = got.to_dict()["programs"]
+    assert (program["name"], program["explained"], program["held"]) == ("iperf3", False, {})
+    *_, part = got.parts()
+    assert part.title == "programs"
+    assert part.sentences == [
+        "Programs are not explained, since nothing is recorded inside them: iperf3."
+    ]
+    links = [{"name": "bottleneck", "shares": {"iperf3": 0.25}}]
+    told = programs.sentence(programs.of(run.summary, links))
+    assert told.endswith("iperf3 (25.0 % of the bytes that waited in bottleneck).")
+    assert explain(run, ["cubic"]).programs == []
+    with pytest.raises(InputError, match='"iperf3" is a program, and programs are not'):
+        explain(run, ["iperf3"])
+    assert programs.refusal("x", {"flows": [], "traffic": []}) == (
+        '--flow: flow "x" does not exist: this run has no flow and no source'
+    )
 
 
 def test_shares_add_up_and_every_reduction_is_counted(results: Path) -> None:
@@ -326,13 +416,18 @@ def test_the_command_prints_sentences_and_json(
     done = tailback("explain")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("flow cubic: ")
+    assert " % used\n" in done.stdout
     assert "held back by its congestion window" in done.stdout
     printed = json.loads(tailback("explain", "--json", "--flow", "dctcp").stdout)
     assert [flow["name"] for flow in printed["flows"]] == ["dctcp"]
     assert printed["flows"][0]["reductions"]["listed"][0].keys() >= {"time_s", "from", "to"}
-    wrong = tailback("explain", "--flow", "cubik")
+    both = json.loads(tailback("explain", "--json", "--flow", "dctcp", "--flow", "cubic").stdout)
+    assert [flow["name"] for flow in both["flows"]] == ["cubic", "dctcp"]
+    assert len(both["pairs"]) == 1
+    wrong = tailback("explain", "--flow", "cubik", "--flow", "none")
     assert wrong.returncode == 2
     assert "did you mean" in wrong.stderr
+    assert 'flow "none" does not exist' in wrong.stderr
     run_id = next((tmp_path / "results/runs").glob("[!.]*")).name
     assert tailback("explain", run_id[:8]).stdout == done.stdout
 

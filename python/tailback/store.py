@@ -64,6 +64,15 @@ LATEST = "latest"
 """Stands for what was written last, wherever an id is asked for."""
 
 
+MOST_NAMED = 12
+"""Of so many runs all are named."""
+
+
+def _named(point: PointRef) -> str:
+    at = "".join(f"{key} = {label}, " for key, label in point.labels.items())
+    return f"{point.run_id} ({foreign.line(at)}seed {point.seed})"
+
+
 def find_run(name: str, root: Path) -> Path:
     """The folder of a run that is given as such, by its id or the beginning of it, or as `latest`:
     that of the latest sweep, if it has one run."""
@@ -71,10 +80,14 @@ def find_run(name: str, root: Path) -> Path:
         if (path / "manifest.json").is_file():
             return path
     if name == LATEST and (newest := next(iter(sweeps(root)), None)) is not None:
-        ids = list(dict.fromkeys(point.run_id for point in read_index(newest).points))
+        points = {point.run_id: point for point in read_index(newest).points}
+        ids = list(points)
         if len(ids) == 1:
             return run_path(root, ids[0])
-        raise InputError(f"{name}: the latest sweep has {len(ids)} runs, e.g. {ids[0]}")
+        named = f"e.g. {ids[0]}"
+        if len(ids) <= MOST_NAMED:
+            named = f"expected one of {', '.join(map(_named, points.values()))}"
+        raise InputError(f"{name}: the latest sweep has {len(ids)} runs; {named}")
     known = sorted(path.parent.name for path in (root / "runs").glob("[!.]*/manifest.json"))
     begun = [identity for identity in known if name and identity.startswith(name)]
     if len(begun) == 1:

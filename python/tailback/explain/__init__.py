@@ -5,6 +5,7 @@
 | `account` | what the run recorded of it |
 | `flows`, `reductions` | where the time of a flow went; every reduction of its window |
 | `links` | what made a queue, and what its AQM did |
+| `programs` | which programs have no explanation |
 | `between` | what sets two flows at one queue apart |
 | `series` | what only the series tell |
 | `variants` | what of it differs between variants |
@@ -13,15 +14,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tailback import store
 from tailback.errors import InputError
-from tailback.explain import account, between, flows, links
+from tailback.explain import account, between, flows, links, programs, words
 from tailback.explain import series as over_time
-from tailback.names import unknown
 from tailback.stored import StoredRun
 
 OLD = (
@@ -49,6 +50,8 @@ class Explanation:
     flows: list[dict[str, Any]]
     links: list[dict[str, Any]]
     pairs: list[dict[str, Any]]
+    #: Programs, of which nothing is known but what the network saw.
+    programs: list[dict[str, Any]]
     #: What is missing, or coarser than it could be, and how to get it.
     notes: list[str]
 
@@ -56,10 +59,13 @@ class Explanation:
         """Everything in sentences."""
         named = [
             *((_title(flow), flow) for flow in self.flows),
-            *((f"link {link['name']} ({link['aqm']})", link) for link in self.links),
+            *((_link(link), link) for link in self.links),
             *((" against ".join(pair["flows"]), pair) for pair in self.pairs),
         ]
-        return [Part(title, found["sentences"]) for title, found in named]
+        parts = [Part(title, found["sentences"]) for title, found in named]
+        if self.programs:
+            parts.append(Part("programs", [programs.sentence(self.programs)]))
+        return parts
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--json` prints."""
@@ -69,6 +75,7 @@ class Explanation:
             "flows": self.flows,
             "links": self.links,
             "pairs": self.pairs,
+            "programs": self.programs,
             "notes": self.notes,
         }
 
@@ -80,21 +87,27 @@ def _title(flow: dict[str, Any]) -> str:
     return f"{what} {flow['name']}{cc}" + (f": {rate:.4g} Mbit/s" if rate is not None else "")
 
 
-def explain(run: StoredRun, flow: str | None = None, *, series: bool = True) -> Explanation:
-    """Explains a stored run; `flow` names the only flow, or source, that is wanted, and without
-    `series` nothing is said that takes the series.
+def _link(link: dict[str, Any]) -> str:
+    used = link["utilisation"]
+    how_full = f": {words.percent(used)} used" if used is not None else ""
+    return f"link {link['name']} ({link['aqm']}){how_full}"
+
+
+def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) -> Explanation:
+    """Explains a stored run; `only` names the flows and sources that are wanted, if not all, and
+    without `series` nothing is said that takes the series.
 
     Raises `InputError` where the run has no such flow.
     """
     summary = run.summary
     recorded = account.read(run)
-    of_flows = {f["name"]: f for f in summary["flows"]}
     of_sources = {s["name"]: s for s in summary["traffic"]}
-    if flow is not None and flow not in of_flows and flow not in of_sources:
-        raise InputError(f"--flow {unknown('flow', flow, [*of_flows, *of_sources])}")
+    wrong = [text for name in dict.fromkeys(only) if (text := programs.refusal(name, summary))]
+    if wrong:
+        raise InputError("\n".join(wrong))
     notes: list[str] = []
     if recorded is None:
-        return Explanation(run.manifest["run_id"], run.manifest["engine"], [], [], [], [OLD])
+        return Explanation(run.manifest["run_id"], run.manifest["engine"], [], [], [], [], [OLD])
     senders = [
         *(flows.of(f, s, "flow") for f, s in zip(recorded["flows"], summary["flows"], strict=True)),
         *(flows.of(s, of_sources[s["name"]], "source") for s in recorded["traffic"]),
@@ -113,7 +126,7 @@ def explain(run: StoredRun, flow: str | None = None, *, series: bool = True) -> 
             queue["state"] = over_time.states(frame, queue["name"], summary["warmup_s"])
         queue["sentences"] = links.sentences(queue, summary["warmup_s"])
     for sender in senders:
-        sender["sentences"] = flows.sentences(sender)
+        sender["sentences"] = flows.sentences(sender, summary["warmup_s"])
     if not recorded["watched"]:
         notes.append(
             "packets were not watched: who filled the queue, and causes of drops and marks, are "
@@ -122,14 +135,15 @@ def explain(run: StoredRun, flow: str | None = None, *, series: bool = True) -> 
     notes += _coarse(senders)
     if series:
         notes += _warned(run)
-    pairs = [] if flow else _pairs(senders, frame, summary["warmup_s"])
-    wanted = [sender for sender in senders if flow in (None, sender["name"])]
+    wanted = [sender for sender in senders if not only or sender["name"] in only]
+    pairs = _pairs(wanted, frame, summary["warmup_s"])
     return Explanation(
         run_id=run.manifest["run_id"],
         engine=run.manifest["engine"],
         flows=wanted,
-        links=[q for q in queues if flow is None or flow in q["shares"]],
+        links=[q for q in queues if not only or not q["shares"].keys().isdisjoint(only)],
         pairs=pairs,
+        programs=[] if only else programs.of(summary, queues),
         notes=notes,
     )
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from tailback.explain import words
+from tailback.explain import reductions, words
 
 UNLIKE = 1.25
 """Rates that differ by less are alike."""
 DECISIVE = 0.2
 """Of a window reduction: steps that differ by less are alike."""
 STATES = 0.2
-"""Each of two flows leads for this share of the time at least: there are two states."""
+"""Each of two flows leads for this share of the time at least: they take turns. Where neither
+leads for less than each of them does, there are two states."""
 FLOOR = 2
 """Segments: no congestion control goes below."""
 
@@ -20,6 +21,7 @@ def of(one: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None) 
     """Two flows: `one` brings more."""
     answers = [_answer(flow) for flow in (one, other)]
     high, low = one["throughput_mbit"], other["throughput_mbit"]
+    turns = bool(lead and lead["changes"] >= 3 and min(lead["shares"].values()) >= STATES)
     return {
         "flows": [one["name"], other["name"]],
         "throughput_ratio": high / low if high and low else None,
@@ -27,18 +29,24 @@ def of(one: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None) 
         "answers": answers,
         "timer_shares": [flow["shares"].get("timeout", 0.0) for flow in (one, other)],
         "lead": lead,
-        "states": bool(lead and lead["changes"] >= 3 and min(lead["shares"].values()) >= STATES),
+        "turns": turns,
+        "states": bool(lead and turns and lead["neither"] < min(lead["shares"].values())),
     }
 
 
 def _answer(flow: dict[str, Any]) -> dict[str, Any]:
     """What a flow gives up each time, and how often."""
-    groups = [g for g in flow["reductions"]["groups"] if g["reason"] not in words.UNDONE]
+    signals = (*words.MARKS, *words.LOSSES)
+    groups = [g for g in flow["reductions"]["groups"] if g["reason"] in signals]
     main = groups[0] if groups else None
     after = main["count"] - main["before_warmup"] if main else 0
+    back, known = reductions.restored(flow["reductions"]["groups"], words.LOSSES)
     return {
         "name": flow["name"],
         "cc": flow["cc"],
+        "modelled": flow["cc"] in words.MODELLED,
+        "restored": bool(main and main["reason"] in words.LOSSES and flow["cc"] in words.HEEDLESS)
+        and 2 * back > known,
         "reason": main["reason"] if main else None,
         "step": main["mean_step"] if main else None,
         "to": main["to"] if main else None,
@@ -57,12 +65,23 @@ def sentences(found: dict[str, Any]) -> list[str]:
         out.append(f"{one} and {other} got about the same.")
     else:
         out.append(f"{one} got {ratio:.3g} times what {other} got.")
-    told = [a for a in found["answers"] if a["step"] is not None]
-    for answer in told:
+    heard_of = [a for a in found["answers"] if a["step"] is not None]
+    told = [a for a in heard_of if not a["modelled"]]
+    for answer in heard_of:
         often = f", {answer['per_s']:.3g} times a second" if answer["per_s"] else ""
-        signal = "marks" if answer["reason"] in ("ece", "sce") else "losses"
+        signal = "marks" if answer["reason"] in words.MARKS else "losses"
         share = answer["mark_share"] if signal == "marks" else answer["drop_share"]
         heard = f" ({words.percent(share)} of its packets)" if share else ""
+        if answer["modelled"]:
+            model = "its window is that of its model of the path"
+            out.append(
+                f"{answer['name']} does not give way to {signal}{heard}: {model}, and is restored "
+                "after recovery."
+                if answer["restored"]
+                else f"{answer['name']} hears of {signal}{heard}: {model}, and "
+                "there is no fixed step."
+            )
+            continue
         floor = ", the least there is" if answer["to"] <= FLOOR else ""
         out.append(
             f"{answer['name']} answers {signal}{heard} with × {answer['step']:.2f}{often}, to "
@@ -80,11 +99,12 @@ def sentences(found: dict[str, Any]) -> list[str]:
                 else f"{b['name']} gives up {words.percent(1 - b['step'])} each time, {a['name']} "
                 f"{words.percent(1 - a['step'])}."
             )
-    if found["states"]:
+    if found["turns"]:
         lead = found["lead"]
+        kind = "There are two states" if found["states"] else "They take turns"
         parts = [f"{name} for {words.percent(share)}" for name, share in lead["shares"].items()]
         out.append(
-            f"There are two states: at least twice the other's rate had {words.listed(parts)} of "
+            f"{kind}: at least twice the other's rate had {words.listed(parts)} of "
             f"{lead['seconds']} seconds, neither for {words.percent(lead['neither'])}; the lead "
             f"changed {lead['changes']} times, and half of the spells lasted "
             f"{lead['median_spell_s']:.0f} s or less."

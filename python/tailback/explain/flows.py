@@ -62,7 +62,27 @@ def _told(told: dict[str, Any]) -> dict[str, float]:
     return _seconds({name: ns for name, ns in times.items() if ns > 0})
 
 
-def sentences(found: dict[str, Any]) -> list[str]:
+def modelled(found: dict[str, Any]) -> list[str]:
+    """What reductions are not, where a model sets the window."""
+    restored, followed = reductions.restored(found["reductions"]["groups"], words.LOSSES)
+    if not followed:
+        return []
+    back = (
+        f"to {100 * reductions.WHOLE:.0f} % or more of it in {restored} of {followed} cases at "
+        "the next reduction"
+    )
+    if found["cc"] in words.HEEDLESS and restored * 2 > followed:
+        return [
+            "It does not give way to losses: its window is that of its model of the path, and is "
+            f"restored after recovery ({back})."
+        ]
+    return [
+        f"Its window is that of its model of the path: a loss has no step of its own, and was "
+        f"followed by a return {back}."
+    ]
+
+
+def sentences(found: dict[str, Any], warmup_s: float) -> list[str]:
     """What there is to say of a flow."""
     out = []
     connections = found["kind"] == "source"
@@ -80,11 +100,15 @@ def sentences(found: dict[str, Any]) -> list[str]:
         out.append(f"{its} held back by {words.listed(parts)} of {of}.")
     if not connections or found["reductions"]["count"]:
         out += reductions.sentences(found["reductions"], found["told_by_kernel"])
+    if found["cc"] in words.MODELLED:
+        out += modelled(found)
     fates = []
     if found["mark_share"]:
         fates.append(f"{words.percent(found['mark_share'])} CE-marked")
     if found["drop_share"]:
         fates.append(f"{words.percent(found['drop_share'])} dropped")
     if fates and found["packets"]:
-        out.append(f"Of its {words.count(found['packets'], 'packet')}: {words.listed(fates)}.")
+        packets = words.count(found["packets"], "packet")
+        after = " after the warm-up" if warmup_s else ""
+        out.append(f"Of its {packets}{after}: {words.listed(fates)}.")
     return out

@@ -61,19 +61,20 @@ def _events(
 ) -> list[dict[str, Any]]:
     """Drops and marks by cause: over the whole run, and those from the warm-up on."""
     width = recorded["width_ns"] / 1e9
-    measured, packets = summary["causes"] or {}, summary["packets"]
+    measured, packets = summary["causes"], summary["packets"]
     out = []
     for cause, bins in recorded["causes"].items():
         whole = sum(bins)
         happened = [i for i, n in enumerate(bins) if n]
         busiest = max(happened, key=lambda i: bins[i])
+        after = None if measured is None else measured.get(cause, 0)
         out.append(
             {
                 "cause": cause,
                 "effect": "drop" if cause in DROPS else "mark",
                 "count": whole,
-                "measured": measured.get(cause, 0),
-                "share": measured.get(cause, 0) / packets if packets else None,
+                "measured": after,
+                "share": after / packets if packets and after is not None else None,
                 "first_s": happened[0] * width,
                 "last_s": min((happened[-1] + 1) * width, duration_s),
                 "busiest_s": busiest * width,
@@ -108,7 +109,7 @@ def sentences(found: dict[str, Any], warmup_s: float) -> list[str]:
     if not found["events"] and found["packets"]:
         out.append("It dropped and marked nothing.")
     for event in found["events"]:
-        out.append(_event(event, found["packets"], warmup_s))
+        out.append(_event(event, warmup_s))
     out += [_state(state) for state in found["state"] if not state["grows"]][:SHOWN]
     return out
 
@@ -126,7 +127,7 @@ def _state(state: dict[str, Any]) -> str:
     )
 
 
-def _event(event: dict[str, Any], packets: int, warmup_s: float) -> str:
+def _event(event: dict[str, Any], warmup_s: float) -> str:
     cause = event["cause"]
     text = f"{words.count(event['count'], 'packet')} {words.CAUSES.get(cause, cause)}"
     if event["last_s"] - event["first_s"] <= event["bin_s"] * 1.5:
@@ -138,8 +139,11 @@ def _event(event: dict[str, Any], packets: int, warmup_s: float) -> str:
                 f", {event['busiest_count']} of them in the {words.seconds(event['bin_s'])} from "
                 f"{event['busiest_s']:.4g} s on"
             )
-    if event["measured"] and packets:
-        text += f"; {words.percent(event['share'])} of the packets after the warm-up"
-    elif warmup_s:
+    share = f"{words.percent(event['share'])} of the packets" if event["share"] else ""
+    if not warmup_s:
+        text += f"; {share}" if share else ""
+    elif share:
+        text += f"; {words.grouped(event['measured'])} after the warm-up, {share} of that time"
+    elif event["measured"] == 0:
         text += "; none after the warm-up"
     return text + "."

@@ -7,8 +7,8 @@ from typing import Any
 
 from tailback.explain import words
 
-FEW = 8
-"""So many are printed one by one."""
+WHOLE = 0.9
+"""A window that is so much of what it was is what it was."""
 
 
 def of(recorded: dict[str, Any]) -> dict[str, Any]:
@@ -51,6 +51,8 @@ def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -
     steps = [one["to"] / one["from"] for one in own if one["from"]]
     times = [one["time_s"] for one in own]
     gaps = [b - a for a, b in pairwise(times)]
+    down = pairwise(one for one in listed if one["reason"] not in words.UNDONE)
+    again = [(one["from"], after["from"]) for one, after in down if one["reason"] == reason]
     return {
         "reason": reason,
         "count": count,
@@ -65,7 +67,17 @@ def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -
         "from": median([one["from"] for one in own]),
         "to": median([one["to"] for one in own]),
         "undone": sum(one.get("undone", False) for one in own),
+        # Whether the window was what it had been when something next reduced it.
+        "followed": len(again),
+        "restored": sum(after >= WHOLE * window for window, after in again),
     }
+
+
+def restored(groups: list[dict[str, Any]], reasons: tuple[str, ...]) -> tuple[int, int]:
+    """After how many reductions for these reasons the window was back at the next, and of how many
+    that is known."""
+    own = [group for group in groups if group["reason"] in reasons]
+    return sum(group["restored"] for group in own), sum(group["followed"] for group in own)
 
 
 def median(values: list[float] | list[int]) -> float | None:
@@ -88,7 +100,9 @@ def sentences(found: dict[str, Any], kernel: bool) -> list[str]:
 
 
 def _sentence(group: dict[str, Any], reason: str) -> str:
-    text = f"{group['count']} × {reason}"
+    after = group["count"] - group["before_warmup"]
+    apart = f" ({after} after the warm-up)" if group["before_warmup"] and after else ""
+    text = f"{group['count']}{apart} × {reason}"
     if not group["listed"]:
         return f"{text}."
     what = f"from {group['from']:.0f} to {group['to']:.0f} segments"
@@ -96,10 +110,17 @@ def _sentence(group: dict[str, Any], reason: str) -> str:
         text += f" at {words.moment(group['first_s'])}, {what} (× {group['step']:.2f})"
     else:
         whole = group["listed"] == group["count"]
-        until = f"to {words.moment(group['last_s'])}" if whole else "on"
-        text += f", from {words.moment(group['first_s'])} {until}"
+        first, last = words.moment(group["first_s"]), words.moment(group["last_s"])
+        if whole:
+            text += f", from {first} to {last}"
+            step = "; median step"
+        else:
+            # Later ones are counted and no more.
+            several = f"; medians of the first {group['listed']}, from {first} up to {last}"
+            text += several if group["listed"] > 1 else f"; the first at {first}"
+            step = ", step"
         text += f", every {words.seconds(group['period_s'])}" if group["period_s"] else ""
-        text += f"; median step × {group['step']:.2f}, {what}"
+        text += f"{step} × {group['step']:.2f}, {what}"
         if abs(group["mean_step"] - group["step"]) >= 0.02:
             text += f", on average × {group['mean_step']:.2f}"
         if group["without_effect"] * 10 > group["listed"] and group["reason"] in ("ece", "sce"):

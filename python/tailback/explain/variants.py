@@ -91,7 +91,10 @@ def _facts(found: Explanation, coarse: bool) -> Iterator[tuple[Key, float]]:
             after = group["count"] - group["before_warmup"]
             if flow["time_s"]:
                 yield (*at, f"reductions_per_s.{group['reason']}"), after / flow["time_s"]
-            if group["mean_step"] is not None and group["reason"] not in words.UNDONE:
+            # What recovery takes off a window that a model sets is no step of its own.
+            if flow["cc"] in words.MODELLED or group["reason"] in words.UNDONE:
+                continue
+            if group["mean_step"] is not None:
                 yield (*at, f"step.{group['reason']}"), group["mean_step"]
     for place, link in enumerate(found.links):
         at = "link", place, link["name"]

@@ -51,9 +51,16 @@ KERNEL_REASONS = REASONS | {
 
 LOSSES = ("dupthresh", "rack", "rack_timer", "probe", "timeout")
 UNDONE = ("undo_dsack", "undo_original")
+MARKS = ("ece", "sce")
+
+HEEDLESS = ("bbr",)
+"""Congestion controls whose window is that of a model of the path, in which losses have no part:
+what recovery takes off the window is given back after it."""
+MODELLED = (*HEEDLESS, "bbr3")
+"""Those with a model; where losses and marks have a part in it, they set bounds and no step."""
 
 CAUSES = {
-    "overflow": "dropped since the queue was full",
+    "overflow": "dropped because the queue was full",
     "aqm": "dropped by the AQM's decision",
     "blue": "dropped by BLUE",
     "overload": "dropped as overload",
@@ -93,7 +100,12 @@ def moment(value: float) -> str:
 
 def count(number: int, one: str, many: str | None = None) -> str:
     """So many of something."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}".replace(",", "\u202f")
+    return f"{grouped(number)} {one if number == 1 else many or one + 's'}"
+
+
+def grouped(number: int) -> str:
+    """A whole number, its thousands set apart."""
+    return f"{number:,}".replace(",", "\u202f")
 
 
 def listed(parts: list[str]) -> str:

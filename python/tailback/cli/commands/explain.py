@@ -15,9 +15,15 @@ MOST = 24
 
 @click.command()
 @click.argument("run", metavar="[RUN]", default="latest", shell_complete=run_ids)
-@click.option("--flow", metavar="NAME", help="Only this flow or source, and its queues.")
+@click.option(
+    "--flow",
+    "flows",
+    metavar="NAME",
+    multiple=True,
+    help="Only this flow or source, and its queues. Can be repeated.",
+)
 @json_option
-def explain(run: str, flow: str | None, as_json: bool) -> int:
+def explain(run: str, flows: tuple[str, ...], as_json: bool) -> int:
     """Explain a stored run: what held each flow back, and what filled each queue.
 
     RUN is the folder of a run, results/runs/ID, its id or the beginning of it,
@@ -28,7 +34,8 @@ def explain(run: str, flow: str | None, as_json: bool) -> int:
     or came in bursts, whose bytes waited in it, its drops and marks by cause,
     and its state over time. Of two flows: how each answers what the queue tells
     it. Every number of a sentence is a field of --json, which lists the
-    reductions one by one.
+    reductions one by one. Programs are not explained, since nothing is recorded
+    inside them.
 
     docs/explain.md shows what it says of known causes.
     """
@@ -36,7 +43,7 @@ def explain(run: str, flow: str | None, as_json: bool) -> int:
     from tailback.explain import explain as find
     from tailback.stored import StoredRun
 
-    found = find(StoredRun(store.find_run(run, store.DEFAULT)), flow)
+    found = find(StoredRun(store.find_run(run, store.DEFAULT)), flows)
     if as_json:
         terminal.out_json(found.to_dict())
         return OK

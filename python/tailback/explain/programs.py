@@ -1,0 +1,54 @@
+"""Programs, which are not explained: nothing is recorded inside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tailback.explain import words
+from tailback.foreign import line
+from tailback.names import unknown
+
+WHY = "nothing is recorded inside them"
+
+
+def of(summary: dict[str, Any], links: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The programs of a run, with the share of each in the bytes that waited at every link."""
+    return [
+        {
+            "name": program["name"],
+            "kind": program["kind"],
+            "throughput_mbit": program["throughput_mbit"],
+            "explained": False,
+            "held": {
+                link["name"]: link["shares"][program["name"]]
+                for link in links
+                if program["name"] in link["shares"]
+            },
+        }
+        for program in summary.get("programs", ())
+    ]
+
+
+def sentence(found: Sequence[dict[str, Any]]) -> str:
+    """That there are some, and what they held of the queues."""
+    parts = []
+    for program in found:
+        held = [
+            f"{words.percent(share)} of the bytes that waited in {link}"
+            for link, share in program["held"].items()
+        ]
+        parts.append(f"{program['name']} ({words.listed(held)})" if held else program["name"])
+    return f"Programs are not explained, since {WHY}: {', '.join(parts)}."
+
+
+def refusal(name: str, summary: dict[str, Any]) -> str | None:
+    """Why there is no explanation under this name, if there is none."""
+    known = [part["name"] for kind in ("flows", "traffic") for part in summary[kind]]
+    if name in known:
+        return None
+    if name in [program["name"] for program in summary.get("programs", ())]:
+        return f'--flow: "{line(name)}" is a program, and programs are not explained: {WHY}'
+    if not known:
+        return f'--flow: flow "{line(name)}" does not exist: this run has no flow and no source'
+    return f"--flow: {unknown('flow', name, known)}"
