@@ -206,3 +206,15 @@ sender.run = ["sh", "-c", "yes | head -c 3000000; head -c 70000000 /dev/zero > $
     left = one.path / "programs/long/sender"
     assert (left / "stdout.txt").stat().st_size == 1 << 20
     assert [path.name for path in (left / "out").iterdir()] == ["b"]
+
+
+def test_programs_end_while_flows_go_on(tmp_path: Path) -> None:
+    late = "trap 'sleep 0.5; echo late > /out/said; exit 0' TERM; sleep 9 & wait"
+    path = tmp_path / "scenario.toml"
+    path.write_text(
+        f'{BASE}[[flows]]\ncc = "cubic"\n[[programs]]\nname = "late"\n'
+        f'receiver = {{ run = ["sh", "-c", "{late}"] }}\n'
+    )
+    # Data that arrives meanwhile would wake the agent for ever, and no time would pass.
+    _, one = run(path, tmp_path / "out")
+    assert (one.path / "programs/late/receiver/out/said").read_text() == "late\n"

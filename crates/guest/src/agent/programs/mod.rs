@@ -229,7 +229,14 @@ impl<'a> Programs<'a> {
         )))
     }
 
-    /// Ends all that still runs: first by asking.
+    /// Has a poll tell of everything that still runs.
+    pub fn watch(&self, poll: &Poll) -> Result<(), String> {
+        let mut processes = self.processes.iter().enumerate();
+        processes.try_for_each(|(index, process)| process.watch(index, poll))
+    }
+
+    /// Ends all that still runs: first by asking. The poll must tell of nothing else: nobody would
+    /// take what it tells of, and without a wait no time passes.
     pub fn end(&mut self, with: &With<'_>) -> Result<(), String> {
         self.over = true;
         for signal in [libc::SIGTERM, libc::SIGKILL] {
@@ -273,15 +280,8 @@ impl<'a> Programs<'a> {
         let output = output::place(index);
         let (child, kept) =
             launch::launch(process.number, process.side, &output).map_err(io(&process.whose()))?;
-        let add = |fd, kind, index| with.poll.add(fd, READABLE, token(kind, index));
-        for (which, kept) in kept.iter().enumerate() {
-            if let Some(fd) = kept.fd() {
-                add(fd, PROGRAM_OUTPUT, 2 * index + which).map_err(io("epoll"))?;
-            }
-        }
-        add(child.fd(), PROGRAM_EXIT, index).map_err(io("epoll"))?;
         (process.child, process.kept) = (Some(child), kept);
-        Ok(())
+        self.processes[index].watch(index, with.poll)
     }
 
     /// Waits, hearing what programs say, until a time of the monotonic clock.
@@ -310,6 +310,20 @@ impl<'a> Programs<'a> {
 }
 
 impl Process<'_> {
+    /// Has a poll tell of its end, and of what it writes until then.
+    fn watch(&self, index: usize, poll: &Poll) -> Result<(), String> {
+        let Some(child) = &self.child else {
+            return Ok(());
+        };
+        let add = |fd, kind, index| poll.add(fd, READABLE, token(kind, index));
+        for (which, kept) in self.kept.iter().enumerate() {
+            if let Some(fd) = kept.fd() {
+                add(fd, PROGRAM_OUTPUT, 2 * index + which).map_err(io("epoll"))?;
+            }
+        }
+        add(child.fd(), PROGRAM_EXIT, index).map_err(io("epoll"))
+    }
+
     fn host(&self) -> usize {
         [self.program.sender, self.program.receiver][self.side]
     }

@@ -15,7 +15,9 @@ use crate::agent::link::LinkProbe;
 use crate::agent::programs::With;
 use crate::agent::qdisc::Statistics;
 use crate::agent::setup;
+use crate::agent::sys::{Poll, READABLE};
 use crate::agent::tcp::Info;
+use crate::agent::token::{TIMER, token};
 
 impl Runner<'_> {
     /// The end of a run: what was measured.
@@ -113,9 +115,14 @@ impl Runner<'_> {
 
     /// Programs end last: what is measured is known by now.
     fn end_programs(&mut self) -> Result<Vec<String>, String> {
+        // Sockets of flows would go on telling of data that nobody takes any more.
+        let poll = Poll::new().map_err(io("epoll"))?;
+        poll.add(self.timer.fd(), READABLE, token(TIMER, 0))
+            .map_err(io("epoll"))?;
+        self.programs.watch(&poll)?;
         let with = With {
             namespaces: self.namespaces,
-            poll: &self.poll,
+            poll: &poll,
             timer: &self.timer,
         };
         self.programs.end(&with)?;
