@@ -173,7 +173,7 @@ def build(kit: Path, name: str, folder: Path, *, jobs: int) -> dict[str, Any]:
             work.rename(done)
         finally:
             folders.remove(work, inside=shelf)
-    _name(shelf / name, done.name)
+    name_it(shelf / name, done.name)
     return manifests.read(done / kits.SHELF, manifests.MODULE)
 
 
@@ -186,7 +186,7 @@ def _sound(shelf: Path) -> bool:
     return not kits.shelf_differences(shelf, manifest)
 
 
-def _name(link: Path, target: str) -> None:
+def name_it(link: Path, target: str) -> None:
     """The plain name stands for the version built last."""
     fresh = link.with_name(f".{link.name}.link")
     fresh.unlink(missing_ok=True)

@@ -75,8 +75,8 @@ fn made(options: &Options, _: u64) -> Made {
     let nginx = format!(
         "mkdir www && truncate -s {bytes} www/data || exit 1\n{certificate}\
          cat > nginx.conf <<'END'\n{CONFIGURATION}server {{\nlisten {port}{flag};\n\
-         listen [::]:{port}{flag};\n{lines}root /work/www;\n}}\n}}\nEND\n\
-         exec nginx -c /work/nginx.conf",
+         listen [::]:{port}{flag};\n{lines}root www;\n}}\n}}\nEND\n\
+         exec nginx -p \"$PWD/\" -c nginx.conf",
     );
     // In a URL an address of IPv6 stands between brackets.
     let host = match options.bool(IPV6.name) {

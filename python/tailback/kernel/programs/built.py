@@ -19,7 +19,7 @@ from typing import Any
 
 from tailback import folders, names
 from tailback.errors import InputError, TailbackError
-from tailback.kernel import contents, kit, manifest, process
+from tailback.kernel import contents, kit, manifest, modules, process
 from tailback.kernel.steps import Steps
 
 HERE = Path(__file__).parent
@@ -170,10 +170,7 @@ def build(name: str, *, steps: Steps) -> Path:
             work.rename(done)
         finally:
             folders.remove(work, inside=shelf)
-    fresh = shelf / f".{name}.{os.getpid()}.link"
-    fresh.unlink(missing_ok=True)
-    fresh.symlink_to(done.name)
-    fresh.replace(shelf / name)
+    modules.name_it(shelf / name, done.name)
     return done / name
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tailback import names
 from tailback.foreign import line
 from tailback.kernel.programs import elf, packages
-from tailback.kernel.programs.view import LIBRARY_PATH, View
+from tailback.kernel.programs.view import LIBRARY_PATH, WORK, View
 
 if TYPE_CHECKING:
     from tailback.kernel.programs.roots import Root
@@ -138,7 +138,7 @@ class _Check:
         given = self.program.env.get("LD_LIBRARY_PATH", "").split(":")
         for folder in (*own, *filter(None, given), *LIBRARY_PATH):
             at = name if "/" in name else f"{folder}/{name}"
-            found = self.view.find(at if at.startswith("/") else f"/work/{at}")
+            found = self.view.find(at if at.startswith("/") else f"{WORK}/{at}")
             if found is not None and found.is_file():
                 return at, found
         return None
