@@ -15,8 +15,14 @@ class Stack:
     """The ready-made entry."""
     control: str
     """What its authors call that."""
-    fastest_mbit: int
+    fastest_mbit: int = 100
     """At higher rates it needs more of the guest's CPU time than a run is worth."""
+    only_rtt_ms: int | None = None
+    """The one RTT it is run at, where a run is dear; none: at all of them."""
+
+    def is_at(self, link: Link, rtt_ms: int) -> bool:
+        """Whether it is run there."""
+        return link.rate_mbit <= self.fastest_mbit and self.only_rtt_ms in (None, rtt_ms)
 
     @property
     def label(self) -> str:
@@ -25,10 +31,10 @@ class Stack:
 
 
 STACKS = (
-    Stack("quic-go", "NewReno", 100),
-    Stack("quinn", "CUBIC", 100),
-    Stack("s2n-quic", "CUBIC", 100),
-    Stack("aioquic", "Reno", 20),
+    Stack("quic-go", "NewReno"),
+    Stack("quinn", "CUBIC"),
+    Stack("s2n-quic", "CUBIC"),
+    Stack("aioquic", "Reno", fastest_mbit=20, only_rtt_ms=40),
 )
 
 CCS = ("cubic", "reno", "bbr")
@@ -98,15 +104,15 @@ class Pair:
     cc: str
 
 
-def stacks(link: Link) -> tuple[Stack, ...]:
-    """Those that are run at its rate."""
-    return tuple(stack for stack in STACKS if link.rate_mbit <= stack.fastest_mbit)
-
-
 def pairs(link: Link) -> list[Pair]:
     """Every meeting: first the kernel's flows among themselves, which harm is counted from."""
-    whom = (None, *stacks(link))
-    return [Pair(place, stack, cc) for stack in whom for place in places(link) for cc in CCS]
+    return [
+        Pair(place, stack, cc)
+        for stack in (None, *STACKS)
+        for place in places(link)
+        if stack is None or stack.is_at(link, place.rtt_ms)
+        for cc in CCS
+    ]
 
 
 @dataclass(frozen=True)
@@ -124,8 +130,11 @@ class Fetch:
 
 def fetches(links: tuple[Link, ...]) -> list[Fetch]:
     """Every transfer."""
-    made = []
-    for link in links:
-        whom: list[Stack | str] = [*stacks(link), *CCS]
-        made += [Fetch(place, who) for who in whom for place in places(link)]
-    return made
+    whom: tuple[Stack | str, ...] = (*STACKS, *CCS)
+    return [
+        Fetch(place, who)
+        for link in links
+        for who in whom
+        for place in places(link)
+        if isinstance(who, str) or who.is_at(link, place.rtt_ms)
+    ]

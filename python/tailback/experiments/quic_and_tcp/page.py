@@ -27,7 +27,8 @@ LEAD = (
 HOW = (
     "`tailback kernel build --program quinn` (and `quic-go`, `s2n-quic`, `aioquic`) compiles the "
     "small endpoints that the study uses ([programs.md](programs.md)). The set-up was written down "
-    "before the first run. TCP flows ask for ECN; queues that mark, mark. Segments and datagrams "
+    "before the first run. aioquic, which is Python, is run at 20 Mbit/s and 40 ms only. TCP flows "
+    "ask for ECN; queues that mark, mark. Segments and datagrams "
     "pass the queue one by one."
 )
 
@@ -65,14 +66,14 @@ def _alone(fetched: Sequence[Fetched], facts: Facts) -> list[Table]:
         rows: list[list[Value]] = []
         for who in dict.fromkeys(one.fetch.label for one in own):
             for queue in QUEUES:
-                line = [by_place[who, queue, rtt] for rtt in link.rtts_ms]
-                ect = [one.ect.mean for one in line if one.ect.mean is not None]
+                line = [by_place.get((who, queue, rtt)) for rtt in link.rtts_ms]
+                ect = [one.ect.mean for one in line if one and one.ect.mean is not None]
                 rows.append(
                     [
                         who,
                         queue,
-                        *(shown.with_half(one.completion_s, 2) for one in line),
-                        *(_number(one.delay_ms, 1) for one in line),
+                        *(shown.with_half(one.completion_s, 2) if one else None for one in line),
+                        *(_number(one.delay_ms, 1) if one else None for one in line),
                         f"{100 * min(ect):.0f} %" if ect else None,
                     ]
                 )
