@@ -215,6 +215,7 @@ impl Ends {
 
 impl Network {
     /// A packet has come to the receiving end of its way.
+    #[inline(never)] // `arrive` is short without it
     pub(super) fn deliver_data(&mut self, packet: &Packet) {
         let now = self.now;
         let ends = &mut self.ends[packet.flow as usize];
@@ -236,6 +237,7 @@ impl Network {
     }
 
     /// An ACK has come to the sending end of its way, or the client's SYN.
+    #[inline(never)]
     pub(super) fn deliver_ack(&mut self, packet: &Packet) {
         let (now, number) = (self.now, packet.flow as usize);
         let ends = &mut self.ends[number];
