@@ -6,7 +6,7 @@ use crate::aqm::{Dequeue, Queue, Sink};
 use crate::bucket::Bucket;
 use crate::packet::Packet;
 use crate::plan::{LinkMode, LinkPlan, RatePlan, Schedule};
-use crate::rate::{OPPORTUNITY, opportunities_until, opportunity_time};
+use crate::rate::{Cursor, OPPORTUNITY, opportunities_until, opportunity_time};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
@@ -30,6 +30,8 @@ pub struct Link {
     rate: RatePlan,
     /// The rate, where it is one that stays and nothing is saved up.
     constant: Option<Rate>,
+    /// How far it is in its steps, where it has some.
+    step: Cursor,
     mode: LinkMode,
     /// Neither a wire nor a trace: a packet leaves at the beginning of its slot.
     plain: bool,
@@ -110,6 +112,7 @@ impl Link {
                 RatePlan::Constant(rate) if plan.burst.0 == 0 => Some(rate),
                 _ => None,
             },
+            step: Cursor::default(),
             mode: plan.mode,
             plain: plan.mode == LinkMode::Shaper && !matches!(plan.rate, RatePlan::Trace(_)),
             bucket: Bucket::new(plan.burst),
@@ -213,11 +216,11 @@ impl Link {
 
     /// Where the rate is 0: until when (maybe for ever).
     #[inline]
-    fn stopped_until(&self, now: Time) -> Option<Time> {
+    fn stopped_until(&mut self, now: Time) -> Option<Time> {
         let RatePlan::Steps(steps) = &self.rate else {
             return None;
         };
-        let current = steps.partition_point(|s| s.0 <= now).saturating_sub(1);
+        let current = self.step.at(steps, now);
         if steps[current].1.0 > 0 {
             return None;
         }
@@ -323,10 +326,18 @@ impl Link {
         u64::from(self.in_service.is_some())
     }
 
-    /// Changes of the rate: the first after `now`, and the rate then.
-    pub fn next_rate_change(&self, now: Time) -> Option<(Time, Rate)> {
+    /// Where the rate changes: what it is from `now` on.
+    pub fn rate_now(&mut self, now: Time) -> Option<Rate> {
         match &self.rate {
-            RatePlan::Steps(steps) => steps.get(steps.partition_point(|s| s.0 <= now)).copied(),
+            RatePlan::Steps(steps) => Some(steps[self.step.at(steps, now)].1),
+            _ => None,
+        }
+    }
+
+    /// When it next changes after `now`.
+    pub fn next_rate_change(&mut self, now: Time) -> Option<Time> {
+        match &self.rate {
+            RatePlan::Steps(steps) => Some(steps.get(self.step.at(steps, now) + 1)?.0),
             _ => None,
         }
     }

@@ -20,6 +20,8 @@
 //! than Linux's, a SYN that was lost is sent again as Linux does, and a server
 //! that has answered one does not answer its duplicate before its own timer.
 
+use std::sync::Arc;
+
 use super::Network;
 use super::pipe::{Access, Pipe};
 use crate::calendar::{Calendar, Component};
@@ -54,9 +56,9 @@ pub(super) enum Opener {
 #[derive(Clone)]
 pub(super) struct Path {
     /// Links that data passes.
-    pub route: Box<[u32]>,
+    pub route: Arc<[u32]>,
     /// Links that ACKs pass.
-    pub back: Box<[u32]>,
+    pub back: Arc<[u32]>,
     /// Pipes by [`End`]: before the first link, and behind the receiver.
     pub pipes: [u32; 2],
 }
@@ -233,6 +235,9 @@ impl Network {
         }
         if let Opener::Traffic(source) = opener {
             self.received(source as usize, packet, completed);
+            if self.ends[packet.flow as usize].connection.is_none() {
+                self.left(packet.flow as usize);
+            }
         }
     }
 
@@ -245,7 +250,7 @@ impl Network {
         let opener = ends.opener;
         let acting = ends.acting(End::Sender, &mut self.pipes, now, &mut self.calendar);
         let Some(mut end) = acting else {
-            return;
+            return self.left(number);
         };
         let sender = &mut end.connection.sender;
         if !packet.has(flags::SYN) {

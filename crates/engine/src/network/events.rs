@@ -140,12 +140,11 @@ impl Network {
 
     fn change_rate(&mut self, id: Component, index: usize) {
         let link = &mut self.links[index];
-        // The change that is due is the first after the moment before it.
-        if let Some((_, rate)) = link.next_rate_change(Time(self.now.ns() - 1)) {
+        if let Some(rate) = link.rate_now(self.now) {
             link.queue.rate_changed(rate, self.now);
         }
         match link.next_rate_change(self.now) {
-            Some((time, _)) => self.calendar.schedule(id, time),
+            Some(time) => self.calendar.schedule(id, time),
             None => self.calendar.cancel(id),
         }
     }

@@ -73,7 +73,7 @@ pub struct Receiver {
     dup_acks_at: u64,
     echo: EcnEcho,
     /// The counters of Accurate ECN, if they are what is echoed.
-    accurate: Option<Receiving>,
+    accurate: Option<Box<Receiving>>,
     sce: Sce,
     ecn_seen: bool,
     /// Echo congestion (Linux `TCP_ECN_DEMAND_CWR`).
@@ -120,7 +120,7 @@ impl Receiver {
             dup_acks_at: 0,
             echo,
             accurate: matches!(echo, EcnEcho::Accurate { .. })
-                .then(|| Receiving::new(plan.accecn_option, plan.timestamps)),
+                .then(|| Box::new(Receiving::new(plan.accecn_option, plan.timestamps))),
             sce: Sce::default(),
             ecn_seen: false,
             demand_cwr: false,

@@ -87,8 +87,9 @@ pub struct Scoreboard {
 impl Default for Scoreboard {
     fn default() -> Self {
         Scoreboard {
-            ring: vec![EMPTY; 32],
-            mask: 31,
+            // As many as an initial window needs.
+            ring: vec![EMPTY; 16],
+            mask: 15,
             flight: Flight::default(),
             lost_pending: 0,
             lost_marks: 0,

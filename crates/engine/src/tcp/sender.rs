@@ -53,7 +53,16 @@ pub struct Sender {
     rwnd: u64,
     pub(super) flow: u32,
     /// Options of the stack.
-    pub(super) plan: TcpPlan,
+    pub(super) plan: Stack,
+}
+
+/// What a sender goes on to need of the options of its stack: as many as there are flows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stack {
+    pub initial_cwnd: u32,
+    pub mss: u16,
+    pub header: u16,
+    pub timestamps: bool,
 }
 
 /// State of a sender that its congestion control does not see; names of
@@ -131,13 +140,21 @@ impl Sender {
             usage_noted: 0,
             rwnd: (plan.rwnd.0 / u64::from(plan.mss)).max(1),
             flow,
-            plan: plan.clone(),
+            plan: Stack {
+                initial_cwnd: plan.initial_cwnd,
+                mss: plan.mss,
+                header: plan.header,
+                timestamps: plan.timestamps,
+            },
         }
     }
 
     /// The same sender with another number for its first segment: whatever it is, the sender
     /// does the same. To be called before it connects.
     pub fn numbered_from(mut self, first: u64) -> Sender {
+        if first == 0 {
+            return self;
+        }
         self.board = Scoreboard::numbered_from(first);
         self.recovery = Recovery::new(first);
         self.pacer.first = first;
