@@ -24,16 +24,17 @@ pub(super) struct More {
 }
 
 impl More {
+    /// When a packet of this length leaves that would leave at `stamp`.
     #[inline(never)]
-    fn stamp(&mut self, packet: &mut Packet, last: Option<Time>) {
+    fn leaves(&mut self, mut stamp: Time, len: u16, last: Option<Time>) -> Time {
         if let Some((most, stream)) = &mut self.jitter {
-            packet.stamp += Time(stream.below(most.ns() + 1));
+            stamp += Time(stream.below(most.ns() + 1));
         }
-        packet.stamp = match &mut self.slots {
-            Some(slots) => slots.leaves(packet.stamp, packet.len),
-            None => packet.stamp,
+        match &mut self.slots {
+            Some(slots) => slots.leaves(stamp, len),
+            None => stamp,
         }
-        .max(last.unwrap_or_default());
+        .max(last.unwrap_or_default())
     }
 }
 
@@ -50,7 +51,8 @@ impl Pipe {
     pub fn push(&mut self, mut packet: Packet, now: Time, id: Component, calendar: &mut Calendar) {
         packet.stamp = now + self.delay;
         if let Some(more) = &mut self.more {
-            more.stamp(&mut packet, self.packets.back().map(|last| last.stamp));
+            let last = self.packets.back().map(|last| last.stamp);
+            packet.stamp = more.leaves(packet.stamp, packet.len, last);
         }
         if self.packets.is_empty() {
             calendar.schedule(id, packet.stamp);

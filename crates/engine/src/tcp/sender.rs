@@ -518,8 +518,12 @@ impl Sender {
     fn emit(&mut self, packet: Packet, port: &mut impl Port) {
         self.conn.last_sent = self.conn.now;
         self.stats.packets += 1;
-        self.pacer
-            .sent(&packet, self.board.flight.nxt, &self.window);
+        self.pacer.sent(
+            self.conn.now,
+            packet.payload,
+            self.board.flight.nxt,
+            &self.window,
+        );
         port.send(packet);
     }
 }
