@@ -187,6 +187,16 @@ impl Acting<'_> {
             self.port.calendar.schedule(self.timer, deadline);
         }
     }
+
+    /// Moves the calendar's entry, which has come up, to the next deadline: one step where
+    /// removing it and entering it again would be two.
+    fn settle(self, deadline: Time) {
+        *self.armed = deadline;
+        match deadline {
+            Time::NEVER => self.port.calendar.cancel(self.timer),
+            due => self.port.calendar.schedule(self.timer, due),
+        }
+    }
 }
 
 impl Ends {
@@ -280,12 +290,11 @@ impl Network {
     pub(super) fn run_sender(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
-        let opener = ends.opener;
-        self.calendar.cancel(ends.timers[End::Sender as usize]);
-        ends.armed[End::Sender as usize] = Time::NEVER;
+        let (opener, timer) = (ends.opener, ends.timers[End::Sender as usize]);
         let acting = ends.acting(End::Sender, &mut self.pipes, now, &mut self.calendar);
         let Some(mut end) = acting else {
-            return;
+            ends.armed[End::Sender as usize] = Time::NEVER;
+            return self.calendar.cancel(timer);
         };
         let sender = &mut end.connection.sender;
         if !sender.has_started() {
@@ -297,7 +306,7 @@ impl Network {
         }
         sender.note_limit();
         let deadline = sender.deadline();
-        end.rearm(deadline);
+        end.settle(deadline);
         self.after_sender(number, opener);
     }
 
@@ -305,11 +314,11 @@ impl Network {
     pub(super) fn run_receiver(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
-        self.calendar.cancel(ends.timers[End::Receiver as usize]);
-        ends.armed[End::Receiver as usize] = Time::NEVER;
+        let timer = ends.timers[End::Receiver as usize];
         let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
         let Some(mut end) = acting else {
-            return;
+            ends.armed[End::Receiver as usize] = Time::NEVER;
+            return self.calendar.cancel(timer);
         };
         let connection = &mut *end.connection;
         if connection.syn_due <= now {
@@ -321,7 +330,7 @@ impl Network {
             connection.receiver.on_timer(now, &mut end.port);
         }
         let deadline = connection.receiver.deadline().min(connection.syn_due);
-        end.rearm(deadline);
+        end.settle(deadline);
     }
 
     /// The receiver, as the client, connects.
