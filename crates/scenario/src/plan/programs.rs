@@ -13,7 +13,7 @@ use tailback_engine::units::Time;
 use super::flows::{Context, class, hosts, times};
 use super::routes::{route, routes};
 use crate::declare::{Bdp, Choice, Fields, Reader, expectation, is_name};
-use crate::read::{Node, Problem, Span, Table, shorten};
+use crate::read::{Item, Node, Problem, Span, Table, shorten};
 
 /// The most hosts that run programs.
 const MAX_PROGRAMS: u64 = 256;
@@ -119,6 +119,7 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     let sound = known.is_some();
     let made = known.unwrap_or_default();
     (plan.sender, plan.receiver) = (made.sender, made.receiver);
+    plan.interop = made.interop;
     if let Some(item) = fields.item("kind") {
         let kind = item.node.string().unwrap_or_default();
         plan.kind = find(programs::TABLE.entries(), kind).map_or("", |entry| entry.name);
@@ -134,23 +135,25 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
         }
     }
     plan.packages.sort();
+    no_use_of_packages(reader, &plan, &fields);
     if let Some(item) = fields.item("files") {
         plan.files = reader.files(item);
     }
     // Compiled by the engine that runs it, whose version says which one it is.
     plan.files.extend(made.built.map(FilePlan::built));
     if let Some(item) = fields.item("env") {
-        for (one, text) in reader.texts(item) {
-            let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let digit = one.key.starts_with(|c: char| c.is_ascii_digit());
-            if one.key.is_empty() || digit || !one.key.chars().all(letter) || one.key == "OUT" {
-                let message = format!("\"{}\" cannot be set", shorten(&one.key));
-                let problem = Problem::new(one.key_span, message);
-                let expected = "the name of a variable of letters, digits and \"_\", but not OUT";
-                reader.problem(problem.expected(expected));
+        plan.env = variables(reader, item, &mut mentions);
+        // What is said of both sides wins over what the kind says of each.
+        if plan.interop.is_some() {
+            let own = [("sender", &mut plan.sender), ("receiver", &mut plan.receiver)];
+            for (side, place) in own {
+                let said = fields.item(side).and_then(|item| item.node.table()?.get("env"));
+                let of_side = |name: &str| said.and_then(|said| said.table()?.get(name)).is_some();
+                let given = |name: &str| plan.env.iter().any(|[known, _]| known == name);
+                if let Some(side) = place {
+                    side.env.retain(|[name, _]| of_side(name) || !given(name));
+                }
             }
-            placeholders(reader, text, one.node.span, &mut mentions);
-            plan.env.push([one.key.clone(), text.to_owned()]);
         }
     }
     plan.results = results(reader, &fields, made.results);
@@ -182,13 +185,6 @@ fn entry_sides<'n>(
     };
     let kind = reader.string(item, expectation(KeyKind::Word(Registry::Programs)))?;
     let view = reader.entry(Registry::Programs, kind, item.node.span)?;
-    for side in SIDES {
-        if let Some(item) = fields.item(side) {
-            let message = format!("{kind} says itself what runs on the {side}'s host");
-            let problem = Problem::new(item.key_span, message);
-            reader.problem(problem.expected(format!("no \"{side}\", or no kind")));
-        }
-    }
     let choice = reader.known(Registry::Programs, view, table, &own, node.span, bdp);
     let (_, options) = choice.algorithm.known()?;
     let entry = find(programs::TABLE.entries(), view.name)?;
@@ -198,10 +194,63 @@ fn entry_sides<'n>(
         .into_iter()
         .chain(context.duration)
         .min();
-    Some((entry.build.made)(
-        options,
-        seconds(start, end.unwrap_or_default()),
-    ))
+    let mut made = (entry.build.made)(options, seconds(start, end.unwrap_or_default()));
+    let mut good = true;
+    for (side, place) in SIDES.iter().zip([&mut made.sender, &mut made.receiver]) {
+        if made.interop.is_some() {
+            let said = in_root(reader, fields, (kind, side), mentions);
+            good &= said.is_some();
+            *place = place.take().zip(said).map(|(own, said)| over(own, said));
+        } else if let Some(item) = fields.item(side) {
+            let message = format!("{kind} says itself what runs on the {side}'s host");
+            let problem = Problem::new(item.key_span, message);
+            reader.problem(problem.expected(format!("no \"{side}\", or no kind")));
+        }
+    }
+    good.then_some(made)
+}
+
+/// What is said of a side whose kind says what runs, in a root of the user's.
+fn in_root<'n>(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'n>,
+    (kind, side): (&str, &str),
+    mentions: &mut Mentions<'n>,
+) -> Option<SidePlan> {
+    const EXPECTED: &str = "{ root = \"./image\" }";
+    let Some(item) = fields.item(side) else {
+        let message = format!("{kind} runs in images, and there is none for the {side}");
+        let problem = Problem::new(fields.span_of("kind"), message).global();
+        reader.problem(problem.expected(format!("{side} = {EXPECTED}")));
+        return None;
+    };
+    let (own, plan) = side_of(reader, item, side, mentions)?;
+    if let Some(item) = own.item("ready") {
+        let message = format!("{kind} says itself when its server is ready");
+        reader.problem(Problem::new(item.key_span, message).expected("no \"ready\""));
+    }
+    if own.item("root").is_none() {
+        let message = format!("{kind} runs in images, and there is none for the {side}");
+        let problem = Problem::new(item.node.span, message);
+        reader.problem(problem.expected(format!("{side} = {EXPECTED}")));
+        return None;
+    }
+    plan.root.is_some().then_some(plan)
+}
+
+/// A side of a kind with what is said of it.
+fn over(own: SidePlan, said: SidePlan) -> SidePlan {
+    let given = |name: &String| said.env.iter().any(|[known, _]| known == name);
+    let mut env: Vec<[String; 2]> = own.env;
+    env.retain(|[name, _]| !given(name));
+    env.extend(said.env.iter().cloned());
+    env.sort();
+    SidePlan {
+        run: if said.run.is_empty() { own.run } else { said.run },
+        ready: own.ready,
+        env,
+        ..said
+    }
 }
 
 /// Whole seconds from start to end.
@@ -252,26 +301,80 @@ fn said_side<'n>(
     mentions: &mut Mentions<'n>,
 ) -> Option<SidePlan> {
     let item = fields.item(side)?;
-    let label = format!("\"{side}\"");
-    let own = reader.fields(&item.node, &SidePlan::TABLE, &label, Bdp::Nowhere);
-    let ready = own.item("ready");
-    let ready = ready.map(|item| reader.ready(item));
-    let run = own.item("run")?;
-    let words = reader.words(run)?;
-    if words.first().is_none_or(|(word, _)| word.is_empty()) {
-        reader.wrong("run", &run.node, "a program and its arguments");
+    let (own, plan) = side_of(reader, item, side, mentions)?;
+    if own.item("run").is_none() {
+        let message = format!("\"{side}\" runs nothing");
+        let problem = Problem::new(item.node.span, message);
+        reader.problem(problem.expected("run = [\"program\", \"argument\"]"));
         return None;
     }
-    for (word, node) in &words {
-        placeholders(reader, word, node.span, mentions);
+    Some(plan)
+}
+
+/// The keys of a side; `None`: not all are known, which is reported.
+fn side_of<'n>(
+    reader: &mut Reader<'_>,
+    item: &'n Item,
+    side: &str,
+    mentions: &mut Mentions<'n>,
+) -> Option<(Fields<'n>, SidePlan)> {
+    let label = format!("\"{side}\"");
+    let own = reader.fields(&item.node, &SidePlan::TABLE, &label, Bdp::Nowhere);
+    item.node.table()?;
+    let mut good = true;
+    let mut plan = SidePlan::default();
+    if let Some(item) = own.item("ready") {
+        plan.ready = reader.ready(item);
+        good &= plan.ready.is_some();
     }
-    Some(SidePlan {
-        run: words.iter().map(|(word, _)| (*word).to_owned()).collect(),
-        ready: match ready {
-            None => None,
-            Some(ready) => Some(ready?),
-        },
-    })
+    if let Some(item) = own.item("root") {
+        plan.root = reader.root(item);
+    }
+    if let Some(item) = own.item("cwd") {
+        let text = reader.string(item, expectation(KeyKind::Text));
+        let absolute = text.filter(|text| text.starts_with('/') && !text.contains('\0'));
+        if text.is_some() && absolute.is_none() {
+            reader.wrong("cwd", &item.node, "a folder of its root such as \"/app\"");
+        }
+        plan.cwd = absolute.map(str::to_owned);
+    }
+    if let Some(item) = own.item("env") {
+        plan.env = variables(reader, item, mentions);
+    }
+    if let Some(run) = own.item("run") {
+        let words = reader.words(run)?;
+        if words.first().is_none_or(|(word, _)| word.is_empty()) {
+            reader.wrong("run", &run.node, "a program and its arguments");
+            return None;
+        }
+        for (word, node) in &words {
+            placeholders(reader, word, node.span, mentions);
+        }
+        plan.run = words.iter().map(|(word, _)| (*word).to_owned()).collect();
+    }
+    good.then_some((own, plan))
+}
+
+/// Variables of an environment.
+fn variables<'n>(
+    reader: &mut Reader<'_>,
+    item: &'n Item,
+    mentions: &mut Mentions<'n>,
+) -> Vec<[String; 2]> {
+    let mut variables = Vec::new();
+    for (one, text) in reader.texts(item) {
+        let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let digit = one.key.starts_with(|c: char| c.is_ascii_digit());
+        if one.key.is_empty() || digit || !one.key.chars().all(letter) || one.key == "OUT" {
+            let message = format!("\"{}\" cannot be set", shorten(&one.key));
+            let problem = Problem::new(one.key_span, message);
+            let expected = "the name of a variable of letters, digits and \"_\", but not OUT";
+            reader.problem(problem.expected(expected));
+        }
+        placeholders(reader, text, one.node.span, mentions);
+        variables.push([one.key.clone(), text.to_owned()]);
+    }
+    variables
 }
 
 /// Checks the placeholders of a text and notes whose hosts it speaks of.
@@ -305,6 +408,18 @@ fn placeholders<'n>(
                 reader.problem(problem);
             }
         }
+    }
+}
+
+/// Packages are the root of sides that have no other.
+fn no_use_of_packages(reader: &mut Reader<'_>, plan: &ProgramPlan, fields: &Fields<'_>) {
+    let mut sides = plan.sides().into_iter().flatten().peekable();
+    let Some(item) = fields.item("packages") else {
+        return;
+    };
+    if sides.peek().is_some() && sides.all(|side| side.root.is_some()) {
+        let problem = Problem::new(item.key_span, "all that runs has a root, which packages are not in");
+        reader.problem(problem.expected("no \"packages\", or a side without root"));
     }
 }
 

@@ -47,6 +47,11 @@ pub fn keep(index: usize, process: &Process<'_>) -> Result<Vec<String>, String> 
     copier
         .folder(Path::new(&place(index)), &folder.join("out"))
         .map_err(io(name))?;
+    if let Some(downloads) = process.downloads.as_ref() {
+        fs::create_dir_all(folder.join("out"))
+            .and_then(|()| fs::write(folder.join("out/interop.json"), downloads.report(process.began_ns)))
+            .map_err(io(name))?;
+    }
     if copier.cut {
         warnings.push(format!(
             "of its output folder only {} MiB and {MOST_FILES} files at most are kept, and none whose name is no text",
