@@ -77,8 +77,15 @@ pub fn find_root(path: &Path) -> Result<Found, String> {
     found.walk(&whole, "")?;
     if !found.unread.is_empty() {
         let most = found.unread.len().min(10);
-        let listed: Vec<_> = found.unread[..most].iter().map(|name| shown(name)).collect();
-        let more = if found.unread.len() > most { ", ..." } else { "" };
+        let listed: Vec<_> = found.unread[..most]
+            .iter()
+            .map(|name| shown(name))
+            .collect();
+        let more = if found.unread.len() > most {
+            ", ..."
+        } else {
+            ""
+        };
         return Err(format!(
             "{}{more} cannot be read; chmod -R u+rwX lets it",
             listed.join(", ")

@@ -154,9 +154,8 @@ fn made(options: &Options, _: u64) -> Made {
         all.sort();
         all
     };
-    let with = |side: Option<SidePlan>, env: Vec<[String; 2]>| {
-        side.map(|side| SidePlan { env, ..side })
-    };
+    let with =
+        |side: Option<SidePlan>, env: Vec<[String; 2]>| side.map(|side| SidePlan { env, ..side });
     let serve = server(words_of(&[ENTRY_POINT]), Ready::Udp(PORT));
     let fetch = client(words_of(&[ENTRY_POINT]));
     let to = [

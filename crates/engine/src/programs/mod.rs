@@ -124,11 +124,7 @@ mod tests {
             });
             assert!(clients.next().is_some(), "{}", entry.name);
             let found = made.built.is_some() || made.interop.is_some();
-            assert!(
-                !made.packages.is_empty() || found,
-                "{}",
-                entry.name
-            );
+            assert!(!made.packages.is_empty() || found, "{}", entry.name);
             for opt in entry.options {
                 let key = crate::plan::ProgramPlan::TABLE.key(opt.name);
                 assert!(key.is_none(), "{}: {}", entry.name, opt.name);

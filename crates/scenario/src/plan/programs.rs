@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use tailback_engine::cc;
 use tailback_engine::keys::{EngineKind, KeyKind, Registry};
 use tailback_engine::plan::{DATE, FilePlan, ProgramPlan, ResultPlan, SidePlan};
-use tailback_engine::programs::words::{KNOWN, Piece, Placeholder, pieces, placeholder};
 use tailback_engine::programs::{self, Made};
 use tailback_engine::registry::find;
 use tailback_engine::units::Time;
 
 use super::flows::{Context, class, hosts, times};
 use super::routes::{route, routes};
+use super::sides::{Mentions, in_root, no_use_of_packages, over, said_side, variables};
 use crate::declare::{Bdp, Choice, Fields, Reader, expectation, is_name};
 use crate::read::{Item, Node, Problem, Span, Table, shorten};
 
@@ -20,9 +20,6 @@ const MAX_PROGRAMS: u64 = 256;
 
 /// The sides of an entry.
 const SIDES: [&str; 2] = ["sender", "receiver"];
-
-/// The most texts of an entry that name other entries' hosts.
-type Mentions<'n> = Vec<(&'n str, usize, Span)>;
 
 /// What was read of an entry, before others are looked at.
 struct Entry<'n> {
@@ -145,9 +142,14 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
         plan.env = variables(reader, item, &mut mentions);
         // What is said of both sides wins over what the kind says of each.
         if plan.interop.is_some() {
-            let own = [("sender", &mut plan.sender), ("receiver", &mut plan.receiver)];
+            let own = [
+                ("sender", &mut plan.sender),
+                ("receiver", &mut plan.receiver),
+            ];
             for (side, place) in own {
-                let said = fields.item(side).and_then(|item| item.node.table()?.get("env"));
+                let said = fields
+                    .item(side)
+                    .and_then(|item| item.node.table()?.get("env"));
                 let of_side = |name: &str| said.and_then(|said| said.table()?.get(name)).is_some();
                 let given = |name: &str| plan.env.iter().any(|[known, _]| known == name);
                 if let Some(side) = place {
@@ -210,49 +212,6 @@ fn entry_sides<'n>(
     good.then_some(made)
 }
 
-/// What is said of a side whose kind says what runs, in a root of the user's.
-fn in_root<'n>(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'n>,
-    (kind, side): (&str, &str),
-    mentions: &mut Mentions<'n>,
-) -> Option<SidePlan> {
-    const EXPECTED: &str = "{ root = \"./image\" }";
-    let Some(item) = fields.item(side) else {
-        let message = format!("{kind} runs in images, and there is none for the {side}");
-        let problem = Problem::new(fields.span_of("kind"), message).global();
-        reader.problem(problem.expected(format!("{side} = {EXPECTED}")));
-        return None;
-    };
-    let (own, plan) = side_of(reader, item, side, mentions)?;
-    if let Some(item) = own.item("ready") {
-        let message = format!("{kind} says itself when its server is ready");
-        reader.problem(Problem::new(item.key_span, message).expected("no \"ready\""));
-    }
-    if own.item("root").is_none() {
-        let message = format!("{kind} runs in images, and there is none for the {side}");
-        let problem = Problem::new(item.node.span, message);
-        reader.problem(problem.expected(format!("{side} = {EXPECTED}")));
-        return None;
-    }
-    plan.root.is_some().then_some(plan)
-}
-
-/// A side of a kind with what is said of it.
-fn over(own: SidePlan, said: SidePlan) -> SidePlan {
-    let given = |name: &String| said.env.iter().any(|[known, _]| known == name);
-    let mut env: Vec<[String; 2]> = own.env;
-    env.retain(|[name, _]| !given(name));
-    env.extend(said.env.iter().cloned());
-    env.sort();
-    SidePlan {
-        run: if said.run.is_empty() { own.run } else { said.run },
-        ready: own.ready,
-        env,
-        ..said
-    }
-}
-
 /// Whole seconds from start to end.
 fn seconds(start: Time, end: Time) -> u64 {
     end.since(start.min(end)).ns() / 1_000_000_000
@@ -292,135 +251,6 @@ fn said_sides<'n>(
         }
     }
     good.then_some(made)
-}
-
-fn said_side<'n>(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'n>,
-    side: &str,
-    mentions: &mut Mentions<'n>,
-) -> Option<SidePlan> {
-    let item = fields.item(side)?;
-    let (own, plan) = side_of(reader, item, side, mentions)?;
-    if own.item("run").is_none() {
-        let message = format!("\"{side}\" runs nothing");
-        let problem = Problem::new(item.node.span, message);
-        reader.problem(problem.expected("run = [\"program\", \"argument\"]"));
-        return None;
-    }
-    Some(plan)
-}
-
-/// The keys of a side; `None`: not all are known, which is reported.
-fn side_of<'n>(
-    reader: &mut Reader<'_>,
-    item: &'n Item,
-    side: &str,
-    mentions: &mut Mentions<'n>,
-) -> Option<(Fields<'n>, SidePlan)> {
-    let label = format!("\"{side}\"");
-    let own = reader.fields(&item.node, &SidePlan::TABLE, &label, Bdp::Nowhere);
-    item.node.table()?;
-    let mut good = true;
-    let mut plan = SidePlan::default();
-    if let Some(item) = own.item("ready") {
-        plan.ready = reader.ready(item);
-        good &= plan.ready.is_some();
-    }
-    if let Some(item) = own.item("root") {
-        plan.root = reader.root(item);
-    }
-    if let Some(item) = own.item("cwd") {
-        let text = reader.string(item, expectation(KeyKind::Text));
-        let absolute = text.filter(|text| text.starts_with('/') && !text.contains('\0'));
-        if text.is_some() && absolute.is_none() {
-            reader.wrong("cwd", &item.node, "a folder of its root such as \"/app\"");
-        }
-        plan.cwd = absolute.map(str::to_owned);
-    }
-    if let Some(item) = own.item("env") {
-        plan.env = variables(reader, item, mentions);
-    }
-    if let Some(run) = own.item("run") {
-        let words = reader.words(run)?;
-        if words.first().is_none_or(|(word, _)| word.is_empty()) {
-            reader.wrong("run", &run.node, "a program and its arguments");
-            return None;
-        }
-        for (word, node) in &words {
-            placeholders(reader, word, node.span, mentions);
-        }
-        plan.run = words.iter().map(|(word, _)| (*word).to_owned()).collect();
-    }
-    good.then_some((own, plan))
-}
-
-/// Variables of an environment.
-fn variables<'n>(
-    reader: &mut Reader<'_>,
-    item: &'n Item,
-    mentions: &mut Mentions<'n>,
-) -> Vec<[String; 2]> {
-    let mut variables = Vec::new();
-    for (one, text) in reader.texts(item) {
-        let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let digit = one.key.starts_with(|c: char| c.is_ascii_digit());
-        if one.key.is_empty() || digit || !one.key.chars().all(letter) || one.key == "OUT" {
-            let message = format!("\"{}\" cannot be set", shorten(&one.key));
-            let problem = Problem::new(one.key_span, message);
-            let expected = "the name of a variable of letters, digits and \"_\", but not OUT";
-            reader.problem(problem.expected(expected));
-        }
-        placeholders(reader, text, one.node.span, mentions);
-        variables.push([one.key.clone(), text.to_owned()]);
-    }
-    variables
-}
-
-/// Checks the placeholders of a text and notes whose hosts it speaks of.
-fn placeholders<'n>(
-    reader: &mut Reader<'_>,
-    text: &'n str,
-    span: Span,
-    mentions: &mut Mentions<'n>,
-) {
-    for piece in pieces(text) {
-        let Piece::Braces(braces) = piece else {
-            continue;
-        };
-        match placeholder(braces) {
-            Some(Placeholder::Address {
-                entry: Some(entry),
-                side,
-                ..
-            }) => mentions.push((entry, side, span)),
-            Some(_) => {}
-            None => {
-                let message = format!("unknown placeholder {{{}}}", shorten(braces));
-                let known: Vec<String> = KNOWN.iter().map(|name| format!("{{{name}}}")).collect();
-                let last = braces.rsplit('.').next().unwrap_or(braces);
-                let problem = Problem::new(span, message)
-                    .expected(format!(
-                        "one of {}, {{NAME.sender}} and so on of another entry, or \"{{{{\" for a brace",
-                        known.join(", ")
-                    ))
-                    .nearest(last, KNOWN);
-                reader.problem(problem);
-            }
-        }
-    }
-}
-
-/// Packages are the root of sides that have no other.
-fn no_use_of_packages(reader: &mut Reader<'_>, plan: &ProgramPlan, fields: &Fields<'_>) {
-    let mut sides = plan.sides().into_iter().flatten().peekable();
-    let Some(item) = fields.item("packages") else {
-        return;
-    };
-    if sides.peek().is_some() && sides.all(|side| side.root.is_some()) {
-        let problem = Problem::new(item.key_span, "all that runs has a root, which packages are not in");
-        reader.problem(problem.expected("no \"packages\", or a side without root"));
-    }
 }
 
 /// A Debian package's name (policy, 5.6.1).

@@ -52,8 +52,8 @@ class Places:
         places = cls({one: roots[one] for one in asked}, files, date_s, tuple(sorted(images)))
         if len(places.links()) > confine.MOST_PLACES:
             raise InputError(
-                f"the programs of a run may have {confine.MOST_PLACES} folders, images and package "
-                f"roots; these have {len(places.links())}"
+                f"the programs of a run may have {confine.MOST_PLACES} folders and package roots; "
+                f"these have {len(places.links())}"
             )
         return places
 
@@ -75,8 +75,10 @@ class Places:
         given = {**self.links(), **self.copies()}
         paths = {path: f"/{FOLDER}/{name}" for name, path in given.items()}
         files = {built.key(path): paths[path] for path in self.files}
-        folders = {str(path): paths[path] for path in self.images}
-        return json.dumps({"roots": roots, "files": files, "folders": folders})
+        mapping = {"roots": roots, "files": files}
+        if self.images:
+            mapping["folders"] = {str(path): paths[path] for path in self.images}
+        return json.dumps(mapping)
 
     def manifest(self) -> dict[str, dict[str, object]]:
         """The package roots for the manifest of a run, by what was asked for."""

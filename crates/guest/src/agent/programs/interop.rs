@@ -94,8 +94,14 @@ pub fn prepare(number: usize, program: &Program, interop: &Interop) -> Result<()
 
 /// Puts it into the new root of a side; `output` becomes its `/logs`.
 pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
-    let writable = [("logs", output.to_owned()), ("downloads", place(number, "downloads"))];
-    let read_only = [("certs", place(number, "certs")), ("www", place(number, "www"))];
+    let writable = [
+        ("logs", output.to_owned()),
+        ("downloads", place(number, "downloads")),
+    ];
+    let read_only = [
+        ("certs", place(number, "certs")),
+        ("www", place(number, "www")),
+    ];
     for (name, place) in &writable[..=side] {
         own_folder(&at(name))?;
         process::mount(place, &at(name), "", libc::MS_BIND, "").map_err(io(name))?;
@@ -109,7 +115,10 @@ pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
         return Ok(());
     };
     // By the same shell.
-    let first = found.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let first = found
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
     let first = String::from_utf8_lossy(match first {
         shell if shell.starts_with(b"#!") => shell,
         _ => b"#!/bin/sh",
@@ -288,7 +297,10 @@ mod tests {
             c has 5 of 100001 bytes, d is not there";
         assert_eq!(found.said(), expected);
         let report: serde_json::Value = serde_json::from_str(&found.report(0)).expect("JSON");
-        assert_eq!((&report["whole_files"], &report["seconds"]), (&json!(1), &json!(null)));
+        assert_eq!(
+            (&report["whole_files"], &report["seconds"]),
+            (&json!(1), &json!(null))
+        );
         let one = Interop {
             files: files[..1].to_vec(),
         };
@@ -302,10 +314,19 @@ mod tests {
     #[test]
     fn names_are_of_their_families() {
         let pair = [3, 4].map(|n| {
-            (Ipv4Addr::new(10, n, 0, 1), Ipv6Addr::new(0xFD00, n.into(), 0, 0, 0, 0, 0, 1))
+            (
+                Ipv4Addr::new(10, n, 0, 1),
+                Ipv6Addr::new(0xFD00, n.into(), 0, 0, 0, 0, 0, 1),
+            )
         });
         let text = hosts(pair);
-        assert!(text.contains("10.3.0.1 server server4 server46\n"), "{text}");
-        assert!(text.contains("fd00:4::1 client client6 client46\n"), "{text}");
+        assert!(
+            text.contains("10.3.0.1 server server4 server46\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("fd00:4::1 client client6 client46\n"),
+            "{text}"
+        );
     }
 }

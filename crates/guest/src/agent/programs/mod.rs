@@ -358,7 +358,9 @@ impl Process<'_> {
     /// What a status means of an endpoint of the interop runner.
     fn unsupported(&self, status: i32) -> &'static str {
         match self.program.interop {
-            Some(_) if status == 127 => " (by which an endpoint says that it has no such test case)",
+            Some(_) if status == 127 => {
+                " (by which an endpoint says that it has no such test case)"
+            }
             _ => "",
         }
     }

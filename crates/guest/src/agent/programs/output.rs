@@ -49,7 +49,12 @@ pub fn keep(index: usize, process: &Process<'_>) -> Result<Vec<String>, String> 
         .map_err(io(name))?;
     if let Some(downloads) = process.downloads.as_ref() {
         fs::create_dir_all(folder.join("out"))
-            .and_then(|()| fs::write(folder.join("out/interop.json"), downloads.report(process.began_ns)))
+            .and_then(|()| {
+                fs::write(
+                    folder.join("out/interop.json"),
+                    downloads.report(process.began_ns),
+                )
+            })
             .map_err(io(name))?;
     }
     if copier.cut {
