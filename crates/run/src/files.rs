@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use tailback_record::foreign::shown;
 use tailback_scenario::{Contents, Found};
@@ -95,6 +96,14 @@ pub fn find_root(path: &Path) -> Result<Found, String> {
         let mib = found.bytes >> 20;
         return Err(format!("{mib} MiB, more than {}", ROOT_BYTES >> 20));
     }
+    let text = whole.to_str().ok_or("its path is not UTF-8")?.to_owned();
+    let known = || HASHED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((entries, hash)) = known().get(&whole)
+        && *entries == found.entries
+    {
+        let hash = hash.clone();
+        return Ok(Found { path: text, hash });
+    }
     let mut contents = Contents::default();
     for (name, (mode, entry)) in &found.entries {
         if let Some(target) = &entry.target {
@@ -113,18 +122,22 @@ pub fn find_root(path: &Path) -> Result<Found, String> {
             return Err(format!("{} changes while it is read", shown(name)));
         }
     }
-    let path = whole.to_str().ok_or("its path is not UTF-8")?.to_owned();
-    Ok(Found {
-        path,
-        hash: contents.hash(),
-    })
+    let hash = contents.hash();
+    known().insert(whole, (found.entries, hash.clone()));
+    Ok(Found { path: text, hash })
 }
+
+/// By relative path: modes, and what there is.
+type Entries = BTreeMap<String, (u32, Entry)>;
+
+/// What this process has hashed: an image may have gigabytes, and a scenario is read more than once.
+static HASHED: LazyLock<Mutex<BTreeMap<PathBuf, (Entries, String)>>> =
+    LazyLock::new(Mutex::default);
 
 /// What a root has.
 #[derive(Default)]
 struct Root {
-    /// By relative path, with their modes.
-    entries: BTreeMap<String, (u32, Entry)>,
+    entries: Entries,
     bytes: u64,
     /// What cannot be read.
     unread: Vec<String>,
@@ -164,6 +177,7 @@ impl Root {
             let mut entry = Entry {
                 executable: executable(&of),
                 folder,
+                stamp: stamp(&of),
                 len: of.len(),
                 target: None,
             };
@@ -186,9 +200,12 @@ impl Root {
     }
 }
 
+#[derive(PartialEq)]
 struct Entry {
     executable: bool,
     folder: bool,
+    /// When it was changed, and which file it is, where that is looked at.
+    stamp: [i64; 3],
     len: u64,
     /// Of a link.
     target: Option<String>,
@@ -234,6 +251,7 @@ fn walk(path: &Path, name: &str, entries: &mut BTreeMap<String, Entry>) -> Resul
     let entry = Entry {
         executable: executable(&found),
         folder: false,
+        stamp: [0; 3],
         len: found.len(),
         target,
     };
@@ -252,6 +270,18 @@ fn executable(found: &fs::Metadata) -> bool {
 fn mode(found: &fs::Metadata) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     found.permissions().mode() & 0o7777
+}
+
+/// When it was changed, to the nanosecond, and which file it is.
+#[cfg(unix)]
+fn stamp(found: &fs::Metadata) -> [i64; 3] {
+    use std::os::unix::fs::MetadataExt;
+    [found.ctime(), found.ctime_nsec(), found.ino().cast_signed()]
+}
+
+#[cfg(not(unix))]
+fn stamp(_: &fs::Metadata) -> [i64; 3] {
+    [0; 3]
 }
 
 #[cfg(not(unix))]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tailback_engine::cc;
 use tailback_engine::keys::{EngineKind, KeyKind, Registry};
-use tailback_engine::plan::{DATE, FilePlan, ProgramPlan, ResultPlan, SidePlan};
+use tailback_engine::plan::{DATE, FilePlan, ProgramPlan, ResultPlan};
 use tailback_engine::programs::{self, Made};
 use tailback_engine::registry::find;
 use tailback_engine::units::Time;
@@ -13,7 +13,7 @@ use super::flows::{Context, class, hosts, times};
 use super::routes::{route, routes};
 use super::sides::{Mentions, in_root, no_use_of_packages, over, said_side, variables};
 use crate::declare::{Bdp, Choice, Fields, Reader, expectation, is_name};
-use crate::read::{Item, Node, Problem, Span, Table, shorten};
+use crate::read::{Node, Problem, Span, Table, shorten};
 
 /// The most hosts that run programs.
 const MAX_PROGRAMS: u64 = 256;

@@ -144,7 +144,7 @@ pub fn listen() -> Result<TcpListener, String> {
 }
 
 /// What came of a client's downloads.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Downloads {
     /// What is wrong with the first files that did not arrive whole.
     pub wrong: Vec<String>,

@@ -54,6 +54,8 @@ pub struct End {
 
 /// What runs on a host.
 struct Process<'a> {
+    /// Its place among all.
+    index: usize,
     program: &'a Program,
     number: usize,
     side: usize,
@@ -96,6 +98,7 @@ impl<'a> Programs<'a> {
                 let Some(runs) = runs else { continue };
                 output::make(processes.len())?;
                 processes.push(Process {
+                    index: processes.len(),
                     program,
                     number,
                     side,
@@ -388,10 +391,18 @@ impl Process<'_> {
     fn failed(&self, what: &str) -> String {
         let run = self.runs.run.join(" ");
         let whose = self.whose();
-        match (self.kept[1].last(), self.kept[0].last()) {
-            (said, _) if !said.is_empty() => format!("{whose}: {run}: {what}; stderr:\n{said}"),
-            (_, said) if !said.is_empty() => format!("{whose}: {run}: {what}; stdout:\n{said}"),
-            _ => format!("{whose}: {run}: {what}; it said nothing"),
+        // What endpoints say they say in logs of their own.
+        let log = self.program.interop.as_ref();
+        let (name, said) = match (self.kept[1].last(), self.kept[0].last()) {
+            (said, _) if !said.is_empty() => ("stderr".to_owned(), said),
+            (_, said) => log
+                .and_then(|_| output::last_log(self.index))
+                .map(|(name, said)| (format!("/logs/{name}"), said))
+                .unwrap_or(("stdout".to_owned(), said)),
+        };
+        match said.is_empty() {
+            true => format!("{whose}: {run}: {what}; it said nothing"),
+            false => format!("{whose}: {run}: {what}; {name}:\n{said}"),
         }
     }
 }
