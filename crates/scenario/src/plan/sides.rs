@@ -66,9 +66,9 @@ pub(super) fn said_side<'n>(
     let item = fields.item(side)?;
     let (own, plan) = side_of(reader, item, side, mentions)?;
     if own.item("run").is_none() {
-        let message = format!("\"{side}\" runs nothing");
+        let message = format!("\"run\" is missing in \"{side}\"");
         let problem = Problem::new(item.node.span, message);
-        reader.problem(problem.expected("run = [\"program\", \"argument\"]"));
+        reader.problem(problem.expected(expectation(KeyKind::Words)).global());
         return None;
     }
     Some(plan)
