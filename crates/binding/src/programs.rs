@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tailback_engine::plan::ProgramPlan;
+use tailback_engine::plan::{ProgramPlan, SidePlan};
 
 /// An entry as a dict; `count` hosts of it have the same.
 pub fn dict<'py>(py: Python<'py>, program: &ProgramPlan) -> PyResult<Bound<'py, PyDict>> {
@@ -14,15 +14,27 @@ pub fn dict<'py>(py: Python<'py>, program: &ProgramPlan) -> PyResult<Bound<'py, 
     let files = program.files.iter().map(|file| file.path.as_str());
     dict.set_item("files", files.collect::<Vec<_>>())?;
     let run = PyDict::new(py);
+    let roots = PyDict::new(py);
     for (side, runs) in ["sender", "receiver"].into_iter().zip(program.sides()) {
         run.set_item(side, runs.map(|runs| &runs.run))?;
+        let Some(SidePlan {
+            root: Some(root),
+            cwd,
+            env,
+            ..
+        }) = runs
+        else {
+            continue;
+        };
+        let one = PyDict::new(py);
+        one.set_item("path", &root.path)?;
+        one.set_item("cwd", cwd.as_deref().unwrap_or("/"))?;
+        one.set_item("env", variables(py, env)?)?;
+        roots.set_item(side, one)?;
     }
     dict.set_item("run", run)?;
-    let env = PyDict::new(py);
-    for [name, text] in &program.env {
-        env.set_item(name, text)?;
-    }
-    dict.set_item("env", env)?;
+    dict.set_item("roots", roots)?;
+    dict.set_item("env", variables(py, &program.env)?)?;
     dict.set_item("date", program.date)?;
     let results = program.results.iter().map(|result| {
         let one = PyDict::new(py);
@@ -33,5 +45,13 @@ pub fn dict<'py>(py: Python<'py>, program: &ProgramPlan) -> PyResult<Bound<'py, 
         Ok(one)
     });
     dict.set_item("results", results.collect::<PyResult<Vec<_>>>()?)?;
+    Ok(dict)
+}
+
+fn variables<'py>(py: Python<'py>, env: &[[String; 2]]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for [name, text] in env {
+        dict.set_item(name, text)?;
+    }
     Ok(dict)
 }

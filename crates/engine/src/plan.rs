@@ -18,7 +18,9 @@ use tailback_record::{ClassFlow, ClassPlan, meter};
 
 pub use group::{Group, Member};
 pub use link::{LinkMode, LinkPlan, Schedule, SlotsPlan};
-pub use program::{DATE, FilePlan, ProgramPlan, Ready, ResultPlan, SidePlan};
+pub use program::{
+    DATE, FilePlan, InteropPlan, ProgramPlan, Ready, ResultPlan, RootPlan, SidePlan,
+};
 pub use record::{RecordPlan, SeriesMode};
 pub use tcp::{AccEcnOption, EcnFeedback, Growth, Pacing, ReceiveBuffer, SceReceiver, TcpPlan};
 pub use traffic::{ConnectionsPlan, FlowPlan, TrafficPlan};

@@ -286,6 +286,16 @@ pub struct Program {
     pub back: Vec<usize>,
     /// Differentiated services codepoint of the packets of both hosts.
     pub dscp: u8,
+    /// Both sides find what endpoints of the QUIC interop runner find.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interop: Option<Interop>,
+}
+
+/// What the client of an entry is to fetch of its server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interop {
+    /// Files by name, with their sizes, bytes.
+    pub files: Vec<(String, u64)>,
 }
 
 /// What runs on a host.
@@ -295,6 +305,15 @@ pub struct Side {
     pub run: Vec<String>,
     /// It is a server: started before the run, and waited for until this holds.
     pub ready: Option<Ready>,
+    /// Its root, where that is not of packages: a folder of the guest's root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
+    /// Its working folder, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Environment besides that of the entry.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<(String, String)>,
 }
 
 /// By what a server is known to be ready.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use tailback_record::foreign::shown;
 use tailback_scenario::{Contents, Found};
@@ -13,6 +14,10 @@ const MAX_BYTES: u64 = 4 << 30;
 
 /// The most entries of a folder.
 const MAX_ENTRIES: usize = 20_000;
+
+/// The most that a root may have, bytes and entries.
+const ROOT_BYTES: u64 = 16 << 30;
+const ROOT_ENTRIES: usize = 500_000;
 
 /// Read at once, bytes.
 const BUFFER: usize = 1 << 20;
@@ -54,8 +59,153 @@ pub fn find(path: &Path) -> Result<Found, String> {
     })
 }
 
+/// Finds a folder that is to be the root of programs and hashes what it has, as they will see it: its
+/// folders and files with their modes and its links, which may lead anywhere. Devices, sockets and
+/// pipes are not in it: nobody who unpacks an image without being root has them, and programs find
+/// none of them either.
+///
+/// # Errors
+/// What is wrong with it; of what cannot be read the first ten.
+pub fn find_root(path: &Path) -> Result<Found, String> {
+    let whole = path.canonicalize().map_err(|e| said(&e))?;
+    if !whole.is_dir() {
+        return Err("it is a file".to_owned());
+    }
+    if whole.join("rootfs").is_dir() && whole.join("config.json").is_file() {
+        return Err("it is a bundle; its root is the folder rootfs in it".to_owned());
+    }
+    let mut found = Root::default();
+    found.walk(&whole, "")?;
+    if !found.unread.is_empty() {
+        let most = found.unread.len().min(10);
+        let listed: Vec<_> = found.unread[..most]
+            .iter()
+            .map(|name| shown(name))
+            .collect();
+        let more = if found.unread.len() > most {
+            ", ..."
+        } else {
+            ""
+        };
+        return Err(format!(
+            "{}{more} cannot be read; chmod -R u+rwX lets it",
+            listed.join(", ")
+        ));
+    }
+    if found.bytes > ROOT_BYTES {
+        let mib = found.bytes >> 20;
+        return Err(format!("{mib} MiB, more than {}", ROOT_BYTES >> 20));
+    }
+    let text = whole.to_str().ok_or("its path is not UTF-8")?.to_owned();
+    let known = || HASHED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((entries, hash)) = known().get(&whole)
+        && *entries == found.entries
+    {
+        let hash = hash.clone();
+        return Ok(Found { path: text, hash });
+    }
+    let mut contents = Contents::default();
+    for (name, (mode, entry)) in &found.entries {
+        if let Some(target) = &entry.target {
+            contents.link(name, target);
+            continue;
+        }
+        contents.mode(*mode);
+        if entry.folder {
+            contents.folder(name);
+            continue;
+        }
+        contents.file(name, entry.executable, entry.len);
+        let read = feed(&whole.join(name), &mut contents)
+            .map_err(|e| format!("{}: {}", shown(name), said(&e)))?;
+        if read != entry.len {
+            return Err(format!("{} changes while it is read", shown(name)));
+        }
+    }
+    let hash = contents.hash();
+    known().insert(whole, (found.entries, hash.clone()));
+    Ok(Found { path: text, hash })
+}
+
+/// By relative path: modes, and what there is.
+type Entries = BTreeMap<String, (u32, Entry)>;
+
+/// What this process has hashed: an image may have gigabytes, and a scenario is read more than once.
+static HASHED: LazyLock<Mutex<BTreeMap<PathBuf, (Entries, String)>>> =
+    LazyLock::new(Mutex::default);
+
+/// What a root has.
+#[derive(Default)]
+struct Root {
+    entries: Entries,
+    bytes: u64,
+    /// What cannot be read.
+    unread: Vec<String>,
+}
+
+impl Root {
+    fn walk(&mut self, path: &Path, name: &str) -> Result<(), String> {
+        let failed = |e: io::Error| format!("{}: {}", shown(name), said(&e));
+        let names = match fs::read_dir(path) {
+            Ok(names) => names,
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                self.unread.push(name.to_owned());
+                return Ok(());
+            }
+            Err(e) => return Err(failed(e)),
+        };
+        for one in names {
+            let one = one.map_err(failed)?;
+            let plain = one.file_name();
+            let plain = plain.to_str().ok_or("a name in it is not UTF-8")?;
+            let inner = match name {
+                "" => plain.to_owned(),
+                name => format!("{name}/{plain}"),
+            };
+            // Made anew in every guest.
+            if matches!(&*inner, "dev" | "proc" | "sys") {
+                continue;
+            }
+            let of = one.metadata().map_err(failed)?;
+            let (folder, place) = (of.is_dir(), one.path());
+            if !folder && !of.is_file() && !of.is_symlink() {
+                continue;
+            }
+            if self.entries.len() >= ROOT_ENTRIES {
+                return Err(format!("more than {ROOT_ENTRIES} files"));
+            }
+            let mut entry = Entry {
+                executable: executable(&of),
+                folder,
+                stamp: stamp(&of),
+                len: of.len(),
+                target: None,
+            };
+            if of.is_symlink() {
+                let target = fs::read_link(&place).map_err(failed)?;
+                let target = target.to_str().ok_or("a link in it is not UTF-8")?;
+                entry.target = Some(target.to_owned());
+            } else if of.is_file() {
+                self.bytes += of.len();
+                if File::open(&place).is_err() {
+                    self.unread.push(inner.clone());
+                }
+            }
+            self.entries.insert(inner.clone(), (mode(&of), entry));
+            if folder {
+                self.walk(&place, &inner)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(PartialEq)]
 struct Entry {
     executable: bool,
+    folder: bool,
+    /// When it was changed, and which file it is, where that is looked at.
+    stamp: [i64; 3],
     len: u64,
     /// Of a link.
     target: Option<String>,
@@ -100,6 +250,8 @@ fn walk(path: &Path, name: &str, entries: &mut BTreeMap<String, Entry>) -> Resul
     }
     let entry = Entry {
         executable: executable(&found),
+        folder: false,
+        stamp: [0; 3],
         len: found.len(),
         target,
     };
@@ -111,6 +263,30 @@ fn walk(path: &Path, name: &str, entries: &mut BTreeMap<String, Entry>) -> Resul
 fn executable(found: &fs::Metadata) -> bool {
     use std::os::unix::fs::PermissionsExt;
     found.permissions().mode() & 0o111 != 0
+}
+
+/// Who may do what with it.
+#[cfg(unix)]
+fn mode(found: &fs::Metadata) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    found.permissions().mode() & 0o7777
+}
+
+/// When it was changed, to the nanosecond, and which file it is.
+#[cfg(unix)]
+fn stamp(found: &fs::Metadata) -> [i64; 3] {
+    use std::os::unix::fs::MetadataExt;
+    [found.ctime(), found.ctime_nsec(), found.ino().cast_signed()]
+}
+
+#[cfg(not(unix))]
+fn stamp(_: &fs::Metadata) -> [i64; 3] {
+    [0; 3]
+}
+
+#[cfg(not(unix))]
+fn mode(_: &fs::Metadata) -> u32 {
+    0
 }
 
 #[cfg(not(unix))]
@@ -168,5 +344,40 @@ mod tests {
         });
         let missing = find(&folder.path().join("none"));
         assert_eq!(missing, Err("it is not there".to_owned()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn of_a_root_modes_links_and_empty_folders_count_and_devices_do_not() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        use std::os::unix::net::UnixListener;
+        let folder = tempfile::tempdir().expect("a folder");
+        let [a, b] = ["a", "b"].map(|name| folder.path().join(name));
+        for place in [&a, &b] {
+            fs::create_dir_all(place.join("usr/bin")).expect("a folder");
+            fs::write(place.join("usr/bin/one"), "1").expect("a file");
+            symlink("/usr/bin/one", place.join("two")).expect("a link");
+        }
+        let hash = |path: &Path| find_root(path).expect("a root").hash;
+        let before = hash(&a);
+        assert_eq!(before, hash(&b));
+        fs::create_dir_all(b.join("dev")).expect("a folder");
+        let _socket = UnixListener::bind(b.join("socket")).expect("a socket");
+        assert_eq!(before, hash(&b));
+        let mode = |mode| fs::Permissions::from_mode(mode);
+        fs::set_permissions(b.join("usr/bin/one"), mode(0o600)).expect("a mode");
+        assert_ne!(before, hash(&b));
+        fs::set_permissions(b.join("usr/bin/one"), mode(0o644)).expect("a mode");
+        fs::set_permissions(a.join("usr/bin/one"), mode(0o644)).expect("a mode");
+        let before = hash(&a);
+        assert_eq!(before, hash(&b));
+        fs::create_dir(b.join("empty")).expect("a folder");
+        assert_ne!(before, hash(&b));
+        let file = find_root(&a.join("usr/bin/one"));
+        assert_eq!(file, Err("it is a file".to_owned()));
+        fs::write(folder.path().join("config.json"), "{}").expect("a file");
+        fs::rename(&b, folder.path().join("rootfs")).expect("a folder");
+        let bundle = find_root(folder.path()).expect_err("a bundle");
+        assert!(bundle.contains("rootfs in it"), "{bundle}");
     }
 }

@@ -48,6 +48,7 @@ pub fn load(source: &Source<'_>) -> Result<Scenario, Vec<Diagnostic>> {
     });
     let beside = |name: &str| read_text(&source.folder.join(name), MAX_TRACE);
     let files = |name: &str| files::find(&source.folder.join(name));
+    let roots = |name: &str| files::find_root(&source.folder.join(name));
     let scenario = load_request(&Request {
         overrides: source.overrides,
         seeds: source.seeds,
@@ -55,6 +56,7 @@ pub fn load(source: &Source<'_>) -> Result<Scenario, Vec<Diagnostic>> {
         engine: source.engine,
         engine_version: &crates::versioned(version),
         files: &files,
+        roots: &roots,
         judge: source.kit.map(|_| &refusals as &Judge<'_>),
         ..Request::new(source.text, source.file, &beside)
     })?;

@@ -32,6 +32,17 @@ impl Contents {
         self.entry("", target);
     }
 
+    /// The next folder, where those count.
+    pub fn folder(&mut self, path: &str) {
+        self.entry("d", path);
+    }
+
+    /// The mode of what comes next, where modes count.
+    pub fn mode(&mut self, mode: u32) {
+        self.entry("m", "");
+        self.0.update(mode.to_le_bytes());
+    }
+
     /// Bytes of the file.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.0.update(bytes);

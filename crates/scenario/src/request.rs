@@ -49,6 +49,8 @@ pub struct Request<'a> {
     pub loader: &'a Loader<'a>,
     /// Finds those whose content only the programs of the scenario read.
     pub files: &'a FileLoader<'a>,
+    /// Finds folders that are roots of programs, in the same way.
+    pub roots: &'a FileLoader<'a>,
     /// Memory that a run may use, bytes. A scenario whose flows do not fit is
     /// refused before they are put into memory.
     pub memory: Option<u64>,
@@ -70,6 +72,7 @@ impl<'a> Request<'a> {
             seeds: None,
             loader,
             files: &|_| Err("there are no other files here".to_owned()),
+            roots: &|_| Err("there are no other files here".to_owned()),
             memory: None,
             engine: EngineKind::Sim,
             engine_version: EngineKind::Sim.name(),

@@ -38,6 +38,7 @@ fn load_of(
     let request = Request {
         engine,
         files: &files,
+        roots: &files,
         overrides,
         ..Request::new(text.as_bytes(), "f.toml", &loader)
     };
@@ -96,6 +97,81 @@ hosts = ["a", "a"]
 "#,
     );
     insta::assert_snapshot!(said);
+}
+
+#[test]
+fn what_is_wrong_with_roots_is_said_at_its_place() {
+    let said = wrong(
+        r#"
+[[programs]]
+kind = "interop"
+testcase = "transfers"
+sender = { root = "./none" }
+receiver = { run = ["x"], ready = "tcp:80" }
+[[programs]]
+kind = "interop"
+bytes = "300MB"
+downloads = 2
+sender = { root = 3, cwd = "app", env = { OUT = "x" } }
+[[programs]]
+kind = "ping"
+sender = { root = "./image" }
+[[programs]]
+sender = { root = "./image" }
+receiver = { run = ["x"], rot = "./image" }
+[[programs]]
+sender = { root = "./image", run = ["x"] }
+packages = ["curl"]
+"#,
+    );
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn an_endpoint_of_the_interop_runner_runs_in_its_image() {
+    let plan = plan(
+        r#"
+[[programs]]
+kind = "interop"
+bytes = "1MB"
+sender = { root = "./images/a", cwd = "/a", run = ["./start"], env = { QLOGDIR = "", A = "1" } }
+receiver = { root = "./images/b" }
+env = { TESTCASE = "mine", QLOGDIR = "/x" }
+"#,
+    );
+    let [entry] = plan.programs.as_slice() else {
+        panic!("one entry")
+    };
+    let [Some(server), Some(client)] = entry.sides() else {
+        panic!("two sides")
+    };
+    let said = |side: &tailback_engine::plan::SidePlan, name: &str| {
+        let found = side.env.iter().find(|[known, _]| known == name);
+        found.map(|[_, value]| value.clone())
+    };
+    assert_eq!(server.run, ["./start"]);
+    assert_eq!(
+        (server.ready.clone(), client.ready.clone()),
+        (Some(Ready::Udp(443)), None)
+    );
+    assert_eq!(client.run, ["/run_endpoint.sh"]);
+    let root = server.root.as_ref().map(|root| &*root.path);
+    assert_eq!(
+        (root, server.cwd.as_deref()),
+        (Some("/here/images/a"), Some("/a"))
+    );
+    // A side's own wins over the entry's, and that over the kind's.
+    assert_eq!(
+        (said(server, "QLOGDIR"), said(server, "A")),
+        (Some(String::new()), Some("1".into()))
+    );
+    assert_eq!(
+        (said(client, "QLOGDIR"), said(client, "TESTCASE")),
+        (None, None)
+    );
+    assert_eq!(said(client, "ROLE").as_deref(), Some("client"));
+    let interop = entry.interop.expect("files");
+    assert_eq!((interop.bytes, interop.files), (1_000_000, 1));
 }
 
 #[test]

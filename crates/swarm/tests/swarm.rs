@@ -113,7 +113,7 @@ fn every_key_and_word_is_drawn() {
     /// Of kits, a metric of sweeps, and crates, which are compiled.
     const NOT_DRAWN: [&str; 4] = ["module", "args", "throughput_gain", "with"];
     /// Of programs, which a kernel runs and nothing here: their keys, kinds and options.
-    const OF_PROGRAMS: [&str; 48] = [
+    const OF_PROGRAMS: [&str; 63] = [
         "programs",
         "sender",
         "receiver",
@@ -162,6 +162,21 @@ fn every_key_and_word_is_drawn() {
         "threads",
         "tls",
         "voip",
+        "root",
+        "cwd",
+        "interop",
+        "testcase",
+        "handshake",
+        "transfer",
+        "chacha20",
+        "keyupdate",
+        "retry",
+        "resumption",
+        "zerortt",
+        "http3",
+        "multiconnect",
+        "v2",
+        "connectionmigration",
     ];
     /// The rarest word is in one of some thousand.
     const MOST: u64 = 20_000;

@@ -12,7 +12,7 @@ from tailback.errors import InputError
 from tailback.kernel import confine
 from tailback.kernel.kit import COMMAND
 from tailback.kernel.programs import built, check, roots
-from tailback.kernel.programs.check import Program
+from tailback.kernel.programs.check import Image, Program
 from tailback.kernel.programs.places import FOLDER, Places, key
 from tailback.kernel.programs.roots import Root
 from tailback.kernel.steps import Steps
@@ -126,6 +126,10 @@ def _entry(number: int, facts: Mapping[str, Any]) -> Program:
         packages=tuple(facts["packages"]),
         files=tuple(_file(path) for path in facts["files"]),
         env=dict(facts["env"]),
+        images={
+            side: Image(Path(one["path"]), one["cwd"], dict(one["env"]))
+            for side, one in facts["roots"].items()
+        },
         path=f"programs[{number}]",
     )
 

@@ -98,6 +98,8 @@ pub enum KeyKind {
     Folders,
     /// Files and folders beside the file.
     Files,
+    /// A folder beside the file.
+    Folder,
     /// Texts in order.
     Words,
     /// Texts by name.

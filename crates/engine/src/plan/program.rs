@@ -74,6 +74,8 @@ keys! {
         results: Vec<ResultPlan> => key(KeyKind::Map(&ResultPlan::TABLE));
         /// The entry, by its place, whose host is the side that this one leaves out.
         partner: Option<u32>;
+        /// Both sides find what endpoints of the QUIC interop runner find.
+        interop: Option<InteropPlan>;
     }
 }
 
@@ -83,10 +85,59 @@ keys! {
         /// The program and its arguments; {sender}, {receiver}, {sender6} and {receiver6} stand for
         /// addresses, {NAME.sender} and so on for those of another entry, {duration} for the whole
         /// seconds from start to stop or the end, "{{" for a brace.
-        run: Vec<String> => key(KeyKind::Words).required();
+        run: Vec<String> => key(KeyKind::Words);
         /// It is a server, started before time 0 and waited for: "tcp:PORT", "udp:PORT",
         /// "stdout:TEXT" or a time such as "500ms".
         ready: Option<Ready> => key(KeyKind::Ready);
+        /// A folder that is the root, relative to this file, in place of packages: the files of a container
+        /// image as "docker export" or "umoci unpack" leave them. Its content is part of a run's
+        /// identity.
+        root: Option<RootPlan> => key(KeyKind::Folder);
+        /// The working folder; default: "/" in a root, else "/work".
+        cwd: Option<String> => TEXT;
+        /// Variables of this side's environment, besides those of the entry.
+        env: Vec<[String; 2]> => key(KeyKind::Texts);
+    }
+}
+
+/// A folder that is the root of a side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RootPlan {
+    /// Where it is. Not part of a run's identity.
+    pub path: String,
+    /// SHA-256 of what it has.
+    pub hash: String,
+}
+
+impl AsPart for RootPlan {
+    fn part(&self) -> Part<'_> {
+        Part::Table(vec![("sha256", Part::Text(&self.hash))])
+    }
+}
+
+/// What endpoints of the QUIC interop runner find: files at the server that the client is to fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InteropPlan {
+    /// Size of each file, bytes.
+    pub bytes: u64,
+    /// How many.
+    pub files: u64,
+}
+
+impl InteropPlan {
+    /// The name of a file, counted from 0.
+    pub fn name(number: u64) -> String {
+        format!("file-{}", number + 1)
+    }
+}
+
+impl AsPart for InteropPlan {
+    fn part(&self) -> Part<'_> {
+        let number = |n: u64| Part::Value(Value::Int(n.cast_signed()));
+        Part::Table(vec![
+            ("bytes", number(self.bytes)),
+            ("files", number(self.files)),
+        ])
     }
 }
 

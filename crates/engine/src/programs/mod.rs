@@ -4,11 +4,12 @@
 //! Only the kernel engine runs programs. Words may have the placeholders of `[[programs]]`:
 //! `{sender}`, `{receiver}`, `{sender6}`, `{receiver6}`.
 
-use crate::plan::{Ready, ResultPlan, SidePlan};
+use crate::plan::{InteropPlan, Ready, ResultPlan, SidePlan};
 use crate::registry::{Entry, Kind, Opt, Options, Table};
 
 pub mod flent;
 pub mod http;
+pub mod interop;
 pub mod iperf3;
 pub mod irtt;
 pub mod ping;
@@ -34,6 +35,9 @@ pub struct Made {
     pub built: Option<&'static str>,
     /// Numbers out of what it writes.
     pub results: Vec<ResultPlan>,
+    /// Both sides run in roots that the scenario gives, and find what endpoints of the QUIC interop
+    /// runner find.
+    pub interop: Option<InteropPlan>,
 }
 
 /// The ready-made programs of this tree: one line each.
@@ -41,6 +45,7 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &quic::aioquic::ENTRY,
     &flent::ENTRY,
     &http::ENTRY,
+    &interop::ENTRY,
     &iperf3::ENTRY,
     &irtt::ENTRY,
     &ping::ENTRY,
@@ -71,13 +76,19 @@ fn address(options: &Options, host: &str) -> String {
 
 /// A client: it starts with the entry.
 fn client(run: Vec<String>) -> Option<SidePlan> {
-    Some(SidePlan { run, ready: None })
+    Some(SidePlan {
+        run,
+        ..SidePlan::default()
+    })
 }
 
 /// A server: clients wait until it is ready.
 fn server(run: Vec<String>, ready: Ready) -> Option<SidePlan> {
-    let ready = Some(ready);
-    Some(SidePlan { run, ready })
+    Some(SidePlan {
+        run,
+        ready: Some(ready),
+        ..SidePlan::default()
+    })
 }
 
 /// Words of a command line.
@@ -112,11 +123,8 @@ mod tests {
                     .is_some_and(|side| side.ready.is_none() && !side.run.is_empty())
             });
             assert!(clients.next().is_some(), "{}", entry.name);
-            assert!(
-                !made.packages.is_empty() || made.built.is_some(),
-                "{}",
-                entry.name
-            );
+            let found = made.built.is_some() || made.interop.is_some();
+            assert!(!made.packages.is_empty() || found, "{}", entry.name);
             for opt in entry.options {
                 let key = crate::plan::ProgramPlan::TABLE.key(opt.name);
                 assert!(key.is_none(), "{}: {}", entry.name, opt.name);

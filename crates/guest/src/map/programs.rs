@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use tailback_engine::keys::EngineKind;
-use tailback_engine::plan::{self, FlowPlan, Plan, ProgramPlan, SidePlan};
+use tailback_engine::plan::{self, FlowPlan, InteropPlan, Plan, ProgramPlan, SidePlan};
 use tailback_engine::programs::words::{Placeholder, filled};
 
 use super::kits::Kits;
@@ -12,7 +12,7 @@ use super::layout::Layout;
 use super::modules::Modules;
 use super::refuse::Refusals;
 use super::{cc, routes};
-use crate::job::{Program, Ready, Side};
+use crate::job::{Interop, Program, Ready, Side};
 
 /// Where the host has put what programs need, as the guest's root sees it.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -23,6 +23,9 @@ pub struct Places {
     /// Files and folders, by where they are on the host.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
+    /// Folders that are roots of sides, by where they are on the host.
+    #[serde(default)]
+    pub folders: BTreeMap<String, String>,
 }
 
 /// TCP on the hosts of an entry as a flow has it.
@@ -100,6 +103,12 @@ pub(super) fn programs(plan: &Plan, seed: u64, layout: &Layout, places: &Places)
         let side = |side: &SidePlan| Side {
             run: side.run.iter().map(fill).collect(),
             ready: side.ready.as_ref().map(ready),
+            root: side.root.as_ref().map(|root| {
+                let place = places.folders.get(&root.path);
+                place.cloned().unwrap_or_default()
+            }),
+            cwd: side.cwd.clone(),
+            env: variables(&side.env, fill),
         };
         let indices = |route: &[u32]| route.iter().map(|link| *link as usize).collect();
         let root = places.roots.get(&program.packages.join(" "));
@@ -116,11 +125,7 @@ pub(super) fn programs(plan: &Plan, seed: u64, layout: &Layout, places: &Places)
             sender_addresses: pair.addresses[0],
             receiver_addresses: pair.addresses[1],
             sides: [sender.map(side), receiver.map(side)],
-            env: program
-                .env
-                .iter()
-                .map(|[name, text]| (name.clone(), fill(text)))
-                .collect(),
+            env: variables(&program.env, fill),
             root: root.cloned().unwrap_or_default(),
             files: files.collect(),
             host_names: program.hosts.clone(),
@@ -132,10 +137,23 @@ pub(super) fn programs(plan: &Plan, seed: u64, layout: &Layout, places: &Places)
             route: indices(&program.route),
             back: indices(&program.back),
             dscp: program.dscp,
+            interop: program.interop.map(interop),
             name,
         }
     });
     each.collect()
+}
+
+fn variables(env: &[[String; 2]], fill: impl Fn(&String) -> String) -> Vec<(String, String)> {
+    let each = env.iter().map(|[name, text]| (name.clone(), fill(text)));
+    each.collect()
+}
+
+fn interop(plan: InteropPlan) -> Interop {
+    let files = (0..plan.files).map(|number| (InteropPlan::name(number), plan.bytes));
+    Interop {
+        files: files.collect(),
+    }
 }
 
 fn ready(ready: &plan::Ready) -> Ready {

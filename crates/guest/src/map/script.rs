@@ -136,6 +136,14 @@ fn programs<'n>(
             }
         }
         writeln!(f)?;
+        let Some(runs) = runs else { continue };
+        if let Some(root) = &runs.root {
+            let cwd = runs.cwd.as_deref().unwrap_or("/");
+            writeln!(f, "    root {root}, in {cwd}")?;
+        }
+        for (variable, value) in &runs.env {
+            writeln!(f, "    {variable}={value}")?;
+        }
     }
     for (variable, value) in &program.env {
         writeln!(f, "  {variable}={value}")?;

@@ -19,6 +19,7 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
         KeyKind::Route => "names of links such as [\"a\", \"b\"]".to_owned(),
         KeyKind::Folders => "folders such as [\"./my-cc\"]".to_owned(),
         KeyKind::Files => program::FILES.to_owned(),
+        KeyKind::Folder => program::FOLDER.to_owned(),
         KeyKind::Words => program::WORDS.to_owned(),
         KeyKind::Texts => program::TEXTS.to_owned(),
         KeyKind::Ready => program::READY.to_owned(),

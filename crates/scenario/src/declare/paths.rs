@@ -89,7 +89,12 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
             }
             KeyKind::Switch(words) => found.push(one(key, path, "choice", words.to_vec())),
             KeyKind::Rate => found.push(one(key, path, "rate", Vec::new())),
-            KeyKind::Text | KeyKind::Name | KeyKind::Class | KeyKind::Ready | KeyKind::Date => {
+            KeyKind::Text
+            | KeyKind::Name
+            | KeyKind::Class
+            | KeyKind::Folder
+            | KeyKind::Ready
+            | KeyKind::Date => {
                 found.push(one(key, path, "text", Vec::new()));
             }
             KeyKind::Route

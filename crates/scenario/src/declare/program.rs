@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Value as Json, json};
-use tailback_engine::plan::{FilePlan, Ready};
+use tailback_engine::plan::{FilePlan, Ready, RootPlan};
 use tailback_engine::registry::{Kind, Value};
 use tailback_engine::units::Time;
 
@@ -13,6 +13,7 @@ use crate::request::{FileLoader, Found};
 
 pub(super) const WORDS: &str = "texts in quotes such as [\"a\", \"b\"]";
 pub(super) const FILES: &str = "files and folders such as [\"./bin\"]";
+pub(super) const FOLDER: &str = "a folder in quotes such as \"./image\"";
 pub(super) const TEXTS: &str = "texts by name such as { NAME = \"value\" }";
 pub(super) const READY: &str =
     "\"tcp:PORT\", \"udp:PORT\", \"stdout:TEXT\" or a time such as \"500ms\"";
@@ -162,6 +163,25 @@ impl Reader<'_> {
             });
         }
         files
+    }
+
+    /// Reads a folder beside the scenario that is the root of programs.
+    pub fn root(&mut self, item: &Item) -> Option<RootPlan> {
+        let Some(text) = item.node.string().filter(|text| !text.is_empty()) else {
+            self.wrong(&item.key, &item.node, FOLDER);
+            return None;
+        };
+        match self.roots.get(text, self.load_root) {
+            Ok(Found { path, hash }) => Some(RootPlan { path, hash }),
+            Err(error) => {
+                let message = format!("\"{}\": {error}", shorten(text));
+                let problem = Problem::new(item.node.span, message);
+                self.problem(problem.expected(
+                    "a folder with the files of a container image, beside the scenario file",
+                ));
+                None
+            }
+        }
     }
 }
 

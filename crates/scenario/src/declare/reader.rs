@@ -41,6 +41,9 @@ pub(crate) struct Reader<'a> {
     pub(super) load_files: &'a FileLoader<'a>,
     /// Those that programs need.
     pub(super) contents: Files,
+    pub(super) load_root: &'a FileLoader<'a>,
+    /// Those that are roots of programs.
+    pub(super) roots: Files,
 }
 
 impl<'a> Reader<'a> {
@@ -56,6 +59,8 @@ impl<'a> Reader<'a> {
             traces: Traces::default(),
             load_files: request.files,
             contents: Files::default(),
+            load_root: request.roots,
+            roots: Files::default(),
         }
     }
 }

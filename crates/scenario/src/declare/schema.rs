@@ -54,7 +54,7 @@ fn key_schema(key: &Key) -> Json {
             let names: Vec<&str> = METRICS.iter().map(|(name, _)| *name).collect();
             json!({ "enum": names })
         }
-        KeyKind::Text => json!({ "type": "string" }),
+        KeyKind::Text | KeyKind::Folder => json!({ "type": "string" }),
         KeyKind::Hosts => json!({
             "type": "array",
             "items": { "type": "string", "pattern": "^[\\w+-]{1,64}$" },

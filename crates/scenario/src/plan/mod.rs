@@ -9,6 +9,7 @@ mod programs;
 mod queues;
 mod record;
 mod routes;
+mod sides;
 mod stack;
 
 use std::collections::HashMap;

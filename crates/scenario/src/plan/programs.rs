@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use tailback_engine::cc;
 use tailback_engine::keys::{EngineKind, KeyKind, Registry};
-use tailback_engine::plan::{DATE, FilePlan, ProgramPlan, ResultPlan, SidePlan};
-use tailback_engine::programs::words::{KNOWN, Piece, Placeholder, pieces, placeholder};
+use tailback_engine::plan::{DATE, FilePlan, ProgramPlan, ResultPlan};
 use tailback_engine::programs::{self, Made};
 use tailback_engine::registry::find;
 use tailback_engine::units::Time;
 
 use super::flows::{Context, class, hosts, times};
 use super::routes::{route, routes};
+use super::sides::{Mentions, in_root, no_use_of_packages, over, said_side, variables};
 use crate::declare::{Bdp, Choice, Fields, Reader, expectation, is_name};
 use crate::read::{Node, Problem, Span, Table, shorten};
 
@@ -20,9 +20,6 @@ const MAX_PROGRAMS: u64 = 256;
 
 /// The sides of an entry.
 const SIDES: [&str; 2] = ["sender", "receiver"];
-
-/// The most texts of an entry that name other entries' hosts.
-type Mentions<'n> = Vec<(&'n str, usize, Span)>;
 
 /// What was read of an entry, before others are looked at.
 struct Entry<'n> {
@@ -119,6 +116,7 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     let sound = known.is_some();
     let made = known.unwrap_or_default();
     (plan.sender, plan.receiver) = (made.sender, made.receiver);
+    plan.interop = made.interop;
     if let Some(item) = fields.item("kind") {
         let kind = item.node.string().unwrap_or_default();
         plan.kind = find(programs::TABLE.entries(), kind).map_or("", |entry| entry.name);
@@ -134,23 +132,30 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
         }
     }
     plan.packages.sort();
+    no_use_of_packages(reader, &plan, &fields);
     if let Some(item) = fields.item("files") {
         plan.files = reader.files(item);
     }
     // Compiled by the engine that runs it, whose version says which one it is.
     plan.files.extend(made.built.map(FilePlan::built));
     if let Some(item) = fields.item("env") {
-        for (one, text) in reader.texts(item) {
-            let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let digit = one.key.starts_with(|c: char| c.is_ascii_digit());
-            if one.key.is_empty() || digit || !one.key.chars().all(letter) || one.key == "OUT" {
-                let message = format!("\"{}\" cannot be set", shorten(&one.key));
-                let problem = Problem::new(one.key_span, message);
-                let expected = "the name of a variable of letters, digits and \"_\", but not OUT";
-                reader.problem(problem.expected(expected));
+        plan.env = variables(reader, item, &mut mentions);
+        // What is said of both sides wins over what the kind says of each.
+        if plan.interop.is_some() {
+            let own = [
+                ("sender", &mut plan.sender),
+                ("receiver", &mut plan.receiver),
+            ];
+            for (side, place) in own {
+                let said = fields
+                    .item(side)
+                    .and_then(|item| item.node.table()?.get("env"));
+                let of_side = |name: &str| said.and_then(|said| said.table()?.get(name)).is_some();
+                let given = |name: &str| plan.env.iter().any(|[known, _]| known == name);
+                if let Some(side) = place {
+                    side.env.retain(|[name, _]| of_side(name) || !given(name));
+                }
             }
-            placeholders(reader, text, one.node.span, &mut mentions);
-            plan.env.push([one.key.clone(), text.to_owned()]);
         }
     }
     plan.results = results(reader, &fields, made.results);
@@ -182,13 +187,6 @@ fn entry_sides<'n>(
     };
     let kind = reader.string(item, expectation(KeyKind::Word(Registry::Programs)))?;
     let view = reader.entry(Registry::Programs, kind, item.node.span)?;
-    for side in SIDES {
-        if let Some(item) = fields.item(side) {
-            let message = format!("{kind} says itself what runs on the {side}'s host");
-            let problem = Problem::new(item.key_span, message);
-            reader.problem(problem.expected(format!("no \"{side}\", or no kind")));
-        }
-    }
     let choice = reader.known(Registry::Programs, view, table, &own, node.span, bdp);
     let (_, options) = choice.algorithm.known()?;
     let entry = find(programs::TABLE.entries(), view.name)?;
@@ -198,10 +196,20 @@ fn entry_sides<'n>(
         .into_iter()
         .chain(context.duration)
         .min();
-    Some((entry.build.made)(
-        options,
-        seconds(start, end.unwrap_or_default()),
-    ))
+    let mut made = (entry.build.made)(options, seconds(start, end.unwrap_or_default()));
+    let mut good = true;
+    for (side, place) in SIDES.iter().zip([&mut made.sender, &mut made.receiver]) {
+        if made.interop.is_some() {
+            let said = in_root(reader, fields, (kind, side), mentions);
+            good &= said.is_some();
+            *place = place.take().zip(said).map(|(own, said)| over(own, said));
+        } else if let Some(item) = fields.item(side) {
+            let message = format!("{kind} says itself what runs on the {side}'s host");
+            let problem = Problem::new(item.key_span, message);
+            reader.problem(problem.expected(format!("no \"{side}\", or no kind")));
+        }
+    }
+    good.then_some(made)
 }
 
 /// Whole seconds from start to end.
@@ -243,69 +251,6 @@ fn said_sides<'n>(
         }
     }
     good.then_some(made)
-}
-
-fn said_side<'n>(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'n>,
-    side: &str,
-    mentions: &mut Mentions<'n>,
-) -> Option<SidePlan> {
-    let item = fields.item(side)?;
-    let label = format!("\"{side}\"");
-    let own = reader.fields(&item.node, &SidePlan::TABLE, &label, Bdp::Nowhere);
-    let ready = own.item("ready");
-    let ready = ready.map(|item| reader.ready(item));
-    let run = own.item("run")?;
-    let words = reader.words(run)?;
-    if words.first().is_none_or(|(word, _)| word.is_empty()) {
-        reader.wrong("run", &run.node, "a program and its arguments");
-        return None;
-    }
-    for (word, node) in &words {
-        placeholders(reader, word, node.span, mentions);
-    }
-    Some(SidePlan {
-        run: words.iter().map(|(word, _)| (*word).to_owned()).collect(),
-        ready: match ready {
-            None => None,
-            Some(ready) => Some(ready?),
-        },
-    })
-}
-
-/// Checks the placeholders of a text and notes whose hosts it speaks of.
-fn placeholders<'n>(
-    reader: &mut Reader<'_>,
-    text: &'n str,
-    span: Span,
-    mentions: &mut Mentions<'n>,
-) {
-    for piece in pieces(text) {
-        let Piece::Braces(braces) = piece else {
-            continue;
-        };
-        match placeholder(braces) {
-            Some(Placeholder::Address {
-                entry: Some(entry),
-                side,
-                ..
-            }) => mentions.push((entry, side, span)),
-            Some(_) => {}
-            None => {
-                let message = format!("unknown placeholder {{{}}}", shorten(braces));
-                let known: Vec<String> = KNOWN.iter().map(|name| format!("{{{name}}}")).collect();
-                let last = braces.rsplit('.').next().unwrap_or(braces);
-                let problem = Problem::new(span, message)
-                    .expected(format!(
-                        "one of {}, {{NAME.sender}} and so on of another entry, or \"{{{{\" for a brace",
-                        known.join(", ")
-                    ))
-                    .nearest(last, KNOWN);
-                reader.problem(problem);
-            }
-        }
-    }
 }
 
 /// A Debian package's name (policy, 5.6.1).

@@ -5,20 +5,30 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tailback import names
 from tailback.foreign import line
 from tailback.kernel.programs import elf, packages
-from tailback.kernel.programs.view import LIBRARY_PATH, WORK, View
-
-if TYPE_CHECKING:
-    from tailback.kernel.programs.roots import Root
+from tailback.kernel.programs.roots import Root
+from tailback.kernel.programs.view import LIBRARY_PATH, PATH, View
 
 MOST_LIBRARIES = 2000
 LONGEST_SHEBANG = 255
+
+
+@dataclass(frozen=True)
+class Image:
+    """A root of the scenario's own."""
+
+    path: Path
+    cwd: str = "/"
+    """The working folder in it."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Of its side alone."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,8 @@ class Program:
     env: Mapping[str, str] = field(default_factory=dict)
     path: str = ""
     """Where it stands in the plan: programs[0]."""
+    images: Mapping[str, Image] = field(default_factory=dict)
+    """What the root of a side is in place of packages."""
 
 
 class Problem(NamedTuple):
@@ -52,8 +64,14 @@ def problems(program: Program, root: Root, archive: Callable[[], Collection[str]
             missing.add(path.name)
             found.append(Problem(f"{program.path}.files[{number}]", _no_file(path)))
     there = {path.name: path for path in program.files if path.name not in missing}
-    checked = _Check(program, View(root.path, there), root, archive)
+    of_packages = _Check(program, View(root.path, there), root, archive)
     for side, words in program.runs.items():
+        checked = of_packages
+        if image := program.images.get(side):
+            checked = _InImage.of(program, image, there)
+            if said := _no_folder(image):
+                found.append(Problem(f"{program.path}.{side}.cwd", said))
+                continue
         # A file that is not there was said already.
         if words and os.path.basename(words[0]) not in missing:
             path_of = f"{program.path}.{side}.run"
@@ -88,7 +106,7 @@ class _Check:
     def _executable(self, place: str, path: Path, *, depth: int = 0) -> Iterator[str]:
         shown = line(path) if path in self._own() else place
         if not os.access(path, os.X_OK):
-            yield f"{shown} is not executable; run: chmod +x {shown}"
+            yield f"{shown} is not executable; run: chmod +x {line(path)}"
             return
         try:
             header = elf.read(path)
@@ -136,12 +154,17 @@ class _Check:
         origin = os.path.dirname(place)
         own = [re.sub(r"\$\{?ORIGIN\}?", lambda _: origin, one) for one in header.paths]
         given = self.program.env.get("LD_LIBRARY_PATH", "").split(":")
-        for folder in (*own, *filter(None, given), *LIBRARY_PATH):
+        for folder in (*own, *filter(None, given), *LIBRARY_PATH, *self._configured):
             at = name if "/" in name else f"{folder}/{name}"
-            found = self.view.find(at if at.startswith("/") else f"{WORK}/{at}")
+            found = self.view.find(at if at.startswith("/") else f"{self.view.cwd}/{at}")
             if found is not None and found.is_file():
                 return at, found
         return None
+
+    @cached_property
+    def _configured(self) -> Sequence[str]:
+        """Where the loader looks besides."""
+        return ()
 
     def _by(self, seen: Mapping[str, str], place: str) -> str:
         """That it is a library that needs it."""
@@ -210,3 +233,51 @@ class _Check:
             if name in files and os.access(os.path.join(base, name), os.X_OK):
                 return "/" + os.path.relpath(os.path.join(base, name), self.root.path)
         return ""
+
+
+def _no_folder(image: Image) -> str:
+    found = View(image.path, {}).find(image.cwd)
+    return "" if found is not None and found.is_dir() else f"the image has no folder {image.cwd}"
+
+
+@dataclass
+class _InImage(_Check):
+    """Of a side whose root is an image, which has all that it needs."""
+
+    @classmethod
+    def of(cls, program: Program, image: Image, files: Mapping[str, Path]) -> _InImage:
+        env = {**program.env, **image.env}
+        search = env["PATH"].split(":") if "PATH" in env else PATH
+        view = View(image.path, files, image.cwd, tuple(filter(None, search)))
+        return cls(replace(program, env=env), view, Root(image.path, {}, ""), tuple)
+
+    @cached_property
+    def _configured(self) -> Sequence[str]:
+        """What the loader's cache was made of: /etc/ld.so.conf, and musl's file of its own."""
+        found = []
+        configured = [self.view.find("/etc/ld.so.conf"), self.view.find("/etc/ld-musl-x86_64.path")]
+        if folder := self.view.find("/etc/ld.so.conf.d"):
+            configured += sorted(folder.glob("*.conf"))
+        for path in configured:
+            if path is not None and path.is_file():
+                text = path.read_text(encoding="utf-8", errors="replace")
+                found += re.findall(r"(?m)^\s*(/[^\s:]*)", text)
+        return [*found, "/usr/local/lib"]
+
+    def _in(self, package: str | None) -> str:  # noqa: ARG002 (an image is whole as it is)
+        return "which the image has not"
+
+    def _where(self, name: str) -> str:  # noqa: ARG002
+        return self._in(None)
+
+    def _in_or_near(self, package: str | None) -> str:
+        return self._in(package)
+
+    def _not_found(self, word: str) -> str:
+        name = os.path.basename(word)
+        said = f'"{line(word)}" is not in the image'
+        elsewhere = sorted(one for one in self.root.path.glob(f"*/{name}") if one.is_file())
+        if name and elsewhere:
+            folder = line(f"/{elsewhere[0].parent.name}")
+            return f'{said}; {folder} has it: cwd = "{folder}", run = ["./{line(name)}"]'
+        return said

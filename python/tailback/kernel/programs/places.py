@@ -1,6 +1,6 @@
 """What a guest with programs is given of this machine, and where it has it.
 
-Each package root and each folder of a scenario is a place: a link in the workplace of the run,
+Each package root, image and folder of a scenario is a place: a link in the workplace of the run,
 which the guest mounts under /programs (root.INIT), read-only. Its files are copied to a place of
 their own: hostfs mounts folders only.
 """
@@ -39,6 +39,8 @@ class Places:
     files: tuple[Path, ...]
     date_s: int
     """What the guest's clock shows at time 0, seconds since 1970."""
+    images: tuple[Path, ...] = ()
+    """Roots of the scenario's own."""
 
     @classmethod
     def of(cls, programs: Iterable[Program], roots: Mapping[str, Root], date_s: int) -> Places:
@@ -46,7 +48,8 @@ class Places:
         given = tuple(programs)
         asked = sorted({key(program) for program in given})
         files = tuple(sorted({path for program in given for path in program.files}))
-        places = cls({one: roots[one] for one in asked}, files, date_s)
+        images = {one.path for program in given for one in program.images.values()}
+        places = cls({one: roots[one] for one in asked}, files, date_s, tuple(sorted(images)))
         if len(places.links()) > confine.MOST_PLACES:
             raise InputError(
                 f"the programs of a run may have {confine.MOST_PLACES} folders and package roots; "
@@ -58,7 +61,8 @@ class Places:
         """By the names of the links: where they lead."""
         roots = {f"root{n}": root.path for n, root in enumerate(self.roots.values())}
         folders = enumerate(path for path in self.files if path.is_dir())
-        return roots | {f"folder{n}": path for n, path in folders}
+        images = {f"image{n}": path for n, path in enumerate(self.images)}
+        return roots | {f"folder{n}": path for n, path in folders} | images
 
     def copies(self) -> dict[str, Path]:
         """By the names of copies: what is copied."""
@@ -71,7 +75,10 @@ class Places:
         given = {**self.links(), **self.copies()}
         paths = {path: f"/{FOLDER}/{name}" for name, path in given.items()}
         files = {built.key(path): paths[path] for path in self.files}
-        return json.dumps({"roots": roots, "files": files})
+        mapping = {"roots": roots, "files": files}
+        if self.images:
+            mapping["folders"] = {str(path): paths[path] for path in self.images}
+        return json.dumps(mapping)
 
     def manifest(self) -> dict[str, dict[str, object]]:
         """The package roots for the manifest of a run, by what was asked for."""

@@ -30,9 +30,13 @@ class View:
     """A root with the files of a scenario."""
 
     root: Path
-    """Of the packages."""
+    """Of the packages, or of an image."""
     files: Mapping[str, Path]
     """What is at /files, by name."""
+    cwd: str = WORK
+    """The working folder."""
+    search: Sequence[str] = PATH
+    """Where programs are looked for, behind the files."""
 
     def find(self, path: str) -> Path | None:
         """The file or folder that a path of the guest leads to; None if there is none."""
@@ -63,7 +67,7 @@ class View:
 
     def program(self, word: str) -> tuple[str, Path] | None:
         """What a word to be run leads to, and the path by which the guest finds it."""
-        places = [f"{WORK}/{word}"] if "/" in word else [f"{at}/{word}" for at in self.path()]
+        places = [f"{self.cwd}/{word}"] if "/" in word else [f"{at}/{word}" for at in self.path()]
         if word.startswith("/"):
             places = [word]
         for place in places:
@@ -75,7 +79,7 @@ class View:
     def path(self) -> Sequence[str]:
         """Where programs are looked for, in order."""
         folders = [f"{FILES}/{name}" for name, path in self.files.items() if path.is_dir()]
-        return [FILES, *folders, *PATH]
+        return [FILES, *folders, *self.search]
 
     def programs(self) -> Iterator[str]:
         """The names that may be run."""
@@ -83,7 +87,7 @@ class View:
             yield name
             if path.is_dir():
                 yield from sorted(one.name for one in path.iterdir() if one.is_file())
-        for place in PATH[:4]:
+        for place in dict.fromkeys(self.search[:4]):
             folder = self.find(place)
             if folder is not None and folder.is_dir():
                 yield from sorted(one.name for one in folder.iterdir())
@@ -91,9 +95,9 @@ class View:
     def _here(self, at: PurePosixPath) -> Path | None:
         """A path whose links are followed but for its last part."""
         for top in (FILES, WORK):
-            if at == PurePosixPath(top):
+            if self.files and at == PurePosixPath(top):
                 return self.root
-            if at.is_relative_to(top):
+            if self.files and at.is_relative_to(top):
                 name, *rest = at.relative_to(top).parts
                 return self.files[name].joinpath(*rest) if name in self.files else None
         found = self.root / at.relative_to("/")

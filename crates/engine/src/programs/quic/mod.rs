@@ -104,6 +104,7 @@ fn made(name: &'static str, dash: &str, packages: &[&str], options: &Options) ->
             result("goodput_mbit", REPORT, "goodput_mbit", 1.0),
             result("seconds", REPORT, "seconds", 1.0),
         ],
+        ..Made::default()
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use tailback_guest::job::{Job, Program, Side};
 
 use super::kept::Kept;
-use super::root;
+use super::{interop, root};
 use crate::agent::io;
 use crate::agent::sys::process::{self, Child};
 
@@ -83,12 +83,21 @@ pub fn be_host(words: &[String]) -> i32 {
             return Err(format!("not the words of a host: {words:?}"));
         };
         let number = |word: &String| word.parse::<usize>().unwrap_or(usize::MAX);
-        let side = number(side);
-        let program = job.programs.get(number(which));
+        let (number, side) = (number(which), number(side));
+        let program = job.programs.get(number);
         let found = program.and_then(|p| Some((p, p.sides.get(side)?.as_ref()?)));
         let (program, runs) = found.ok_or("no such program")?;
-        host(&job, program, side, output)?;
-        process::first(|| run(program, runs)).map_err(io("process"))
+        let mut kept = None;
+        if let Some(interop) = &program.interop {
+            if side == 0 {
+                interop::prepare(number, program, interop)?;
+            }
+            kept = Some(interop::listen()?);
+        }
+        host(&job, (number, side), runs, output)?;
+        let status = process::first(|| run(program, runs)).map_err(io("process"));
+        drop(kept);
+        status
     };
     outcome().unwrap_or_else(|error| {
         eprintln!("tailback: {error}");
@@ -96,8 +105,8 @@ pub fn be_host(words: &[String]) -> i32 {
     })
 }
 
-fn host(job: &Job, program: &Program, side: usize, output: &str) -> Result<(), String> {
-    root::enter(job, program, side, output)?;
+fn host(job: &Job, which: (usize, usize), runs: &Side, output: &str) -> Result<(), String> {
+    root::enter(job, which, runs, output)?;
     std::fs::write("/proc/sys/kernel/pid_max", PIDS).map_err(io("pid_max"))?;
     // From here on they are as a container's.
     let again = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY;
@@ -112,7 +121,7 @@ fn host(job: &Job, program: &Program, side: usize, output: &str) -> Result<(), S
 
 /// Becomes the program; only if it cannot, there is a status to give.
 fn run(program: &Program, runs: &Side) -> i32 {
-    let environment = environment(program);
+    let environment = environment(program, runs);
     let mut texts = environment.iter();
     let path = texts.find_map(|text| text.strip_prefix("PATH="));
     let word = runs.run.first().map_or("", String::as_str);
@@ -144,29 +153,42 @@ fn run(program: &Program, runs: &Side) -> i32 {
             CANNOT_RUN
         }
         None => {
-            eprintln!("tailback: {word} is neither in the files nor in the packages of this entry");
+            let place = match runs.root {
+                None => "neither in the files nor in the packages of this entry",
+                Some(_) => "neither in the files of this entry nor in its image",
+            };
+            eprintln!("tailback: {word} is {place}");
             NOT_FOUND
         }
     }
 }
 
 /// What it finds in its environment.
-fn environment(program: &Program) -> Vec<String> {
-    let mut path = vec![root::FILES.to_owned()];
+fn environment(program: &Program, runs: &Side) -> Vec<String> {
+    let mut path = Vec::new();
+    if runs.root.is_none() || !program.files.is_empty() {
+        path.push(root::FILES.to_owned());
+    }
     let folders = program.files.iter().filter_map(|(name, _)| {
         let place = format!("{}/{name}", root::FILES);
         Path::new(&place).is_dir().then_some(place)
     });
     path.extend(folders);
     path.extend(["local/sbin", "local/bin", "sbin", "bin"].map(|name| format!("/usr/{name}")));
+    // Of packages all is in /usr; of an image the path is that of containers.
+    if runs.root.is_some() {
+        path.extend(["/sbin", "/bin"].map(str::to_owned));
+    }
     let mut all = vec![
         ("PATH".to_owned(), path.join(":")),
         ("HOME".to_owned(), "/root".to_owned()),
-        ("LANG".to_owned(), "C.UTF-8".to_owned()),
-        ("USER".to_owned(), "root".to_owned()),
         ("OUT".to_owned(), root::OUT.to_owned()),
     ];
-    for (name, value) in &program.env {
+    if runs.root.is_none() {
+        all.insert(2, ("LANG".to_owned(), "C.UTF-8".to_owned()));
+        all.insert(3, ("USER".to_owned(), "root".to_owned()));
+    }
+    for (name, value) in program.env.iter().chain(&runs.env) {
         all.retain(|(known, _)| known != name);
         all.push((name.clone(), value.clone()));
     }

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `launch` | namespaces, limits, the program itself |
 //! | `root` | what it sees of files |
+//! | `image` | a root that is a container image's |
+//! | `interop` | what endpoints of the QUIC interop runner find besides |
 //! | `ready` | whether a server is ready |
 //! | `kept` | what it writes to its standard output and error |
 //! | `output` | what it leaves in files |
@@ -11,6 +13,8 @@
 //! Nothing is looked at again and again while a run lasts: descriptors tell of exits and of
 //! output. Only before its start readiness is, at fixed distances.
 
+mod image;
+mod interop;
 mod kept;
 pub mod launch;
 mod output;
@@ -24,6 +28,7 @@ use super::setup::Namespaces;
 use super::sys::process::Child;
 use super::sys::{self, Poll, READABLE, Timer};
 use super::token::{self, PROGRAM_EXIT, PROGRAM_OUTPUT, TIMER, token};
+use interop::Downloads;
 use kept::Kept;
 
 /// Uptime before anything is started, ns: programs take one near 0 for a machine that boots.
@@ -49,6 +54,8 @@ pub struct End {
 
 /// What runs on a host.
 struct Process<'a> {
+    /// Its place among all.
+    index: usize,
     program: &'a Program,
     number: usize,
     side: usize,
@@ -58,6 +65,10 @@ struct Process<'a> {
     /// Whether it was asked to end.
     asked: bool,
     ended: Option<End>,
+    /// When it was started, ns of the guest's date.
+    began_ns: u64,
+    /// Of a client of an interop runner's that has ended: what came of it.
+    downloads: Option<Downloads>,
 }
 
 /// All that runs.
@@ -80,10 +91,14 @@ impl<'a> Programs<'a> {
     pub fn open(job: &'a Job) -> Result<Programs<'a>, String> {
         let mut processes = Vec::new();
         for (number, program) in job.programs.iter().enumerate() {
+            if program.interop.is_some() {
+                interop::make(number)?;
+            }
             for (side, runs) in program.sides.iter().enumerate() {
                 let Some(runs) = runs else { continue };
                 output::make(processes.len())?;
                 processes.push(Process {
+                    index: processes.len(),
                     program,
                     number,
                     side,
@@ -92,6 +107,8 @@ impl<'a> Programs<'a> {
                     kept: Default::default(),
                     asked: false,
                     ended: None,
+                    began_ns: 0,
+                    downloads: None,
                 });
             }
         }
@@ -119,7 +136,8 @@ impl<'a> Programs<'a> {
             loop {
                 let process = &self.processes[index];
                 if let Some(End { status, .. }) = process.ended {
-                    let what = format!("ended with status {status} before it was ready");
+                    let why = process.unsupported(status);
+                    let what = format!("ended with status {status} before it was ready{why}");
                     return Err(process.failed(&what));
                 }
                 let now = sys::monotonic_ns();
@@ -208,10 +226,18 @@ impl<'a> Programs<'a> {
             return Ok(());
         }
         process.ended = Some(End { status, at_ns: now });
+        process.downloads = process.downloads();
         let process = &self.processes[index];
         let expected = process.program.expect;
-        if process.asked || status == expected {
+        if process.asked {
             return Ok(());
+        }
+        if status == expected {
+            let downloads = process.downloads.as_ref();
+            return match downloads.filter(|found| status == 0 && !found.complete()) {
+                None => Ok(()),
+                Some(found) => Err(process.failed(&format!("ended, but {}", found.said()))),
+            };
         }
         // A server that nobody needs any more may end as it likes.
         let mut clients = self.processes.iter().filter(|p| p.runs.ready.is_none());
@@ -224,8 +250,9 @@ impl<'a> Programs<'a> {
             return Ok(());
         }
         let at = now as f64 / 1e9;
+        let why = process.unsupported(status);
         Err(process.failed(&format!(
-            "ended with status {status} at {at:.3} s, expected {expected}"
+            "ended with status {status} at {at:.3} s, expected {expected}{why}"
         )))
     }
 
@@ -281,6 +308,7 @@ impl<'a> Programs<'a> {
         let (child, kept) =
             launch::launch(process.number, process.side, &output).map_err(io(&process.whose()))?;
         (process.child, process.kept) = (Some(child), kept);
+        process.began_ns = sys::realtime_ns();
         self.processes[index].watch(index, with.poll)
     }
 
@@ -324,6 +352,22 @@ impl Process<'_> {
         add(child.fd(), PROGRAM_EXIT, index).map_err(io("epoll"))
     }
 
+    /// What has arrived at a client of an interop runner's.
+    fn downloads(&self) -> Option<Downloads> {
+        let interop = self.program.interop.as_ref().filter(|_| self.side == 1)?;
+        Some(Downloads::of(self.number, interop))
+    }
+
+    /// What a status means of an endpoint of the interop runner.
+    fn unsupported(&self, status: i32) -> &'static str {
+        match self.program.interop {
+            Some(_) if status == 127 => {
+                " (by which an endpoint says that it has no such test case)"
+            }
+            _ => "",
+        }
+    }
+
     fn host(&self) -> usize {
         [self.program.sender, self.program.receiver][self.side]
     }
@@ -347,10 +391,18 @@ impl Process<'_> {
     fn failed(&self, what: &str) -> String {
         let run = self.runs.run.join(" ");
         let whose = self.whose();
-        match (self.kept[1].last(), self.kept[0].last()) {
-            (said, _) if !said.is_empty() => format!("{whose}: {run}: {what}; stderr:\n{said}"),
-            (_, said) if !said.is_empty() => format!("{whose}: {run}: {what}; stdout:\n{said}"),
-            _ => format!("{whose}: {run}: {what}; it said nothing"),
+        // What endpoints say they say in logs of their own.
+        let log = self.program.interop.as_ref();
+        let (name, said) = match (self.kept[1].last(), self.kept[0].last()) {
+            (said, _) if !said.is_empty() => ("stderr".to_owned(), said),
+            (_, said) => log
+                .and_then(|_| output::last_log(self.index))
+                .map(|(name, said)| (format!("/logs/{name}"), said))
+                .unwrap_or(("stdout".to_owned(), said)),
+        };
+        match said.is_empty() {
+            true => format!("{whose}: {run}: {what}; it said nothing"),
+            false => format!("{whose}: {run}: {what}; {name}:\n{said}"),
         }
     }
 }

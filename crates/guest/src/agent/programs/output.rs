@@ -1,7 +1,7 @@
 //! What a program leaves in files: in memory while it runs, then with the results.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use super::Process;
@@ -11,6 +11,10 @@ use crate::agent::sys;
 /// The most that is kept of its output folder.
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_FILES: usize = 1000;
+
+/// Of a log that an error has: bytes, and lines.
+const TAIL: u64 = 4 << 10;
+const LINES: usize = 10;
 
 /// Where output folders are while programs run.
 const HERE: &str = "/run/programs";
@@ -47,6 +51,13 @@ pub fn keep(index: usize, process: &Process<'_>) -> Result<Vec<String>, String> 
     copier
         .folder(Path::new(&place(index)), &folder.join("out"))
         .map_err(io(name))?;
+    if let Some(downloads) = process.downloads.clone().or_else(|| process.downloads()) {
+        let report = downloads.report(process.began_ns);
+        let out = folder.join("out");
+        fs::create_dir_all(&out)
+            .and_then(|()| fs::write(out.join("interop.json"), report))
+            .map_err(io(name))?;
+    }
     if copier.cut {
         warnings.push(format!(
             "of its output folder only {} MiB and {MOST_FILES} files at most are kept, and none whose name is no text",
@@ -54,6 +65,30 @@ pub fn keep(index: usize, process: &Process<'_>) -> Result<Vec<String>, String> 
         ));
     }
     Ok(warnings)
+}
+
+/// The last that an endpoint of the interop runner wrote to a log of its own, with that log's name.
+pub fn last_log(index: usize) -> Option<(String, String)> {
+    let folder = place(index);
+    let mut logs = Vec::new();
+    for one in fs::read_dir(&folder).ok()?.flatten() {
+        let name = one.file_name().to_str()?.to_owned();
+        let found = one.metadata().ok()?;
+        // Keys are no log.
+        if found.is_file() && found.len() > 0 && !name.starts_with("key") {
+            logs.push((found.modified().ok()?, name));
+        }
+    }
+    let (_, name) = logs.into_iter().max()?;
+    let mut file = fs::File::open(format!("{folder}/{name}")).ok()?;
+    let back = file.metadata().ok()?.len().min(TAIL);
+    file.seek(io::SeekFrom::End(-back.cast_signed())).ok()?;
+    let mut bytes = Vec::new();
+    file.take(TAIL).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let last = lines[lines.len().saturating_sub(LINES)..].join("\n");
+    Some((name, last))
 }
 
 #[derive(Default)]

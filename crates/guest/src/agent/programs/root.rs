@@ -1,13 +1,14 @@
-//! What a program sees of files: a root in memory with the packages and files of its entry, and
-//! nothing else.
+//! What a program sees of files: a root in memory with the packages or the image and the files of its
+//! entry, and nothing else.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use tailback_guest::job::{Job, Program};
+use tailback_guest::job::{Job, Program, Side};
 
+use super::{image, interop};
 use crate::agent::io;
 use crate::agent::sys::process;
 
@@ -34,48 +35,91 @@ const USERS: [(&str, u32, &str); 4] = [
     ("nobody", 65_534, "/"),
 ];
 
-/// Makes the root and enters it; `output` becomes its `/out`.
-pub fn enter(job: &Job, program: &Program, side: usize, output: &str) -> Result<(), String> {
+/// Makes the root of a side and enters it; `output` becomes its `/out`.
+pub fn enter(
+    job: &Job,
+    (number, side): (usize, usize),
+    runs: &Side,
+    output: &str,
+) -> Result<(), String> {
+    let program = &job.programs[number];
+    empty()?;
+    match &runs.root {
+        None => packages(&program.root)?,
+        Some(root) => image::show(root, NEW)?,
+    }
+    furnish(output)?;
+    for (name, place) in &program.files {
+        folder(&at("files"))?;
+        folder(&at("work"))?;
+        bind(place, &at(&format!("files/{name}")))?;
+        let link = at(&format!("work/{name}"));
+        symlink(format!("{FILES}/{name}"), link).map_err(io(name))?;
+    }
+    etc(job, program, side, runs.root.is_none())?;
+    if program.interop.is_some() {
+        interop::show(number, side, output)?;
+    }
+    process::change_root(NEW).map_err(io("root"))?;
+    let cwd = match (&runs.cwd, &runs.root) {
+        (Some(cwd), _) => cwd,
+        (None, Some(_)) => "/",
+        (None, None) => WORK,
+    };
+    std::env::set_current_dir(cwd).map_err(io(cwd))
+}
+
+/// Makes a root of packages alone and enters it: for what is prepared for a program.
+pub fn enter_packages(root: &str, output: &str) -> Result<(), String> {
+    empty()?;
+    packages(root)?;
+    furnish(output)?;
+    process::change_root(NEW).map_err(io("root"))
+}
+
+/// A root with nothing in it.
+fn empty() -> Result<(), String> {
     let private = libc::MS_REC | libc::MS_PRIVATE;
     process::mount("", "/", "", private, "").map_err(io("private mounts"))?;
-    process::mount("tmpfs", NEW, "tmpfs", 0, OPTIONS).map_err(io("root"))?;
-    for name in [
-        "dev", "etc", "files", "out", "proc", "root", "run", "sys", "tmp", "usr", "var", "work",
-    ] {
-        folder(&at(name))?;
+    process::mount("tmpfs", NEW, "tmpfs", 0, OPTIONS).map_err(io("root"))
+}
+
+/// What every root has besides.
+fn furnish(output: &str) -> Result<(), String> {
+    for name in ["dev", "out", "proc", "root", "run", "sys", "tmp"] {
+        own_folder(&at(name))?;
     }
     fs::set_permissions(at("tmp"), fs::Permissions::from_mode(0o1777)).map_err(io("/tmp"))?;
-    packages(&program.root)?;
     devices()?;
     process::mount("proc", &at("proc"), "proc", NO_DEVICES, "").map_err(io("/proc"))?;
     let read_only = libc::MS_RDONLY | NO_DEVICES;
     process::mount("sysfs", &at("sys"), "sysfs", read_only, "").map_err(io("/sys"))?;
-    for (name, place) in &program.files {
-        let target = at(&format!("files/{name}"));
-        bind(place, &target)?;
-        let link = at(&format!("work/{name}"));
-        symlink(format!("{FILES}/{name}"), link).map_err(io(name))?;
-    }
-    process::mount(output, &at("out"), "", libc::MS_BIND, "").map_err(io(OUT))?;
-    etc(job, program, side)?;
-    process::change_root(NEW).map_err(io("root"))?;
-    std::env::set_current_dir(WORK).map_err(io(WORK))
+    process::mount(output, &at("out"), "", libc::MS_BIND, "").map_err(io(OUT))
 }
 
 const NO_DEVICES: libc::c_ulong = libc::MS_NOSUID | libc::MS_NODEV;
 
-fn at(name: &str) -> String {
+/// Where a name of the new root is until that is entered.
+pub fn at(name: &str) -> String {
     format!("{NEW}/{name}")
 }
 
-fn folder(path: &str) -> Result<(), String> {
+pub fn folder(path: &str) -> Result<(), String> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(0o755);
     builder.create(path).map_err(io(path))
 }
 
+/// A folder of the root itself: a link of an image would lead out of it while it is made.
+pub fn own_folder(path: &str) -> Result<(), String> {
+    if fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir()) {
+        fs::remove_file(path).map_err(io(path))?;
+    }
+    folder(path)
+}
+
 /// Shows a file or folder of the guest's at another place, read-only.
-fn bind(place: &str, target: &str) -> Result<(), String> {
+pub fn bind(place: &str, target: &str) -> Result<(), String> {
     let found = fs::metadata(place).map_err(io(place))?;
     if found.is_dir() {
         folder(target)?;
@@ -90,6 +134,9 @@ fn bind(place: &str, target: &str) -> Result<(), String> {
 
 /// The packages: their /usr as it is, /etc and /var as copies that can be written.
 fn packages(root: &str) -> Result<(), String> {
+    for name in ["etc", "files", "usr", "var", "work"] {
+        folder(&at(name))?;
+    }
     for name in ["bin", "sbin", "lib", "lib64"] {
         symlink(format!("usr/{name}"), at(name)).map_err(io(name))?;
     }
@@ -153,26 +200,32 @@ fn devices() -> Result<(), String> {
     process::mount("tmpfs", &shared, "tmpfs", NO_DEVICES, options).map_err(io("/dev/shm"))
 }
 
-/// Users, and the names of all hosts.
-fn etc(job: &Job, program: &Program, side: usize) -> Result<(), String> {
+/// The names of all hosts and of this one; users, where the root has none of its own.
+fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(), String> {
     let users = USERS.map(|(name, id, home)| format!("{name}:x:{id}:{id}::{home}:/bin/sh\n"));
     let groups = USERS.map(|(name, id, _)| match id {
         65_534 => format!("nogroup:x:{id}:\n"),
         id => format!("{name}:x:{id}:\n"),
     });
     let host = host_name(program, side);
+    own_folder(&at("etc"))?;
     for (name, text) in [
-        ("passwd", users.concat()),
-        ("group", groups.concat()),
         ("hosts", hosts(job, program)),
         ("hostname", format!("{host}\n")),
         ("resolv.conf", String::new()),
+        ("passwd", users.concat()),
+        ("group", groups.concat()),
         (
             "nsswitch.conf",
             "passwd: files\ngroup: files\nhosts: files\n".to_owned(),
         ),
     ] {
         let path = at(&format!("etc/{name}"));
+        // As a container's: names are those of the network, users those of the image.
+        let of_network = matches!(name, "hosts" | "hostname" | "resolv.conf");
+        if !of_packages && !of_network && fs::symlink_metadata(&path).is_ok() {
+            continue;
+        }
         // A package may have a link there that leads out of the root.
         let _ = fs::remove_file(&path);
         fs::write(&path, text).map_err(io(name))?;
@@ -184,6 +237,7 @@ fn etc(job: &Job, program: &Program, side: usize) -> Result<(), String> {
 fn host_name(program: &Program, side: usize) -> &str {
     match &program.host_names {
         Some(names) => &names[side],
+        None if program.interop.is_some() => interop::HOSTS[side],
         None => ["sender", "receiver"][side],
     }
 }
@@ -207,6 +261,9 @@ fn hosts(job: &Job, program: &Program) -> String {
     for other in &job.programs {
         let names = ["sender", "receiver"].map(|side| format!("{}.{side}", other.name));
         add(pair(other), names);
+    }
+    if program.interop.is_some() {
+        text += &interop::hosts(pair(program));
     }
     text
 }

@@ -161,6 +161,20 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
     }
 }
 
+/// Has a process of its own, with file systems of its own, do something first; gives its exit status.
+pub fn apart(run: impl FnOnce() -> i32) -> io::Result<i32> {
+    // SAFETY: one thread.
+    let child = check(unsafe { libc::fork() })?;
+    if child == 0 {
+        // SAFETY: takes no pointer; the process ends here.
+        unsafe {
+            let alone = libc::unshare(libc::CLONE_NEWNS) == 0;
+            libc::_exit(if alone { run() } else { 1 })
+        }
+    }
+    Ok(wait(child, 0)?.map_or(1, |(_, status)| status))
+}
+
 /// Makes descriptors those of /dev/null.
 pub fn to_null(fds: &[RawFd]) -> io::Result<()> {
     // SAFETY: a C string literal.

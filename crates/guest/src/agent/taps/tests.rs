@@ -15,6 +15,9 @@ fn job() -> Job {
         Some(Side {
             run: vec!["a".to_owned()],
             ready,
+            root: None,
+            cwd: None,
+            env: Vec::new(),
         })
     };
     let program = |n: u8| Program {
@@ -37,6 +40,7 @@ fn job() -> Job {
         route: vec![0],
         back: vec![1],
         dscp: 0,
+        interop: None,
     };
     Job {
         format: FORMAT,

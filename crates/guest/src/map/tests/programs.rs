@@ -8,7 +8,11 @@ use crate::job;
 
 fn side(words: &str, ready: Option<Ready>) -> Option<SidePlan> {
     let run = words.split(' ').map(str::to_owned).collect();
-    Some(SidePlan { run, ready })
+    Some(SidePlan {
+        run,
+        ready,
+        ..SidePlan::default()
+    })
 }
 
 /// An entry over link 0 and back over link 1.

@@ -1,0 +1,212 @@
+//! Endpoints of the QUIC interop runner, each in the root of its container image: a server on the
+//! sender's host, a client on the receiver's, which fetches files over HTTP/0.9 or HTTP/3.
+//!
+//! Both find what they find in the runner's containers:
+//!
+//! | what | where |
+//! |---|---|
+//! | role and test case | `ROLE`, `TESTCASE`, and by the runner's own names `TESTCASE_SERVER`, `TESTCASE_CLIENT` |
+//! | what to fetch, and where to | `REQUESTS` (`https://server4:443/file-1 ...`), `/downloads` |
+//! | what is served | `/www`, files of bytes that do not repeat |
+//! | certificates | `/certs`: `cert.pem` and `priv.key` of the server, `ca.pem`, made anew in each run |
+//! | logs | `/logs`, kept as the output folder is; `SSLKEYLOGFILE`, `QLOGDIR` |
+//! | names | `server`, `server4`, `server6`, `server46`, the same of `client`, and `sim` |
+//!
+//! Two things that an image brings for the runner's own network have no place here. `/setup.sh`
+//! sets routes through its simulator and has the card compute no checksums; hosts here have their
+//! routes, so it is replaced by one that only makes `/logs/qlog`, which that of the image does as
+//! well. And clients wait for the simulator by `/wait-for-it.sh sim:57832`: `sim` is the client's
+//! own host, where something listens at this port, so that the script of the image ends at once.
+
+use super::{Build, IPV6, Made, client, result, server, words_of};
+use crate::plan::{InteropPlan, Ready, SidePlan};
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
+
+/// The port of servers.
+const PORT: u16 = 443;
+
+/// What images begin with, if a scenario does not say otherwise.
+const ENTRY_POINT: &str = "/run_endpoint.sh";
+
+/// Where it is written what came of the downloads.
+const REPORT: &str = "interop.json";
+
+/// The most that may be fetched in all, bytes: it is in the guest's memory twice.
+const MOST: u64 = 500_000_000;
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "interop",
+    doc: "Endpoints of the QUIC interop runner: the sender's side is the server, the receiver's the client, \
+          each with the unpacked image as its `root`. Their `run` is /run_endpoint.sh, if not said.",
+    follows: "the QUIC interop runner",
+    options: &[
+        Opt {
+            name: "testcase",
+            doc: "What both are asked for (TESTCASE), by the name that endpoints know; what a test checks in a \
+                  trace is not checked.",
+            kind: Kind::Word(&[
+                "handshake",
+                "transfer",
+                "chacha20",
+                "keyupdate",
+                "retry",
+                "resumption",
+                "zerortt",
+                "http3",
+                "multiconnect",
+                "v2",
+                "ecn",
+                "connectionmigration",
+            ]),
+            default: Some("transfer"),
+            tc: None,
+        },
+        Opt {
+            name: "bytes",
+            doc: "Size of each file that the client fetches.",
+            kind: Kind::Size {
+                packets: false,
+                bytes: true,
+            },
+            default: Some("10000000b"),
+            tc: None,
+        },
+        Opt {
+            name: "downloads",
+            doc: "How many files it fetches.",
+            kind: Kind::Int { min: 1, max: 2000 },
+            default: Some("1"),
+            tc: None,
+        },
+        IPV6,
+    ],
+    kernel: Kernel::Agent,
+    rules: Rules::NONE,
+    finish,
+    build: Build { made },
+};
+
+/// What is fetched.
+fn files(options: &Options) -> InteropPlan {
+    let bytes = match options.get("bytes") {
+        Some(Value::Bytes(bytes)) => bytes.0,
+        _ => 0,
+    };
+    let files = options.int("downloads").unsigned_abs();
+    InteropPlan { bytes, files }
+}
+
+fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
+    let InteropPlan { bytes, files } = files(options);
+    let all = bytes.saturating_mul(files);
+    if all <= MOST {
+        return Ok(());
+    }
+    Err(vec![OptionError {
+        option: "bytes",
+        message: format!(
+            "all files together have {} MB; expected at most {} MB",
+            all / 1_000_000,
+            MOST / 1_000_000
+        ),
+    }])
+}
+
+/// The name of a test case at the server and at the client.
+fn names(testcase: &'static str) -> [&'static str; 2] {
+    match testcase {
+        "keyupdate" => ["transfer", "keyupdate"],
+        "connectionmigration" => ["connectionmigration", "transfer"],
+        both => [both, both],
+    }
+}
+
+fn made(options: &Options, _: u64) -> Made {
+    let testcase = options.word("testcase");
+    let files = files(options);
+    let host = match (options.bool(IPV6.name), testcase) {
+        (true, _) => "server6",
+        // It is given addresses of both families.
+        (false, "connectionmigration") => "server46",
+        (false, _) => "server4",
+    };
+    let requests: Vec<String> = (0..files.files)
+        .map(|number| format!("https://{host}:{PORT}/{}", InteropPlan::name(number)))
+        .collect();
+    let [at_server, at_client] = names(testcase);
+    let variables = |role: &str, testcase: &str, more: &[(&str, &str)]| {
+        let upper = role.to_uppercase();
+        let all = [
+            ("ROLE", role),
+            ("TESTCASE", testcase),
+            (&*format!("TESTCASE_{upper}"), testcase),
+            (&*format!("{upper}_PARAMS"), ""),
+            ("SSLKEYLOGFILE", "/logs/keys.log"),
+            ("QLOGDIR", "/logs/qlog/"),
+        ];
+        let all = all.iter().chain(more);
+        let mut all: Vec<[String; 2]> = all
+            .map(|(name, value)| [(*name).to_owned(), (*value).to_owned()])
+            .collect();
+        all.sort();
+        all
+    };
+    let with =
+        |side: Option<SidePlan>, env: Vec<[String; 2]>| side.map(|side| SidePlan { env, ..side });
+    let serve = server(words_of(&[ENTRY_POINT]), Ready::Udp(PORT));
+    let fetch = client(words_of(&[ENTRY_POINT]));
+    let to = [
+        ("REQUESTS", &*requests.join(" ")),
+        ("DOWNLOADS", "/downloads"),
+    ];
+    Made {
+        sender: with(
+            serve,
+            variables("server", at_server, &[("WWW", "/www"), ("CERTS", "/certs")]),
+        ),
+        receiver: with(fetch, variables("client", at_client, &to)),
+        results: vec![
+            result("goodput_mbit", REPORT, "goodput_mbit", 1.0),
+            result("seconds", REPORT, "seconds", 1.0),
+            result("whole_files", REPORT, "whole_files", 1.0),
+        ],
+        interop: Some(files),
+        ..Made::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::complete_defaults;
+    use crate::units::Bytes;
+
+    fn variable(side: Option<SidePlan>, name: &str) -> Option<String> {
+        let env = side.map(|side| side.env).unwrap_or_default();
+        let found = env.into_iter().find(|[known, _]| known == name);
+        found.map(|[_, value]| value)
+    }
+
+    #[test]
+    fn each_side_hears_its_name_of_the_test_and_where_the_files_are() {
+        let mut options = complete_defaults(&ENTRY);
+        options.set("testcase", Value::Word("keyupdate"));
+        options.set("downloads", Value::Int(2));
+        let made = made(&options, 20);
+        let server = |name| variable(made.sender.clone(), name);
+        let client = |name| variable(made.receiver.clone(), name);
+        assert_eq!(server("ROLE").as_deref(), Some("server"));
+        assert_eq!(server("TESTCASE").as_deref(), Some("transfer"));
+        assert_eq!(client("TESTCASE_CLIENT").as_deref(), Some("keyupdate"));
+        let requests = "https://server4:443/file-1 https://server4:443/file-2";
+        assert_eq!(client("REQUESTS").as_deref(), Some(requests));
+        assert_eq!(server("REQUESTS"), None);
+        let interop = made.interop.expect("files");
+        assert_eq!((interop.bytes, interop.files), (10_000_000, 2));
+        options.set("bytes", Value::Bytes(Bytes(300_000_000)));
+        assert!(finish(&mut options).is_err());
+    }
+}

@@ -1,0 +1,19 @@
+#!/bin/sh
+set -e
+
+# Set up the routing needed for the simulation.
+/setup.sh
+
+case "$TESTCASE" in
+    handshake | transfer) ;;
+    *) exit 127 ;;
+esac
+# What a container may write to.
+echo "$ROLE on $(hostname)" > notes
+if [ "$ROLE" = client ]; then
+    /wait-for-it.sh sim:57832 -s -t 30
+fi
+case "$CLIENT_PARAMS" in
+    lazy) exit 0 ;;
+esac
+exec ./endpoint "$ROLE"
