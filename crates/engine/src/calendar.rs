@@ -73,9 +73,9 @@ impl Calendar {
     fn scan<const N: usize>(&self) -> (u64, Component) {
         let due: &[u64; N] = self.scanned.first_chunk().expect("it has so many");
         let (mut time, mut component) = (due[0], 0);
-        for i in 1..N {
-            if due[i] < time {
-                (time, component) = (due[i], i as Component);
+        for (due, i) in due[1..].iter().zip(1..) {
+            if *due < time {
+                (time, component) = (*due, i);
             }
         }
         (time, component)
