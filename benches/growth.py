@@ -184,8 +184,7 @@ def web(quick: bool) -> Iterator[Point]:
 
 
 def rates(quick: bool) -> Iterator[Point]:
-    for name, mbit in (("10M", 10), ("100M", 100), ("1G", 1e3), ("10G", 1e4), ("100G", 1e5), ("400G", 4e5)):
-        del name
+    for mbit in (10, 100, 1e3, 1e4, 1e5, 4e5):
         yield Point(
             mbit,
             "100 flows, 1 ms",
@@ -252,34 +251,36 @@ PARTS = {
     "flows": Part(
         "Flows",
         "flows of 1 Mbit/s",
-        "CUBIC, a bottleneck of 1 Mbit/s for each flow.",
+        "CUBIC, a bottleneck of `1 Mbit/s` for each flow, an RTT of `20 ms`, `2 s` at least.",
         flows,
     ),
     "links": Part(
         "Links in a row",
         "links",
-        "Ten CUBIC flows at 1 Gbit/s; time is a data packet's at each link, ACKs come back at once.",
+        "Ten CUBIC flows at `1 Gbit/s`; the time is that of a data packet at each link.",
         links,
         hops=True,
     ),
     "lots": Part(
         "Links side by side",
         "links",
-        "Ten thousand flows of 1 Mbit/s, shared out over the links.",
+        "Ten thousand flows of `1 Mbit/s`, shared out over the links.",
         lots,
     ),
-    "rtts": Part("Round-trip times", "distinct RTTs", "1000 CUBIC flows at 1 Gbit/s.", rtts),
+    "rtts": Part(
+        "Round-trip times", "distinct RTTs", "A thousand CUBIC flows at `1 Gbit/s`.", rtts
+    ),
     "web": Part(
         "Requests",
         "requests a second",
         "Web traffic, a connection for each request, at two thirds of the rate.",
         web,
     ),
-    "rates": Part("Rates", "rate, Mbit/s", "100 CUBIC flows, an RTT of 1 ms.", rates),
+    "rates": Part("Rates", "rate, Mbit/s", "A hundred CUBIC flows, an RTT of `1 ms`.", rates),
     "entries": Part(
         "Rates that change",
         "entries",
-        "One CUBIC flow at about 100 Mbit/s.",
+        "One CUBIC flow at about `100 Mbit/s`.",
         entries,
     ),
     "recorded": Part("What is recorded", "", "CUBIC through CoDel.", recorded),
@@ -293,8 +294,9 @@ def run(point: Point) -> Row:
         file.write_text(toml.dumps(point.scenario), encoding="utf-8")
         for name, text in point.files.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
-        set_up = measure(file, "--set", "duration=1us").cpu_s if point.set_up else None
-        return Row(point.x, point.curve, measure(file), set_up)
+        begun = "duration=1us"
+        set_up = measure(file, "--quiet", "--set", begun).cpu_s if point.set_up else None
+        return Row(point.x, point.curve, measure(file, "--quiet"), set_up)
 
 
 def table(part: Part, rows: Sequence[Row]) -> Iterator[str]:
@@ -341,7 +343,9 @@ def figure(part: Part, rows: Sequence[Row]) -> Any:
 
     def panel(field: str, title: str) -> Any:
         base = alt.Chart(alt.Data(values=values)).encode(
-            x=alt.X("x:Q", title=part.axis, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s")),
+            x=alt.X(
+                "x:Q", title=part.axis, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s")
+            ),
             y=alt.Y(f"{field}:Q", title=title, scale=alt.Scale(zero=True)),
             color=colour,
         )
@@ -355,11 +359,13 @@ def figure(part: Part, rows: Sequence[Row]) -> Any:
 def main() -> None:
     """Prints a table for each part; writes the page's part if that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all")
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="small and short, under two minutes")
     parser.add_argument("--write", action="store_true", help="write the page's part and figures")
     parser.add_argument("--keep", type=Path, help="keep what was measured in this file (JSON)")
     args = parser.parse_args()
+    if unknown := [name for name in args.parts if name not in PARTS]:
+        parser.error(f"no part {unknown[0]}; expected one of {', '.join(PARTS)}")
     page: list[str] = []
     kept: dict[str, Any] = {}
     for name in args.parts or PARTS:
