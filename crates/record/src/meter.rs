@@ -138,7 +138,7 @@ impl Meter {
     }
 
     /// A packet left the queue for the link.
-    #[inline]
+    #[inline(always)] // called at one place for every packet
     pub fn forward(&mut self, number: u32, len: u32, arrived_ns: u64, at_ns: u64) {
         self.leave(len, at_ns);
         let delay_ns = at_ns.saturating_sub(arrived_ns);

@@ -137,7 +137,7 @@ impl Sink {
     }
 
     /// The link calls this with each packet that `dequeue` returned.
-    #[inline]
+    #[inline(always)] // a link calls it at one place for every packet
     pub fn forward(&mut self, packet: &Packet, now: Time) {
         self.note_backlog(now);
         let len = u32::from(packet.len);

@@ -136,7 +136,11 @@ impl Network {
         let mut network = Network {
             now: Time::ZERO,
             ids,
-            calendar: Calendar::new(ids.slots as usize + 2 * (ends.len() - first_slot as usize)),
+            calendar: Calendar::new(
+                ids.slots as usize + 2 * (ends.len() - first_slot as usize),
+                // Pipes and links; timers are due once in a round-trip time.
+                ids.queue_timers as usize,
+            ),
             pipes,
             links,
             link_pipes,

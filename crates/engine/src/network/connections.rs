@@ -187,6 +187,16 @@ impl Acting<'_> {
             self.port.calendar.schedule(self.timer, deadline);
         }
     }
+
+    /// Moves the calendar's entry, which has come up, to the next deadline: one step where
+    /// removing it and entering it again would be two.
+    fn settle(self, deadline: Time) {
+        *self.armed = deadline;
+        match deadline {
+            Time::NEVER => self.port.calendar.cancel(self.timer),
+            due => self.port.calendar.schedule(self.timer, due),
+        }
+    }
 }
 
 impl Ends {
@@ -217,6 +227,7 @@ impl Ends {
 
 impl Network {
     /// A packet has come to the receiving end of its way.
+    #[inline(never)] // `arrive` is short without it
     pub(super) fn deliver_data(&mut self, packet: &Packet) {
         let now = self.now;
         let ends = &mut self.ends[packet.flow as usize];
@@ -241,6 +252,7 @@ impl Network {
     }
 
     /// An ACK has come to the sending end of its way, or the client's SYN.
+    #[inline(never)]
     pub(super) fn deliver_ack(&mut self, packet: &Packet) {
         let (now, number) = (self.now, packet.flow as usize);
         let ends = &mut self.ends[number];
@@ -278,12 +290,11 @@ impl Network {
     pub(super) fn run_sender(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
-        let opener = ends.opener;
-        self.calendar.cancel(ends.timers[End::Sender as usize]);
-        ends.armed[End::Sender as usize] = Time::NEVER;
+        let (opener, timer) = (ends.opener, ends.timers[End::Sender as usize]);
         let acting = ends.acting(End::Sender, &mut self.pipes, now, &mut self.calendar);
         let Some(mut end) = acting else {
-            return;
+            ends.armed[End::Sender as usize] = Time::NEVER;
+            return self.calendar.cancel(timer);
         };
         let sender = &mut end.connection.sender;
         if !sender.has_started() {
@@ -295,7 +306,7 @@ impl Network {
         }
         sender.note_limit();
         let deadline = sender.deadline();
-        end.rearm(deadline);
+        end.settle(deadline);
         self.after_sender(number, opener);
     }
 
@@ -303,11 +314,11 @@ impl Network {
     pub(super) fn run_receiver(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
-        self.calendar.cancel(ends.timers[End::Receiver as usize]);
-        ends.armed[End::Receiver as usize] = Time::NEVER;
+        let timer = ends.timers[End::Receiver as usize];
         let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
         let Some(mut end) = acting else {
-            return;
+            ends.armed[End::Receiver as usize] = Time::NEVER;
+            return self.calendar.cancel(timer);
         };
         let connection = &mut *end.connection;
         if connection.syn_due <= now {
@@ -319,7 +330,7 @@ impl Network {
             connection.receiver.on_timer(now, &mut end.port);
         }
         let deadline = connection.receiver.deadline().min(connection.syn_due);
-        end.rearm(deadline);
+        end.settle(deadline);
     }
 
     /// The receiver, as the client, connects.
