@@ -356,11 +356,13 @@ def figure(part: Part, rows: Sequence[Row]) -> Any:
     if len(names) == 1:
         colour, shape = colour.legend(None), shape.legend(None)
 
+    least, most = min(row.x for row in rows), max(row.x for row in rows)
+    ticks = [10**k for k in range(7) if least <= 10**k <= most]
+    axis = alt.Axis(format="~s", values=ticks)
+
     def panel(field: str, title: str) -> Any:
         base = alt.Chart(alt.Data(values=values)).encode(
-            x=alt.X(
-                "x:Q", title=part.axis, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s")
-            ),
+            x=alt.X("x:Q", title=part.axis, scale=alt.Scale(type="log"), axis=axis),
             y=alt.Y(f"{field}:Q", title=title, scale=alt.Scale(zero=True)),
             color=colour,
         )

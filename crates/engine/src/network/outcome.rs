@@ -5,7 +5,6 @@ use tailback_record::{Completions, FlowOutcome, Measured, Outcome, TrafficOutcom
 
 use super::Network;
 use super::sources::Traffic;
-use crate::calendar::Calendar;
 use crate::plan::SeriesMode;
 use crate::tcp::sender::SenderStats;
 use crate::traffic::largest;
@@ -46,7 +45,6 @@ impl Network {
         };
         // What is inside is not needed any more, and of many flows it is as much as the results.
         self.pipes = Vec::new();
-        self.calendar = Calendar::new(0);
         outcome.flows.reserve_exact(self.flows.len());
         let flows = self.flows.iter().zip(self.plan.each_flow());
         for ((flow, plan), ends) in flows.zip(&mut self.ends) {
