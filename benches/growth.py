@@ -53,6 +53,10 @@ class Part:
     hops: bool = False
     """Time is divided by x: what a packet costs at each of so many places."""
 
+    def ns(self, row: Row) -> float:
+        """CPU time a data packet, or a packet and place."""
+        return row.ns / (row.x if self.hops else 1)
+
 
 @dataclass(frozen=True)
 class Row:
@@ -88,7 +92,7 @@ def steps(most: float, quick: bool, each: int = 1) -> list[int]:
 
 
 QUEUES: dict[str, Table] = {
-    "fifo": {"aqm": "fifo", "limit": "0.5bdp"},
+    "fifo": {},
     "fq_codel": {"aqm": "fq_codel", "flows": 65536, "limit": "1000000p"},
     "cake": {"aqm": "cake"},
 }
@@ -102,8 +106,14 @@ def flows(quick: bool) -> Iterator[Point]:
                 queue,
                 scenario(
                     [{"cc": "cubic", "count": n}],
-                    duration=lasting(n * 1e6, 1e5 if quick else 1e6, 0.5 if quick else 2),
-                    bottleneck={"rate": f"{n}Mbit", "queue": options},
+                    duration=lasting(n * 1e6, 1e5 if quick else 1e6, 0.5 if quick else 1),
+                    bottleneck={
+                        "rate": f"{n}Mbit",
+                        # A packet of each flow.
+                        "queue": options
+                        if queue != "fifo"
+                        else {"aqm": queue, "limit": f"{max(n, 20)}p"},
+                    },
                 ),
                 {},
                 set_up=queue == "fifo",
@@ -184,8 +194,7 @@ def web(quick: bool) -> Iterator[Point]:
 
 
 def rates(quick: bool) -> Iterator[Point]:
-    for name, mbit in (("10M", 10), ("100M", 100), ("1G", 1e3), ("10G", 1e4), ("100G", 1e5), ("400G", 4e5)):
-        del name
+    for mbit in (10, 100, 1e3, 1e4, 1e5, 4e5):
         yield Point(
             mbit,
             "100 flows, 1 ms",
@@ -252,34 +261,36 @@ PARTS = {
     "flows": Part(
         "Flows",
         "flows of 1 Mbit/s",
-        "CUBIC, a bottleneck of 1 Mbit/s for each flow.",
+        "CUBIC, a bottleneck of `1 Mbit/s` for each flow, an RTT of `20 ms`, `1 s` at least.",
         flows,
     ),
     "links": Part(
         "Links in a row",
         "links",
-        "Ten CUBIC flows at 1 Gbit/s; time is a data packet's at each link, ACKs come back at once.",
+        "Ten CUBIC flows at `1 Gbit/s`; the time is that of a data packet at each link.",
         links,
         hops=True,
     ),
     "lots": Part(
         "Links side by side",
         "links",
-        "Ten thousand flows of 1 Mbit/s, shared out over the links.",
+        "Ten thousand flows of `1 Mbit/s`, shared out over the links.",
         lots,
     ),
-    "rtts": Part("Round-trip times", "distinct RTTs", "1000 CUBIC flows at 1 Gbit/s.", rtts),
+    "rtts": Part(
+        "Round-trip times", "distinct RTTs", "A thousand CUBIC flows at `1 Gbit/s`.", rtts
+    ),
     "web": Part(
         "Requests",
         "requests a second",
         "Web traffic, a connection for each request, at two thirds of the rate.",
         web,
     ),
-    "rates": Part("Rates", "rate, Mbit/s", "100 CUBIC flows, an RTT of 1 ms.", rates),
+    "rates": Part("Rates", "rate, Mbit/s", "A hundred CUBIC flows, an RTT of `1 ms`.", rates),
     "entries": Part(
         "Rates that change",
         "entries",
-        "One CUBIC flow at about 100 Mbit/s.",
+        "One CUBIC flow at about `100 Mbit/s`.",
         entries,
     ),
     "recorded": Part("What is recorded", "", "CUBIC through CoDel.", recorded),
@@ -293,8 +304,9 @@ def run(point: Point) -> Row:
         file.write_text(toml.dumps(point.scenario), encoding="utf-8")
         for name, text in point.files.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
-        set_up = measure(file, "--set", "duration=1us").cpu_s if point.set_up else None
-        return Row(point.x, point.curve, measure(file), set_up)
+        begun = "duration=1us"
+        set_up = measure(file, "--quiet", "--set", begun).cpu_s if point.set_up else None
+        return Row(point.x, point.curve, measure(file, "--quiet"), set_up)
 
 
 def table(part: Part, rows: Sequence[Row]) -> Iterator[str]:
@@ -309,9 +321,14 @@ def table(part: Part, rows: Sequence[Row]) -> Iterator[str]:
     )
     for row in rows:
         start = [f"{row.x:,g}" if row.x < 1e6 else f"{row.x:,.0f}"] if part.axis else []
-        ns = row.ns / (row.x if part.hops else 1)
         done = row.measured
-        cells = [*start, row.curve, f"{ns:.0f}", f"{done.packets:,}", f"{done.peak_mb:.0f}"]
+        cells = [
+            *start,
+            row.curve,
+            f"{part.ns(row):.0f}",
+            f"{done.packets:,}",
+            f"{done.peak_mb:.0f}",
+        ]
         cells.append(f"{done.process_s:.2f}")
         if with_set_up:
             cells.append("" if row.set_up_s is None else f"{row.set_up_s:.2f}")
@@ -328,7 +345,7 @@ def figure(part: Part, rows: Sequence[Row]) -> Any:
         {
             "x": row.x,
             "curve": row.curve,
-            "ns": row.ns / (row.x if part.hops else 1),
+            "ns": part.ns(row),
             "MB": row.measured.peak_mb,
         }
         for row in rows
@@ -339,9 +356,13 @@ def figure(part: Part, rows: Sequence[Row]) -> Any:
     if len(names) == 1:
         colour, shape = colour.legend(None), shape.legend(None)
 
+    least, most = min(row.x for row in rows), max(row.x for row in rows)
+    ticks = [10**k for k in range(7) if least <= 10**k <= most]
+    axis = alt.Axis(format="~s", values=ticks)
+
     def panel(field: str, title: str) -> Any:
         base = alt.Chart(alt.Data(values=values)).encode(
-            x=alt.X("x:Q", title=part.axis, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s")),
+            x=alt.X("x:Q", title=part.axis, scale=alt.Scale(type="log"), axis=axis),
             y=alt.Y(f"{field}:Q", title=title, scale=alt.Scale(zero=True)),
             color=colour,
         )
@@ -355,41 +376,63 @@ def figure(part: Part, rows: Sequence[Row]) -> Any:
 def main() -> None:
     """Prints a table for each part; writes the page's part if that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all")
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="small and short, under two minutes")
     parser.add_argument("--write", action="store_true", help="write the page's part and figures")
-    parser.add_argument("--keep", type=Path, help="keep what was measured in this file (JSON)")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        help="add what is measured to this file, and write what is in it (JSON)",
+    )
     args = parser.parse_args()
-    page: list[str] = []
-    kept: dict[str, Any] = {}
+    if unknown := [name for name in args.parts if name not in PARTS]:
+        parser.error(f"no part {unknown[0]}; expected one of {', '.join(PARTS)}")
+    kept: dict[str, list[Row]] = {}
+    if args.keep and args.keep.exists():
+        kept = {
+            name: list(map(read, rows)) for name, rows in json.loads(args.keep.read_text()).items()
+        }
     for name in args.parts or PARTS:
-        part, rows = PARTS[name], []
+        part = PARTS[name]
+        kept[name] = []
         print(f"{part.title}: {part.about}", flush=True)
         for point in part.points(args.quick):
-            rows.append(run(point))
-            done = rows[-1]
-            ns = done.ns / (done.x if part.hops else 1)
-            print(
-                f"  {done.x:>9,g} {done.curve:<32} {ns:>8.0f} ns {done.measured.peak_mb:>6.0f} MB "
-                f"all {done.measured.process_s:.2f} s"
-                + (f" set up {done.set_up_s:.2f} s" if done.set_up_s is not None else ""),
-                flush=True,
-            )
-        kept[name] = [[r.x, r.curve, vars(r.measured), r.set_up_s] for r in rows]
-        lines = [f"### {part.title}", "", part.about, ""]
-        if args.write and part.axis:
-            from tailback.figures import export
-
-            file = f"{FIGURES}/{name}.svg"
-            (DOCS / FIGURES).mkdir(exist_ok=True)
-            (DOCS / file).write_text(export.svg(figure(part, rows)), encoding="utf-8")
-            lines += [f"![{part.title}: time a packet and memory]({file})", ""]
-        page += [*lines, *table(part, rows), ""]
-    if args.keep:
-        args.keep.write_text(json.dumps(kept) + "\n")
+            kept[name].append(run(point))
+            print(f"  {said(part, kept[name][-1])}", flush=True)
+        if args.keep:
+            args.keep.write_text(json.dumps(kept, default=vars) + "\n")
     if args.write:
-        head = ["## As a scenario grows", "", "`python benches/growth.py --write`", ""]
-        PAGE.write_text("\n".join([*head, *page]), encoding="utf-8")
+        write({PARTS[name]: kept[name] for name in PARTS if name in kept})
+
+
+def read(row: Mapping[str, Any]) -> Row:
+    """A row that was kept."""
+    return Row(row["x"], row["curve"], Measured(**row["measured"]), row["set_up_s"])
+
+
+def said(part: Part, row: Row) -> str:
+    """A row on a terminal."""
+    done = row.measured
+    text = f"{row.x:>9,g} {row.curve:<32} {part.ns(row):>8.0f} ns {done.peak_mb:>6.0f} MB"
+    text += f" all {done.process_s:.2f} s"
+    return text + (f" set up {row.set_up_s:.2f} s" if row.set_up_s is not None else "")
+
+
+def write(found: Mapping[Part, Sequence[Row]]) -> None:
+    """The page's part and its figures."""
+    from tailback.figures import export
+
+    page = ["## As a scenario grows", "", "`python benches/growth.py --write`", ""]
+    (DOCS / FIGURES).mkdir(exist_ok=True)
+    for part, rows in found.items():
+        page += [f"### {part.title}", "", part.about, ""]
+        if part.axis:
+            file = f"{FIGURES}/{part.points.__name__}.svg"
+            made = export.svg(export.spec(figure(part, rows)))
+            (DOCS / file).write_text(made, encoding="utf-8")
+            page += [f"![{part.title}: time a packet and memory]({file})", ""]
+        page += [*table(part, rows), ""]
+    PAGE.write_text("\n".join(page), encoding="utf-8")
 
 
 if __name__ == "__main__":

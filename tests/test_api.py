@@ -189,6 +189,17 @@ def test_running_does_not_import_what_it_does_not_need(
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+def test_what_shows_few_flows_reads_few(tmp_path: Path) -> None:
+    many = {"flows.cubic.count": 70, "duration": "50ms", "warmup": "0s", "record.series": "off"}
+    [run] = tailback.run(SCENARIO, set=many, out=tmp_path)
+    brief, left_out = run.brief
+    assert (len(brief["flows"]), left_out) == (60, 11)
+    assert brief == {**run.summary, "flows": run.summary["flows"][:60]}
+    assert list(brief["queues"]) == list(run.summary["queues"])
+    [few] = tailback.run(SCENARIO, set={**many, "flows.cubic.count": 2}, out=tmp_path)
+    assert few.brief == (few.summary, 0)
+
+
 def test_metrics() -> None:
     summary = {
         "flows": [

@@ -11,7 +11,7 @@ from conftest import COMMAND, SCENARIO, contents
 
 SWEEP = SCENARIO.replace('"2s"', '"40s"').replace("10Mbit", "100Mbit") + "\n[sweep]\nseeds = 12\n"
 
-MANY = SCENARIO.replace('cc = "cubic"', 'cc = "cubic"\ncount = 60000')
+MANY = SCENARIO.replace('cc = "cubic"', 'cc = "cubic"\ncount = 250000')
 """2 GiB, by its estimate."""
 
 

@@ -56,7 +56,7 @@ def test_there_is_one_place_that_prints() -> None:
                     continue
             found.append(f"{path.relative_to(PACKAGE)}:{node.lineno}: {what}")
     # It has no text of ours: false switches markup off.
-    assert found == ["progress.py:75: markup"]
+    assert found == ["progress.py:74: markup"]
 
 
 def test_titles_are_printed_as_they_stand(tailback: Tailback, tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tailback.assertions import Assertion
     from tailback.figures.theme import Chart
 
+FEW_FLOWS = 60
+"""Flows of a run that are shown where there are more than anybody reads."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -47,11 +50,24 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """The object that `--json` prints for this point."""
         summary = self.stored.summary
-        if summary["seed"] != self.seed:
-            raise DamagedResults(f"{self.path}: not the seed that the sweep has here")
+        self._check_seed(summary)
         if self.baseline is not None:
             gain.add(summary, self.path.parent / self.baseline)
         return {"params": self.params, **summary}
+
+    @cached_property
+    def brief(self) -> tuple[dict[str, Any], int]:
+        """As `summary`, without gains and with the first `FEW_FLOWS` flows, and how many more there
+        are: for what shows no more."""
+        if "summary" in self.__dict__ and len(self.summary["flows"]) <= FEW_FLOWS:
+            return self.summary, 0
+        summary, left_out = self.stored.brief(FEW_FLOWS)
+        self._check_seed(summary)
+        return {"params": self.params, **summary}, left_out
+
+    def _check_seed(self, summary: Mapping[str, Any]) -> None:
+        if summary["seed"] != self.seed:
+            raise DamagedResults(f"{self.path}: not the seed that the sweep has here")
 
     @cached_property
     def manifest(self) -> dict[str, Any]:

@@ -45,11 +45,20 @@ class StoredRun:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The object that `--json` prints for a point, without its parameters."""
-        summary = self._json(self._folder.read(SUMMARY), SUMMARY, shape.SUMMARY)
+        return self._checked(self._folder.read(SUMMARY))
+
+    def _checked(self, data: bytes) -> dict[str, Any]:
+        summary = self._json(data, SUMMARY, shape.SUMMARY)
         for key in ("run_id", "seed"):
             if summary[key] != self.manifest[key]:
                 raise DamagedResults(f"{self.path / SUMMARY}: {key} is not that of the run")
         return summary
+
+    def brief(self, most: int) -> tuple[dict[str, Any], int]:
+        """The summary with the first flows only, at most so many, and how many are left out: a
+        hundred thousand of them take most of a gigabyte."""
+        data, left_out = self._folder.brief(most)
+        return self._checked(data), left_out
 
     @property
     def timing(self) -> dict[str, Any]:

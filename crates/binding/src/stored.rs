@@ -59,6 +59,12 @@ impl RunFolder {
         Ok(PyBytes::new(py, &bytes))
     }
 
+    /// The JSON of the summary with at most so many flows, and how many are left out.
+    fn brief<'py>(&self, py: Python<'py>, most: usize) -> PyResult<(Bound<'py, PyBytes>, usize)> {
+        let found = py.detach(|| self.inner.brief(most)).map_err(raised)?;
+        Ok((PyBytes::new(py, &found.0), found.1))
+    }
+
     /// Checks a file that is too large to be held.
     fn check(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         py.detach(|| self.inner.check_file(name)).map_err(raised)

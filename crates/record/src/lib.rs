@@ -6,6 +6,8 @@
 //! Times are integer nanoseconds, sizes bytes, rates bit/s.
 
 pub mod account;
+#[cfg(feature = "folder")]
+pub mod brief;
 pub mod cause;
 pub mod class;
 pub mod completions;

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::brief::brief;
 use crate::scratch::at;
 use crate::seal::{Mark, is_whole};
 use crate::table;
@@ -181,6 +182,12 @@ impl RunFolder {
             Ok(()) => Ok(bytes.into()),
             Err(what) => damaged(&path, &what),
         }
+    }
+
+    /// The JSON of the summary with at most so many flows, and how many are left out.
+    pub fn brief(&self, most: usize) -> Result<(Vec<u8>, usize)> {
+        let whole = self.read(SUMMARY)?;
+        brief(&whole, most).or_else(|_| damaged(&self.path.join(SUMMARY), NOT_WRITTEN))
     }
 
     /// Checks a file that is too large to be held, or not needed.

@@ -907,7 +907,7 @@ fn too_many_flows() {
     .unwrap_err();
     assert_eq!(
         diagnostics[0].to_string(),
-        "f.toml:11:9: 1000000 flows need about 35173 MiB of memory, and 4096 MiB are available; expected fewer flows"
+        "f.toml:11:9: 1000000 flows need about 7829 MiB of memory, and 4096 MiB are available; expected fewer flows"
     );
 }
 

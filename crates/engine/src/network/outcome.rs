@@ -43,6 +43,8 @@ impl Network {
             series: self.series,
             ..Outcome::default()
         };
+        // What is inside is not needed any more, and of many flows it is as much as the results.
+        self.pipes = Vec::new();
         outcome.flows.reserve_exact(self.flows.len());
         let flows = self.flows.iter().zip(self.plan.each_flow());
         for ((flow, plan), ends) in flows.zip(&mut self.ends) {

@@ -256,3 +256,44 @@ impl Network {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::connections::Path;
+
+    /// The ends of a slot for which so many packets have entered the network and come out.
+    fn ends(entered: u64, ended: u64) -> Ends {
+        Ends {
+            opener: Opener::Traffic(0),
+            path: Path {
+                route: [].into(),
+                back: [].into(),
+                pipes: [0; 2],
+            },
+            timers: [0; 2],
+            armed: [Time::NEVER; 2],
+            entered,
+            ended,
+            connection: None,
+        }
+    }
+
+    #[test]
+    fn the_slot_that_is_free_for_longest_comes_next_once_its_packets_are_out() {
+        let mut places = Places::new(4..7);
+        let all: Vec<_> = (0..4).map(|_| places.take()).collect();
+        assert_eq!(all, [Some(4), Some(5), Some(6), None]);
+        places.put(6, &ends(9, 8));
+        places.put(5, &ends(2, 2));
+        places.put(4, &ends(5, 3));
+        assert_eq!((places.take(), places.take()), (Some(5), None));
+        // Of the two that are inside one is dropped and one comes out.
+        places.gone(4, &ends(5, 3));
+        assert_eq!(places.take(), None);
+        places.look(4, &ends(5, 4));
+        places.gone(6, &ends(9, 8));
+        assert_eq!((places.take(), places.take()), (Some(6), Some(4)));
+        assert_eq!(places.take(), None);
+    }
+}

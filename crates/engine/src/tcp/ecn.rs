@@ -30,7 +30,7 @@ pub(super) struct EcnSender {
     /// RFC 3168 is not enough.
     needs_accurate: bool,
     /// What is known by Accurate ECN, once that is negotiated.
-    accurate: Option<Sending>,
+    accurate: Option<Box<Sending>>,
     /// CWR goes with the next new data segment.
     queue_cwr: bool,
 }
@@ -64,7 +64,7 @@ impl EcnSender {
     /// so where the field was cleared or is none that can have become of that. Gives the marked
     /// packets that have arrived.
     pub fn grant(&mut self, third: &Packet, fallback: bool) -> u64 {
-        self.accurate = Some(Sending::default());
+        self.accurate = Some(Box::default());
         self.always = true;
         let pure = third.payload == 0;
         let valid = match accecn::ace(third.flags) {
@@ -90,7 +90,7 @@ impl EcnSender {
         }
         match accecn::answer(syn_ack.flags) {
             Answer::AccEcn { syn_ce } => {
-                self.accurate = Some(Sending::default());
+                self.accurate = Some(Box::default());
                 self.always = true;
                 return Some(u64::from(syn_ce));
             }

@@ -90,7 +90,7 @@ pub(super) struct ReceiveWindow {
     /// Segments by which it still grows at the start.
     growing: u64,
     /// The receive buffer, if it is tuned.
-    tuned: Option<Tuned>,
+    tuned: Option<Box<Tuned>>,
 }
 
 impl ReceiveWindow {
@@ -98,7 +98,7 @@ impl ReceiveWindow {
         let tuned = plan.quickack && plan.rcvbuf == ReceiveBuffer::Auto;
         ReceiveWindow {
             growing: growing_segments(plan),
-            tuned: tuned.then(|| Tuned::new(u64::from(plan.mss))),
+            tuned: tuned.then(|| Box::new(Tuned::new(u64::from(plan.mss)))),
         }
     }
 

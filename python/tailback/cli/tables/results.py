@@ -96,7 +96,7 @@ def show(results: Results) -> None:
     groups = results.groups()
     # The link stands beside the first flow, if there is one.
     one_link = all(
-        len(run.summary["queues"]) == 1 and _senders(run.summary) for run in results.points
+        len(_of(run)["queues"]) == 1 and _senders(_of(run)) for run in results.points
     )
     console = new_console()
     tables: list[Table] = []
@@ -154,14 +154,14 @@ def _tables(
     and how many rows are not in."""
     paths = list(dict.fromkeys(path for run in results.points for path in run.params))
     completes = any(
-        f["completion_s"] is not None for r in results.points for f in r.summary["flows"]
+        f["completion_s"] is not None for r in results.points for f in _of(r)["flows"]
     )
     # Of few scenarios, so that a column is there where somebody marks them.
-    queues = (q for r in results.points for q in r.summary["queues"].values())
+    queues = (q for r in results.points for q in _of(r)["queues"].values())
     sce = (SCE,) if any(q["sce_marks"] for q in queues) else ()
     quantities = (*FLOW, *sce, *((DONE,) if completes else ()))
     of_link = (*LINK, *sce)
-    with_jain = any(len(run.summary["flows"]) > 1 for run in results.points)
+    with_jain = any(len(_of(run)["flows"]) > 1 for run in results.points)
 
     titles = paths if layout.full_paths else short_names(paths, {"flow", "link", "cc", "aqm"})
     requests, more = _requests(groups, paths, titles, layout)
@@ -180,7 +180,7 @@ def _tables(
     for group in groups:
         labels = [line(group[0].labels.get(path, "")) for path in paths]
         jain = _over_seeds(group, lambda s: s["jain"], lambda s: s)
-        for i, part in enumerate(_senders(group[0].summary)):
+        for i, part in enumerate(_senders(_of(group[0]))):
             values = [_over_seeds(group, v, partial(_sender, index=i)) for _, v in quantities]
             cells = [
                 *_first(i, labels),
@@ -195,21 +195,21 @@ def _tables(
             if i == 0 and with_jain and layout.together:
                 cells.append(jain)
             rows["flows"].append(cells)
-        for i, (name, queue) in enumerate(group[0].summary["queues"].items()):
+        for i, (name, queue) in enumerate(_of(group[0])["queues"].items()):
             values = [_over_seeds(group, v, partial(_link, name=name)) for _, v in of_link]
             cells = [*_first(i, labels), name, queue["aqm"], *values]
             if i == 0 and with_jain:
                 cells.append(jain)
             rows["links"].append(cells)
-        for i, part in enumerate(programs(group[0].summary)):
+        for i, part in enumerate(programs(_of(group[0]))):
             found = [
                 _over_seeds(group, value, partial(_program, index=i))
                 for _, value in (*PROGRAM, *results_of)
             ]
-            status = _status([programs(run.summary)[i]["status"] for run in group])
+            status = _status([programs(_of(run))[i]["status"] for run in group])
             named = [part["name"], part["kind"] or ""]
             rows["programs"].append([*_first(i, labels), *named, *found, status])
-        for i, part in enumerate(group[0].summary.get("classes", ())):
+        for i, part in enumerate(_of(group[0]).get("classes", ())):
             values = [_over_seeds(group, v, partial(_class, name=part["name"])) for _, v in CLASS]
             rows["classes"].append([*_first(i, labels), part["name"], part["link"], *values])
 
@@ -224,7 +224,8 @@ def _tables(
     if rows["classes"]:
         tables.append((_table([*titles, "class", "link"], CLASS, layout), rows["classes"]))
     hidden = sum(_fill(table, filled, layout) for table, filled in tables)
-    return [*(table for table, _ in tables), *requests], hidden + more
+    hidden += more + sum(group[0].brief[1] for group in groups)
+    return [*(table for table, _ in tables), *requests], hidden
 
 
 def _requests(
@@ -234,7 +235,7 @@ def _requests(
     sources = [
         (group, i, part)
         for group in groups
-        for i, part in enumerate(group[0].summary["traffic"])
+        for i, part in enumerate(_of(group[0])["traffic"])
         if "completions" in part
     ]
     bounds = sorted(
@@ -296,6 +297,11 @@ def _lines(text: str, layout: Layout) -> str:
     return text if layout.one_line else text.replace(" ", "\n")
 
 
+def _of(run: Run) -> Mapping[str, Any]:
+    """Its summary, with the flows that are shown."""
+    return run.brief[0]
+
+
 def _senders(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [*summary["flows"], *summary["traffic"]]
 
@@ -313,7 +319,7 @@ def _program(summary: Mapping[str, Any], index: int) -> Any:
 
 def _own(results: Results) -> list[tuple[str, Value]]:
     """What the files of programs say, by name."""
-    first = (group[0].summary for group in results.groups())
+    first = (_of(group[0]) for group in results.groups())
     names = dict.fromkeys(n for summary in first for p in programs(summary) for n in p["results"])
     return [(line(name), partial(_result, name=name)) for name in names]
 
@@ -348,5 +354,5 @@ def _first(index: int, labels: list[str]) -> list[str]:
 def _over_seeds(
     group: Sequence[Run], value: Value, part: Callable[[Mapping[str, Any]], Any]
 ) -> str:
-    parts = [part(run.summary) for run in group]
+    parts = [part(_of(run)) for run in group]
     return with_spread(estimate(value(p) if p is not None else None for p in parts))
