@@ -115,7 +115,7 @@ LOOK = r"""
 name = "look"
 files = ["./look"]
 env = { BOTH = "both", PATH = "/app:/usr/bin" }
-sender = { run = ["look", "$HOME"], root = "./image", env = { BOTH = "one {sender}" } }
+sender = { run = ["/files/look", "$HOME"], root = "./image", env = { BOTH = "one {sender}" } }
 receiver = { run = ["sh", "-c", "echo $BOTH $PWD; ls /app /etc/passwd; :"], cwd = "/tmp" }
 """
 

@@ -12,8 +12,8 @@ esac
 echo "$ROLE on $(hostname)" > notes
 if [ "$ROLE" = client ]; then
     /wait-for-it.sh sim:57832 -s -t 30
+    if [ "$CLIENT_PARAMS" = lazy ]; then
+        exit 0
+    fi
 fi
-case "$CLIENT_PARAMS" in
-    lazy) exit 0 ;;
-esac
 exec ./endpoint "$ROLE"
