@@ -379,6 +379,11 @@ impl Captures {
     pub fn on(&self) -> bool {
         self.on
     }
+
+    /// Whether there are rings that fill: those of queues, or at the hosts of programs.
+    pub fn watches(&self) -> bool {
+        self.on || self.taps.is_some()
+    }
 }
 
 /// From a frame to the flow or program it belongs to.

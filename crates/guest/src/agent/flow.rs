@@ -148,7 +148,8 @@ impl<'a> Connection<'a> {
 
     /// Something has reached the receiver.
     pub fn read(&mut self, clock: Clock, poll: &Poll) {
-        let now = clock.now();
+        // Only a transfer with an end needs to know when it is.
+        let now = self.flow.bytes.map(|_| clock.now());
         let Some(socket) = &self.receiver else {
             return;
         };
@@ -159,7 +160,7 @@ impl<'a> Connection<'a> {
             }
         }
         if self.completed_ns.is_none() && self.flow.bytes.is_some_and(|b| self.read >= b) {
-            self.completed_ns = Some(now);
+            self.completed_ns = now;
         }
         let ended = self.error.is_some() || self.completed_ns.is_some();
         if ended {

@@ -47,6 +47,9 @@ const DRAIN_NS: u64 = 50_000_000;
 /// How often the console hears how far the run is.
 const PROGRESS_STEPS: u64 = 500;
 
+/// At least between two of those, ns.
+const PROGRESS_NS: u64 = 100_000_000;
+
 /// What is due at a time; what comes first here comes first at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
@@ -77,6 +80,8 @@ struct Runner<'a> {
     namespaces: &'a Namespaces,
     poll: Poll,
     timer: Timer,
+    /// What the timer is set to, until it has expired.
+    armed: Option<u64>,
     due: BinaryHeap<Reverse<(u64, Due)>>,
     clock: Clock,
     connections: Vec<Connection<'a>>,
@@ -112,7 +117,10 @@ impl Runner<'_> {
             let wait = then.next_multiple_of(START_JIFFIES) - jiffies;
             origin_ns = (now / JIFFY_NS + wait) * JIFFY_NS;
         }
-        self.clock = Clock { origin_ns };
+        self.clock = Clock {
+            origin_ns,
+            ..self.clock
+        };
         // The clocks differ by a constant: virtual time is adjusted by nobody.
         self.captures.begin(sys::realtime_ns() - now + origin_ns);
         self.plan_first();
@@ -122,15 +130,21 @@ impl Runner<'_> {
             let Some(&Reverse((at, _))) = self.due.peek() else {
                 return Ok(());
             };
-            self.timer
-                .set(self.clock.origin_ns + at)
-                .map_err(io("timer"))?;
+            if self.armed != Some(at) {
+                self.timer
+                    .set(self.clock.origin_ns + at)
+                    .map_err(io("timer"))?;
+                self.armed = Some(at);
+            }
             self.poll.wait(&mut happened).map_err(io("epoll"))?;
             // What packets have caused comes before what is due.
             for &(token, events) in &happened {
                 self.on_event(token, events)?;
             }
-            let now = self.clock.now();
+            if self.armed.is_some() {
+                continue;
+            }
+            let now = self.clock.after(at);
             while let Some(&Reverse((at, due))) = self.due.peek() {
                 if at > now {
                     break;
@@ -146,6 +160,8 @@ impl Runner<'_> {
 
     fn plan_first(&mut self) {
         let job = self.job;
+        let mut players = self.players.iter();
+        let players_of_datagrams = players.any(|p| matches!(p, Player::Datagrams(_)));
         let mut add = |at, due| self.due.push(Reverse((at, due)));
         add(job.duration_ns, Due::End);
         if job.warmup_ns > 0 {
@@ -171,7 +187,9 @@ impl Runner<'_> {
             add(change.at_ns, Due::Change(i));
         }
         add(job.record.interval_ns, Due::Sample);
-        add(DRAIN_NS, Due::Drain);
+        if self.captures.watches() || players_of_datagrams {
+            add(DRAIN_NS, Due::Drain);
+        }
         if job.record.acks {
             add(JIFFY_NS, Due::Look);
         }
@@ -221,7 +239,7 @@ impl Runner<'_> {
             }
             Due::Progress => {
                 println!("tailback: at {at}");
-                let step = (self.job.duration_ns / PROGRESS_STEPS).max(1_000_000);
+                let step = (self.job.duration_ns / PROGRESS_STEPS).max(PROGRESS_NS);
                 self.due.push(Reverse((at + step, due)));
             }
         }
@@ -232,7 +250,7 @@ impl Runner<'_> {
         let (clock, poll) = (self.clock, &self.poll);
         let (kind, index) = token::parts(token);
         match kind {
-            TIMER => self.timer.clear(),
+            TIMER => self.armed = None,
             LISTENER => self.connections[index].accept(clock, poll)?,
             SENDER => self.connections[index].write(&self.zeros),
             RECEIVER => self.connections[index].read(clock, poll),

@@ -29,7 +29,8 @@ impl<'a> Runner<'a> {
         let mut series = Series::default();
         let poll = Poll::new().map_err(io("epoll"))?;
         let timer = Timer::new().map_err(io("timer"))?;
-        poll.add(timer.fd(), READABLE, token(TIMER, 0))
+        // Each expiry is told once: nobody has to take note of it.
+        poll.add(timer.fd(), READABLE | EDGE, token(TIMER, 0))
             .map_err(io("epoll"))?;
         let captures = Captures::open(job, namespaces).map_err(io("captures"))?;
         let mut probes = Vec::new();
@@ -57,8 +58,9 @@ impl<'a> Runner<'a> {
             namespaces,
             poll,
             timer,
+            armed: None,
             due: BinaryHeap::new(),
-            clock: Clock::default(),
+            clock: Clock::new(),
             connections,
             players,
             programs,
