@@ -11,6 +11,7 @@
 //! | `token` | what the main loop's descriptors are for |
 //! | `programs` | programs of the scenario's on hosts of their own |
 //! | `tcp` | TCP sockets and what they say of themselves |
+//! | `diag`, `crowd` | what the kernel says of sockets, of one or of all at once; of many flows |
 //! | `capture` | packets before and behind the queues, and what follows from them |
 //! | `ring`, `frame` | captured packets, and what they say |
 //! | `taps` | what programs do, as their hosts' packets show it |
@@ -22,7 +23,9 @@
 mod adapt;
 mod capture;
 mod clock;
+mod crowd;
 mod datagrams;
+mod diag;
 mod flow;
 mod frame;
 mod link;

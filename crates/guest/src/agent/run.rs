@@ -15,8 +15,9 @@ use tailback_guest::job::Job;
 use tailback_guest::result::GuestResult;
 use tailback_record::Series;
 
-use super::capture::Captures;
+use super::capture::{Captures, DRAIN_NS};
 use super::clock::Clock;
+use super::crowd::Crowd;
 use super::datagrams::Datagrams;
 use super::flow::Connection;
 use super::io;
@@ -40,9 +41,6 @@ const JIFFY_NS: u64 = 1_000_000;
 /// timers, which fire at multiples of 8 or 64 jiffies if they lie far ahead,
 /// have the same phase in every run, that of the simulator.
 const START_JIFFIES: u64 = 512;
-
-/// Between two looks at the captures, ns.
-const DRAIN_NS: u64 = 50_000_000;
 
 /// How often the console hears how far the run is.
 const PROGRESS_STEPS: u64 = 500;
@@ -85,10 +83,13 @@ struct Runner<'a> {
     due: BinaryHeap<Reverse<(u64, Due)>>,
     clock: Clock,
     connections: Vec<Connection<'a>>,
+    crowd: Option<Crowd>,
     players: Vec<Player<'a>>,
     programs: Programs<'a>,
     probes: Vec<LinkProbe>,
     captures: Captures,
+    /// Sent since the last look at the captures, whatever links let through.
+    datagrams: u64,
     series: Series,
     zeros: File,
     warnings: Vec<String>,
@@ -215,16 +216,23 @@ impl Runner<'_> {
             Due::Kill(i) => self.programs.kill(i),
             Due::Datagram(i) => {
                 let next = match &mut self.players[i] {
-                    Player::Datagrams(source) => source.play(at, self.job.warmup_ns)?,
+                    Player::Datagrams(source) => {
+                        let before = source.sent();
+                        let next = source.play(at, self.job.warmup_ns)?;
+                        self.datagrams += source.sent() - before;
+                        next
+                    }
                     Player::Requests(requests) => requests.play(at, self.namespaces, &self.poll)?,
                 };
                 if let Some(next) = next {
                     self.due.push(Reverse((next, due)));
                 }
+                if self.captures.fills(self.datagrams) {
+                    self.drain(at);
+                }
             }
             Due::Drain => {
-                self.captures.drain(at);
-                self.receive_datagrams(at);
+                self.drain(at);
                 self.due.push(Reverse((at + DRAIN_NS, due)));
             }
             Due::Look => {
@@ -288,6 +296,12 @@ impl Runner<'_> {
         self.probes.iter_mut().try_for_each(LinkProbe::end_warmup)
     }
 
+    fn drain(&mut self, at: u64) {
+        self.datagrams = 0;
+        self.captures.drain(at);
+        self.receive_datagrams(at);
+    }
+
     fn receive_datagrams(&mut self, now: u64) {
         for player in &mut self.players {
             if let Player::Datagrams(source) = player {
@@ -308,8 +322,14 @@ impl Runner<'_> {
 
     fn sample(&mut self, now: u64) -> Result<(), String> {
         let measured = now >= self.job.warmup_ns;
-        for connection in &mut self.connections {
-            connection.sample(now, measured, self.job.record.interval_ns, &mut self.series);
+        if let Some(crowd) = &mut self.crowd {
+            crowd.look().map_err(io("sock_diag"))?;
+        }
+        let interval_ns = self.job.record.interval_ns;
+        for (index, connection) in self.connections.iter_mut().enumerate() {
+            let known = self.crowd.as_ref().map(|crowd| crowd.of(index));
+            let known = known.unwrap_or_default();
+            connection.sample(now, measured, interval_ns, known, &mut self.series);
         }
         self.captures.sample_programs(now);
         let mut probes = self.probes.iter_mut();

@@ -11,6 +11,7 @@ use tailback_record::Series;
 use super::{Player, Runner};
 use crate::agent::capture::Captures;
 use crate::agent::clock::Clock;
+use crate::agent::crowd::Crowd;
 use crate::agent::datagrams::Datagrams;
 use crate::agent::flow::Connection;
 use crate::agent::io;
@@ -61,11 +62,13 @@ impl<'a> Runner<'a> {
             armed: None,
             due: BinaryHeap::new(),
             clock: Clock::new(),
+            crowd: Crowd::open(job, namespaces)?,
             connections,
             players,
             programs,
             probes,
             captures,
+            datagrams: 0,
             series,
             zeros: sys::zeros(tcp::ZEROS).map_err(io("payload"))?,
             warnings: Vec::new(),
