@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `setup` | file systems, modules, namespaces, devices, `ip` and `tc` |
+//! | `setup`, `ip` | file systems, modules, namespaces, devices, `ip` and `tc`; what needs no `ip` |
 //! | `run` | a run: what it needs (`open`), the main loop in virtual time, what was measured (`results`) |
 //! | `flow`, `datagrams`, `requests` | a flow; a source of datagrams; a source whose connections come and go |
 //! | `watch` | what a flow waited for, and why its window shrank |
@@ -28,6 +28,7 @@ mod datagrams;
 mod diag;
 mod flow;
 mod frame;
+mod ip;
 mod link;
 mod packets;
 mod programs;
