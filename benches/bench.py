@@ -47,6 +47,8 @@ class Measured:
     cpu_s: float
     peak_mb: float
     wall_s: float
+    process_s: float
+    """CPU time of the whole process."""
 
     @property
     def speed(self) -> float:
@@ -73,6 +75,7 @@ def measure(case: Path, *extra: str) -> Measured:
             cpu_s=sum(t["cpu_s"] for t in timings),
             peak_mb=usage.ru_maxrss * 1024 / 1e6,
             wall_s=wall_s,
+            process_s=usage.ru_utime + usage.ru_stime,
         )
 
 

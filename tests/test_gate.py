@@ -366,6 +366,8 @@ def test_the_commands_of_the_page_are_commands() -> None:
         names = shlex.split(line)[1:]
         command: click.Command = cli
         while isinstance(command, click.Group):
-            command = command.commands[names.pop(0)]
+            found = command.get_command(click.Context(command), names.pop(0))
+            assert found is not None
+            command = found
         # Raises for what is no option of the command.
         command.make_context("tailback", names)

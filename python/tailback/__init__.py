@@ -8,15 +8,16 @@
     variants = {"base": {}, "slow": {"bottleneck.queue.target": "20ms"}}
     tailback.compare("scenario.toml", variants).frame()
 
-Importing this package loads neither Polars nor Altair: they come with the
-first frame and the first figure.
+Importing this package loads neither Polars nor Altair, nor most of its own: each name comes
+with what it stands in when it is asked for, so that a command loads what it needs.
 """
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from tailback._native import engine_version
-from tailback.cluster import on_cluster
-from tailback.comparison import Comparison, compare
 from tailback.errors import (
     Cancelled,
     EnginePanic,
@@ -25,10 +26,14 @@ from tailback.errors import (
     ScenarioError,
     TailbackError,
 )
-from tailback.results import Results, Run, open_results
-from tailback.running import Job, check, run, run_many, sweep
-from tailback.spread.merge import merge
-from tailback.tuning import tune
+
+if TYPE_CHECKING:
+    from tailback.cluster import on_cluster
+    from tailback.comparison import Comparison, compare
+    from tailback.results import Results, Run, open_results
+    from tailback.running import Job, check, run, run_many, sweep
+    from tailback.spread.merge import merge
+    from tailback.tuning import tune
 
 __version__ = engine_version().partition("+")[0]
 
@@ -55,3 +60,27 @@ __all__ = [
     "sweep",
     "tune",
 ]
+
+PLACES = {
+    "cluster": ("on_cluster",),
+    "comparison": ("Comparison", "compare"),
+    "results": ("Results", "Run", "open_results"),
+    "running": ("Job", "check", "run", "run_many", "sweep"),
+    "spread.merge": ("merge",),
+    "tuning": ("tune",),
+}
+"""The names that are loaded when they are asked for, by module."""
+
+_MODULES = {name: module for module, names in PLACES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 from tailback.foreign import line
@@ -18,6 +17,8 @@ def unknown(
 
     Of many only those near to it are named; `where` says what lists them all.
     """
+    import difflib
+
     near = [one for one in valid if name and one.startswith(f"{name}_")][:1]
     near = near or difflib.get_close_matches(name, [*valid, *also], n=1)
     hint = f'; did you mean "{near[0]}"?' if near else ""

@@ -8,7 +8,6 @@ leaves what else a command says).
 
 from __future__ import annotations
 
-import html
 import importlib
 import os
 import sys
@@ -180,6 +179,8 @@ class _Shown:
         return self._text
 
     def _repr_html_(self) -> str:
+        import html
+
         text = html.escape(self._text)
         if self._fraction is None:
             return text

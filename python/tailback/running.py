@@ -6,7 +6,6 @@ wrong stays.
 
 from __future__ import annotations
 
-import difflib
 import os
 import queue
 import re
@@ -17,10 +16,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tailback import _native, arguments, engines, examples, foreign, machine, store, toml
-from tailback.assertions import Assertion
+from tailback import _native, arguments, engines, foreign, machine, store, toml
 from tailback.crates import asked, copies
 from tailback.errors import (
     DamagedResults,
@@ -36,6 +34,9 @@ from tailback.results import Results
 from tailback.spread import place, recipe
 from tailback.spread import shard as shards
 from tailback.stored import StoredRun
+
+if TYPE_CHECKING:
+    from tailback.assertions import Assertion
 
 Source = Path | str | Mapping[str, object]
 """A scenario: a file, TOML text (a str with a line break), or a table."""
@@ -383,6 +384,10 @@ def _read(scenario: Source) -> tuple[bytes, str, Path]:
 
 def _meant(path: Path) -> str:
     """What a file that is not there may have been meant for."""
+    import difflib
+
+    from tailback import examples
+
     if path.name in examples.names() and path.parent == Path():
         return f"; `tailback new {path.name} > {path.name}.toml` writes an example of this name"
     beside = [other.name for other in path.parent.glob("*.toml")] if path.parent.is_dir() else []
@@ -535,4 +540,8 @@ def _index(scenario: _native.Scenario) -> store.Index:
 
 
 def _assertions(scenario: _native.Scenario) -> list[Assertion]:
+    if not scenario.asserts:
+        return []
+    from tailback.assertions import Assertion
+
     return [Assertion(a.metric, a.flow, a.link, a.min, a.max) for a in scenario.asserts]

@@ -9,7 +9,6 @@ below a folder of results nothing is a link, and no file says where anything els
 
 from __future__ import annotations
 
-import difflib
 import errno
 import json
 import os
@@ -94,6 +93,8 @@ def find_run(name: str, root: Path) -> Path:
         return run_path(root, begun[0])
     if begun:
         raise InputError(f"{name}: {len(begun)} runs begin so, e.g. {begun[0]}")
+    import difflib
+
     hint = (difflib.get_close_matches(name, known, n=1) or known[:1] or [""])[0]
     raise InputError(
         f"{name}: no run; expected a folder of {root / 'runs'} or its name"

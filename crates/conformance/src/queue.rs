@@ -221,15 +221,16 @@ impl Bench {
         };
         self.inside[(flow + FLOWS * class) as usize].push_back((packet.seq, ecn));
         self.sink.arrive(&packet, self.now);
-        self.queue.enqueue(packet, self.now, &mut self.sink);
+        self.queue.enqueue(&mut packet, self.now, &mut self.sink);
         self.check();
     }
 
     /// False if nothing came.
     fn leave(&mut self) -> bool {
-        let packet = loop {
-            match self.queue.dequeue(self.now, &mut self.sink) {
-                Dequeue::Packet(packet) | Dequeue::Until(packet, _) => break packet,
+        let mut packet = Packet::new(0, 0, Ecn::NotEct);
+        loop {
+            match self.queue.dequeue(self.now, &mut self.sink, &mut packet) {
+                Dequeue::Packet | Dequeue::Until(_) => break,
                 Dequeue::Empty => {
                     let queued = self.queue.backlog().packets;
                     assert_eq!(queued, 0, "{}: idle with a backlog", self.name);
@@ -242,7 +243,7 @@ impl Bench {
                     self.wait_until(time);
                 }
             }
-        };
+        }
         self.sink.forward(&packet, self.now);
         self.left += 1;
         // Every packet of the flow before this one was dropped; the order holds.

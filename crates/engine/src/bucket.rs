@@ -11,7 +11,7 @@
 //! idled.
 
 use crate::plan::RatePlan;
-use crate::rate::{rate_at, steps_end, steps_end_bits};
+use crate::rate::{Cursor, steps_end, steps_end_bits};
 use crate::units::{Bytes, Rate, Time};
 
 /// What `htb class` computes for a class without a burst (tc, `q_htb.c`): 1600 bytes, and the rate over
@@ -37,6 +37,8 @@ pub(crate) struct Bucket {
     tokens: i64,
     /// Of which time they are; of one to come while some are missing.
     at: Time,
+    /// How far it is in the steps of the rate.
+    step: Cursor,
 }
 
 impl Bucket {
@@ -46,16 +48,23 @@ impl Bucket {
             burst,
             tokens: MOST_GATHERED.0 as i64,
             at: Time::ZERO,
+            step: Cursor::default(),
         }
     }
 
     /// A packet of `len` bytes leaves now, or begins to on a wire; when the next one may.
     #[inline(never)]
     pub fn take(&mut self, rate: &RatePlan, now: Time, len: u32) -> Time {
+        let (step, current) = match rate {
+            RatePlan::Steps(steps) => {
+                let step = self.step.at(steps, now);
+                (step, steps[step].1)
+            }
+            other => (0, other.nominal()),
+        };
         if let (RatePlan::Steps(steps), 0) = (rate, self.burst.0) {
-            return steps_end(steps, now, len);
+            return steps_end(steps, step, now, len);
         }
-        let current = rate_at(rate, now);
         let gathered = now.since(self.at).min(MOST_GATHERED).0 as i64;
         let depth = depth(self.burst, current).0 as i64;
         let cost = current.time_for(u64::from(len)).0 as i64;
@@ -67,7 +76,8 @@ impl Bucket {
         let missing = tokens.unsigned_abs();
         let until = match rate {
             RatePlan::Steps(steps) => {
-                steps_end_bits(steps, now, u128::from(missing) * u128::from(current.0))
+                let missing = u128::from(missing) * u128::from(current.0);
+                steps_end_bits(steps, step, now, missing)
             }
             RatePlan::Constant(_) | RatePlan::Trace(_) => now + Time(missing),
         };

@@ -13,14 +13,17 @@ pub type Component = u32;
 
 const ABSENT: u32 = u32::MAX;
 const ARITY: usize = 4;
-/// Components kept in the array.
+/// Components kept in the array, at most, and where few are busy: a scan costs what is scanned.
 const SCANNED: usize = 8;
+const FEW: usize = 4;
 
 /// The calendar.
 #[derive(Clone, Debug)]
 pub struct Calendar {
     /// When each of the first components is due, ns; `u64::MAX`: not at all.
     scanned: [u64; SCANNED],
+    /// Components of the array that are used: [`FEW`] or [`SCANNED`].
+    width: usize,
     /// (time, component) packed so that one comparison is the total order.
     heap: Vec<u128>,
     /// Place of each component in `heap`, or `ABSENT`.
@@ -38,10 +41,11 @@ fn component_of(entry: u128) -> Component {
 }
 
 impl Calendar {
-    /// A calendar for components 0..n.
-    pub fn new(components: usize) -> Calendar {
+    /// A calendar for components 0..n, of which the first `busy` are due most of the time.
+    pub fn new(components: usize, busy: usize) -> Calendar {
         Calendar {
             scanned: [u64::MAX; SCANNED],
+            width: if busy <= FEW { FEW } else { SCANNED },
             heap: Vec::with_capacity(components),
             place: vec![ABSENT; components],
         }
@@ -50,12 +54,11 @@ impl Calendar {
     /// The earliest entry, left in place.
     #[inline]
     pub fn peek(&self) -> Option<(Time, Component)> {
-        let (mut time, mut component) = (self.scanned[0], 0);
-        for (i, due) in self.scanned.iter().enumerate().skip(1) {
-            if *due < time {
-                (time, component) = (*due, i as Component);
-            }
-        }
+        let (time, component) = if self.width == FEW {
+            self.scan::<FEW>()
+        } else {
+            self.scan::<SCANNED>()
+        };
         match self.heap.first() {
             // At the same time the scanned component, of lower number, is first.
             Some(&entry) if ((entry >> 32) as u64) < time => {
@@ -65,10 +68,33 @@ impl Calendar {
         }
     }
 
+    /// The earliest of the first so many of the array, the first of equals.
+    #[inline]
+    fn scan<const N: usize>(&self) -> (u64, Component) {
+        let due: &[u64; N] = self.scanned.first_chunk().expect("it has so many");
+        let (mut time, mut component) = (due[0], 0);
+        for i in 1..N {
+            if due[i] < time {
+                (time, component) = (due[i], i as Component);
+            }
+        }
+        (time, component)
+    }
+
+    /// Its place in the array, if it has one there.
+    #[inline]
+    fn slot(&mut self, component: Component) -> Option<&mut u64> {
+        if (component as usize) < self.width {
+            return self.scanned.get_mut(component as usize);
+        }
+        None
+    }
+
     /// When a component is due, if it has an entry; for tests.
     #[cfg(test)]
     fn due(&self, component: Component) -> Option<Time> {
-        if let Some(due) = self.scanned.get(component as usize) {
+        if (component as usize) < self.width {
+            let due = &self.scanned[component as usize];
             return (*due < u64::MAX).then_some(Time(*due));
         }
         let place = self.place[component as usize];
@@ -76,12 +102,16 @@ impl Calendar {
     }
 
     /// Enters a component at a time, or moves its entry there.
-    #[inline]
+    #[inline(always)]
     pub fn schedule(&mut self, component: Component, time: Time) {
-        if let Some(due) = self.scanned.get_mut(component as usize) {
-            *due = time.0;
-            return;
+        match self.slot(component) {
+            Some(due) => *due = time.0,
+            None => self.schedule_in_heap(component, time),
         }
+    }
+
+    #[inline(never)]
+    fn schedule_in_heap(&mut self, component: Component, time: Time) {
         let entry = pack(time, component);
         let place = self.place[component as usize];
         if place == ABSENT {
@@ -95,12 +125,16 @@ impl Calendar {
     }
 
     /// Removes a component's entry, if it has one.
-    #[inline]
+    #[inline(always)]
     pub fn cancel(&mut self, component: Component) {
-        if let Some(due) = self.scanned.get_mut(component as usize) {
-            *due = u64::MAX;
-            return;
+        match self.slot(component) {
+            Some(due) => *due = u64::MAX,
+            None => self.cancel_in_heap(component),
         }
+    }
+
+    #[inline(never)]
+    fn cancel_in_heap(&mut self, component: Component) {
         let place = std::mem::replace(&mut self.place[component as usize], ABSENT);
         if place == ABSENT {
             return;
@@ -167,8 +201,11 @@ mod tests {
     proptest! {
         /// Against a sorted list: the same order, ties by component.
         #[test]
-        fn pops_in_total_order(ops in prop::collection::vec((0u32..20, 0u64..50, any::<bool>()), 1..300)) {
-            let mut calendar = Calendar::new(20);
+        fn pops_in_total_order(
+            busy in 0usize..10,
+            ops in prop::collection::vec((0u32..20, 0u64..50, any::<bool>()), 1..300),
+        ) {
+            let mut calendar = Calendar::new(20, busy);
             let mut model: std::collections::BTreeMap<u32, u64> = Default::default();
             for (component, time, cancel) in ops {
                 if cancel {
@@ -193,18 +230,17 @@ mod tests {
     }
 
     /// Every sequence of five operations on two components of the array and
-    /// three of the heap, at three times.
+    /// three of the heap, at three times, for both widths of the array.
     #[test]
     fn every_short_sequence() {
-        const COMPONENTS: [Component; 5] = [0, 7, 8, 9, 10];
-        fn go(calendar: &Calendar, model: [u64; 5], left: u32) {
-            let due = COMPONENTS.iter().zip(model);
+        fn go(components: [Component; 5], calendar: &Calendar, model: [u64; 5], left: u32) {
+            let due = components.iter().zip(model);
             let first = due.map(|(c, t)| (Time(t), *c)).min();
             assert_eq!(calendar.peek(), first.filter(|(t, _)| t.0 < u64::MAX));
             if left == 0 {
                 return;
             }
-            for (i, component) in COMPONENTS.into_iter().enumerate() {
+            for (i, component) in components.into_iter().enumerate() {
                 for time in [1, 2, 3, u64::MAX] {
                     let (mut calendar, mut model) = (calendar.clone(), model);
                     match time {
@@ -212,10 +248,11 @@ mod tests {
                         time => calendar.schedule(component, Time(time)),
                     }
                     model[i] = time;
-                    go(&calendar, model, left - 1);
+                    go(components, &calendar, model, left - 1);
                 }
             }
         }
-        go(&Calendar::new(11), [u64::MAX; 5], 5);
+        go([0, 7, 8, 9, 10], &Calendar::new(11, 9), [u64::MAX; 5], 5);
+        go([0, 3, 4, 5, 6], &Calendar::new(7, 3), [u64::MAX; 5], 5);
     }
 }

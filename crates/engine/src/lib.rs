@@ -23,6 +23,7 @@ pub mod plan;
 pub mod programs;
 pub mod rate;
 pub mod registry;
+mod ring;
 pub mod rng;
 pub mod tcp;
 pub mod traffic;

@@ -6,15 +6,15 @@ use crate::aqm::{Dequeue, Queue, Sink};
 use crate::bucket::Bucket;
 use crate::packet::Packet;
 use crate::plan::{LinkMode, LinkPlan, RatePlan, Schedule};
-use crate::rate::{OPPORTUNITY, opportunities_until, opportunity_time};
+use crate::rate::{Cursor, OPPORTUNITY, opportunities_until, opportunity_time};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
 /// What a link wants after it was served.
 #[derive(Clone, Copy, Debug)]
 pub enum Next {
-    /// A packet leaves now; serve again at this time.
-    Leaves(Packet, Time),
+    /// The packet leaves now; serve again at this time.
+    Leaves(Time),
     /// Nothing leaves now; serve again at this time.
     Wait(Time),
     /// Nothing to do until a packet arrives.
@@ -30,7 +30,11 @@ pub struct Link {
     rate: RatePlan,
     /// The rate, where it is one that stays and nothing is saved up.
     constant: Option<Rate>,
+    /// How far it is in its steps, where it has some.
+    step: Cursor,
     mode: LinkMode,
+    /// Neither a wire nor a trace: a packet leaves at the beginning of its slot.
+    plain: bool,
     bucket: Bucket,
     overhead: i32,
     count_in_service: bool,
@@ -108,7 +112,9 @@ impl Link {
                 RatePlan::Constant(rate) if plan.burst.0 == 0 => Some(rate),
                 _ => None,
             },
+            step: Cursor::default(),
             mode: plan.mode,
+            plain: plan.mode == LinkMode::Shaper && !matches!(plan.rate, RatePlan::Trace(_)),
             bucket: Bucket::new(plan.burst),
             overhead: plan.overhead,
             count_in_service: plan.count_in_service,
@@ -124,11 +130,11 @@ impl Link {
 
     /// A packet arrives; returns whether the link is to be served now.
     #[inline]
-    pub fn arrive(&mut self, mut packet: Packet, now: Time) -> bool {
+    pub fn arrive(&mut self, packet: &mut Packet, now: Time) -> bool {
         packet.stamp = now;
-        self.sink.arrive(&packet, now);
+        self.sink.arrive(packet, now);
         if let Some(scheduled) = &mut self.scheduled
-            && scheduled.drops(&mut packet, now, &mut self.sink)
+            && scheduled.drops(packet, now, &mut self.sink)
         {
             return false;
         }
@@ -137,90 +143,84 @@ impl Link {
     }
 
     /// Serves the link: called at the times it asked for, and on arrivals at a link at rest.
+    /// A packet that leaves is written to `packet`.
     #[inline]
-    pub fn serve(&mut self, now: Time) -> Next {
+    pub fn serve(&mut self, now: Time, packet: &mut Packet) -> Next {
+        if !self.plain {
+            return self.serve_other(now, packet);
+        }
+        match self.begin(now, packet) {
+            Ok(end) => Next::Leaves(end),
+            Err(next) => next,
+        }
+    }
+
+    /// A wire, or a trace.
+    #[inline(never)]
+    fn serve_other(&mut self, now: Time, packet: &mut Packet) -> Next {
         if matches!(self.rate, RatePlan::Trace(_)) {
-            return self.serve_trace(now);
+            return self.serve_trace(now, packet);
         }
-        if let Some((packet, _)) = self.in_service.take() {
+        let leaves = self.in_service.take();
+        let begun = self.begin(now, packet);
+        if begun.is_ok() {
+            self.in_service = Some((*packet, 0));
+        }
+        match (leaves, begun) {
             // The end of a slot on a wire: it leaves, and the next begins.
-            return match self.begin(now) {
-                Ok((next, end)) => {
-                    self.in_service = Some((next, 0));
-                    Next::Leaves(packet, end)
-                }
+            (Some((leaves, _)), begun) => {
+                *packet = leaves;
                 // Served again at once, to find the queue empty or held.
-                Err(_) => Next::Leaves(packet, now),
-            };
-        }
-        match (self.begin(now), self.mode) {
-            (Ok((packet, end)), LinkMode::Shaper) => Next::Leaves(packet, end),
-            (Ok((packet, end)), LinkMode::Wire) => {
-                self.in_service = Some((packet, 0));
-                Next::Wait(end)
+                Next::Leaves(begun.unwrap_or(now))
             }
-            (Err(next), _) => next,
+            (None, Ok(end)) => Next::Wait(end),
+            (None, Err(next)) => next,
         }
     }
 
     /// Takes the next packet from the queue and finds the end of its slot.
-    #[inline]
-    fn begin(&mut self, now: Time) -> Result<(Packet, Time), Next> {
+    #[inline(always)]
+    fn begin(&mut self, now: Time, packet: &mut Packet) -> Result<Time, Next> {
         if let Some(until) = self.stopped_until(now) {
             // What waits out a rate of 0 waits in the queue.
             self.busy = true;
             self.held = false;
             return Err(Next::Wait(until));
         }
-        match self.queue.dequeue(now, &mut self.sink) {
-            Dequeue::Packet(packet) => {
-                self.sink.forward(&packet, now);
-                self.busy = true;
-                self.held = false;
-                let len = self.charged(&packet);
-                let end = self.slot_end(now, len);
-                if self.count_in_service {
-                    self.sink.occupy(&packet, now, end);
-                }
-                Ok((packet, end))
-            }
+        let end = match self.queue.dequeue(now, &mut self.sink, packet) {
             // The queue is the shaper; only a wire behind it has a slot of its own.
-            Dequeue::Until(packet, next) => {
-                self.sink.forward(&packet, now);
-                self.busy = true;
-                self.held = false;
-                let end = match self.mode {
-                    LinkMode::Shaper => next.max(now),
-                    LinkMode::Wire => {
-                        let len = self.charged(&packet);
-                        self.slot_end(now, len)
-                    }
-                };
-                if self.count_in_service {
-                    self.sink.occupy(&packet, now, end);
-                }
-                Ok((packet, end))
+            Dequeue::Until(next) if self.mode == LinkMode::Shaper => next.max(now),
+            Dequeue::Packet | Dequeue::Until(_) => {
+                let len = self.charged(packet);
+                self.slot_end(now, len)
             }
             Dequeue::Empty => {
                 self.busy = false;
                 self.held = false;
-                Err(Next::Idle)
+                return Err(Next::Idle);
             }
             Dequeue::NotBefore(time) => {
                 self.busy = true;
                 self.held = true;
-                Err(Next::Wait(time.max(now + Time(1))))
+                return Err(Next::Wait(time.max(now + Time(1))));
             }
+        };
+        self.sink.forward(packet, now);
+        self.busy = true;
+        self.held = false;
+        if self.count_in_service {
+            self.sink.occupy(packet, now, end);
         }
+        Ok(end)
     }
 
     /// Where the rate is 0: until when (maybe for ever).
     #[inline]
-    fn stopped_until(&self, now: Time) -> Option<Time> {
+    fn stopped_until(&mut self, now: Time) -> Option<Time> {
         let RatePlan::Steps(steps) = &self.rate else {
             return None;
         };
-        let current = steps.partition_point(|s| s.0 <= now).saturating_sub(1);
+        let current = self.step.at(steps, now);
         if steps[current].1.0 > 0 {
             return None;
         }
@@ -250,7 +250,7 @@ impl Link {
 
     /// Mahimahi: at each opportunity up to 1504 bytes leave; what is unused because
     /// the queue is empty is lost, a packet may need several.
-    fn serve_trace(&mut self, now: Time) -> Next {
+    fn serve_trace(&mut self, now: Time, packet: &mut Packet) -> Next {
         let RatePlan::Trace(times) = &self.rate else {
             unreachable!("only called for traces")
         };
@@ -269,12 +269,15 @@ impl Link {
         }
         // slot.0 counts the bytes of this opportunity that are used.
         let left = OPPORTUNITY - self.slot.0;
-        let (packet, need) = match self.in_service.take() {
-            Some(partly) => partly,
-            None => match self.queue.dequeue(now, &mut self.sink) {
-                Dequeue::Packet(packet) | Dequeue::Until(packet, _) => {
-                    self.sink.forward(&packet, now);
-                    (packet, self.charged(&packet))
+        let need = match self.in_service.take() {
+            Some((partly, need)) => {
+                *packet = partly;
+                need
+            }
+            None => match self.queue.dequeue(now, &mut self.sink, packet) {
+                Dequeue::Packet | Dequeue::Until(_) => {
+                    self.sink.forward(packet, now);
+                    self.charged(packet)
                 }
                 Dequeue::Empty => {
                     self.busy = false;
@@ -294,11 +297,11 @@ impl Link {
             if self.slot.0 == OPPORTUNITY {
                 self.slot.0 = 0;
                 self.opportunity += 1;
-                return Next::Leaves(packet, after);
+                return Next::Leaves(after);
             }
-            Next::Leaves(packet, now)
+            Next::Leaves(now)
         } else {
-            self.in_service = Some((packet, need - left));
+            self.in_service = Some((*packet, need - left));
             self.slot.0 = 0;
             self.opportunity += 1;
             Next::Wait(after)
@@ -323,10 +326,18 @@ impl Link {
         u64::from(self.in_service.is_some())
     }
 
-    /// Changes of the rate: the first after `now`, and the rate then.
-    pub fn next_rate_change(&self, now: Time) -> Option<(Time, Rate)> {
+    /// Where the rate changes: what it is from `now` on.
+    pub fn rate_now(&mut self, now: Time) -> Option<Rate> {
         match &self.rate {
-            RatePlan::Steps(steps) => steps.get(steps.partition_point(|s| s.0 <= now)).copied(),
+            RatePlan::Steps(steps) => Some(steps[self.step.at(steps, now)].1),
+            _ => None,
+        }
+    }
+
+    /// When it next changes after `now`.
+    pub fn next_rate_change(&mut self, now: Time) -> Option<Time> {
+        match &self.rate {
+            RatePlan::Steps(steps) => Some(steps.get(self.step.at(steps, now) + 1)?.0),
             _ => None,
         }
     }

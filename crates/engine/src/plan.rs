@@ -132,12 +132,11 @@ impl Plan {
     /// The classes whose members have a link first on their way.
     pub fn classes_at(&self, link: u32) -> Vec<ClassPlan> {
         let flows = self.flows.iter();
-        let flows = flows.map(|f| (&f.class, &f.route, f.count, Some(self.base_rtt(f))));
+        let flows = flows.map(|f| (&f.class, &f.route, f.count, Some((f.rtt, &f.back))));
         let sources = self.traffic.iter();
         let sources = sources.map(|s| (&s.class, &s.route, s.count, None));
         let programs = self.programs.iter();
-        let rtt = |p: &ProgramPlan| self.rtt_over(p.rtt, &p.route, &p.back);
-        let programs = programs.map(|p| (&p.class, &p.route, p.count, Some(rtt(p))));
+        let programs = programs.map(|p| (&p.class, &p.route, p.count, Some((p.rtt, &p.back))));
         let mut all: Vec<&str> = Vec::new();
         let mut here: Vec<ClassPlan> = Vec::new();
         let mut next = 0;
@@ -164,8 +163,9 @@ impl Plan {
                 });
                 here.len() - 1
             });
-            match rtt.map(Time::ns) {
-                Some(base_rtt_ns) => {
+            match rtt {
+                Some((rtt, back)) => {
+                    let base_rtt_ns = self.rtt_over(rtt, route, back).ns();
                     let flows = members.map(|flow| ClassFlow { flow, base_rtt_ns });
                     here[place].flows.extend(flows);
                 }
@@ -175,13 +175,8 @@ impl Plan {
         here
     }
 
-    /// The round-trip time of a flow without queues and serialisation, the
-    /// delays of links included.
-    fn base_rtt(&self, flow: &FlowPlan) -> Time {
-        self.rtt_over(flow.rtt, &flow.route, &flow.back)
-    }
-
-    /// A round-trip time with the delays of the links there and back.
+    /// A round-trip time without queues and serialisation, with the delays of the links there and
+    /// back.
     pub fn rtt_over(&self, rtt: Time, route: &[u32], back: &[u32]) -> Time {
         let links = route.iter().chain(back);
         let links = links.filter_map(|link| self.links.get(*link as usize));

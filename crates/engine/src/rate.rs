@@ -91,26 +91,37 @@ pub(crate) fn opportunity_time(times: &[Time], n: u64) -> Time {
     Time(n / len * period) + times.get((n % len) as usize).copied().unwrap_or(Time(1))
 }
 
-/// The rate at a time; of a trace the mean.
-pub(crate) fn rate_at(rate: &RatePlan, now: Time) -> Rate {
-    match rate {
-        RatePlan::Steps(steps) => {
-            let step = steps.partition_point(|s| s.0 <= now).saturating_sub(1);
-            steps[step].1
+/// How far a link is in the steps of its rate, of which there may be millions: the time only goes
+/// on, and so does this.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cursor(usize);
+
+impl Cursor {
+    /// The step at a time, which is no earlier than the last one asked for.
+    #[inline]
+    pub fn at(&mut self, steps: &[(Time, Rate)], now: Time) -> usize {
+        while let Some(next) = steps.get(self.0 + 1)
+            && next.0 <= now
+        {
+            self.0 += 1;
         }
-        other => other.nominal(),
+        self.0
     }
 }
 
-/// When a frame that begins now is sent, over steps of the rate.
-pub(crate) fn steps_end(steps: &[(Time, Rate)], now: Time, len: u32) -> Time {
-    steps_end_bits(steps, now, u128::from(len) * 8 * 1_000_000_000)
+/// When a frame that begins now, in the step `index`, is sent, over steps of the rate.
+pub(crate) fn steps_end(steps: &[(Time, Rate)], index: usize, now: Time, len: u32) -> Time {
+    steps_end_bits(steps, index, now, u128::from(len) * 8 * 1_000_000_000)
 }
 
 /// The same for so many bit/s x ns: exact.
-pub(crate) fn steps_end_bits(steps: &[(Time, Rate)], now: Time, mut left: u128) -> Time {
+pub(crate) fn steps_end_bits(
+    steps: &[(Time, Rate)],
+    mut index: usize,
+    now: Time,
+    mut left: u128,
+) -> Time {
     let mut at = now;
-    let mut index = steps.partition_point(|s| s.0 <= now).saturating_sub(1);
     loop {
         let rate = u128::from(steps[index].1.0);
         let end = steps.get(index + 1).map(|s| s.0);
@@ -138,6 +149,10 @@ mod tests {
             (Time::from_secs(2), Rate(4_000)),
         ];
         // 1000 bytes at 8 kbit/s take the whole first second.
+        let steps_end = |steps: &[(Time, Rate)], now, len| {
+            let index = Cursor::default().at(steps, now);
+            super::steps_end(steps, index, now, len)
+        };
         assert_eq!(steps_end(&steps, Time(0), 1000), Time::from_secs(1));
         // Half in the first second, a second of nothing, then half at 4 kbit/s.
         assert_eq!(

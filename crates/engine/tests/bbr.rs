@@ -264,19 +264,19 @@ const POLICED: u64 = 10_000_000;
 const BUCKET: u64 = POLICED / 8 * 1_000_000_000;
 
 impl Queue for Policer {
-    fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         self.tokens = (self.tokens + (now - self.at).ns() * POLICED / 8).min(BUCKET);
         self.at = now;
         let need = u64::from(packet.len) * 1_000_000_000;
         if self.tokens < need {
-            return sink.drop(&packet, Cause::Aqm, now);
+            return sink.drop(packet, Cause::Aqm, now);
         }
         self.tokens -= need;
-        self.packets.push(packet);
+        self.packets.push(*packet);
     }
 
-    fn dequeue(&mut self, _now: Time, _sink: &mut Sink) -> Dequeue {
-        self.packets.pop().map_or(Dequeue::Empty, Dequeue::Packet)
+    fn dequeue(&mut self, _now: Time, _sink: &mut Sink, next: &mut Packet) -> Dequeue {
+        self.packets.give(next)
     }
 
     fn backlog(&self) -> Backlog {

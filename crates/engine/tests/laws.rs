@@ -189,15 +189,15 @@ struct RandomMarks {
 }
 
 impl Queue for RandomMarks {
-    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         if !packet.has(flags::SYN | flags::ACK) && self.stream.chance(self.p) {
-            sink.mark(&mut packet, Cause::Mark, now);
+            sink.mark(packet, Cause::Mark, now);
         }
-        self.packets.push(packet);
+        self.packets.push(*packet);
     }
 
-    fn dequeue(&mut self, _now: Time, _sink: &mut Sink) -> Dequeue {
-        self.packets.pop().map_or(Dequeue::Empty, Dequeue::Packet)
+    fn dequeue(&mut self, _now: Time, _sink: &mut Sink, next: &mut Packet) -> Dequeue {
+        self.packets.give(next)
     }
 
     fn backlog(&self) -> Backlog {

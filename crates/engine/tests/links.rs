@@ -582,14 +582,14 @@ struct Noting {
 }
 
 impl Queue for Noting {
-    fn enqueue(&mut self, packet: Packet, _now: Time, _sink: &mut Sink) {
+    fn enqueue(&mut self, packet: &mut Packet, _now: Time, _sink: &mut Sink) {
         let row = (packet.flow, packet.payload, packet.ecn);
         self.seen.lock().expect("one thread").push(row);
-        self.packets.push(packet);
+        self.packets.push(*packet);
     }
 
-    fn dequeue(&mut self, _now: Time, _sink: &mut Sink) -> Dequeue {
-        self.packets.pop().map_or(Dequeue::Empty, Dequeue::Packet)
+    fn dequeue(&mut self, _now: Time, _sink: &mut Sink, next: &mut Packet) -> Dequeue {
+        self.packets.give(next)
     }
 
     fn backlog(&self) -> Backlog {

@@ -22,7 +22,7 @@
 //! `runs/.damaged`, never removed, and its run is done again.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -240,15 +240,18 @@ fn write_files(
     let mut files = serde_json::Map::new();
     mark_files(folder, "", &mut files)?;
     let summary = Summary::new(outcome, manifest.run_id, manifest.seed);
-    let mut text = serde_json::to_string_pretty(&summary).map_err(io::Error::from)?;
-    text.push('\n');
     let (mark, ()) = written(&folder.join(stored::SUMMARY), |file| {
-        file.write_all(text.as_bytes())
+        let mut file = BufWriter::new(file);
+        serde_json::to_writer_pretty(&mut file, &summary)?;
+        file.write_all(b"\n")?;
+        file.flush()
     })?;
+    drop(summary);
     files.insert(stored::SUMMARY.to_owned(), entry_of(&mark, None));
-    let text = account::file::text(outcome).map_err(io::Error::from)?;
     let (mark, ()) = written(&folder.join(stored::ACCOUNT), |file| {
-        file.write_all(text.as_bytes())
+        let mut file = BufWriter::new(file);
+        account::file::write(outcome, &mut file)?;
+        file.flush()
     })?;
     files.insert(stored::ACCOUNT.to_owned(), entry_of(&mark, None));
     let (mark, rows) = written(&folder.join(stored::SERIES), |file| {

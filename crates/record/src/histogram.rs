@@ -2,25 +2,39 @@
 //!
 //! Values below 2048 have a bucket each; above, every power of two is split
 //! into 1024 buckets, so a bucket is at most 2^-10 of its lower bound wide.
-//! Count, sum and maximum are exact. A power of two is a block of pages of 32 buckets; a page is
-//! allocated with the first value that falls there, so that a hundred thousand flows whose RTTs
-//! hardly move cost a few hundred bytes each.
+//! Count, sum and maximum are exact.
+//!
+//! A hundred thousand flows have one each. So a bucket is a byte, 64 of them are a page, which is
+//! a line of the cache and comes with the first value that falls there, and each 256th value of a
+//! bucket is carried over to a list.
 
 use serde::{Deserialize, Serialize};
 
 const SUB: usize = 1024;
 const SUB_BITS: u32 = 10;
 const BLOCKS: usize = 55;
-/// Buckets of a page, a quarter of a kilobyte.
-const PAGE: usize = 32;
+/// Buckets of a page.
+const PAGE: usize = 64;
+/// What is carried of a bucket.
+const CARRY: u64 = 1 << 8;
+/// No row, no page.
+const NO_ROW: u8 = u8::MAX;
+const NO_PAGE: u16 = u16::MAX;
 
-type Block = [Option<Box<[u64; PAGE]>>; SUB / PAGE];
+/// Pages of a power of two.
+type Row = [u16; SUB / PAGE];
 
 /// Histogram of `u64` values (ns or bytes), relative bucket width at most 2^-10.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Sparse", into = "Sparse")]
 pub struct Histogram {
-    blocks: [Option<Box<Block>>; BLOCKS],
+    /// Place in `rows` of each power of two.
+    row: [u8; BLOCKS],
+    rows: Vec<Row>,
+    /// Counts, modulo [`CARRY`].
+    pages: Vec<[u8; PAGE]>,
+    /// The rest of them, a multiple of [`CARRY`], by [`code`], ascending.
+    carried: Vec<(u16, u64)>,
     count: u64,
     sum: u128,
     max: u64,
@@ -64,7 +78,7 @@ impl TryFrom<Sparse> for Histogram {
             // The sum of all is checked first: no slot has more.
             let count = histogram.count.checked_add(n);
             histogram.count = count.ok_or("more values than can be counted")?;
-            *histogram.bucket(block, slot) += n;
+            histogram.add(block, slot, n);
         }
         Ok(histogram)
     }
@@ -73,7 +87,10 @@ impl TryFrom<Sparse> for Histogram {
 impl Default for Histogram {
     fn default() -> Self {
         Histogram {
-            blocks: [const { None }; BLOCKS],
+            row: [NO_ROW; BLOCKS],
+            rows: Vec::new(),
+            pages: Vec::new(),
+            carried: Vec::new(),
             count: 0,
             sum: 0,
             max: 0,
@@ -102,6 +119,11 @@ fn slot(value: u64) -> (usize, usize) {
     (shift as usize + 1, (value >> shift) as usize - SUB)
 }
 
+/// A bucket among those of all blocks.
+fn code(block: usize, slot: usize) -> u16 {
+    (block * SUB + slot) as u16
+}
+
 /// Lower bound and width of a bucket.
 fn bounds(block: usize, slot: usize) -> (u64, u64) {
     if block == 0 {
@@ -125,34 +147,72 @@ impl Histogram {
         self.sum += u128::from(value);
         self.max = self.max.max(value);
         let (block, slot) = slot(value);
-        if let Some(pages) = &mut self.blocks[block]
-            && let Some(page) = &mut pages[slot / PAGE]
+        if let Some(row) = self.rows.get(usize::from(self.row[block]))
+            && let Some(page) = self.pages.get_mut(usize::from(row[slot / PAGE]))
         {
-            page[slot % PAGE] += 1;
+            let low = &mut page[slot % PAGE];
+            *low = low.wrapping_add(1);
+            if *low == 0 {
+                self.carry(block, slot, CARRY);
+            }
         } else {
-            *self.bucket(block, slot) += 1;
+            self.add(block, slot, 1);
         }
     }
 
-    /// A bucket, with a page of its own from then on.
+    /// Counts values in a bucket, which has a page from then on.
     #[cold]
-    fn bucket(&mut self, block: usize, slot: usize) -> &mut u64 {
-        let pages = self.blocks[block].get_or_insert_with(Box::default);
-        let page = pages[slot / PAGE].get_or_insert_with(Box::default);
-        &mut page[slot % PAGE]
+    fn add(&mut self, block: usize, slot: usize, n: u64) {
+        let row = &mut self.row[block];
+        if *row == NO_ROW {
+            *row = self.rows.len() as u8;
+            self.rows.reserve_exact(1);
+            self.rows.push([NO_PAGE; SUB / PAGE]);
+        }
+        let page = &mut self.rows[usize::from(*row)][slot / PAGE];
+        if *page == NO_PAGE {
+            *page = self.pages.len() as u16;
+            if self.pages.len() == self.pages.capacity() {
+                self.pages.reserve_exact(self.pages.len() / 4 + 1);
+            }
+            self.pages.push([0; PAGE]);
+        }
+        let low = &mut self.pages[usize::from(*page)][slot % PAGE];
+        let sum = u64::from(*low) + n % CARRY;
+        *low = sum as u8;
+        let over = n - n % CARRY + (sum - sum % CARRY);
+        if over > 0 {
+            self.carry(block, slot, over);
+        }
+    }
+
+    #[cold]
+    fn carry(&mut self, block: usize, slot: usize, n: u64) {
+        let code = code(block, slot);
+        match self.carried.binary_search_by_key(&code, |known| known.0) {
+            Ok(place) => self.carried[place].1 += n,
+            Err(place) => self.carried.insert(place, (code, n)),
+        }
     }
 
     /// Block, slot and count of the buckets in use, ascending.
     fn filled(&self) -> impl Iterator<Item = (usize, usize, u64)> + '_ {
-        let blocks = self.blocks.iter().enumerate();
-        let blocks = blocks.filter_map(|(b, block)| Some((b, block.as_ref()?)));
-        let pages = blocks.flat_map(|(b, block)| {
-            let pages = block.iter().enumerate();
-            pages.filter_map(move |(p, page)| Some((b, p * PAGE, page.as_ref()?)))
+        let mut carried = self.carried.iter().peekable();
+        let rows = self.row.iter().enumerate();
+        let rows = rows.filter_map(|(b, row)| Some((b, self.rows.get(usize::from(*row))?)));
+        let pages = rows.flat_map(move |(b, row)| {
+            let pages = row.iter().enumerate();
+            pages.filter_map(move |(p, page)| {
+                Some((b, p * PAGE, self.pages.get(usize::from(*page))?))
+            })
         });
         let all = pages.flat_map(|(b, first, page)| {
             let slots = page.iter().enumerate();
-            slots.map(move |(s, n)| (b, first + s, *n))
+            slots.map(move |(s, low)| (b, first + s, u64::from(*low)))
+        });
+        let all = all.map(move |(b, s, low)| {
+            let over = carried.next_if(|(code, _)| *code == self::code(b, s));
+            (b, s, low + over.map_or(0, |over| over.1))
         });
         all.filter(|(_, _, n)| *n > 0)
     }
@@ -215,7 +275,7 @@ impl Histogram {
         self.sum += other.sum;
         self.max = self.max.max(other.max);
         for (block, slot, n) in other.filled() {
-            *self.bucket(block, slot) += n;
+            self.add(block, slot, n);
         }
     }
 }
@@ -271,6 +331,44 @@ mod tests {
         assert_eq!(h.percentile(0.0), Some(1.0));
         assert_eq!(h.mean(), Some(50.5));
         assert_eq!(Histogram::new().percentile(50.0), None);
+    }
+
+    /// Against a list, about where a byte is full.
+    #[test]
+    fn nothing_is_lost_of_what_is_carried() {
+        let mut histogram = Histogram::new();
+        let counts = [
+            (5, 255),
+            (6, 256),
+            (7, 257),
+            (3_000_000, 70_000),
+            (1 << 40, 512),
+        ];
+        for (value, n) in counts {
+            (0..n).for_each(|_| histogram.record(value));
+        }
+        let found: Vec<u64> = histogram.buckets().map(|(_, _, n)| n).collect();
+        assert_eq!(found, counts.map(|(_, n)| n));
+        let mut twice = histogram.clone();
+        twice.merge(&histogram);
+        let found: Vec<u64> = twice.buckets().map(|(_, _, n)| n).collect();
+        assert_eq!(found, counts.map(|(_, n)| 2 * n));
+    }
+
+    /// A flow whose RTTs double has a kilobyte of buckets, and little besides.
+    #[test]
+    fn a_histogram_is_small() {
+        assert!(size_of::<Histogram>() <= 176);
+        let mut histogram = Histogram::new();
+        (20_000_000..40_000_000)
+            .step_by(100_000)
+            .for_each(|ns| histogram.record(ns));
+        assert!(
+            histogram.pages.capacity() <= 22,
+            "{}",
+            histogram.pages.capacity()
+        );
+        assert_eq!(histogram.rows.capacity(), 2);
     }
 
     #[test]

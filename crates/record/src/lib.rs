@@ -17,6 +17,7 @@ pub mod frame;
 pub mod histogram;
 pub mod meter;
 pub mod outcome;
+mod paged;
 #[cfg(feature = "pcapng")]
 pub mod pcapng;
 pub mod program;

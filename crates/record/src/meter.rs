@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use crate::account::{Held, Minima, QueueAccount, Timeline};
 use crate::class::ClassRecorder;
+use crate::paged::Paged;
 use crate::series::SeriesKey;
 use crate::{Cause, ClassPlan, Counts, Histogram, LinkOutcome, Outcome, Series};
 
@@ -70,34 +71,33 @@ pub struct Meter {
 
 /// Counters by flow or source. Most have neither drop nor mark at most links, so
 /// each gets its row with the first.
+#[derive(Default)]
 struct ByOwner {
-    /// Place in `rows`; [`NO_ROW`] without.
-    row: Vec<u32>,
+    /// Place in `rows`, from 1; 0 without.
+    row: Paged<u32>,
     rows: Vec<Counts>,
 }
-
-const NO_ROW: u32 = u32::MAX;
 
 impl ByOwner {
     #[inline]
     fn of(&mut self, owner: u32) -> &mut Counts {
-        let row = &mut self.row[owner as usize];
-        if *row == NO_ROW {
-            *row = self.rows.len() as u32;
+        let row = self.row.at(owner);
+        if *row == 0 {
             self.rows.push(Counts::default());
+            *row = self.rows.len() as u32;
         }
-        &mut self.rows[*row as usize]
+        &mut self.rows[*row as usize - 1]
     }
 
     fn get(&self, owner: usize) -> Option<&Counts> {
-        self.rows.get(*self.row.get(owner)? as usize)
+        self.rows
+            .get((self.row.get(owner) as usize).checked_sub(1)?)
     }
 }
 
 impl Meter {
     /// A meter that counts from `warmup_ns` on, with [`owners`] of the packets' numbers.
     pub fn new(owners: Arc<[u32]>, warmup_ns: u64) -> Meter {
-        let known = owners.iter().max().map_or(0, |last| *last as usize + 1);
         Meter {
             packets: 0,
             bytes: 0,
@@ -108,10 +108,7 @@ impl Meter {
             backlog_max: 0,
             held: 0,
             owners,
-            by_owner: ByOwner {
-                row: vec![NO_ROW; known],
-                rows: Vec::new(),
-            },
+            by_owner: ByOwner::default(),
             held_by: Held::default(),
             minima: Minima::new(warmup_ns),
             timeline: Timeline::default(),
@@ -129,8 +126,7 @@ impl Meter {
     /// Counts by class as well, and takes samples every `interval_ns` (0: none)
     /// up to `end_ns`.
     pub fn record_classes(&mut self, classes: Vec<ClassPlan>, end_ns: u64, interval_ns: u64) {
-        let owners = self.by_owner.row.len();
-        let recorder = ClassRecorder::new(classes, owners, self.warmup_ns, end_ns, interval_ns);
+        let recorder = ClassRecorder::new(classes, self.warmup_ns, end_ns, interval_ns);
         self.classes = recorder.map(Box::new);
     }
 
@@ -142,7 +138,7 @@ impl Meter {
     }
 
     /// A packet left the queue for the link.
-    #[inline]
+    #[inline(always)] // called at one place for every packet
     pub fn forward(&mut self, number: u32, len: u32, arrived_ns: u64, at_ns: u64) {
         self.leave(len, at_ns);
         let delay_ns = at_ns.saturating_sub(arrived_ns);

@@ -108,10 +108,12 @@ quantities! {
 }
 
 /// The series of a flow.
+///
+/// They are declared one after the other: what is recorded anyway, gauges, what is recorded after
+/// every ACK. So the first says where all are, and a hundred thousand flows have no lists of them.
 pub struct FlowSampler {
-    /// As [`FlowState::QUANTITIES`]; `None`: never recorded here.
-    ids: Vec<Option<SeriesId>>,
-    gauges: Vec<SeriesId>,
+    first: SeriesId,
+    gauges: u32,
     acks: bool,
     /// The window at its last change.
     cwnd: f64,
@@ -121,22 +123,31 @@ impl FlowSampler {
     /// Declares the series of a flow. `acks`: its state is recorded after every ACK.
     pub fn new(series: &mut Series, flow: &str, gauges: &[&str], acks: bool) -> FlowSampler {
         let mut declare = |name: &str| series.id(Some(flow), None, name);
-        let all = FlowState::QUANTITIES.iter();
-        let mut ids: Vec<_> = (all.clone())
-            .map(|q| (q.when != When::Ack).then(|| declare(q.name)))
-            .collect();
-        let gauges = gauges.iter().map(|gauge| declare(gauge)).collect();
-        for (id, quantity) in ids.iter_mut().zip(all) {
-            if acks && quantity.when == When::Ack {
-                *id = Some(declare(quantity.name));
-            }
-        }
+        let (after_acks, anyway): (Vec<_>, Vec<_>) = FlowState::QUANTITIES
+            .iter()
+            .map(|quantity| (quantity.when == When::Ack, quantity.name))
+            .partition(|(ack, _)| *ack);
+        let anyway = anyway.iter().map(|(_, name)| *name);
+        let after_acks = after_acks.iter().map(|(_, name)| *name).filter(|_| acks);
+        let names = anyway.chain(gauges.iter().copied()).chain(after_acks);
+        let ids: Vec<SeriesId> = names.map(&mut declare).collect();
         FlowSampler {
-            ids,
-            gauges,
+            first: ids[0],
+            gauges: gauges.len() as u32,
             acks,
             cwnd: 0.0,
         }
+    }
+
+    /// The first gauge.
+    fn first_gauge(&self) -> SeriesId {
+        self.first
+            .plus(FlowState::rows(&[When::State, When::Interval, When::NoAcks]) as u32)
+    }
+
+    fn ids_of_gauges(&self) -> impl Iterator<Item = SeriesId> {
+        let first = self.first_gauge();
+        (0..self.gauges).map(move |gauge| first.plus(gauge))
     }
 
     /// Whether the state is recorded after every ACK.
@@ -157,7 +168,7 @@ impl FlowSampler {
         } else {
             let when = [When::State, When::Interval, When::NoAcks];
             self.push(&when, at_ns, state, series);
-            push_gauges(&self.gauges, at_ns, gauges, series);
+            push_gauges(self.ids_of_gauges(), at_ns, gauges, series);
         }
     }
 
@@ -170,7 +181,7 @@ impl FlowSampler {
         series: &mut Series,
     ) {
         self.push(&[When::State, When::Ack], at_ns, state, series);
-        push_gauges(&self.gauges, at_ns, gauges, series);
+        push_gauges(self.ids_of_gauges(), at_ns, gauges, series);
     }
 
     /// The window may have changed.
@@ -186,12 +197,17 @@ impl FlowSampler {
     }
 
     fn push(&self, when: &[When], at_ns: u64, state: &FlowState, series: &mut Series) {
-        let known = FlowState::QUANTITIES.iter().zip(&self.ids);
-        for ((quantity, id), value) in known.zip(state.values()) {
-            if let (Some(id), Some(value)) = (id, value)
+        let (mut anyway, mut after_acks) = (self.first, self.first_gauge().plus(self.gauges));
+        for (quantity, value) in FlowState::QUANTITIES.iter().zip(state.values()) {
+            let next = match quantity.when {
+                When::Ack => &mut after_acks,
+                When::State | When::Interval | When::NoAcks => &mut anyway,
+            };
+            let id = std::mem::replace(next, next.plus(1));
+            if let Some(value) = value
                 && when.contains(&quantity.when)
             {
-                series.push(*id, at_ns, value);
+                series.push(id, at_ns, value);
             }
         }
     }
@@ -199,14 +215,14 @@ impl FlowSampler {
 
 /// Gauges in the order in which they were declared; one may be unknown now.
 fn push_gauges<G: Into<Option<f64>>>(
-    ids: &[SeriesId],
+    ids: impl IntoIterator<Item = SeriesId>,
     at_ns: u64,
     gauges: impl IntoIterator<Item = G>,
     series: &mut Series,
 ) {
-    for (id, gauge) in ids.iter().zip(gauges) {
+    for (id, gauge) in ids.into_iter().zip(gauges) {
         if let Some(value) = gauge.into() {
-            series.push(*id, at_ns, value);
+            series.push(id, at_ns, value);
         }
     }
 }
@@ -238,8 +254,8 @@ impl LinkSampler {
         gauges: impl IntoIterator<Item = G>,
         series: &mut Series,
     ) {
-        push_gauges(&self.ids, at_ns, state.values(), series);
-        push_gauges(&self.gauges, at_ns, gauges, series);
+        push_gauges(self.ids.iter().copied(), at_ns, state.values(), series);
+        push_gauges(self.gauges.iter().copied(), at_ns, gauges, series);
     }
 }
 

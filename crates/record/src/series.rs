@@ -7,6 +7,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesId(u32);
 
+impl SeriesId {
+    /// That of the series that was declared so many after this one.
+    pub(crate) fn plus(self, more: u32) -> SeriesId {
+        SeriesId(self.0 + more)
+    }
+}
+
 /// What a series is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesKey {

@@ -248,20 +248,26 @@ pub fn write_histograms<W: Write + Send>(
     });
     let flows = flows.chain(programs);
     let owned: Vec<(Owner, &Histogram)> = links.chain(classes).chain(flows).collect();
-    let buckets: Vec<Bucket<'_>> = owned
-        .iter()
-        .flat_map(|(owner, histogram)| {
-            histogram
-                .buckets()
-                .map(move |(lower, width, count)| Bucket {
-                    owner,
-                    lower,
-                    width,
-                    count,
-                })
-        })
-        .collect();
-    for rows in buckets.chunks(GROUP_ROWS) {
+    let mut buckets = owned.iter().flat_map(|(owner, histogram)| {
+        histogram
+            .buckets()
+            .map(move |(lower, width, count)| Bucket {
+                owner,
+                lower,
+                width,
+                count,
+            })
+    });
+    let (mut rows, mut written) = (Vec::new(), 0);
+    loop {
+        // A group at a time: of all flows together they may be many millions.
+        rows.clear();
+        rows.extend(buckets.by_ref().take(GROUP_ROWS));
+        if rows.is_empty() {
+            return Ok(written);
+        }
+        written += rows.len() as u64;
+        let rows = &rows[..];
         let mut group = writer.next_row_group()?;
         optional(&mut group, rows, |b| b.owner.flow.as_ref())?;
         optional(&mut group, rows, |b| b.owner.link.as_ref())?;
@@ -271,7 +277,6 @@ pub fn write_histograms<W: Write + Send>(
         column::<Int64Type, _, _>(&mut group, rows, |b| b.count as i64)?;
         group.close()?;
     }
-    Ok(buckets.len() as u64)
 }
 
 fn bytes(text: &str) -> ByteArray {

@@ -12,15 +12,18 @@ use tailback_record::{FlowState, LinkState};
 use crate::read::{Diagnostic, Problem, Span};
 use crate::scenario::Scenario;
 
-/// A flow whatever it does: sender, receiver, plan, names, series keys and
+/// A flow whatever it does: sender, receiver, names, series keys and
 /// counters (4 KiB), and a histogram of round-trip times of four blocks of
-/// 8 KiB.
-const FLOW: u64 = 36 << 10;
+/// 1 KiB.
+const FLOW: u64 = 8 << 10;
+/// What a histogram carries of a bucket: of each 256th sample at most.
+const CARRIED: u64 = 32;
+const SAMPLES_CARRIED: u64 = 256;
 /// A source of traffic.
 const SOURCE: u64 = 2 << 10;
 /// Gauges of a queue.
 const GAUGES: u64 = 2;
-/// A slot for a connection of a source, and its counters at each link.
+/// A slot for a connection of a source, and its counters at a link.
 const SLOT: u64 = 256;
 /// A request, as long as it is kept: when it was done, size and time taken.
 const REQUEST: u64 = 48;
@@ -108,6 +111,7 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         .links
         .iter()
         .map(|link| carried(plan, link, plan.duration)));
+    bytes = bytes.saturating_add(packets / SAMPLES_CARRIED * CARRIED);
     let mut rows = packets
         .saturating_add(initial)
         .saturating_mul(2 * each_packet);

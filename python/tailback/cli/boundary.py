@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import io
 import os
-import platform
 import re
 import sys
-import tempfile
 import threading
-import traceback
 import warnings
 from collections.abc import Callable
 from typing import TextIO
@@ -101,6 +98,10 @@ def _unexpected(error: BaseException | None) -> None:
     """A sentence, and a file with what is needed to find the bug."""
     if error is None:
         return
+    import platform
+    import tempfile
+    import traceback
+
     trace = "".join(traceback.format_exception(error))
     if panic := _native.kept_panic():
         trace += f"\n{panic}\n"

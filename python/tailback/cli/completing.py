@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
-Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
 def _completer(names: Callable[[click.Context], Iterable[tuple[str, str]]]) -> Completer:
@@ -20,6 +23,8 @@ def _completer(names: Callable[[click.Context], Iterable[tuple[str, str]]]) -> C
     def complete(
         context: click.Context, _parameter: click.Parameter, begun: str
     ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
         from tailback.errors import TailbackError
 
         try:

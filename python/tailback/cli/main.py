@@ -7,6 +7,7 @@ but the JSON goes to stdout.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import NoReturn
 
@@ -14,40 +15,41 @@ import click
 
 from tailback._native import engine_version
 from tailback.cli import boundary
-from tailback.cli.commands.baseline import baseline
-from tailback.cli.commands.build import build
-from tailback.cli.commands.check import check
-from tailback.cli.commands.compare import compare
-from tailback.cli.commands.completion import completion
-from tailback.cli.commands.explain import explain
-from tailback.cli.commands.export import export
-from tailback.cli.commands.kernel import kernel
-from tailback.cli.commands.list import list_
-from tailback.cli.commands.merge import merge
-from tailback.cli.commands.new import new
-from tailback.cli.commands.plot import plot
-from tailback.cli.commands.report import report
-from tailback.cli.commands.reproduce import reproduce
-from tailback.cli.commands.results import results
-from tailback.cli.commands.run import run
-from tailback.cli.commands.tune import tune
-from tailback.cli.commands.validate import validate
-from tailback.cli.commands.verify import verify
 
 COMMANDS = (
-    *(new, run, check, tune, compare, baseline, explain, plot, report, results, merge, export),
-    *(verify, reproduce, validate, kernel, build, list_, completion),
+    *("new", "run", "check", "tune", "compare", "baseline", "explain", "plot", "report"),
+    *("results", "merge", "export", "verify", "reproduce", "validate", "kernel", "build"),
+    *("list", "completion"),
 )
+"""Each is what its module in `commands` has of that name."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """The commands, each of which is loaded when it is asked for: a start is short."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (as click calls it)
+        """Their names, in the order of the help."""
+        return sorted(COMMANDS)
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002 (as click calls it)
+        cmd_name: str,
+    ) -> click.Command | None:
+        """The command of a name, if there is one."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"tailback.cli.commands.{cmd_name}")
+        # Python has a word for it where it ends in an underscore.
+        found = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
+        assert isinstance(found, click.Command)
+        return found
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(engine_version(), "-V", "--version", message="tailback %(version)s")
 def cli() -> None:
     """A laboratory for what happens at a bottleneck."""
-
-
-for command in COMMANDS:
-    cli.add_command(command)
 
 
 def main() -> NoReturn:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from tailback.errors import ScenarioError
 
@@ -38,13 +38,13 @@ def by_scenario(
     named: object = None
     if KEY.encode() in text:
         try:
-            named = tomllib.loads(text.decode()).get(KEY)
+            named = _tables(text.decode()).get(KEY)
         except (ValueError, RecursionError):
             return []
     for path, value in values:
         if path == KEY:
             try:
-                named = tomllib.loads(f"it = {value}")["it"]
+                named = _tables(f"it = {value}")["it"]
             except (ValueError, RecursionError):
                 return []
     if not isinstance(named, list) or not all(isinstance(one, str) for one in named):
@@ -53,6 +53,13 @@ def by_scenario(
     if absent:
         raise ScenarioError([f"{file}{_place(text, one)}: no folder {one!r}" for one in absent])
     return [folder / one for one in named]
+
+
+def _tables(text: str) -> dict[str, Any]:
+    # Few scenarios have the key.
+    import tomllib
+
+    return tomllib.loads(text)
 
 
 def _place(text: bytes, word: str) -> str:

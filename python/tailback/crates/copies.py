@@ -12,12 +12,13 @@ from collections.abc import Iterable, Sequence
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tailback import _native, terminal
-from tailback.crates import workspace
-from tailback.crates.crate import Crate, engine_of, read_all
 from tailback.errors import InputError, TailbackError
+
+if TYPE_CHECKING:
+    from tailback.crates.crate import Crate
 
 _LOADED: dict[str, ModuleType] = {}
 _OF: dict[type, ModuleType] = {}
@@ -33,7 +34,10 @@ def native_of(scenario: object) -> ModuleType:
 
 def native(folders: Iterable[Path]) -> ModuleType:
     """The compiled part with the crates in some folders; built if it is not."""
-    crates = read_all(folders)
+    # Not before there may be something to compile.
+    from tailback.crates import crate, workspace
+
+    crates = crate.read_all(folders)
     if not crates:
         return _native
     name = workspace.key(crates)
@@ -52,6 +56,8 @@ def build(crates: Sequence[Crate]) -> Path:
     """Builds the copy with these crates, and says so: it takes a while."""
     names = ", ".join(crate.name for crate in crates)
     terminal.complain(f"compiling {names} with the engine")
+    from tailback.crates import workspace
+
     begun = time.monotonic()
     path = workspace.build(crates)
     terminal.complain(f"compiled in {time.monotonic() - begun:.0f} s")
@@ -83,6 +89,8 @@ def _load(name: str, path: Path, crates: Sequence[Crate]) -> ModuleType:
     except ImportError as error:
         path.unlink(missing_ok=True)
         raise InputError(f"{path} cannot be loaded ({error}); it is built anew next time") from None
+    from tailback.crates.crate import engine_of
+
     if engine_of(module.engine_version()) != _native.engine_version():
         path.unlink(missing_ok=True)
         raise TailbackError("the engine's sources are not those that were built; run: make build")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,9 +79,16 @@ def of(scenario: _native.Scenario, engine: str) -> Recipe:
 
 def _has_programs(text: bytes) -> bool:
     try:
-        return "programs" in tomllib.loads(text.decode())
+        return "programs" in _table(text.decode())
     except (ValueError, RecursionError):
         return False
+
+
+def _table(text: str) -> dict[str, Any]:
+    # Only what leaves this process is read here.
+    import tomllib
+
+    return tomllib.loads(text)
 
 
 def files_of(read: _Read) -> list[str]:
@@ -90,10 +96,10 @@ def files_of(read: _Read) -> list[str]:
     tables: list[Any] = []
     # It was read: what is beyond this reader names no file.
     with contextlib.suppress(ValueError, RecursionError):
-        tables.append(tomllib.loads(read.text.decode()))
+        tables.append(_table(read.text.decode()))
     for path, value in read.values:
         try:
-            tables.append(tomllib.loads(f"{json.dumps(path)} = {value}"))
+            tables.append(_table(f"{json.dumps(path)} = {value}"))
         except (ValueError, RecursionError):
             continue
     found = dict.fromkeys(name for table in tables for name in _traces(table, inside=False))

@@ -372,6 +372,16 @@ pub struct Cake {
     rng: Stream,
 }
 
+/// What came of asking a queue for a packet.
+enum Taken {
+    /// There it is.
+    Packet,
+    /// None is left.
+    Empty,
+    /// One was dropped and counts as sent (`ingress`): another queue may be next.
+    Charged,
+}
+
 /// SplitMix64's finaliser, of which the upper half is taken.
 fn mix(x: u64) -> u32 {
     let mut z = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -533,50 +543,58 @@ impl Cake {
         best.0
     }
 
-    /// The next packet of a queue that the AQM lets pass; `Err`: the queue was
-    /// empty (`true`), or another queue may be next (`ingress`).
+    /// Moves the next packet of a queue that the AQM lets pass to `next`.
     #[inline]
-    fn take(&mut self, t: usize, index: usize, now: Time, sink: &mut Sink) -> Result<Packet, bool> {
+    fn take(
+        &mut self,
+        t: usize,
+        index: usize,
+        now: Time,
+        sink: &mut Sink,
+        next: &mut Packet,
+    ) -> Taken {
         let clock = now.ns() as i64;
         loop {
             let tin = &mut self.tins[t];
-            let mut packet = tin.flows.pop(index).ok_or(true)?;
+            if !tin.flows.pop_to(index, next) {
+                return Taken::Empty;
+            }
             let sharing = if self.config.ingress {
                 u32::from(tin.flows.population.bulk)
             } else {
                 0
             };
-            let sojourn = clock - packet.stamp.ns() as i64;
+            let sojourn = clock - next.stamp.ns() as i64;
             let flow = tin.flows.get(index);
-            let capable = packet.ecn.is_capable();
+            let capable = next.ecn.is_capable();
             let (params, rng) = (&tin.params, &mut self.rng);
             let verdict = flow
                 .cobalt
                 .decide(params, clock, sojourn, capable, sharing, rng);
             let last = flow.packets.is_empty();
             let target = tin.params.target;
-            self.leave(t, &packet);
+            self.leave(t, next);
             if verdict.mark {
-                sink.mark(&mut packet, Cause::Mark, now);
+                sink.mark(next, Cause::Mark, now);
             }
             match verdict.drop {
                 Some(cause) if !last => {
-                    sink.drop(&packet, cause, now);
+                    sink.drop(next, cause, now);
                     if self.config.ingress {
-                        let bytes = self.charge(t, &packet, clock, true);
+                        let bytes = self.charge(t, next, clock, true);
                         self.tins[t].flows.get(index).deficit -= bytes as i32;
-                        return Err(false);
+                        return Taken::Charged;
                     }
                 }
-                Some(_) => return Ok(packet),
+                Some(_) => return Taken::Packet,
                 None => {
-                    if packet.ecn == Ecn::Ect0 && self.config.ramp != Ramp::Off {
+                    if next.ecn == Ecn::Ect0 && self.config.ramp != Ramp::Off {
                         let p = self.config.ramp.probability(target, sojourn, verdict.over);
                         if p > 0.0 && (p >= 1.0 || self.rng.chance(p)) {
-                            sink.mark(&mut packet, Cause::SceMark, now);
+                            sink.mark(next, Cause::SceMark, now);
                         }
                     }
-                    return Ok(packet);
+                    return Taken::Packet;
                 }
             }
         }
@@ -584,9 +602,9 @@ impl Cake {
 }
 
 impl Queue for Cake {
-    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         let clock = now.ns() as i64;
-        let known = self.known(&packet);
+        let known = self.known(packet);
         let t = usize::from(if packet.has(flags::WASHED) {
             known.washed
         } else {
@@ -607,8 +625,8 @@ impl Queue for Cake {
         tin.backlog += len;
         self.backlog.bytes += len;
         self.backlog.packets += 1;
-        self.memory.0 += u64::from(memory::truesize(&packet));
-        tin.flows.push(index, packet);
+        self.memory.0 += u64::from(memory::truesize(packet));
+        tin.flows.push(index, *packet);
         if self.config.ack_filter != AckFilter::Off {
             let queue = &tin.flows.get(index).packets;
             let old = redundant_ack(queue, self.config.ack_filter);
@@ -623,7 +641,7 @@ impl Queue for Cake {
         while self.memory.0 > self.memory.1 && self.overflow(now, sink) {}
     }
 
-    fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
+    fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
         let clock = now.ns() as i64;
         if self.stopped {
             // It is asked again: what could not be sent is not due.
@@ -645,21 +663,21 @@ impl Queue for Cake {
                 0
             };
             let emptied = loop {
-                let next = self.tins[t].flows.next(decaying);
+                let turn = self.tins[t].flows.next(decaying);
                 decaying = false;
-                let Some((index, list)) = next else {
+                let Some((index, list)) = turn else {
                     return Dequeue::Empty;
                 };
                 self.served = (t, index);
-                match self.take(t, index, now, sink) {
-                    Ok(packet) => {
-                        let bytes = self.charge(t, &packet, clock, false);
+                match self.take(t, index, now, sink, next) {
+                    Taken::Packet => {
+                        let bytes = self.charge(t, next, clock, false);
                         self.tins[t].flows.get(index).deficit -= bytes as i32;
                         let opens = self.shaper.opens().max(clock);
-                        return Dequeue::Until(packet, Time(opens as u64));
+                        return Dequeue::Until(Time(opens as u64));
                     }
-                    Err(true) => break (index, list),
-                    Err(false) => {}
+                    Taken::Empty => break (index, list),
+                    Taken::Charged => {}
                 }
             };
             let (index, list) = emptied;

@@ -147,35 +147,22 @@ pub struct Codel {
     sce: Option<Marker>,
 }
 
-impl Codel {
-    /// Apart, so that packets are not copied once more where there is no SCE.
-    #[inline(never)]
-    fn dequeue_sce(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
-        let packets = &mut self.packets;
-        let Some(mut packet) = self.vars.dequeue(packets, &self.params, now, sink) else {
-            return Dequeue::Empty;
-        };
-        if let Some(sce) = &mut self.sce {
-            sce.mark(&mut packet, self.vars.over_target(), now, sink);
-        }
-        Dequeue::Packet(packet)
-    }
-}
-
 impl Queue for Codel {
     #[inline]
-    fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         self.packets.push_or_drop(packet, self.limit, now, sink);
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
-        if self.sce.is_some() {
-            return self.dequeue_sce(now, sink);
+    fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
+        let packets = &mut self.packets;
+        if !self.vars.dequeue(packets, &self.params, now, sink, next) {
+            return Dequeue::Empty;
         }
-        self.vars
-            .dequeue(&mut self.packets, &self.params, now, sink)
-            .map_or(Dequeue::Empty, Dequeue::Packet)
+        if let Some(sce) = &mut self.sce {
+            sce.mark(next, self.vars.over_target(), now, sink);
+        }
+        Dequeue::Packet
     }
 
     fn backlog(&self) -> Backlog {

@@ -496,15 +496,15 @@ impl DualPi2 {
 
 impl Queue for DualPi2 {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
-        let memory = u64::from(truesize(&packet));
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
+        let memory = u64::from(truesize(packet));
         if self.queued() >= self.limit || self.memory + memory > self.memlimit {
-            sink.drop(&packet, Cause::Overflow, now);
+            sink.drop(packet, Cause::Overflow, now);
             return;
         }
         // The queue a packet belongs to is settled before it can be marked.
         let to_l = scalable(packet.ecn, self.any_ect);
-        if self.early && !self.survives(&mut packet, now, sink) {
+        if self.early && !self.survives(packet, now, sink) {
             return;
         }
         self.memory += memory;
@@ -516,15 +516,15 @@ impl Queue for DualPi2 {
                 packet.flags |= flags::NOTED;
             }
             count(&self.statistics.packets_l);
-            self.l.push(packet);
+            self.l.push(*packet);
         } else {
             count(&self.statistics.packets_c);
-            self.c.push(packet);
+            self.c.push(*packet);
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
+    fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
         let mut dropped = false;
         loop {
             let (l, c) = (self.l.front(), self.c.front());
@@ -539,19 +539,19 @@ impl Queue for DualPi2 {
                 Class::L => (&mut self.l, any_c),
                 Class::C => (&mut self.c, any_l),
             };
-            let Some(mut packet) = queue.pop() else {
+            if !queue.pop_to(next) {
                 return Dequeue::Empty;
-            };
-            self.memory -= u64::from(truesize(&packet));
-            if !self.early && !self.survives(&mut packet, now, sink) {
+            }
+            self.memory -= u64::from(truesize(next));
+            if !self.early && !self.survives(next, now, sink) {
                 dropped = true;
                 continue;
             }
             if class == Class::L {
-                self.step(&mut packet, now, sink);
+                self.step(next, now, sink);
             }
-            self.scheduler.sent(class, packet.len, contended);
-            return Dequeue::Packet(packet);
+            self.scheduler.sent(class, next.len, contended);
+            return Dequeue::Packet;
         }
     }
 

@@ -4,8 +4,6 @@
 //! does not exceed the limit (bytes), or if fewer packets than the limit are
 //! queued. No known deviations.
 
-use std::collections::VecDeque;
-
 use tailback_record::Cause;
 
 use super::{Backlog, Build, Dequeue, Queue, Sink};
@@ -13,6 +11,7 @@ use crate::packet::Packet;
 use crate::registry::kernel::{Kernel, Qdisc, Xstats, number};
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Value, no_finish};
+use crate::ring::Ring;
 use crate::units::Time;
 
 /// The registry entry.
@@ -78,7 +77,7 @@ impl Limit {
 /// Packets in order with their bytes: the store that queue disciplines build on.
 #[derive(Debug, Default)]
 pub struct Packets {
-    queue: VecDeque<Packet>,
+    queue: Ring<Packet>,
     bytes: u64,
 }
 
@@ -96,6 +95,25 @@ impl Packets {
         let packet = self.queue.pop_front()?;
         self.bytes -= u64::from(packet.len);
         Some(packet)
+    }
+
+    /// Moves the oldest packet to `next`; whether there was one.
+    #[inline]
+    pub fn pop_to(&mut self, next: &mut Packet) -> bool {
+        let any = self.queue.pop_to(next);
+        if any {
+            self.bytes -= u64::from(next.len);
+        }
+        any
+    }
+
+    /// The same, as a queue tells its link.
+    #[inline]
+    pub fn give(&mut self, next: &mut Packet) -> Dequeue {
+        match self.pop_to(next) {
+            true => Dequeue::Packet,
+            false => Dequeue::Empty,
+        }
     }
 
     /// The oldest packet.
@@ -140,12 +158,12 @@ impl Packets {
     }
 
     /// Takes a packet at the tail, or drops it there if the limit is reached.
-    #[inline]
-    pub fn push_or_drop(&mut self, packet: Packet, limit: Limit, now: Time, sink: &mut Sink) {
+    #[inline(always)] // a call would pass a packet through memory
+    pub fn push_or_drop(&mut self, packet: &Packet, limit: Limit, now: Time, sink: &mut Sink) {
         if self.has_room(limit, packet.len) {
-            self.push(packet);
+            self.push(*packet);
         } else {
-            sink.drop(&packet, Cause::Overflow, now);
+            sink.drop(packet, Cause::Overflow, now);
         }
     }
 }
@@ -169,13 +187,13 @@ impl Fifo {
 
 impl Queue for Fifo {
     #[inline]
-    fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         self.packets.push_or_drop(packet, self.limit, now, sink);
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _sink: &mut Sink) -> Dequeue {
-        self.packets.pop().map_or(Dequeue::Empty, Dequeue::Packet)
+    fn dequeue(&mut self, _now: Time, _sink: &mut Sink, next: &mut Packet) -> Dequeue {
+        self.packets.give(next)
     }
 
     fn backlog(&self) -> Backlog {

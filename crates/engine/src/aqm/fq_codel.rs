@@ -17,7 +17,7 @@ use super::codel::{self, Params, Source, Vars};
 use super::fair::{self, Fair};
 use super::sce::{self, Marker};
 use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
-use crate::packet::Packet;
+use crate::packet::{Ecn, Packet};
 use crate::registry::kernel::{Kernel, Order, Qdisc, Xstats, flag, micros, number};
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
@@ -141,7 +141,8 @@ impl FqCodel {
         let (flow, backlog) = self.fair.fattest();
         let (vars, mut queue) = self.fair.flow(flow);
         let (mut drops, mut bytes) = (0, 0);
-        while let Some(packet) = queue.pop() {
+        let mut packet = Packet::new(0, 0, Ecn::NotEct);
+        while queue.pop_to(&mut packet) {
             drops += 1;
             bytes += u64::from(packet.len);
             sink.drop(&packet, Cause::Overflow, now);
@@ -155,9 +156,9 @@ impl FqCodel {
 
 impl Queue for FqCodel {
     #[inline]
-    fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
-        let flow = self.fair.flow_of(&packet);
-        self.fair.push(flow, packet);
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
+        let flow = self.fair.flow_of(packet);
+        self.fair.push(flow, *packet);
         let full = self.fair.backlog().packets > self.limit;
         if full || self.fair.memory() > self.memory_limit {
             self.overflow(now, sink);
@@ -165,21 +166,21 @@ impl Queue for FqCodel {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
+    fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
         loop {
             let Some(turn) = self.fair.turn() else {
                 return Dequeue::Empty;
             };
             let (vars, mut queue) = self.fair.flow(turn.flow);
-            let Some(mut packet) = vars.dequeue(&mut queue, &self.params, now, sink) else {
+            if !vars.dequeue(&mut queue, &self.params, now, sink, next) {
                 self.fair.pass(turn);
                 continue;
-            };
-            if let Some(sce) = &mut self.sce {
-                sce.mark(&mut packet, vars.over_target(), now, sink);
             }
-            self.fair.sent(turn, packet.len);
-            return Dequeue::Packet(packet);
+            if let Some(sce) = &mut self.sce {
+                sce.mark(next, vars.over_target(), now, sink);
+            }
+            self.fair.sent(turn, next.len);
+            return Dequeue::Packet;
         }
     }
 

@@ -201,47 +201,47 @@ impl FqPie {
 
 impl Queue for FqPie {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
-        let flow = self.fair.flow_of(&packet);
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
+        let flow = self.fair.flow_of(packet);
         let full = self.fair.backlog().packets >= self.limit;
         let (state, queue) = self.fair.flow(flow);
         if full {
             state.vars.dropped();
-            sink.drop(&packet, Cause::Overflow, now);
+            sink.drop(packet, Cause::Overflow, now);
             return;
         }
         let (backlog, len) = (queue.bytes(), u64::from(packet.len));
         let vars = &mut state.vars;
         if vars.drop_early(&self.params, backlog, len, &mut self.rng) {
-            if !self.params.marks(vars, &packet) {
+            if !self.params.marks(vars, packet) {
                 vars.dropped();
-                sink.drop(&packet, Cause::Aqm, now);
+                sink.drop(packet, Cause::Aqm, now);
                 return;
             }
-            sink.mark(&mut packet, Cause::Mark, now);
+            sink.mark(packet, Cause::Mark, now);
         }
         if !state.awake {
             state.awake = true;
             self.awake.push(flow);
         }
-        self.fair.push(flow, packet);
+        self.fair.push(flow, *packet);
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _sink: &mut Sink) -> Dequeue {
+    fn dequeue(&mut self, now: Time, _sink: &mut Sink, next: &mut Packet) -> Dequeue {
         loop {
             let Some(turn) = self.fair.turn() else {
                 return Dequeue::Empty;
             };
             let (state, mut queue) = self.fair.flow(turn.flow);
-            let Some(packet) = queue.pop() else {
+            if !queue.pop_to(next) {
                 self.fair.pass(turn);
                 continue;
-            };
+            }
             let left = queue.bytes();
-            state.vars.dequeued(&self.params, &packet, left, now);
-            self.fair.sent(turn, packet.len);
-            return Dequeue::Packet(packet);
+            state.vars.dequeued(&self.params, next, left, now);
+            self.fair.sent(turn, next.len);
+            return Dequeue::Packet;
         }
     }
 

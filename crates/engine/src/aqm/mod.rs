@@ -1,6 +1,6 @@
 //! Queue disciplines: the trait, and one file for each.
 
-use crate::packet::{FlowInfo, Packet};
+use crate::packet::{Ecn, FlowInfo, Packet};
 use crate::registry::kernel::{Kernel, Qdisc};
 use crate::registry::{Entry, Options, Table};
 use crate::rng::Stream;
@@ -24,16 +24,16 @@ pub mod wred;
 pub use sink::Sink;
 pub use tailback_record::Cause;
 
-/// What a queue hands to its link.
-#[derive(Clone, Copy, Debug)]
+/// What a queue says when its link asks for a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dequeue {
-    /// The next packet.
-    Packet(Packet),
+    /// There is the next packet.
+    Packet,
     /// Nothing is queued.
     Empty,
-    /// The next packet, of a queue that keeps the link's rate itself: the link
+    /// There is the next packet, of a queue that keeps the link's rate itself: the link
     /// sends it at once and does not ask again before this time.
-    Until(Packet, Time),
+    Until(Time),
     /// Something is queued but must not leave before this time (a shaping queue).
     NotBefore(Time),
 }
@@ -45,11 +45,21 @@ pub enum Dequeue {
 /// `enqueue` comes out of `dequeue` once or is reported to `sink.drop` once;
 /// a mark is made by `sink.mark`, which changes the packet and counts.
 pub trait Queue: Send {
-    /// Takes a packet.
-    fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink);
+    /// Takes a packet: a copy, once it is marked if it is.
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink);
 
-    /// Gives the next packet.
-    fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue;
+    /// Writes the next packet, if there is one that may leave, to `next`, which holds
+    /// anything before: so a packet is copied once on its way from the queue to the link.
+    fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue;
+
+    /// The next packet by value, if there is one that may leave: for tests.
+    fn take(&mut self, now: Time, sink: &mut Sink) -> Option<Packet> {
+        let mut next = Packet::new(0, 0, Ecn::NotEct);
+        match self.dequeue(now, sink, &mut next) {
+            Dequeue::Packet | Dequeue::Until(_) => Some(next),
+            Dequeue::Empty | Dequeue::NotBefore(_) => None,
+        }
+    }
 
     /// Called at time 0 and then whenever the time it last returned has come;
     /// `None` when it wants no timer.

@@ -120,34 +120,34 @@ pub struct Pi2 {
 
 impl Queue for Pi2 {
     #[inline]
-    fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         self.packets.push_or_drop(packet, self.limit, now, sink);
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
-        while let Some(mut packet) = self.packets.pop() {
-            let scalable = self.scalable.is_some_and(|any| scalable(packet.ecn, any));
-            let capable = packet.ecn.is_capable() && (self.ecn || scalable);
+    fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
+        while self.packets.pop_to(next) {
+            let scalable = self.scalable.is_some_and(|any| scalable(next.ecn, any));
+            let capable = next.ecn.is_capable() && (self.ecn || scalable);
             let backlog = self.packets.bytes();
             match self
                 .vars
                 .verdict(&self.params, scalable, capable, backlog, &mut self.rng)
             {
-                Verdict::Mark if packet.ecn != Ecn::Ce => {
-                    sink.mark(&mut packet, Cause::Mark, now);
+                Verdict::Mark if next.ecn != Ecn::Ce => {
+                    sink.mark(next, Cause::Mark, now);
                 }
                 Verdict::Pass | Verdict::Mark => {}
                 Verdict::Drop => {
-                    sink.drop(&packet, Cause::Aqm, now);
+                    sink.drop(next, Cause::Aqm, now);
                     continue;
                 }
                 Verdict::Overload => {
-                    sink.drop(&packet, Cause::Overload, now);
+                    sink.drop(next, Cause::Overload, now);
                     continue;
                 }
             }
-            return Dequeue::Packet(packet);
+            return Dequeue::Packet;
         }
         Dequeue::Empty
     }

@@ -219,11 +219,11 @@ pub struct Pie {
 
 impl Queue for Pie {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         let backlog = self.packets.bytes();
         if !self.packets.has_room(self.limit, packet.len) {
             self.vars.dropped();
-            sink.drop(&packet, Cause::Overflow, now);
+            sink.drop(packet, Cause::Overflow, now);
             return;
         }
         let len = u64::from(packet.len);
@@ -231,24 +231,24 @@ impl Queue for Pie {
             .vars
             .drop_early(&self.params, backlog, len, &mut self.rng)
         {
-            if !self.params.marks(&self.vars, &packet) {
+            if !self.params.marks(&self.vars, packet) {
                 self.vars.dropped();
-                sink.drop(&packet, Cause::Aqm, now);
+                sink.drop(packet, Cause::Aqm, now);
                 return;
             }
-            sink.mark(&mut packet, Cause::Mark, now);
+            sink.mark(packet, Cause::Mark, now);
         }
-        self.packets.push(packet);
+        self.packets.push(*packet);
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _sink: &mut Sink) -> Dequeue {
-        let Some(packet) = self.packets.pop() else {
+    fn dequeue(&mut self, now: Time, _sink: &mut Sink, next: &mut Packet) -> Dequeue {
+        if !self.packets.pop_to(next) {
             return Dequeue::Empty;
-        };
+        }
         let left = self.packets.bytes();
-        self.vars.dequeued(&self.params, &packet, left, now);
-        Dequeue::Packet(packet)
+        self.vars.dequeued(&self.params, next, left, now);
+        Dequeue::Packet
     }
 
     fn timer(&mut self, now: Time, _sink: &mut Sink) -> Option<Time> {

@@ -428,30 +428,35 @@ impl Store {
     /// Takes a packet that RED has decided about: a hit one that is not to be
     /// marked is dropped, any other queued if there is room.
     #[inline]
-    pub fn admit(&mut self, mut packet: Packet, hit: bool, mark: bool, now: Time, sink: &mut Sink) {
+    pub fn admit(
+        &mut self,
+        packet: &mut Packet,
+        hit: bool,
+        mark: bool,
+        now: Time,
+        sink: &mut Sink,
+    ) {
         if hit && !mark {
-            sink.drop(&packet, Cause::Aqm, now);
+            sink.drop(packet, Cause::Aqm, now);
         } else if !self.packets.has_room(self.limit, packet.len) {
-            sink.drop(&packet, Cause::Overflow, now);
+            sink.drop(packet, Cause::Overflow, now);
         } else {
             if hit {
-                sink.mark(&mut packet, Cause::Mark, now);
+                sink.mark(packet, Cause::Mark, now);
             }
-            self.packets.push(packet);
+            self.packets.push(*packet);
         }
     }
 
     /// The next packet. If there is none an idle time begins, unless one has
     /// begun. (While the last packet is being sent the link does not ask.)
     #[inline]
-    pub fn dequeue(&mut self, now: Time) -> Dequeue {
-        match self.packets.pop() {
-            Some(packet) => Dequeue::Packet(packet),
-            None => {
-                self.idle_since.get_or_insert(now);
-                Dequeue::Empty
-            }
+    pub fn dequeue(&mut self, now: Time, next: &mut Packet) -> Dequeue {
+        let given = self.packets.give(next);
+        if given == Dequeue::Empty {
+            self.idle_since.get_or_insert(now);
         }
+        given
     }
 
     /// What is queued.
@@ -473,8 +478,8 @@ pub struct Red {
 
 impl Queue for Red {
     #[inline]
-    fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
-        let arrival = self.store.arrival(&packet, now);
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
+        let arrival = self.store.arrival(packet, now);
         self.core.update(&arrival);
         let hit = self.core.decide(&mut self.rng) != Verdict::Pass;
         let mark = self.ecn && packet.ecn.is_capable();
@@ -482,8 +487,8 @@ impl Queue for Red {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _sink: &mut Sink) -> Dequeue {
-        self.store.dequeue(now)
+    fn dequeue(&mut self, now: Time, _sink: &mut Sink, next: &mut Packet) -> Dequeue {
+        self.store.dequeue(now, next)
     }
 
     fn backlog(&self) -> Backlog {

@@ -18,9 +18,10 @@ pub struct Sink {
     /// Frame length of the packet in transmission and its slot (`count_in_service`).
     service: Option<(u16, Time, Time)>,
     capture: Option<Box<Capture>>,
-    /// Drops from the start of the run, by number in packets: where numbers of
-    /// connections are used again.
-    gone: Vec<u64>,
+    /// Numbers from which on those of connections are, which are used again.
+    first_slot: u32,
+    /// Each packet of such a connection that was dropped, until it is asked for.
+    gone: Vec<u32>,
 }
 
 /// Every packet at this link since the records were last taken.
@@ -50,6 +51,7 @@ impl Sink {
             since: warmup,
             service: None,
             capture: None,
+            first_slot: u32::MAX,
             gone: Vec::new(),
         }
     }
@@ -59,14 +61,14 @@ impl Sink {
         Sink::of((0..flows as u32).collect(), warmup)
     }
 
-    /// Counts what is gone of so many numbers ([`Sink::gone`]).
-    pub fn count_gone(&mut self, numbers: usize) {
-        self.gone = vec![0; numbers];
+    /// Notes what is gone of these numbers and those after them ([`Sink::take_gone`]).
+    pub fn note_gone(&mut self, first_slot: u32) {
+        self.first_slot = first_slot;
     }
 
-    /// Packets with this number that were dropped since the start of the run.
-    pub fn gone(&self, number: u32) -> u64 {
-        self.gone.get(number as usize).copied().unwrap_or_default()
+    /// The number of each such packet that was dropped since this was last asked.
+    pub fn take_gone(&mut self) -> std::vec::Drain<'_, u32> {
+        self.gone.drain(..)
     }
 
     /// Records every packet, as one of this link.
@@ -105,8 +107,8 @@ impl Sink {
     }
 
     fn dropped(&mut self, packet: &Packet, cause: Cause, now: Time) {
-        if let Some(gone) = self.gone.get_mut(packet.flow as usize) {
-            *gone += 1;
+        if packet.flow >= self.first_slot {
+            self.gone.push(packet.flow);
         }
         if let Some(capture) = &mut self.capture {
             capture.add(packet, Seen::Dropped(cause), now);
@@ -135,7 +137,7 @@ impl Sink {
     }
 
     /// The link calls this with each packet that `dequeue` returned.
-    #[inline]
+    #[inline(always)] // a link calls it at one place for every packet
     pub fn forward(&mut self, packet: &Packet, now: Time) {
         self.note_backlog(now);
         let len = u32::from(packet.len);

@@ -151,35 +151,35 @@ impl Step {
 
 impl Queue for Step {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         if !self.packets.has_room(self.limit, packet.len) {
-            sink.drop(&packet, Cause::Overflow, now);
+            sink.drop(packet, Cause::Overflow, now);
             return;
         }
         if self.on_arrival {
-            match self.fate(&packet, now) {
+            match self.fate(packet, now) {
                 Fate::Pass => {}
-                Fate::Mark => sink.mark(&mut packet, Cause::StepMark, now),
-                Fate::Drop => return sink.drop(&packet, Cause::Aqm, now),
+                Fate::Mark => sink.mark(packet, Cause::StepMark, now),
+                Fate::Drop => return sink.drop(packet, Cause::Aqm, now),
             }
         }
-        self.packets.push(packet);
+        self.packets.push(*packet);
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
-        while let Some(mut packet) = self.packets.pop() {
+    fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
+        while self.packets.pop_to(next) {
             if !self.on_arrival {
-                match self.fate(&packet, now) {
+                match self.fate(next, now) {
                     Fate::Pass => {}
-                    Fate::Mark => sink.mark(&mut packet, Cause::StepMark, now),
+                    Fate::Mark => sink.mark(next, Cause::StepMark, now),
                     Fate::Drop => {
-                        sink.drop(&packet, Cause::Aqm, now);
+                        sink.drop(next, Cause::Aqm, now);
                         continue;
                     }
                 }
             }
-            return Dequeue::Packet(packet);
+            return Dequeue::Packet;
         }
         Dequeue::Empty
     }
@@ -220,19 +220,17 @@ mod tests {
         let mut queue = (ENTRY.build)(&options, context);
         let mut sink = Sink::new(1, Time::ZERO);
         for _ in 0..n {
-            let packet = Packet::new(0, 1_000, ecn);
+            let mut packet = Packet::new(0, 1_000, ecn);
             sink.arrive(&packet, Time::ZERO);
-            queue.enqueue(packet, Time::ZERO, &mut sink);
+            queue.enqueue(&mut packet, Time::ZERO, &mut sink);
         }
         let mut marked = Vec::new();
         for ms in 1.. {
-            match queue.dequeue(Time::from_ms(ms), &mut sink) {
-                Dequeue::Packet(packet) => {
-                    sink.forward(&packet, Time::from_ms(ms));
-                    marked.push(packet.ecn == Ecn::Ce);
-                }
-                _ => break,
-            }
+            let Some(packet) = queue.take(Time::from_ms(ms), &mut sink) else {
+                break;
+            };
+            sink.forward(&packet, Time::from_ms(ms));
+            marked.push(packet.ecn == Ecn::Ce);
         }
         (marked, sink)
     }

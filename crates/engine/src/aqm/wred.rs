@@ -114,8 +114,8 @@ pub struct Wred {
 
 impl Queue for Wred {
     #[inline]
-    fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
-        let arrival = self.store.arrival(&packet, now);
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
+        let arrival = self.store.arrival(packet, now);
         let (own, other) = if packet.ecn.is_capable() {
             (&mut self.ecn, &mut self.classic)
         } else {
@@ -132,8 +132,8 @@ impl Queue for Wred {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _sink: &mut Sink) -> Dequeue {
-        self.store.dequeue(now)
+    fn dequeue(&mut self, now: Time, _sink: &mut Sink, next: &mut Packet) -> Dequeue {
+        self.store.dequeue(now, next)
     }
 
     fn backlog(&self) -> Backlog {

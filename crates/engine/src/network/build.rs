@@ -1,6 +1,7 @@
 //! From a plan to a network at rest: pipes, links, end points and their first
 //! events.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use super::events::Ids;
 use super::pipe::{More, Pipe};
 use super::sampling::Flow;
 use super::slots::Slots;
-use super::sources::{Connections, Traffic};
+use super::sources::{Connections, Places, Traffic};
 use crate::aqm::{self, QueueContext, Sink};
 use crate::calendar::Calendar;
 use crate::cc;
@@ -40,7 +41,7 @@ impl Network {
     /// # Panics
     /// As [`Network::new`].
     pub fn numbered_from(plan: &Arc<Plan>, seed: u64, first_segment: u64) -> Network {
-        let mut pipes = Vec::new();
+        let mut pipes = Pipes::default();
         let paths = paths(plan, seed, &mut pipes);
         let link_pipes: Vec<Option<u32>> = plan
             .links
@@ -55,13 +56,13 @@ impl Network {
                         .map(|slots| Slots::new(slots, stream("slots"))),
                 };
                 if more.jitter.is_some() || more.slots.is_some() {
-                    pipes.push(Pipe::new(link.delay, Some(more)));
-                    Some((pipes.len() - 1) as u32)
+                    Some(pipes.own(link.delay, more))
                 } else {
-                    (link.delay > Time::ZERO).then(|| pipe_of(&mut pipes, link.delay))
+                    (link.delay > Time::ZERO).then(|| pipes.constant(link.delay))
                 }
             })
             .collect();
+        let pipes = pipes.all;
 
         let (n_pipes, n_links) = (pipes.len() as u32, plan.links.len() as u32);
         let (n_flows, n_traffic) = (plan.flow_count() as u32, plan.source_count() as u32);
@@ -106,9 +107,10 @@ impl Network {
         });
         let ends: Vec<Ends> = ends.collect();
 
+        let mtu = mtu(plan);
         let mut links: Vec<Link> = (0..)
             .zip(&plan.links)
-            .map(|(i, link)| build_link(i, link, plan, seed, &owners))
+            .map(|(i, link)| build_link(i, link, plan, mtu, seed, &owners))
             .collect();
         let info = plan.flow_info();
         for link in &mut links {
@@ -134,7 +136,11 @@ impl Network {
         let mut network = Network {
             now: Time::ZERO,
             ids,
-            calendar: Calendar::new(ids.slots as usize + 2 * (ends.len() - first_slot as usize)),
+            calendar: Calendar::new(
+                ids.slots as usize + 2 * (ends.len() - first_slot as usize),
+                // Pipes and links; timers are due once in a round-trip time.
+                ids.queue_timers as usize,
+            ),
             pipes,
             links,
             link_pipes,
@@ -163,7 +169,7 @@ impl Network {
                 self.calendar
                     .schedule(self.ids.queue_timers + i as u32, next);
             }
-            if let Some((time, _)) = link.next_rate_change(Time::ZERO) {
+            if let Some(time) = link.next_rate_change(Time::ZERO) {
                 self.calendar
                     .schedule(self.ids.rate_changes + i as u32, time);
             }
@@ -187,9 +193,43 @@ impl Network {
     }
 }
 
+/// Pipes by number.
+#[derive(Default)]
+struct Pipes {
+    all: Vec<Pipe>,
+    /// Those that do nothing but delay: packets that wait the same time share one.
+    constant: BTreeMap<Time, u32>,
+}
+
+impl Pipes {
+    /// Finds or makes the pipe of a constant delay.
+    fn constant(&mut self, delay: Time) -> u32 {
+        *self.constant.entry(delay).or_insert_with(|| {
+            self.all.push(Pipe::new(delay, None));
+            (self.all.len() - 1) as u32
+        })
+    }
+
+    /// Makes a pipe that does more.
+    fn own(&mut self, delay: Time, more: More) -> u32 {
+        self.all.push(Pipe::new(delay, Some(more)));
+        (self.all.len() - 1) as u32
+    }
+}
+
 /// The ways of flows and of traffic sources, and their pipes.
-fn paths(plan: &Plan, seed: u64, pipes: &mut Vec<Pipe>) -> Vec<Path> {
-    let mut paths = Vec::new();
+fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
+    let mut paths = Vec::with_capacity(plan.flow_count() + plan.source_count());
+    // Each route once, however many go that way.
+    let mut routes: BTreeMap<Vec<u32>, Arc<[u32]>> = BTreeMap::new();
+    let mut shared = |route: &[u32]| match routes.get(route) {
+        Some(known) => Arc::clone(known),
+        None => {
+            let new: Arc<[u32]> = route.into();
+            routes.insert(route.to_vec(), Arc::clone(&new));
+            new
+        }
+    };
     for member in plan.each_flow() {
         let flow = member.of;
         let half = Time(flow.rtt.ns() / 2);
@@ -198,11 +238,11 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Vec<Pipe>) -> Vec<Path> {
             (flow.rtt - half, "receiver jitter"),
         ];
         paths.push(Path {
-            route: flow.route.clone().into(),
-            back: flow.back.clone().into(),
+            route: shared(&flow.route),
+            back: shared(&flow.back),
             pipes: both.map(|(delay, purpose)| {
                 if plan.host_jitter == Time::ZERO {
-                    return pipe_of(pipes, delay);
+                    return pipes.constant(delay);
                 }
                 // Its own pipes: jitter keeps the order of one host's packets only.
                 let stream = Stream::new(seed, &member.name(), purpose);
@@ -210,36 +250,24 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Vec<Pipe>) -> Vec<Path> {
                     jitter: Some((plan.host_jitter, stream)),
                     ..More::default()
                 };
-                pipes.push(Pipe::new(delay, Some(more)));
-                (pipes.len() - 1) as u32
+                pipes.own(delay, more)
             }),
         });
     }
     for source in plan.each_source().map(|source| source.of) {
         let half = Time(source.rtt.ns() / 2);
-        let access = pipe_of(pipes, half);
+        let access = pipes.constant(half);
         let connections = source.connections.as_ref();
         paths.push(Path {
-            route: source.route.clone().into(),
-            back: connections.map_or_else(Vec::new, |c| c.back.clone()).into(),
+            route: shared(&source.route),
+            back: shared(connections.map_or(&[], |c| &c.back)),
             pipes: match connections {
-                Some(_) => [access, pipe_of(pipes, source.rtt - half)],
+                Some(_) => [access, pipes.constant(source.rtt - half)],
                 None => [access; 2],
             },
         });
     }
     paths
-}
-
-/// Finds or makes the pipe of a constant delay.
-fn pipe_of(pipes: &mut Vec<Pipe>, delay: Time) -> u32 {
-    let found = pipes
-        .iter()
-        .position(|p| p.more.is_none() && p.delay == delay);
-    found.unwrap_or_else(|| {
-        pipes.push(Pipe::new(delay, None));
-        pipes.len() - 1
-    }) as u32
 }
 
 /// The entry of an algorithm, and the options it is built with.
@@ -254,15 +282,27 @@ fn known<'a, B>(
     (entry, options)
 }
 
-fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, seed: u64, owners: &Arc<[u32]>) -> Link {
-    let (entry, options) = known(aqm::TABLE.entries(), &plan.queue);
-    let connections = whole.traffic.iter().filter_map(|t| t.connections.as_ref());
-    let stacks = whole.flows.iter().map(|flow| &flow.tcp);
+/// Bytes of the longest frame of a connection.
+fn mtu(plan: &Plan) -> u32 {
+    let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());
+    let stacks = plan.flows.iter().map(|flow| &flow.tcp);
     let stacks = stacks.chain(connections.map(|c| &c.tcp));
     let frames = stacks.map(|tcp| u32::from(tcp.mss) + u32::from(tcp.header));
+    frames.max().unwrap_or(1514)
+}
+
+fn build_link(
+    index: u32,
+    plan: &LinkPlan,
+    whole: &Plan,
+    mtu: u32,
+    seed: u64,
+    owners: &Arc<[u32]>,
+) -> Link {
+    let (entry, options) = known(aqm::TABLE.entries(), &plan.queue);
     let context = QueueContext {
         rate: plan.rate.nominal(),
-        mtu: frames.max().unwrap_or(1514),
+        mtu,
         rng: Stream::new(seed, &plan.name, "queue"),
     };
     let mut sink = Sink::of(owners.clone(), whole.warmup);
@@ -272,8 +312,9 @@ fn build_link(index: u32, plan: &LinkPlan, whole: &Plan, seed: u64, owners: &Arc
     let (end_ns, interval_ns) = (whole.duration.ns(), whole.record.statistics.ns());
     let classes = whole.classes_at(index);
     sink.meter.record_classes(classes, end_ns, interval_ns);
-    if owners.len() > whole.flow_count() + whole.source_count() {
-        sink.count_gone(owners.len());
+    let first_slot = whole.flow_count() + whole.source_count();
+    if owners.len() > first_slot {
+        sink.note_gone(first_slot as u32);
     }
     if whole.record.packets {
         sink.record_packets(index);
@@ -309,13 +350,13 @@ fn build_flow(
 ) -> Flow {
     let acks = plan.record.series == SeriesMode::Acks;
     let gauges = connection.sender.gauge_names();
-    let sampler = || FlowSampler::new(series, &flow.name(), gauges, acks);
+    let mut sampler = || FlowSampler::new(series, &flow.name(), gauges, acks);
     Flow {
         stop: flow.of.stop,
         base_bytes: 0,
         bytes_at_stop: None,
         samples: SenderSamples::default(),
-        sampler: (plan.record.series != SeriesMode::Off).then(sampler),
+        sampler: (plan.record.series != SeriesMode::Off).then(|| Box::new(sampler())),
     }
 }
 
@@ -342,8 +383,7 @@ fn build_traffic(
             let (entry, options) = known(cc::TABLE.entries(), &connections.cc);
             Connections {
                 group: member.group,
-                free: slots.clone().collect(),
-                slots,
+                places: Places::new(slots),
                 build: entry.build,
                 options: options.clone(),
                 seeds: Stream::new(seed, &name, "cc"),

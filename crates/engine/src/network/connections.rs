@@ -20,6 +20,8 @@
 //! than Linux's, a SYN that was lost is sent again as Linux does, and a server
 //! that has answered one does not answer its duplicate before its own timer.
 
+use std::sync::Arc;
+
 use super::Network;
 use super::pipe::{Access, Pipe};
 use crate::calendar::{Calendar, Component};
@@ -54,9 +56,9 @@ pub(super) enum Opener {
 #[derive(Clone)]
 pub(super) struct Path {
     /// Links that data passes.
-    pub route: Box<[u32]>,
+    pub route: Arc<[u32]>,
     /// Links that ACKs pass.
-    pub back: Box<[u32]>,
+    pub back: Arc<[u32]>,
     /// Pipes by [`End`]: before the first link, and behind the receiver.
     pub pipes: [u32; 2],
 }
@@ -185,6 +187,16 @@ impl Acting<'_> {
             self.port.calendar.schedule(self.timer, deadline);
         }
     }
+
+    /// Moves the calendar's entry, which has come up, to the next deadline: one step where
+    /// removing it and entering it again would be two.
+    fn settle(self, deadline: Time) {
+        *self.armed = deadline;
+        match deadline {
+            Time::NEVER => self.port.calendar.cancel(self.timer),
+            due => self.port.calendar.schedule(self.timer, due),
+        }
+    }
 }
 
 impl Ends {
@@ -215,6 +227,7 @@ impl Ends {
 
 impl Network {
     /// A packet has come to the receiving end of its way.
+    #[inline(never)] // `arrive` is short without it
     pub(super) fn deliver_data(&mut self, packet: &Packet) {
         let now = self.now;
         let ends = &mut self.ends[packet.flow as usize];
@@ -232,10 +245,14 @@ impl Network {
         }
         if let Opener::Traffic(source) = opener {
             self.received(source as usize, packet, completed);
+            if self.ends[packet.flow as usize].connection.is_none() {
+                self.left(packet.flow as usize);
+            }
         }
     }
 
     /// An ACK has come to the sending end of its way, or the client's SYN.
+    #[inline(never)]
     pub(super) fn deliver_ack(&mut self, packet: &Packet) {
         let (now, number) = (self.now, packet.flow as usize);
         let ends = &mut self.ends[number];
@@ -243,7 +260,7 @@ impl Network {
         let opener = ends.opener;
         let acting = ends.acting(End::Sender, &mut self.pipes, now, &mut self.calendar);
         let Some(mut end) = acting else {
-            return;
+            return self.left(number);
         };
         let sender = &mut end.connection.sender;
         if !packet.has(flags::SYN) {
@@ -273,12 +290,11 @@ impl Network {
     pub(super) fn run_sender(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
-        let opener = ends.opener;
-        self.calendar.cancel(ends.timers[End::Sender as usize]);
-        ends.armed[End::Sender as usize] = Time::NEVER;
+        let (opener, timer) = (ends.opener, ends.timers[End::Sender as usize]);
         let acting = ends.acting(End::Sender, &mut self.pipes, now, &mut self.calendar);
         let Some(mut end) = acting else {
-            return;
+            ends.armed[End::Sender as usize] = Time::NEVER;
+            return self.calendar.cancel(timer);
         };
         let sender = &mut end.connection.sender;
         if !sender.has_started() {
@@ -290,7 +306,7 @@ impl Network {
         }
         sender.note_limit();
         let deadline = sender.deadline();
-        end.rearm(deadline);
+        end.settle(deadline);
         self.after_sender(number, opener);
     }
 
@@ -298,11 +314,11 @@ impl Network {
     pub(super) fn run_receiver(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
-        self.calendar.cancel(ends.timers[End::Receiver as usize]);
-        ends.armed[End::Receiver as usize] = Time::NEVER;
+        let timer = ends.timers[End::Receiver as usize];
         let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
         let Some(mut end) = acting else {
-            return;
+            ends.armed[End::Receiver as usize] = Time::NEVER;
+            return self.calendar.cancel(timer);
         };
         let connection = &mut *end.connection;
         if connection.syn_due <= now {
@@ -314,7 +330,7 @@ impl Network {
             connection.receiver.on_timer(now, &mut end.port);
         }
         let deadline = connection.receiver.deadline().min(connection.syn_due);
-        end.rearm(deadline);
+        end.settle(deadline);
     }
 
     /// The receiver, as the client, connects.

@@ -4,7 +4,7 @@
 use super::Network;
 use crate::calendar::Component;
 use crate::link::Next;
-use crate::packet::{Packet, flags};
+use crate::packet::{Ecn, Packet, flags};
 use crate::units::Time;
 
 /// Component numbers: the order in which simultaneous events are handled.
@@ -63,24 +63,23 @@ impl Network {
 
     /// Delivers what has reached the end of a pipe.
     fn run_pipe(&mut self, id: Component) {
+        let mut packet = Packet::new(0, 0, Ecn::NotEct);
         loop {
-            let pipe = &mut self.pipes[id as usize];
-            match pipe.packets.front() {
-                None => return self.calendar.cancel(id),
-                Some(head) if head.stamp > self.now => {
-                    return self.calendar.schedule(id, head.stamp);
-                }
-                Some(_) => {
-                    let packet = pipe.packets.pop_front().expect("it has a head");
-                    self.arrive(packet);
-                }
+            let waiting = &mut self.pipes[id as usize].packets;
+            if waiting.pop_if(&mut packet, |head| head.stamp <= self.now) {
+                self.arrive(&mut packet);
+                continue;
             }
+            return match waiting.front() {
+                None => self.calendar.cancel(id),
+                Some(head) => self.calendar.schedule(id, head.stamp),
+            };
         }
     }
 
     /// A packet arrives at the next link of its route, or at its end.
-    #[inline]
-    fn arrive(&mut self, packet: Packet) {
+    #[inline(always)]
+    fn arrive(&mut self, packet: &mut Packet) {
         let path = &self.ends[packet.flow as usize].path;
         let is_ack = packet.has(flags::ACK);
         let hops = if is_ack { &path.back } else { &path.route };
@@ -91,20 +90,21 @@ impl Network {
             return;
         }
         if is_ack {
-            self.deliver_ack(&packet);
+            self.deliver_ack(packet);
         } else {
-            self.deliver_data(&packet);
+            self.deliver_data(packet);
         }
     }
 
     /// Serves a link as long as packets leave at this very moment.
     fn serve_link(&mut self, link: u32) {
         let id = self.ids.links + link;
+        let mut packet = Packet::new(0, 0, Ecn::NotEct);
         loop {
-            match self.links[link as usize].serve(self.now) {
-                Next::Leaves(packet, again) => {
+            match self.links[link as usize].serve(self.now, &mut packet) {
+                Next::Leaves(again) => {
                     self.calendar.schedule(id, again);
-                    self.leave_link(packet, link);
+                    self.leave_link(&mut packet, link);
                     if again > self.now {
                         return;
                     }
@@ -117,15 +117,15 @@ impl Network {
 
     /// A packet leaves a link: lost, or on its way.
     #[inline]
-    fn leave_link(&mut self, mut packet: Packet, link: u32) {
-        if self.links[link as usize].loses(&packet, self.now) {
+    fn leave_link(&mut self, packet: &mut Packet, link: u32) {
+        if self.links[link as usize].loses(packet, self.now) {
             return;
         }
         packet.hop += 1;
         match self.link_pipes[link as usize] {
             None => self.arrive(packet),
             Some(pipe) => {
-                self.pipes[pipe as usize].push(packet, self.now, pipe, &mut self.calendar);
+                self.pipes[pipe as usize].push(*packet, self.now, pipe, &mut self.calendar);
             }
         }
     }
@@ -140,12 +140,11 @@ impl Network {
 
     fn change_rate(&mut self, id: Component, index: usize) {
         let link = &mut self.links[index];
-        // The change that is due is the first after the moment before it.
-        if let Some((_, rate)) = link.next_rate_change(Time(self.now.ns() - 1)) {
+        if let Some(rate) = link.rate_now(self.now) {
             link.queue.rate_changed(rate, self.now);
         }
         match link.next_rate_change(self.now) {
-            Some((time, _)) => self.calendar.schedule(id, time),
+            Some(time) => self.calendar.schedule(id, time),
             None => self.calendar.cancel(id),
         }
     }

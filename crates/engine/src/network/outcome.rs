@@ -43,9 +43,11 @@ impl Network {
             series: self.series,
             ..Outcome::default()
         };
+        outcome.flows.reserve_exact(self.flows.len());
         let flows = self.flows.iter().zip(self.plan.each_flow());
         for ((flow, plan), ends) in flows.zip(&mut self.ends) {
-            let Some(connection) = &mut ends.connection else {
+            // Taken: the rest of it is not needed while the results are put together.
+            let Some(mut connection) = ends.connection.take() else {
                 continue;
             };
             let to = [flow.stop, connection.completed]
@@ -92,7 +94,7 @@ impl Network {
                 account.add(std::mem::take(&mut spare.sender.account), end.ns());
             }
             if let Some(connections) = &mut traffic.connections {
-                for slot in connections.slots.clone() {
+                for slot in connections.places.slots.clone() {
                     let Some(open) = &mut self.ends[slot as usize].connection else {
                         continue;
                     };

@@ -16,7 +16,7 @@ pub(super) struct Flow {
     /// Payload delivered when the flow was stopped.
     pub bytes_at_stop: Option<u64>,
     pub samples: SenderSamples,
-    pub sampler: Option<FlowSampler>,
+    pub sampler: Option<Box<FlowSampler>>,
 }
 
 impl Network {

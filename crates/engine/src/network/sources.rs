@@ -1,16 +1,18 @@
 //! Traffic sources at work: they send datagrams, or open connections.
 //!
 //! Free slots are taken in turn, the longest free first, as ports are: a queue
-//! that hashes flows puts one connection here and the next one there.
+//! that hashes flows puts one connection here and the next one there. One that
+//! still has packets in the network waits until the last of them is out.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use tailback_record::Completion;
 use tailback_record::account::Account;
 
 use super::Network;
-use super::connections::{Connection, End};
+use super::connections::{Connection, End, Ends, Opener};
 use crate::calendar::Component;
 use crate::cc;
 use crate::packet::{Packet, flags};
@@ -38,13 +40,11 @@ pub(super) struct Traffic {
 pub(super) struct Connections {
     /// Index of the source's group in the plan.
     pub group: usize,
-    pub slots: Range<u32>,
+    pub places: Places,
     pub build: cc::Build,
     pub options: Options,
     /// Seeds of their congestion controls.
     pub seeds: Stream,
-    /// Free slots, the longest free first.
-    pub free: VecDeque<u32>,
     /// Connections that are over: their memory is used again, and their
     /// statistics go on in it.
     // Boxed as those in use are: a box moves from one list to the other, the connection stays.
@@ -53,6 +53,63 @@ pub(super) struct Connections {
     pub started: u64,
     pub refused: u64,
     pub done: Vec<Completion>,
+}
+
+/// The slots of a source, and which of them may be taken.
+pub(super) struct Places {
+    pub slots: Range<u32>,
+    /// Of each slot, the turn at which it became free; [`TAKEN`] while it has a connection.
+    free: Vec<u64>,
+    /// Packets of each slot that were dropped.
+    gone: Vec<u64>,
+    /// Turn and number of the free slots that have nothing in the network.
+    ready: BinaryHeap<Reverse<(u64, u32)>>,
+    turn: u64,
+}
+
+const TAKEN: u64 = u64::MAX;
+
+impl Places {
+    /// All free, and to be taken in their order.
+    pub fn new(slots: Range<u32>) -> Places {
+        let turns = 0..slots.len() as u64;
+        Places {
+            free: turns.clone().collect(),
+            gone: vec![0; slots.len()],
+            ready: turns.clone().zip(slots.clone()).map(Reverse).collect(),
+            turn: turns.end,
+            slots,
+        }
+    }
+
+    /// The slot that is free for longest and has nothing in the network.
+    fn take(&mut self) -> Option<u32> {
+        let Reverse((_, slot)) = self.ready.pop()?;
+        self.free[(slot - self.slots.start) as usize] = TAKEN;
+        Some(slot)
+    }
+
+    /// The connection of a slot is over.
+    fn put(&mut self, slot: u32, ends: &Ends) {
+        self.free[(slot - self.slots.start) as usize] = self.turn;
+        self.turn += 1;
+        self.look(slot, ends);
+    }
+
+    /// A packet of a slot was dropped.
+    fn gone(&mut self, slot: u32, ends: &Ends) {
+        self.gone[(slot - self.slots.start) as usize] += 1;
+        self.look(slot, ends);
+    }
+
+    /// A packet of a slot has left the network, or its connection has ended: what is inside is
+    /// what entered less what came out and what queues dropped.
+    fn look(&mut self, slot: u32, ends: &Ends) {
+        let place = (slot - self.slots.start) as usize;
+        if self.free[place] != TAKEN && ends.entered == ends.ended + self.gone[place] {
+            self.ready.push(Reverse((self.free[place], slot)));
+        }
+    }
 }
 
 impl Traffic {
@@ -157,17 +214,33 @@ impl Network {
         self.connect_receiver(slot as usize);
     }
 
-    /// Takes the slot that is free for longest and has nothing in the network:
-    /// what is inside is what entered less what came out and what queues dropped.
+    /// Takes the slot that is free for longest and has nothing in the network.
     fn take_slot(&mut self, index: usize) -> Option<u32> {
-        let free = &mut self.traffic[index].connections.as_mut()?.free;
-        let nothing_inside = |slot: &u32| {
-            let ends = &self.ends[*slot as usize];
-            let gone = self.links.iter().map(|l| l.sink.gone(*slot));
-            ends.entered == ends.ended + gone.sum::<u64>()
-        };
-        let position = free.iter().position(nothing_inside)?;
-        free.remove(position)
+        let path = &self.ends[self.traffic[index].number as usize].path;
+        for link in path.route.iter().chain(path.back.iter()) {
+            for slot in self.links[*link as usize].sink.take_gone() {
+                let ends = &self.ends[slot as usize];
+                let Opener::Traffic(owner) = ends.opener else {
+                    continue;
+                };
+                if let Some(connections) = &mut self.traffic[owner as usize].connections {
+                    connections.places.gone(slot, ends);
+                }
+            }
+        }
+        self.traffic[index].connections.as_mut()?.places.take()
+    }
+
+    /// A packet has come to an end of a slot without a connection.
+    #[cold]
+    pub(super) fn left(&mut self, number: usize) {
+        let ends = &self.ends[number];
+        if let Opener::Traffic(source) = ends.opener
+            && let Some(connections) = &mut self.traffic[source as usize].connections
+            && connections.places.slots.contains(&(number as u32))
+        {
+            connections.places.look(number as u32, ends);
+        }
     }
 
     /// A connection is over when its sender knows that everything has arrived:
@@ -178,7 +251,8 @@ impl Network {
             && let Some(connections) = &mut self.traffic[index].connections
         {
             connections.spare.push(connection);
-            connections.free.push_back(number as u32);
+            let ends = &self.ends[number];
+            connections.places.put(number as u32, ends);
         }
     }
 }

@@ -8,7 +8,7 @@ use super::scoreboard::{Segment, state};
 use super::sender::Sender;
 use super::states::{Event, Resend};
 use super::timestamps;
-use crate::cc::{Ack, CaState, Control};
+use crate::cc::{Ack, CaState, Control, Flight};
 use crate::packet::{Packet, Sack, flags};
 use crate::units::Time;
 
@@ -36,8 +36,103 @@ fn widen(span: &mut Option<(Time, Time)>, sent: Time) {
 
 impl Sender {
     /// Processes an ACK and sends what it allows.
+    #[inline]
     pub fn on_ack(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         self.conn.now = now;
+        if !self.is_plain(packet) {
+            self.on_other_ack(packet, port);
+        } else if packet.flags == flags::ACK && self.conn.ca_state == CaState::Open {
+            self.on_plain_ack::<false>(packet, port);
+        } else {
+            self.on_plain_ack::<true>(packet, port);
+        }
+    }
+
+    /// Whether an ACK advances, and at most echoes marks, while nothing is lost or out of order.
+    #[inline]
+    fn is_plain(&self, packet: &Packet) -> bool {
+        let Flight { una, nxt, .. } = self.board.flight;
+        packet.flags & !(flags::ECE | flags::ESCE) == flags::ACK
+            && packet.sack[0].len == 0
+            && una < packet.seq
+            && packet.seq <= nxt
+            && self.board.is_plain()
+            && matches!(self.conn.ca_state, CaState::Open | CaState::Cwr)
+            && self.recovery.probe.high_seq.is_none()
+            && self.rates.is_none()
+            && !self.ecn.is_accurate()
+    }
+
+    /// What is left of [`Sender::on_other_ack`] for such an ACK (Linux has its header prediction
+    /// for the same).
+    /// `REDUCES`: it echoes marks, or the window is being reduced.
+    fn on_plain_ack<const REDUCES: bool>(&mut self, packet: &Packet, port: &mut impl Port) {
+        let (ack, now) = (packet.seq, self.conn.now);
+        let Echo { ece, esce } = match REDUCES {
+            true => self.ecn.echo(packet),
+            false => Echo::default(),
+        };
+        let prior_in_flight = self.board.flight.packets_out();
+        self.recovery.timeouts = 0;
+        let (first, last) = self.board.pop_plain(ack);
+        let acked = prior_in_flight - self.board.flight.packets_out();
+        self.recovery.rack.advance_plain(ack, last, now);
+        let ce = if ece { acked } else { 0 };
+        self.conn.delivered += u64::from(acked);
+        self.conn.delivered_ce += u64::from(ce);
+
+        let before = self.window.cwnd;
+        let mut news = Ack {
+            delivered: acked,
+            acked,
+            ece,
+            esce,
+            ce,
+            prior_in_flight,
+            ..Ack::default()
+        };
+        let (cc, view, window) = self.hooks();
+        cc.in_ack_event(view, window, &news);
+        self.take_rtt_sample(now - first, now - last);
+        self.stats.rtt.record((now - last).ns());
+        news.rtt = Some(now - last);
+        let (cc, view, window) = self.hooks();
+        cc.pkts_acked(view, window, &news);
+        self.recovery.rack.adapt_window(false, &self.board);
+
+        let event = || Event {
+            advanced: true,
+            ece,
+            esce,
+            ..Event::default()
+        };
+        if REDUCES {
+            let mut event = event();
+            if ece || self.conn.ca_state != CaState::Open {
+                self.fast_retransmit_alert(&mut event);
+            }
+            self.control(&news, &event);
+        } else if self.needs.control == Control::Window {
+            let (cc, view, window) = self.hooks();
+            cc.cong_control(view, window, &news);
+        } else {
+            let (cc, view, window) = self.hooks();
+            let grow = window.growth_of(acked);
+            cc.cong_avoid(view, window, grow);
+        }
+        if self.window.cwnd < before {
+            self.account_own(before, &event());
+        }
+        self.update_pacing_rate();
+        if !self.transmit(port) {
+            self.set_xmit_timer();
+        }
+        self.note_if_done();
+    }
+
+    /// Processes any ACK.
+    #[inline(never)]
+    fn on_other_ack(&mut self, packet: &Packet, port: &mut impl Port) {
         let ack = packet.seq;
         if ack > self.board.flight.nxt || !self.is_established() {
             return;

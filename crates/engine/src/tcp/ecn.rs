@@ -131,6 +131,12 @@ impl EcnSender {
         self.queue_cwr = false;
     }
 
+    /// Whether Accurate ECN was negotiated.
+    #[inline]
+    pub fn is_accurate(&self) -> bool {
+        self.accurate.is_some()
+    }
+
     /// With Accurate ECN the bits are a counter, and echo nothing.
     #[inline]
     pub fn echo(&self, ack: &Packet) -> Echo {

@@ -1,7 +1,6 @@
 //! When the next packet may leave.
 
 use crate::cc::{View, Window};
-use crate::packet::Packet;
 use crate::plan::{Pacing, TcpPlan};
 use crate::units::{Rate, Time};
 
@@ -62,17 +61,16 @@ impl Pacer {
         self.until <= now || self.burst.0 > 0 && self.burst.1 == now
     }
 
-    /// A packet leaves; `nxt` is the next new segment.
+    /// A packet with this payload leaves; `nxt` is the next new segment.
     #[inline]
-    pub fn sent(&mut self, packet: &Packet, nxt: u64, window: &Window) {
+    pub fn sent(&mut self, now: Time, payload: u16, nxt: u64, window: &Window) {
         if self.on && window.pacing_rate > 0 {
-            self.pace(packet, nxt, window);
+            self.pace(now, payload, nxt, window);
         }
     }
 
     #[inline(never)]
-    fn pace(&mut self, packet: &Packet, nxt: u64, window: &Window) {
-        let now = packet.sent;
+    fn pace(&mut self, now: Time, payload: u16, nxt: u64, window: &Window) {
         // As fq, the first window goes out at once.
         if nxt <= self.first + UNPACED && !(self.own_rate && window.pace_first) {
             // Nobody is late for what need not wait.
@@ -83,7 +81,7 @@ impl Pacer {
         // payload, and who is late makes up for it by at most half of the gap. Segments of a
         // burst leave together.
         let rate = Rate(window.pacing_rate.saturating_mul(8));
-        let gap = rate.time_for(u64::from(packet.payload));
+        let gap = rate.time_for(u64::from(payload));
         if self.burst.0 > 0 && self.burst.1 == now {
             self.burst.0 -= 1;
             self.until += gap;

@@ -66,6 +66,17 @@ impl Rack {
         }
     }
 
+    /// The same for all below `end`, which were sent once and in order, the last at `sent`.
+    #[inline]
+    pub fn advance_plain(&mut self, end: u64, sent: Time, now: Time) {
+        self.advanced = true;
+        self.rtt = now.since(sent);
+        if (sent, end) > (self.sent, self.end) {
+            self.sent = sent;
+            self.end = end;
+        }
+    }
+
     /// Segment `seq` was overtaken by others (Linux `tcp_check_sack_reordering`).
     #[cold]
     pub fn note_reordering(&mut self, seq: u64, board: &Scoreboard) {

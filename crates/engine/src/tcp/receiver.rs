@@ -73,7 +73,7 @@ pub struct Receiver {
     dup_acks_at: u64,
     echo: EcnEcho,
     /// The counters of Accurate ECN, if they are what is echoed.
-    accurate: Option<Receiving>,
+    accurate: Option<Box<Receiving>>,
     sce: Sce,
     ecn_seen: bool,
     /// Echo congestion (Linux `TCP_ECN_DEMAND_CWR`).
@@ -120,7 +120,7 @@ impl Receiver {
             dup_acks_at: 0,
             echo,
             accurate: matches!(echo, EcnEcho::Accurate { .. })
-                .then(|| Receiving::new(plan.accecn_option, plan.timestamps)),
+                .then(|| Box::new(Receiving::new(plan.accecn_option, plan.timestamps))),
             sce: Sce::default(),
             ecn_seen: false,
             demand_cwr: false,
@@ -508,6 +508,20 @@ impl Receiver {
         packet
     }
 
+    /// What is not in every ACK: by value, so that the others need not be in memory before they
+    /// are where they go.
+    #[inline(never)]
+    fn complete(&mut self, mut ack: Packet) -> Packet {
+        if !self.sack.is_empty() {
+            self.sack.fill(&mut ack);
+        }
+        if let Some(accurate) = &mut self.accurate {
+            let blocks = ack.sack.iter().filter(|s| s.len > 0).count();
+            accurate.on_ack(&mut ack, blocks, self.last_data, self.rtt);
+        }
+        ack
+    }
+
     fn send_ack(&mut self, up_to: u64, port: &mut impl Port) {
         let mut ack = self.ack_packet();
         ack.seq = up_to;
@@ -518,12 +532,8 @@ impl Receiver {
         if self.sce.echo != SceEcho::Off && self.sce.on_ack(up_to.saturating_sub(self.acked_to)) {
             ack.flags |= flags::ESCE;
         }
-        if !self.sack.is_empty() {
-            self.sack.fill(&mut ack);
-        }
-        if let Some(accurate) = &mut self.accurate {
-            let blocks = ack.sack.iter().filter(|s| s.len > 0).count();
-            accurate.on_ack(&mut ack, blocks, self.last_data, self.rtt);
+        if !self.sack.is_empty() || self.accurate.is_some() {
+            ack = self.complete(ack);
         }
         // An ACK that tells of the past only (of ECN) leaves what is due as it
         // is, but counts as one for the two segments that call for the next

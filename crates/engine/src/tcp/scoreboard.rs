@@ -5,6 +5,11 @@
 //! (RFC 8985 section 6.2; Linux `tsorted_sent_queue`). Every operation is
 //! proportional to the segments it newly acknowledges, sacks or loses.
 //!
+//! Most of the time nothing is sacked, lost or sent again: then the order of
+//! transmission is that of the numbers, and no list is kept. What brings it about
+//! builds the list, once for what is in flight, and it is kept until all of that
+//! is acknowledged.
+//!
 //! The list links slots of the ring, not sequence numbers: a slot is small
 //! whatever the number, and no number can be taken for the end of the list.
 
@@ -70,6 +75,10 @@ pub struct Scoreboard {
     /// No lost segment without retransmission lies below this.
     retransmit_from: u64,
     sacked: Ranges,
+    /// The list of transmissions is kept.
+    linked: bool,
+    /// From here on every segment was sent once and is in no trouble.
+    plain_from: u64,
     /// Slots of the oldest and the latest transmission.
     head: u32,
     tail: u32,
@@ -78,13 +87,16 @@ pub struct Scoreboard {
 impl Default for Scoreboard {
     fn default() -> Self {
         Scoreboard {
-            ring: vec![EMPTY; 32],
-            mask: 31,
+            // As many as an initial window needs.
+            ring: vec![EMPTY; 16],
+            mask: 15,
             flight: Flight::default(),
             lost_pending: 0,
             lost_marks: 0,
             retransmit_from: 0,
             sacked: Ranges::default(),
+            linked: false,
+            plain_from: 0,
             head: NIL,
             tail: NIL,
         }
@@ -151,7 +163,33 @@ impl Scoreboard {
             len,
             ..EMPTY
         };
-        self.link_last(seq);
+        if self.linked {
+            self.link_last(seq);
+        }
+    }
+
+    /// Whether every segment in flight was sent once, in order, and is neither sacked
+    /// nor lost.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        !self.linked
+    }
+
+    /// What is in flight is no longer plain.
+    #[inline]
+    fn trouble(&mut self) {
+        if !self.linked {
+            self.link_all();
+        }
+        self.plain_from = self.flight.nxt;
+    }
+
+    #[cold]
+    fn link_all(&mut self) {
+        self.linked = true;
+        for seq in self.flight.una..self.flight.nxt {
+            self.link_last(seq);
+        }
     }
 
     #[cold]
@@ -220,6 +258,10 @@ impl Scoreboard {
     #[inline]
     pub fn pop(&mut self) -> Segment {
         let seq = self.flight.una;
+        if !self.linked {
+            self.flight.una += 1;
+            return self.ring[(seq & self.mask) as usize];
+        }
         self.unlink(seq);
         let segment = *self.get(seq);
         if segment.flags & state::SACKED != 0 {
@@ -235,7 +277,21 @@ impl Scoreboard {
             self.flight.retrans_out -= 1;
         }
         self.flight.una += 1;
+        if self.flight.una >= self.plain_from {
+            self.linked = false;
+            (self.head, self.tail) = (NIL, NIL);
+        }
         segment
+    }
+
+    /// Of plain segments removes those below `to`, cumulatively acknowledged; when the first
+    /// and the last of them were sent.
+    #[inline]
+    pub fn pop_plain(&mut self, to: u64) -> (Time, Time) {
+        debug_assert!(self.is_plain() && self.flight.una < to && to <= self.flight.nxt);
+        let sent = (self.get(self.flight.una).sent, self.get(to - 1).sent);
+        self.flight.una = to;
+        sent
     }
 
     /// To be called after a series of [`Scoreboard::pop`].
@@ -254,6 +310,7 @@ impl Scoreboard {
         if start >= end {
             return;
         }
+        self.trouble();
         let mut sacked = std::mem::take(&mut self.sacked);
         sacked.insert(start, end, |from, to| {
             for seq in from..to {
@@ -285,6 +342,7 @@ impl Scoreboard {
         if segment.flags & state::SACKED != 0 {
             return;
         }
+        self.trouble();
         let slot = self.get_mut(seq);
         slot.flags |= state::LOST;
         slot.flags &= !state::RETRANS;
@@ -331,6 +389,7 @@ impl Scoreboard {
 
     /// Notes that a segment is sent again now.
     pub fn retransmitted(&mut self, seq: u64, now: Time) {
+        self.trouble();
         self.unlink(seq);
         let segment = self.get_mut(seq);
         let before = segment.flags;
@@ -348,6 +407,7 @@ impl Scoreboard {
     /// Notes that a segment is sent again now as a probe: not a repair, so
     /// that nothing more is counted in flight (Linux `__tcp_retransmit_skb`).
     pub fn probed(&mut self, seq: u64, now: Time) {
+        self.trouble();
         self.unlink(seq);
         let segment = self.get_mut(seq);
         segment.sent = now;
@@ -359,7 +419,26 @@ impl Scoreboard {
 
     /// Walks the transmissions in order, oldest first; `visit` says what to do with each.
     pub fn walk_transmissions(&mut self, mut visit: impl FnMut(u64, &Segment) -> Walk) {
-        let mut at = self.head;
+        if !self.linked {
+            let mut all = self.flight.una..self.flight.nxt;
+            let lost = all.find_map(|seq| match visit(seq, self.get(seq)) {
+                Walk::Next => None,
+                Walk::Stop => Some(None),
+                Walk::Lost => Some(Some(seq)),
+            });
+            let Some(Some(seq)) = lost else {
+                return;
+            };
+            // Visited are those before it, and itself.
+            self.mark_lost(seq);
+            let next = self.get(seq).next;
+            self.unlink(seq);
+            return self.walk_from(next, visit);
+        }
+        self.walk_from(self.head, visit);
+    }
+
+    fn walk_from(&mut self, mut at: u32, mut visit: impl FnMut(u64, &Segment) -> Walk) {
         while at != NIL {
             let seq = self.seq_of(at);
             let segment = *self.at(at);
@@ -397,6 +476,12 @@ impl Scoreboard {
                 self.lost_pending
             )
         );
+        if self.is_plain() {
+            assert_eq!((sacked, lost, retrans, pending), (0, 0, 0, 0));
+            let sent = (self.flight.una..self.flight.nxt).map(|seq| self.get(seq).sent);
+            assert!(sent.is_sorted(), "transmissions out of order");
+            return;
+        }
         let (mut at, mut n, mut last) = (self.head, 0, Time::ZERO);
         while at != NIL {
             let s = &self.ring[at as usize];

@@ -53,7 +53,16 @@ pub struct Sender {
     rwnd: u64,
     pub(super) flow: u32,
     /// Options of the stack.
-    pub(super) plan: TcpPlan,
+    pub(super) plan: Stack,
+}
+
+/// What a sender goes on to need of the options of its stack: as many as there are flows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stack {
+    pub initial_cwnd: u32,
+    pub mss: u16,
+    pub header: u16,
+    pub timestamps: bool,
 }
 
 /// State of a sender that its congestion control does not see; names of
@@ -131,13 +140,21 @@ impl Sender {
             usage_noted: 0,
             rwnd: (plan.rwnd.0 / u64::from(plan.mss)).max(1),
             flow,
-            plan: plan.clone(),
+            plan: Stack {
+                initial_cwnd: plan.initial_cwnd,
+                mss: plan.mss,
+                header: plan.header,
+                timestamps: plan.timestamps,
+            },
         }
     }
 
     /// The same sender with another number for its first segment: whatever it is, the sender
     /// does the same. To be called before it connects.
     pub fn numbered_from(mut self, first: u64) -> Sender {
+        if first == 0 {
+            return self;
+        }
         self.board = Scoreboard::numbered_from(first);
         self.recovery = Recovery::new(first);
         self.pacer.first = first;
@@ -335,12 +352,15 @@ impl Sender {
         }
     }
 
-    /// Sends new data as far as window and pacing allow (Linux `tcp_write_xmit`).
-    pub(super) fn transmit(&mut self, port: &mut impl Port) {
+    /// Sends new data as far as window and pacing allow (Linux `tcp_write_xmit`); whether there
+    /// was anything to send, which has then set the timer.
+    #[inline]
+    pub(super) fn transmit(&mut self, port: &mut impl Port) -> bool {
         if self.queue.is_empty() || !self.is_established() {
-            return;
+            return false;
         }
-        if self.board.flight.packets_out() == 0 {
+        let alone = self.board.flight.packets_out() == 0;
+        if alone {
             self.restart_after_idle();
         }
         let before = self.board.flight.nxt;
@@ -362,9 +382,14 @@ impl Sender {
             self.note_window_use(limited);
         }
         if sent {
-            self.timer
+            let probe = self
+                .timer
                 .schedule_probe(&self.conn, &self.board, &self.rtt, false);
+            if !probe && (alone || self.timer.kind == Kind::Probe) {
+                self.rearm_rto();
+            }
         }
+        sent
     }
 
     /// RFC 5681 section 4.1, Linux `tcp_slow_start_after_idle_check` and `tcp_cwnd_restart`.
@@ -402,20 +427,19 @@ impl Sender {
         }
     }
 
+    /// Sends the next segment; the timer is the caller's.
+    #[inline(always)]
     pub(super) fn send_new(&mut self, port: &mut impl Port) {
         let payload = self.queue.take(self.plan.mss);
-        let first = self.board.flight.packets_out() == 0;
+        let alone = self.board.flight.packets_out() == 0;
         let seq = self.board.flight.nxt;
         self.board.push(payload, self.conn.now);
-        self.note_sent(seq, first);
+        self.note_sent(seq, alone);
         let mut packet = self.data_packet(seq, payload);
         self.ecn.on_new(&mut packet);
         self.emit(packet, port);
         if self.conn.ca_state.is_reduction() {
             self.recovery.prr.sent();
-        }
-        if first || self.timer.kind == Kind::Probe {
-            self.rearm_rto();
         }
     }
 
@@ -473,6 +497,7 @@ impl Sender {
         }
     }
 
+    #[inline(never)]
     fn emit_again(&mut self, seq: u64, port: &mut impl Port) {
         let mut packet = self.data_packet(seq, self.board.get(seq).len);
         packet.flags |= flags::RETRANSMIT;
@@ -489,11 +514,16 @@ impl Sender {
         packet
     }
 
+    #[inline(always)] // a call would pass a packet through memory
     fn emit(&mut self, packet: Packet, port: &mut impl Port) {
         self.conn.last_sent = self.conn.now;
         self.stats.packets += 1;
-        self.pacer
-            .sent(&packet, self.board.flight.nxt, &self.window);
+        self.pacer.sent(
+            self.conn.now,
+            packet.payload,
+            self.board.flight.nxt,
+            &self.window,
+        );
         port.send(packet);
     }
 }

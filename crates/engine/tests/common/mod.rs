@@ -123,21 +123,21 @@ impl EveryNth {
 }
 
 impl Queue for EveryNth {
-    fn enqueue(&mut self, mut packet: Packet, now: Time, sink: &mut Sink) {
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         if !packet.has(flags::SYN | flags::ACK) {
             self.seen += 1;
             if self.seen.is_multiple_of(self.n) {
                 if !self.mark {
-                    return sink.drop(&packet, Cause::Aqm, now);
+                    return sink.drop(packet, Cause::Aqm, now);
                 }
-                sink.mark(&mut packet, Cause::Mark, now);
+                sink.mark(packet, Cause::Mark, now);
             }
         }
-        self.packets.push(packet);
+        self.packets.push(*packet);
     }
 
-    fn dequeue(&mut self, _now: Time, _sink: &mut Sink) -> Dequeue {
-        self.packets.pop().map_or(Dequeue::Empty, Dequeue::Packet)
+    fn dequeue(&mut self, _now: Time, _sink: &mut Sink, next: &mut Packet) -> Dequeue {
+        self.packets.give(next)
     }
 
     fn backlog(&self) -> Backlog {

@@ -76,7 +76,7 @@ impl Watch {
             ..self.told
         };
         let mut account = self.account.clone();
-        account.told = Some(told);
+        account.told = Some(Box::new(told));
         account
     }
 }

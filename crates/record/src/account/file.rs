@@ -3,6 +3,9 @@
 //! Counters are objects of those that are not 0. The reductions of a flow are columns, which
 //! take half the room of objects.
 
+use std::io::{self, Write};
+
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::{Account, Limit, QueueAccount, Reason, Told, WINDOW_NS};
@@ -46,10 +49,10 @@ fn sender(account: &Account) -> Map<String, Value> {
         |of: &dyn Fn(&super::Reduction) -> Value| -> Vec<Value> { listed.iter().map(of).collect() };
     let mut all = Map::new();
     all.insert("limited_ns".to_owned(), times(&account.limited_ns));
-    all.insert("before_ns".to_owned(), times(&account.before_ns));
+    all.insert("before_ns".to_owned(), times(&account.before_ns()));
     let reductions = json!({
         "counts": counts(&account.counts),
-        "before": counts(&account.before),
+        "before": counts(&account.before()),
         "time_ns": column(&|r| r.at_ns.into()),
         "reason": column(&|r| r.reason.name().into()),
         "from": column(&|r| r.from.into()),
@@ -58,7 +61,7 @@ fn sender(account: &Account) -> Map<String, Value> {
     all.insert("reductions".to_owned(), reductions);
     all.insert(
         "tcp_info".to_owned(),
-        account.told.as_ref().map_or(Value::Null, told),
+        account.told.as_deref().map_or(Value::Null, told),
     );
     all
 }
@@ -95,27 +98,47 @@ fn named(name: &str, mut all: Map<String, Value>) -> Value {
     Value::Object(all)
 }
 
-/// The text of the file.
+/// A list whose members are made as they are written: there may be a hundred thousand.
+struct Each<F>(F);
+
+impl<I: Iterator<Item = Value>, F: Fn() -> I> Serialize for Each<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}
+
+/// Writes the file.
 ///
 /// # Errors
-/// None that a run can cause.
-pub fn text(outcome: &Outcome) -> serde_json::Result<String> {
-    let flows = outcome.flows.iter();
-    let flows: Vec<Value> = flows.map(|f| named(&f.name, sender(&f.account))).collect();
-    let sources = outcome.traffic.iter();
-    let sources: Vec<Value> = sources
-        .filter_map(|s| Some(named(&s.name, sender(s.account.as_ref()?))))
-        .collect();
-    let links = outcome.links.iter();
-    let links: Vec<Value> = links.map(|l| named(&l.name, queue(&l.account))).collect();
-    let whole = json!({
-        "format": FORMAT,
-        "watched": !outcome.unwatched,
-        "flows": flows,
-        "traffic": sources,
-        "links": links,
-    });
-    let mut text = serde_json::to_string(&whole)?;
-    text.push('\n');
-    Ok(text)
+/// Those of the writer.
+pub fn write(outcome: &Outcome, to: &mut impl Write) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Whole<F, L, T> {
+        flows: F,
+        format: u32,
+        links: L,
+        traffic: T,
+        watched: bool,
+    }
+    let flows = || {
+        let flows = outcome.flows.iter();
+        flows.map(|flow| named(&flow.name, sender(&flow.account)))
+    };
+    let sources = || {
+        let sources = outcome.traffic.iter();
+        sources.filter_map(|s| Some(named(&s.name, sender(s.account.as_ref()?))))
+    };
+    let links = || {
+        let links = outcome.links.iter();
+        links.map(|link| named(&link.name, queue(&link.account)))
+    };
+    let whole = Whole {
+        flows: Each(flows),
+        format: FORMAT,
+        links: Each(links),
+        traffic: Each(sources),
+        watched: !outcome.unwatched,
+    };
+    serde_json::to_writer(&mut *to, &whole)?;
+    to.write_all(b"\n")
 }

@@ -8,9 +8,12 @@
 #[cfg(feature = "folder")]
 pub mod file;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Cause;
+use crate::paged::Paged;
 
 /// Reductions of a flow that are listed; all of them are counted.
 pub const LISTED: u32 = 1000;
@@ -94,17 +97,23 @@ pub struct Account {
     since_ns: u64,
     /// How long it waited for each, from the warm-up on.
     pub limited_ns: Times,
-    /// The same before the warm-up was over.
-    pub before_ns: Times,
     /// Reductions from the warm-up on.
     pub counts: Counts,
-    /// Reductions before the warm-up was over.
-    pub before: Counts,
+    /// What was before the warm-up was over.
+    // Boxed as what follows: there are as many accounts as flows.
+    before: Option<Box<Before>>,
     /// The first reductions of all, in the order of time.
     pub listed: Vec<Reduction>,
     keep: u32,
     /// What Linux says of the same.
-    pub told: Option<Told>,
+    pub told: Option<Box<Told>>,
+}
+
+/// What an account had when the warm-up was over.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Before {
+    limited_ns: Times,
+    counts: Counts,
 }
 
 /// What `tcp_info` of Linux says of the measured time.
@@ -130,9 +139,8 @@ impl Default for Account {
             limit: Limit::Off,
             since_ns: 0,
             limited_ns: [0; Limit::COUNT],
-            before_ns: [0; Limit::COUNT],
             counts: [0; Reason::COUNT],
-            before: [0; Reason::COUNT],
+            before: None,
             listed: Vec::new(),
             keep: LISTED,
             told: None,
@@ -180,8 +188,24 @@ impl Account {
     /// The warm-up is over.
     pub fn end_warmup(&mut self, at_ns: u64) {
         self.turn(self.limit, at_ns);
-        self.before_ns = std::mem::take(&mut self.limited_ns);
-        self.before = std::mem::take(&mut self.counts);
+        self.before = Some(Box::new(Before {
+            limited_ns: std::mem::take(&mut self.limited_ns),
+            counts: std::mem::take(&mut self.counts),
+        }));
+    }
+
+    /// How long it waited for each before the warm-up was over.
+    pub fn before_ns(&self) -> Times {
+        self.before
+            .as_ref()
+            .map_or([0; Limit::COUNT], |b| b.limited_ns)
+    }
+
+    /// Reductions before the warm-up was over.
+    pub fn before(&self) -> Counts {
+        self.before
+            .as_ref()
+            .map_or([0; Reason::COUNT], |b| b.counts)
     }
 
     /// Adds what another connection of the same source waited for and had, up to `at_ns`.
@@ -191,9 +215,12 @@ impl Account {
             own.iter_mut().zip(more).for_each(|(a, b)| *a += b);
         };
         add(&mut self.limited_ns, &other.limited_ns);
-        add(&mut self.before_ns, &other.before_ns);
         add(&mut self.counts, &other.counts);
-        add(&mut self.before, &other.before);
+        if let Some(more) = other.before {
+            let before = self.before.get_or_insert_default();
+            add(&mut before.limited_ns, &more.limited_ns);
+            add(&mut before.counts, &more.counts);
+        }
     }
 }
 
@@ -213,7 +240,7 @@ pub struct QueueAccount {
 
 /// Length x time in the queue by number in packets.
 #[derive(Clone, Debug, Default)]
-pub struct Held(Vec<u64>);
+pub struct Held(Paged<u64>);
 
 /// log2 of the unit of time of [`Held`], ns: sums of weeks fit.
 const HELD_SHIFT: u32 = 10;
@@ -223,29 +250,18 @@ impl Held {
     #[inline]
     pub fn add(&mut self, number: u32, len: u32, delay_ns: u64) {
         let waited = u64::from(len) * (delay_ns >> HELD_SHIFT);
-        match self.0.get_mut(number as usize) {
-            Some(held) => *held += waited,
-            None => self.grow(number, waited),
-        }
-    }
-
-    #[cold]
-    fn grow(&mut self, number: u32, waited: u64) {
-        self.0.resize(number as usize + 1, 0);
-        self.0[number as usize] = waited;
+        self.0.change(number, |held| *held += waited);
     }
 
     /// Byte x s by flow or source, of those that sent something.
     pub fn by_owner(&self, owners: &[u32]) -> Vec<(usize, f64)> {
-        let known = owners.iter().max().map_or(0, |last| *last as usize + 1);
-        let mut sums = vec![0_u64; known];
-        for (held, owner) in self.0.iter().zip(owners) {
-            sums[*owner as usize] += held;
+        let mut sums: BTreeMap<usize, u64> = BTreeMap::new();
+        for (number, held) in self.0.iter().filter(|(_, held)| *held > 0) {
+            *sums.entry(owners[number] as usize).or_default() += held;
         }
         let second = 1e9 / f64::from(1_u32 << HELD_SHIFT);
-        let all = sums.into_iter().enumerate();
-        all.filter(|(_, held)| *held > 0)
-            .map(|(owner, held)| (owner, held as f64 / second))
+        let all = sums.into_iter();
+        all.map(|(owner, held)| (owner, held as f64 / second))
             .collect()
     }
 }
@@ -373,11 +389,11 @@ mod tests {
         account.end_warmup(600);
         account.turn(Limit::Off, 650);
         let of = |times: &Times, limit: Limit| times[limit as usize];
-        assert_eq!(of(&account.before_ns, Limit::Cwnd), 50);
-        assert_eq!(of(&account.before_ns, Limit::Timeout), 350);
-        assert_eq!(of(&account.before_ns, Limit::Recovery), 100);
+        assert_eq!(of(&account.before_ns(), Limit::Cwnd), 50);
+        assert_eq!(of(&account.before_ns(), Limit::Timeout), 350);
+        assert_eq!(of(&account.before_ns(), Limit::Recovery), 100);
         assert_eq!(of(&account.limited_ns, Limit::Recovery), 50);
-        let whole: u64 = account.before_ns.iter().chain(&account.limited_ns).sum();
+        let whole: u64 = account.before_ns().iter().chain(&account.limited_ns).sum();
         assert_eq!(whole, 650);
     }
 

@@ -18,7 +18,7 @@ struct Member {
 
 /// What a link counts by class, while the run lasts.
 pub(crate) struct ClassRecorder {
-    /// By number of the flow or source.
+    /// By number of the flow or source, up to the last that has a class.
     members: Vec<Member>,
     classes: Vec<ClassOutcome>,
     cuts: Cuts,
@@ -55,12 +55,11 @@ impl Cuts {
 }
 
 impl ClassRecorder {
-    /// A recorder for a link with its classes, of so many flows and sources; with
+    /// A recorder for a link with its classes; with
     /// samples every `interval_ns` (0: none) between the two times. `None` if
     /// there is nothing to record.
     pub fn new(
         classes: Vec<ClassPlan>,
-        owners: usize,
         warmup_ns: u64,
         end_ns: u64,
         interval_ns: u64,
@@ -74,7 +73,10 @@ impl ClassRecorder {
             class: NONE,
             flow: NONE,
         };
-        let mut members = vec![of_none; owners];
+        let flows = classes.iter().flat_map(|class| &class.flows);
+        let sources = classes.iter().flat_map(|class| &class.sources);
+        let last = flows.map(|flow| &flow.flow).chain(sources).max();
+        let mut members = vec![of_none; last.map_or(0, |last| *last as usize + 1)];
         let mut flows = 0;
         for (class, plan) in (0..).zip(&classes) {
             for member in &plan.flows {
@@ -116,7 +118,9 @@ impl ClassRecorder {
         if let Some(interval) = interval {
             self.bytes[interval] += len;
         }
-        let member = self.members[owner];
+        let Some(member) = self.members.get(owner) else {
+            return;
+        };
         let Some(class) = self.classes.get_mut(member.class as usize) else {
             return;
         };
@@ -138,8 +142,8 @@ impl ClassRecorder {
         if at_ns < self.cuts.warmup_ns {
             return;
         }
-        let class = self.members[owner].class as usize;
-        let Some(class) = self.classes.get_mut(class) else {
+        let member = self.members.get(owner);
+        let Some(class) = member.and_then(|m| self.classes.get_mut(m.class as usize)) else {
             return;
         };
         class.counts.add(cause);

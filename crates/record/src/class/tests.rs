@@ -25,7 +25,7 @@ fn recorder(interval_ns: u64) -> ClassRecorder {
             sources: vec![4],
         },
     ];
-    ClassRecorder::new(classes, 5, S, 4 * S + S / 2, interval_ns).expect("classes")
+    ClassRecorder::new(classes, S, 4 * S + S / 2, interval_ns).expect("classes")
 }
 
 fn outcome(recorder: ClassRecorder) -> Outcome {
@@ -173,7 +173,7 @@ fn without_samples_there_are_totals_only() {
     assert_eq!(summary.classes[1].packets, Some(1));
     assert_eq!(summary.classes[1].samples, None);
     assert_eq!(summary.queues[0].samples, None);
-    assert!(ClassRecorder::new(Vec::new(), 3, S, 2 * S, 0).is_none());
+    assert!(ClassRecorder::new(Vec::new(), S, 2 * S, 0).is_none());
 }
 
 #[test]

@@ -78,22 +78,22 @@ impl TYPE {
 }
 
 impl Queue for TYPE {
-    fn enqueue(&mut self, packet: Packet, now: Time, sink: &mut Sink) {
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         self.packets.push_or_drop(packet, self.limit, now, sink);
     }
 
-    fn dequeue(&mut self, now: Time, sink: &mut Sink) -> Dequeue {
-        while let Some(mut packet) = self.packets.pop() {
-            let waited = now.since(packet.stamp);
+    fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
+        while self.packets.pop_to(next) {
+            let waited = now.since(next.stamp);
             if waited <= self.target || now < self.quiet_until {
-                return Dequeue::Packet(packet);
+                return Dequeue::Packet;
             }
             self.quiet_until = now + self.interval;
-            if packet.ecn != Ecn::NotEct {
-                sink.mark(&mut packet, Cause::Mark, now);
-                return Dequeue::Packet(packet);
+            if next.ecn != Ecn::NotEct {
+                sink.mark(next, Cause::Mark, now);
+                return Dequeue::Packet;
             }
-            sink.drop(&packet, Cause::Aqm, now);
+            sink.drop(next, Cause::Aqm, now);
         }
         Dequeue::Empty
     }
@@ -119,18 +119,16 @@ mod tests {
         let mut queue = TYPE::of(&complete_defaults(&ENTRY));
         let mut sink = Sink::new(1, Time::ZERO);
         for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect0] {
-            let packet = arrived(ecn);
+            let mut packet = arrived(ecn);
             sink.arrive(&packet, Time::ZERO);
-            queue.enqueue(packet, Time::ZERO, &mut sink);
+            queue.enqueue(&mut packet, Time::ZERO, &mut sink);
         }
         // The first waited too long and is dropped; what follows is left alone for a while.
-        let Dequeue::Packet(second) = queue.dequeue(Time::from_ms(6), &mut sink) else {
-            panic!("a packet is queued");
-        };
+        let second = queue.take(Time::from_ms(6), &mut sink);
+        let second = second.expect("a packet is queued");
         assert_eq!(second.ecn, Ecn::Ect0);
-        let Dequeue::Packet(third) = queue.dequeue(Time::from_ms(60), &mut sink) else {
-            panic!("a packet is queued");
-        };
+        let third = queue.take(Time::from_ms(60), &mut sink);
+        let third = third.expect("a packet is queued");
         assert_eq!(third.ecn, Ecn::Ce);
         assert_eq!(queue.backlog(), Backlog::default());
     }

@@ -374,6 +374,19 @@ impl Flows {
         Some(packet)
     }
 
+    /// The same to `next`; whether there was one.
+    #[inline]
+    pub fn pop_to(&mut self, index: usize, next: &mut Packet) -> bool {
+        let packets = &mut self.flows[index].packets;
+        let Some(oldest) = packets.front() else {
+            return false;
+        };
+        *next = *oldest;
+        packets.pop_front();
+        self.backlogs[index] -= u32::from(next.len);
+        true
+    }
+
     /// Takes a packet out of the middle of a queue (ACK filter).
     pub fn remove(&mut self, index: usize, position: usize) -> Option<Packet> {
         let packet = self.flows[index].packets.remove(position)?;

@@ -47,7 +47,7 @@ impl Bench {
         packet.stamp = Time(ns as u64);
         self.sink.arrive(&packet, packet.stamp);
         let now = packet.stamp;
-        self.cake.enqueue(packet, now, &mut self.sink);
+        self.cake.enqueue(&mut packet, now, &mut self.sink);
     }
 
     fn data(&mut self, ns: i64, flow: u32, len: u16, ecn: Ecn) {
@@ -59,8 +59,9 @@ impl Bench {
     /// The packet that leaves now, and when the next may.
     fn get(&mut self, ns: i64) -> Result<(Packet, i64), Dequeue> {
         let now = Time(ns as u64);
-        match self.cake.dequeue(now, &mut self.sink) {
-            Dequeue::Until(packet, next) => {
+        let mut packet = Packet::new(0, 0, Ecn::NotEct);
+        match self.cake.dequeue(now, &mut self.sink, &mut packet) {
+            Dequeue::Until(next) => {
                 self.sink.forward(&packet, now);
                 Ok((packet, next.ns() as i64))
             }

@@ -14,8 +14,8 @@ const MAX_DROPS: u32 = 256;
 
 /// Where CoDel takes packets from: a whole queue, or one flow's.
 pub trait Source {
-    /// Takes the oldest packet.
-    fn pop(&mut self) -> Option<Packet>;
+    /// Moves the oldest packet to `next`; whether there was one.
+    fn pop_to(&mut self, next: &mut Packet) -> bool;
 
     /// What stays queued, bytes; in a fair queue that of all flows, as in Linux.
     fn left(&self) -> u64;
@@ -23,8 +23,8 @@ pub trait Source {
 
 impl Source for Packets {
     #[inline]
-    fn pop(&mut self) -> Option<Packet> {
-        Packets::pop(self)
+    fn pop_to(&mut self, next: &mut Packet) -> bool {
+        Packets::pop_to(self, next)
     }
 
     #[inline]
@@ -114,11 +114,7 @@ impl Vars {
     /// RFC 8289 section 5.6 (`dodequeue`): whether the sojourn time has been
     /// above the target for a whole interval. `left` is what stays queued, bytes.
     #[inline]
-    fn should_drop(&mut self, packet: Option<&Packet>, left: u64, p: &Params, now: u64) -> bool {
-        let Some(packet) = packet else {
-            self.first_above = None;
-            return false;
-        };
+    fn should_drop(&mut self, packet: &Packet, left: u64, p: &Params, now: u64) -> bool {
         self.ldelay = now.saturating_sub(ticks(packet.stamp));
         if self.ldelay < p.target || left <= p.mtu {
             self.first_above = None;
@@ -133,66 +129,91 @@ impl Vars {
         }
     }
 
-    /// Gives the next packet of `packets`, dropping and marking as CoDel does.
-    #[inline(always)] // a call would pass a packet through memory
+    /// Moves the next packet of `packets` to `next`, dropping and marking as CoDel does;
+    /// whether there is one.
+    #[inline]
     pub fn dequeue(
         &mut self,
         packets: &mut impl Source,
         p: &Params,
         time: Time,
         sink: &mut Sink,
-    ) -> Option<Packet> {
-        let Some(packet) = packets.pop() else {
+        next: &mut Packet,
+    ) -> bool {
+        if !packets.pop_to(next) {
             self.first_above = None;
             self.dropping = false;
-            return None;
-        };
-        let now = ticks(time);
-        let act = self.should_drop(Some(&packet), packets.left(), p, now);
-        let mut head = Some(packet);
-        let mut marked = false;
-        if !self.dropping {
-            if act {
-                marked = act_on(&mut head, packets, p.ecn, time, sink);
-                if !marked {
-                    self.should_drop(head.as_ref(), packets.left(), p, now);
-                }
-                self.enter(p, now);
-            }
-        } else if !act {
-            self.dropping = false;
-        } else {
-            // A large backlog may call for several drops at once: it is the
-            // times of drops that follow the control law, not the packets.
-            let mut drops = 0;
-            while self.dropping && now >= self.drop_next {
-                drops += 1;
-                if drops > MAX_DROPS {
-                    self.drop_next = self.control_law(now, p.interval);
-                    break;
-                }
-                self.count = self.count.wrapping_add(1);
-                self.newton_step();
-                marked = act_on(&mut head, packets, p.ecn, time, sink);
-                if marked || self.should_drop(head.as_ref(), packets.left(), p, now) {
-                    self.drop_next = self.control_law(self.drop_next, p.interval);
-                } else {
-                    self.dropping = false;
-                }
-                if marked {
-                    break;
-                }
-            }
+            return false;
         }
-        let mut packet = head?;
+        let now = ticks(time);
+        let act = self.should_drop(next, packets.left(), p, now);
+        let mut did = Did::Nothing;
+        if act {
+            did = self.act(packets, p, time, sink, next);
+        } else {
+            self.dropping = false;
+        }
         if let Some(threshold) = p.ce_threshold
             && self.ldelay > threshold
-            && packet.ecn.is_capable()
-            && !marked
+            && did == Did::Nothing
+            && next.ecn.is_capable()
         {
-            sink.mark(&mut packet, Cause::StepMark, time);
+            sink.mark(next, Cause::StepMark, time);
         }
-        Some(packet)
+        did != Did::Empty
+    }
+
+    /// The head is to be dropped or marked, if that is due.
+    #[inline(never)]
+    fn act(
+        &mut self,
+        packets: &mut impl Source,
+        p: &Params,
+        time: Time,
+        sink: &mut Sink,
+        next: &mut Packet,
+    ) -> Did {
+        let now = ticks(time);
+        if !self.dropping {
+            let did = act_on(next, packets, p.ecn, time, sink);
+            self.look_again(did, next, packets.left(), p, now);
+            self.enter(p, now);
+            return did;
+        }
+        // A large backlog may call for several drops at once: it is the
+        // times of drops that follow the control law, not the packets.
+        let (mut drops, mut did) = (0, Did::Nothing);
+        while self.dropping && now >= self.drop_next {
+            drops += 1;
+            if drops > MAX_DROPS {
+                self.drop_next = self.control_law(now, p.interval);
+                break;
+            }
+            self.count = self.count.wrapping_add(1);
+            self.newton_step();
+            did = act_on(next, packets, p.ecn, time, sink);
+            if did == Did::Mark || self.look_again(did, next, packets.left(), p, now) {
+                self.drop_next = self.control_law(self.drop_next, p.interval);
+            } else {
+                self.dropping = false;
+            }
+            if did == Did::Mark {
+                break;
+            }
+        }
+        did
+    }
+
+    /// After a drop: whether the packet that is now first is to be dropped, too.
+    fn look_again(&mut self, did: Did, next: &Packet, left: u64, p: &Params, now: u64) -> bool {
+        match did {
+            Did::Nothing => self.should_drop(next, left, p, now),
+            Did::Mark => false,
+            Did::Empty => {
+                self.first_above = None;
+                false
+            }
+        }
     }
 
     /// Enters the dropping phase after its first drop or mark.
@@ -233,24 +254,32 @@ impl Vars {
     }
 }
 
-/// Marks the head if `ecn` and the packet allow it, and says so; else drops it
-/// and takes the next.
-#[inline]
+/// What became of the packet that is to leave.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Did {
+    /// It was let pass.
+    Nothing,
+    /// It was marked.
+    Mark,
+    /// There is none: all were dropped.
+    Empty,
+}
+
+/// Marks the head if `ecn` and the packet allow it; else drops it and takes the next.
 fn act_on(
-    head: &mut Option<Packet>,
+    head: &mut Packet,
     packets: &mut impl Source,
     ecn: bool,
     now: Time,
     sink: &mut Sink,
-) -> bool {
-    match head {
-        Some(packet) if ecn && packet.ecn.is_capable() => {
-            sink.mark(packet, Cause::Mark, now);
-            return true;
-        }
-        Some(packet) => sink.drop(packet, Cause::Aqm, now),
-        None => {}
+) -> Did {
+    if ecn && head.ecn.is_capable() {
+        sink.mark(head, Cause::Mark, now);
+        return Did::Mark;
     }
-    *head = packets.pop();
-    false
+    sink.drop(head, Cause::Aqm, now);
+    match packets.pop_to(head) {
+        true => Did::Nothing,
+        false => Did::Empty,
+    }
 }

@@ -41,18 +41,14 @@ impl Bench {
             let mut packet = Packet::new(0, MTU as u16, ecn);
             packet.stamp = Time(ns);
             self.sink.arrive(&packet, Time(ns));
-            self.queue.enqueue(packet, Time(ns), &mut self.sink);
+            self.queue.enqueue(&mut packet, Time(ns), &mut self.sink);
         }
     }
 
     fn get(&mut self, ns: u64) -> Option<Packet> {
-        match self.queue.dequeue(Time(ns), &mut self.sink) {
-            Dequeue::Packet(packet) => {
-                self.sink.forward(&packet, Time(ns));
-                Some(packet)
-            }
-            _ => None,
-        }
+        let packet = self.queue.take(Time(ns), &mut self.sink)?;
+        self.sink.forward(&packet, Time(ns));
+        Some(packet)
     }
 
     fn drops(&self) -> u64 {

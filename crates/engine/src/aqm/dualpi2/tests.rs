@@ -59,17 +59,13 @@ impl Bench {
         let mut packet = Packet::new(0, len, ecn);
         packet.stamp = self.now;
         self.sink.arrive(&packet, self.now);
-        self.queue.enqueue(packet, self.now, &mut self.sink);
+        self.queue.enqueue(&mut packet, self.now, &mut self.sink);
     }
 
     fn get(&mut self) -> Option<Packet> {
-        match self.queue.dequeue(self.now, &mut self.sink) {
-            Dequeue::Packet(packet) => {
-                self.sink.forward(&packet, self.now);
-                Some(packet)
-            }
-            _ => None,
-        }
+        let packet = self.queue.take(self.now, &mut self.sink)?;
+        self.sink.forward(&packet, self.now);
+        Some(packet)
     }
 
     fn count(&self, cause: Cause) -> u64 {
@@ -608,7 +604,7 @@ fn limits_by_packets_and_memory() {
             let mut packet = Packet::new(0, 1_514, ecn);
             packet.payload = 1_448;
             b.sink.arrive(&packet, b.now);
-            b.queue.enqueue(packet, b.now, &mut b.sink);
+            b.queue.enqueue(&mut packet, b.now, &mut b.sink);
         }
         let first = b.count(Cause::Overflow);
         while b.get().is_some() {}
@@ -736,11 +732,11 @@ fn load(entry: &Entry<Build>, opts: &Options, l: f64, c: f64) -> (f64, f64, f64,
                 let mut packet = Packet::new(0, 1_000, ecn);
                 packet.stamp = now;
                 sink.arrive(&packet, now);
-                queue.enqueue(packet, now, &mut sink);
+                queue.enqueue(&mut packet, now, &mut sink);
                 arrived += u32::from(now >= Time::from_secs(20));
             }
         }
-        if let Dequeue::Packet(packet) = queue.dequeue(now, &mut sink) {
+        if let Some(packet) = queue.take(now, &mut sink) {
             sink.forward(&packet, now);
             if now >= Time::from_secs(20) {
                 let (sum, n) = &mut sums[usize::from(packet.ecn == Ecn::NotEct)];

@@ -111,12 +111,14 @@ pub struct FlowQueue<'a> {
 
 impl Source for FlowQueue<'_> {
     #[inline]
-    fn pop(&mut self) -> Option<Packet> {
-        let packet = self.slab.pop(self.fifo)?;
-        *self.bytes -= u64::from(packet.len);
-        self.total.bytes -= u64::from(packet.len);
+    fn pop_to(&mut self, next: &mut Packet) -> bool {
+        if !self.slab.pop_to(self.fifo, next) {
+            return false;
+        }
+        *self.bytes -= u64::from(next.len);
+        self.total.bytes -= u64::from(next.len);
         self.total.packets -= 1;
-        Some(packet)
+        true
     }
 
     #[inline]

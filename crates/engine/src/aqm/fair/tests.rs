@@ -19,7 +19,8 @@ fn put(fair: &mut Fair<()>, flow: u32, len: u16, n: usize) {
 fn serve(fair: &mut Fair<()>) -> Option<(u32, bool)> {
     loop {
         let turn = fair.turn()?;
-        let packet = fair.flow(turn.flow).1.pop();
+        let mut packet = Packet::new(0, 0, Ecn::NotEct);
+        let packet = fair.flow(turn.flow).1.pop_to(&mut packet).then_some(packet);
         match packet {
             Some(packet) => {
                 assert_eq!(packet.flow, turn.flow);

@@ -76,10 +76,10 @@ fn flows_that_sleep_are_as_if_updated() {
                     let mut packet = Packet::new(((n + k) % 7) as u32, 1514, Ecn::NotEct);
                     packet.stamp = now;
                     sink.arrive(&packet, now);
-                    q.enqueue(packet, now, &mut sink);
+                    q.enqueue(&mut packet, now, &mut sink);
                 }
             }
-            if let Dequeue::Packet(packet) = q.dequeue(now, &mut sink) {
+            if let Some(packet) = q.take(now, &mut sink) {
                 sink.forward(&packet, now);
             }
             most_awake = most_awake.max(q.awake.len());
@@ -98,9 +98,9 @@ fn a_packet_that_finds_the_limit_is_dropped_whosever_it_is() {
     let mut sink = Sink::new(2, Time::ZERO);
     let mut put = |flow, n| {
         for _ in 0..n {
-            let packet = Packet::new(flow, 1514, Ecn::NotEct);
+            let mut packet = Packet::new(flow, 1514, Ecn::NotEct);
             sink.arrive(&packet, Time::ZERO);
-            q.enqueue(packet, Time::ZERO, &mut sink);
+            q.enqueue(&mut packet, Time::ZERO, &mut sink);
         }
         sink.meter.counts_of(flow as usize).get(Cause::Overflow)
     };

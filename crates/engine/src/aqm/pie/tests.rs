@@ -326,10 +326,10 @@ fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, 
             let mut packet = Packet::new(0, 1_000, ecn);
             packet.stamp = now;
             sink.arrive(&packet, now);
-            queue.enqueue(packet, now, &mut sink);
+            queue.enqueue(&mut packet, now, &mut sink);
             arrived += u32::from(now >= Time::from_secs(20));
         }
-        if let Dequeue::Packet(packet) = queue.dequeue(now, &mut sink) {
+        if let Some(packet) = queue.take(now, &mut sink) {
             sink.forward(&packet, now);
         }
         now += slot;
@@ -378,9 +378,9 @@ fn every_drop_resets_the_sum_and_a_forced_mark_does_not() {
     let mut sink = Sink::new(1, Time::ZERO);
     let mut put = |pie: &mut Pie, accu_prob, ecn| {
         pie.vars.accu_prob = accu_prob;
-        let packet = Packet::new(0, 1_514, ecn);
+        let mut packet = Packet::new(0, 1_514, ecn);
         sink.arrive(&packet, Time::ZERO);
-        pie.enqueue(packet, Time::ZERO, &mut sink);
+        pie.enqueue(&mut packet, Time::ZERO, &mut sink);
         (
             pie.vars.accu_prob,
             sink.meter.counts.drops(),

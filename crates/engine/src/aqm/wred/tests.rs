@@ -64,7 +64,7 @@ impl Bench {
         let mut packet = Packet::new(flow, 1_000, ecn);
         packet.stamp = NOW;
         self.sink.arrive(&packet, NOW);
-        self.queue.enqueue(packet, NOW, &mut self.sink);
+        self.queue.enqueue(&mut packet, NOW, &mut self.sink);
         let counts = self.sink.meter.counts;
         (counts.get(Cause::Aqm), counts.get(Cause::Mark))
     }
@@ -125,7 +125,7 @@ fn rates_of_the_classes_are_those_of_their_curves() {
             drops += bench.sink.meter.counts.get(Cause::Aqm) - before.get(Cause::Aqm);
             marks += bench.sink.meter.counts.get(Cause::Mark) - before.get(Cause::Mark);
             while bench.queue.backlog().bytes > 50_000 {
-                if let Dequeue::Packet(packet) = bench.queue.dequeue(NOW, &mut bench.sink) {
+                if let Some(packet) = bench.queue.take(NOW, &mut bench.sink) {
                     bench.sink.forward(&packet, NOW);
                 }
             }
@@ -187,7 +187,7 @@ fn an_idle_time_decays_both_averages() {
         bench.put(ecn);
     }
     let before = bench.gauges();
-    while let Dequeue::Packet(packet) = bench.queue.dequeue(NOW, &mut bench.sink) {
+    while let Some(packet) = bench.queue.take(NOW, &mut bench.sink) {
         bench.sink.forward(&packet, NOW);
     }
     // 2.4 ms at 10 Mbit/s: three packets of the default 1000 bytes.
@@ -195,7 +195,7 @@ fn an_idle_time_decays_both_averages() {
     let mut packet = Packet::new(0, 1_000, Ecn::NotEct);
     packet.stamp = later;
     bench.sink.arrive(&packet, later);
-    bench.queue.enqueue(packet, later, &mut bench.sink);
+    bench.queue.enqueue(&mut packet, later, &mut bench.sink);
     let after = bench.gauges();
     assert!(before[0] > 0.0 && before[3] > 0.0);
     assert!((after[0] - before[0] / 8.0).abs() < 1e-9);

@@ -1,0 +1,396 @@
+"""What a data packet and a flow cost as a scenario grows: the tables and figures of the docs.
+
+Each point is one run through the command line, into a folder that is thrown away. The time is that
+of the simulation alone (CPU), over the data packets of its TCP senders; memory is the peak of the
+whole process, Python and the writing of the results included; "all" is the CPU time of that
+process, and "set up" that of a run that ends after a microsecond.
+
+    python benches/growth.py [PART ...] [--quick] [--write]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench import Measured, measure
+
+from tailback import toml
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGE = DOCS / "performance-growth.part.md"
+FIGURES = "performance"
+FRAME_BITS = 1514 * 8
+
+Table = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A run: where it stands on the axis, on which curve, and its scenario."""
+
+    x: float
+    curve: str
+    scenario: Table
+    files: Mapping[str, str]
+    set_up: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that grows."""
+
+    title: str
+    axis: str
+    about: str
+    points: Callable[[bool], Iterator[Point]]
+    hops: bool = False
+    """Time is divided by x: what a packet costs at each of so many places."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a point gave."""
+
+    x: float
+    curve: str
+    measured: Measured
+    set_up_s: float | None
+
+    @property
+    def ns(self) -> float:
+        """CPU time a data packet."""
+        return 1e9 * self.measured.cpu_s / max(self.measured.packets, 1)
+
+
+def scenario(flows: Sequence[Table], **keys: object) -> Table:
+    """One with the few keys that all have; times are in seconds."""
+    base: Table = {"title": "growth", "path": {"rtt": "20ms"}, "record": {"series": "off"}}
+    return {**base, **keys, "flows": flows}
+
+
+def lasting(bits: float, packets: float, least: float) -> str:
+    """So long that a rate carries so many packets, and not less than some time."""
+    seconds = max(least, packets * FRAME_BITS / bits)
+    return f"{round(1e3 * seconds)}ms"
+
+
+def steps(most: float, quick: bool, each: int = 1) -> list[int]:
+    """Powers of ten up to a number; a quick run leaves the largest out."""
+    found = [10**k for k in range(0, 12, each) if 10**k <= most]
+    return found[:-1] if quick else found
+
+
+QUEUES: dict[str, Table] = {
+    "fifo": {"aqm": "fifo", "limit": "0.5bdp"},
+    "fq_codel": {"aqm": "fq_codel", "flows": 65536, "limit": "1000000p"},
+    "cake": {"aqm": "cake"},
+}
+
+
+def flows(quick: bool) -> Iterator[Point]:
+    for queue, options in QUEUES.items():
+        for n in steps(100_000, quick):
+            yield Point(
+                n,
+                queue,
+                scenario(
+                    [{"cc": "cubic", "count": n}],
+                    duration=lasting(n * 1e6, 1e5 if quick else 1e6, 0.5 if quick else 2),
+                    bottleneck={"rate": f"{n}Mbit", "queue": options},
+                ),
+                {},
+                set_up=queue == "fifo",
+            )
+
+
+def links(quick: bool) -> Iterator[Point]:
+    for n in (1, 10, 30) if quick else (1, 2, 5, 10, 20, 50, 100):
+        names = [f"l{i}" for i in range(n)]
+        link = {"rate": "1Gbit", "queue": {"aqm": "fifo", "limit": "1bdp"}, "delay": "10us"}
+        yield Point(
+            n,
+            "10 flows through all",
+            scenario(
+                [{"cc": "cubic", "count": 10, "route": names}],
+                duration=lasting(1e9, 5e4 if quick else 3e5, 0.2),
+                links=dict.fromkeys(names, link),
+            ),
+            {},
+        )
+
+
+def lots(quick: bool) -> Iterator[Point]:
+    for n in (1, 10) if quick else (1, 10, 100):
+        names = [f"l{i}" for i in range(n)]
+        link = {"rate": f"{10_000 // n}Mbit", "queue": {"aqm": "fifo", "limit": "0.5bdp"}}
+        yield Point(
+            n,
+            "10,000 flows, each through one",
+            scenario(
+                [{"cc": "cubic", "count": 10_000 // n, "route": [name]} for name in names],
+                duration="500ms" if quick else "2s",
+                links=dict.fromkeys(names, link),
+            ),
+            {},
+            set_up=True,
+        )
+
+
+def rtts(quick: bool) -> Iterator[Point]:
+    for n in steps(1000, quick):
+        yield Point(
+            n,
+            "1000 flows",
+            scenario(
+                [
+                    {"cc": "cubic", "count": 1000 // n, "rtt": f"{20_000 + 10 * i}us"}
+                    for i in range(n)
+                ],
+                duration="500ms" if quick else "5s",
+                bottleneck={"rate": "1Gbit", "queue": {"aqm": "fifo", "limit": "1bdp"}},
+            ),
+            {},
+        )
+
+
+def web(quick: bool) -> Iterator[Point]:
+    # The mean of the sizes and half again: what is asked for takes two thirds of the rate.
+    for n in (10, 100, 1000, 10_000) if quick else (10, 100, 1000, 10_000, 100_000):
+        sources = max(1, n // 10_000)
+        source = {
+            "kind": "web",
+            "count": sources,
+            "arrival": f"{round(1e9 * sources / n)}ns",
+            "limit": 10_000,
+        }
+        yield Point(
+            n,
+            "web",
+            scenario(
+                [],
+                duration=f"{max(0.2, (2e4 if quick else 2e5) / 13 / n):.3f}s",
+                bottleneck={"rate": f"{0.2 * n}Mbit", "queue": "fifo"},
+                traffic=[source],
+            ),
+            {},
+        )
+
+
+def rates(quick: bool) -> Iterator[Point]:
+    for name, mbit in (("10M", 10), ("100M", 100), ("1G", 1e3), ("10G", 1e4), ("100G", 1e5), ("400G", 4e5)):
+        del name
+        yield Point(
+            mbit,
+            "100 flows, 1 ms",
+            scenario(
+                [{"cc": "cubic", "count": 100}],
+                duration=lasting(mbit * 1e6, 1e5 if quick else 2e6, 0.02),
+                path={"rtt": "1ms"},
+                bottleneck={"rate": f"{mbit:g}Mbit", "queue": {"aqm": "fifo", "limit": "1bdp"}},
+            ),
+            {},
+        )
+
+
+def entries(quick: bool) -> Iterator[Point]:
+    draw = random.Random(1)
+    seconds = 10 if quick else 60
+    # A scenario file has room for some ten thousand steps, a trace is a file of its own.
+    for n in (1, 100, 10_000) if quick else (1, 10, 100, 1000, 10_000, 30_000):
+        each = [f"{draw.uniform(80, 120):.1f}Mbit" for _ in range(n)]
+        told = [[f"{round(1e6 * seconds * i / n)}us", rate] for i, rate in enumerate(each)]
+        rate = {"steps": told}
+        yield Point(n, "steps of the rate", _one(seconds, {"rate": rate, "queue": "fifo"}), {})
+    for n in (100, 10_000) if quick else (100, 1000, 10_000, 100_000, 1_000_000):
+        # 8 opportunities in a millisecond are 96 Mbit/s.
+        lines = sorted(1 + draw.randrange(max(1, n // 8)) for _ in range(n))
+        text = "".join(f"{line}\n" for line in lines)
+        link = {"rate": {"trace": "trace.txt"}, "queue": "fifo"}
+        yield Point(n, "opportunities of a trace", _one(seconds, link), {"trace.txt": text})
+
+
+def _one(seconds: float, link: Table) -> Table:
+    return scenario([{"cc": "cubic"}], duration=f"{seconds}s", bottleneck=link)
+
+
+RECORDS: dict[str, Table] = {
+    "nothing": {"series": "off"},
+    "series, 100 ms": {},
+    "series, 1 ms": {"interval": "1ms"},
+    "changes": {"series": "changes"},
+    "acks": {"series": "acks"},
+    "events": {"series": "off", "events": True},
+    "statistics, 1 ms": {"series": "off", "statistics": "1ms"},
+    "packets": {"series": "off", "packets": True},
+}
+
+
+def recorded(quick: bool) -> Iterator[Point]:
+    for place, (what, record) in enumerate(RECORDS.items()):
+        for name, count, rate in (("1 flow", 1, 100), ("100 flows", 100, 1000)):
+            yield Point(
+                place,
+                f"{what}, {name}",
+                scenario(
+                    [{"cc": "cubic", "count": count, "class": "all"}],
+                    duration=lasting(rate * 1e6, 3e4 if quick else 3e5, 0.1),
+                    record=record,
+                    bottleneck={"rate": f"{rate}Mbit", "queue": "codel"},
+                ),
+                {},
+            )
+
+
+PARTS = {
+    "flows": Part(
+        "Flows",
+        "flows of 1 Mbit/s",
+        "CUBIC, a bottleneck of 1 Mbit/s for each flow.",
+        flows,
+    ),
+    "links": Part(
+        "Links in a row",
+        "links",
+        "Ten CUBIC flows at 1 Gbit/s; time is a data packet's at each link, ACKs come back at once.",
+        links,
+        hops=True,
+    ),
+    "lots": Part(
+        "Links side by side",
+        "links",
+        "Ten thousand flows of 1 Mbit/s, shared out over the links.",
+        lots,
+    ),
+    "rtts": Part("Round-trip times", "distinct RTTs", "1000 CUBIC flows at 1 Gbit/s.", rtts),
+    "web": Part(
+        "Requests",
+        "requests a second",
+        "Web traffic, a connection for each request, at two thirds of the rate.",
+        web,
+    ),
+    "rates": Part("Rates", "rate, Mbit/s", "100 CUBIC flows, an RTT of 1 ms.", rates),
+    "entries": Part(
+        "Rates that change",
+        "entries",
+        "One CUBIC flow at about 100 Mbit/s.",
+        entries,
+    ),
+    "recorded": Part("What is recorded", "", "CUBIC through CoDel.", recorded),
+}
+
+
+def run(point: Point) -> Row:
+    """Runs a point."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "growth.toml"
+        file.write_text(toml.dumps(point.scenario), encoding="utf-8")
+        for name, text in point.files.items():
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+        set_up = measure(file, "--set", "duration=1us").cpu_s if point.set_up else None
+        return Row(point.x, point.curve, measure(file), set_up)
+
+
+def table(part: Part, rows: Sequence[Row]) -> Iterator[str]:
+    """Its rows in Markdown."""
+    with_set_up = any(row.set_up_s is not None for row in rows)
+    each = "ns a packet and link" if part.hops else "ns a data packet"
+    head = [part.axis or "recorded", *([""] if part.axis else []), each, "packets", "peak, MB"]
+    head += ["all, s", *(["set up, s"] if with_set_up else [])]
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'--:|' if part.axis else '---|'}{'---|' if part.axis else ''}" + "--:|" * (
+        4 + with_set_up
+    )
+    for row in rows:
+        start = [f"{row.x:,g}" if row.x < 1e6 else f"{row.x:,.0f}"] if part.axis else []
+        ns = row.ns / (row.x if part.hops else 1)
+        done = row.measured
+        cells = [*start, row.curve, f"{ns:.0f}", f"{done.packets:,}", f"{done.peak_mb:.0f}"]
+        cells.append(f"{done.process_s:.2f}")
+        if with_set_up:
+            cells.append("" if row.set_up_s is None else f"{row.set_up_s:.2f}")
+        yield f"| {' | '.join(cells)} |"
+
+
+def figure(part: Part, rows: Sequence[Row]) -> Any:
+    """Time a packet and memory over what grows."""
+    import altair as alt
+
+    from tailback.figures import theme
+
+    values = [
+        {
+            "x": row.x,
+            "curve": row.curve,
+            "ns": row.ns / (row.x if part.hops else 1),
+            "MB": row.measured.peak_mb,
+        }
+        for row in rows
+    ]
+    names = list(dict.fromkeys(row.curve for row in rows))
+    colour = alt.Color("curve:N", title=None, scale=theme.colour_scale(names), sort=names)
+    shape = alt.Shape("curve:N", title=None, scale=theme.shape_scale(names), sort=names)
+    if len(names) == 1:
+        colour, shape = colour.legend(None), shape.legend(None)
+
+    def panel(field: str, title: str) -> Any:
+        base = alt.Chart(alt.Data(values=values)).encode(
+            x=alt.X("x:Q", title=part.axis, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s")),
+            y=alt.Y(f"{field}:Q", title=title, scale=alt.Scale(zero=True)),
+            color=colour,
+        )
+        both = base.mark_line() + base.mark_point(filled=True).encode(shape=shape)
+        return both.properties(width=theme.WIDTH // 2 - 40, height=theme.HEIGHT)
+
+    each = "ns a packet and link" if part.hops else "ns a data packet"
+    return alt.hconcat(panel("ns", each), panel("MB", "peak memory, MB"))
+
+
+def main() -> None:
+    """Prints a table for each part; writes the page's part if that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all")
+    parser.add_argument("--quick", action="store_true", help="small and short, under two minutes")
+    parser.add_argument("--write", action="store_true", help="write the page's part and figures")
+    parser.add_argument("--keep", type=Path, help="keep what was measured in this file (JSON)")
+    args = parser.parse_args()
+    page: list[str] = []
+    kept: dict[str, Any] = {}
+    for name in args.parts or PARTS:
+        part, rows = PARTS[name], []
+        print(f"{part.title}: {part.about}", flush=True)
+        for point in part.points(args.quick):
+            rows.append(run(point))
+            done = rows[-1]
+            ns = done.ns / (done.x if part.hops else 1)
+            print(
+                f"  {done.x:>9,g} {done.curve:<32} {ns:>8.0f} ns {done.measured.peak_mb:>6.0f} MB "
+                f"all {done.measured.process_s:.2f} s"
+                + (f" set up {done.set_up_s:.2f} s" if done.set_up_s is not None else ""),
+                flush=True,
+            )
+        kept[name] = [[r.x, r.curve, vars(r.measured), r.set_up_s] for r in rows]
+        lines = [f"### {part.title}", "", part.about, ""]
+        if args.write and part.axis:
+            from tailback.figures import export
+
+            file = f"{FIGURES}/{name}.svg"
+            (DOCS / FIGURES).mkdir(exist_ok=True)
+            (DOCS / file).write_text(export.svg(figure(part, rows)), encoding="utf-8")
+            lines += [f"![{part.title}: time a packet and memory]({file})", ""]
+        page += [*lines, *table(part, rows), ""]
+    if args.keep:
+        args.keep.write_text(json.dumps(kept) + "\n")
+    if args.write:
+        head = ["## As a scenario grows", "", "`python benches/growth.py --write`", ""]
+        PAGE.write_text("\n".join([*head, *page]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+//! A first-in, first-out queue in a ring whose length is a power of two: what pipes and
+//! queues keep packets in. `VecDeque` does the same with a comparison where a ring of such a
+//! length has a mask, and moves an element through an `Option` on its way out.
+
+/// Elements in order.
+#[derive(Clone, Debug)]
+pub struct Ring<T> {
+    slots: Vec<T>,
+    /// Where the oldest is; counts on and wraps at any power of two.
+    head: usize,
+    len: usize,
+}
+
+impl<T> Default for Ring<T> {
+    fn default() -> Ring<T> {
+        Ring {
+            slots: Vec::new(),
+            head: 0,
+            len: 0,
+        }
+    }
+}
+
+impl<T: Copy> Ring<T> {
+    /// Elements in it.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The oldest.
+    #[inline]
+    pub fn front(&self) -> Option<&T> {
+        if self.len == 0 {
+            return None;
+        }
+        self.slots.get(self.head & (self.slots.len() - 1))
+    }
+
+    /// The youngest.
+    #[inline]
+    pub fn back(&self) -> Option<&T> {
+        let last = self.len.checked_sub(1)?;
+        self.slots
+            .get(self.head.wrapping_add(last) & (self.slots.len() - 1))
+    }
+
+    /// Appends an element.
+    #[inline]
+    pub fn push_back(&mut self, element: T) {
+        if self.len == self.slots.len() {
+            return self.grow(element);
+        }
+        let at = self.head.wrapping_add(self.len) & (self.slots.len() - 1);
+        self.slots[at] = element;
+        self.len += 1;
+    }
+
+    /// The ring is full: it doubles, with the oldest at its beginning.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, element: T) {
+        let slots = self.slots.len();
+        if slots > 0 {
+            self.slots.rotate_left(self.head & (slots - 1));
+        }
+        self.head = 0;
+        self.slots.resize((2 * slots).max(4), element);
+        self.slots[slots] = element;
+        self.len += 1;
+    }
+
+    /// Takes the oldest.
+    #[inline]
+    pub fn pop_front(&mut self) -> Option<T> {
+        let oldest = *self.front()?;
+        self.head = self.head.wrapping_add(1);
+        self.len -= 1;
+        Some(oldest)
+    }
+
+    /// Moves the oldest to `to`; whether there was one.
+    #[inline]
+    pub fn pop_to(&mut self, to: &mut T) -> bool {
+        self.pop_if(to, |_| true)
+    }
+
+    /// The same, if it meets a condition.
+    #[inline]
+    pub fn pop_if(&mut self, to: &mut T, condition: impl FnOnce(&T) -> bool) -> bool {
+        match self.front() {
+            Some(oldest) if condition(oldest) => {
+                *to = *oldest;
+                self.head = self.head.wrapping_add(1);
+                self.len -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn behaves_as_a_deque(
+            head in prop::sample::select(&[0, 3, usize::MAX - 2][..]),
+            ops in prop::collection::vec(any::<Option<u8>>(), 0..200),
+        ) {
+            let mut ring = Ring { head, ..Ring::default() };
+            let mut model = VecDeque::new();
+            for op in ops {
+                match op {
+                    Some(element) => {
+                        ring.push_back(element);
+                        model.push_back(element);
+                    }
+                    None => {
+                        let mut to = 0;
+                        let was = ring.pop_to(&mut to);
+                        prop_assert_eq!(was.then_some(to), model.pop_front());
+                    }
+                }
+                prop_assert_eq!(ring.front(), model.front());
+                prop_assert_eq!(ring.back(), model.back());
+                prop_assert_eq!(ring.len(), model.len());
+            }
+            while let Some(element) = model.pop_front() {
+                prop_assert_eq!(ring.pop_front(), Some(element));
+            }
+            prop_assert!(ring.is_empty() && ring.pop_front().is_none());
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! A table by number of which most is empty: at a link, what is counted of each flow, of which
+//! only some come by. Pages come with the first number on them.
+
+/// Numbers of a page.
+const PAGE: usize = 128;
+
+/// Values by number; those that were never written have their default.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Paged<T> {
+    pages: Vec<Option<Box<[T; PAGE]>>>,
+}
+
+impl<T: Copy + Default> Paged<T> {
+    /// Changes the value of a number.
+    #[inline]
+    pub fn change(&mut self, number: u32, with: impl FnOnce(&mut T)) {
+        let place = number as usize;
+        match self.pages.get_mut(place / PAGE) {
+            Some(Some(page)) => with(&mut page[place % PAGE]),
+            _ => with(self.at(number)),
+        }
+    }
+
+    /// The value of a number, to be written.
+    #[cold]
+    pub fn at(&mut self, number: u32) -> &mut T {
+        let place = number as usize;
+        if self.pages.len() <= place / PAGE {
+            self.pages.resize_with(place / PAGE + 1, || None);
+        }
+        let page = &mut self.pages[place / PAGE];
+        let page = page.get_or_insert_with(|| Box::new([T::default(); PAGE]));
+        &mut page[place % PAGE]
+    }
+
+    /// The value of a number.
+    pub fn get(&self, number: usize) -> T {
+        let page = self.pages.get(number / PAGE).and_then(Option::as_ref);
+        page.map_or_else(T::default, |page| page[number % PAGE])
+    }
+
+    /// Numbers and values of the pages there are, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, T)> + '_ {
+        let pages = self.pages.iter().enumerate();
+        let pages = pages.filter_map(|(at, page)| Some((at * PAGE, page.as_ref()?)));
+        pages.flat_map(|(first, page)| {
+            let values = page.iter().enumerate();
+            values.map(move |(at, value)| (first + at, *value))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_pages_in_use_are_there() {
+        let mut table = Paged::default();
+        *table.at(1_000_000) += 7_u64;
+        *table.at(3) += 1;
+        table.change(1_000_000, |value| *value += 1);
+        assert_eq!(table.pages.iter().flatten().count(), 2);
+        assert_eq!((table.get(3), table.get(1_000_000)), (1, 8));
+        assert_eq!((table.get(4), table.get(2_000_000)), (0, 0));
+        let written: Vec<_> = table.iter().filter(|(_, value)| *value > 0).collect();
+        assert_eq!(written, [(3, 1), (1_000_000, 8)]);
+    }
+}
