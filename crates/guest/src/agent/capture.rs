@@ -17,8 +17,29 @@ use super::setup::Namespaces;
 use super::sys;
 use super::taps::{Owner, Taps};
 
-/// Packets a ring has room for between two looks at it.
-const RING_PACKETS: usize = 1 << 16;
+/// Between two looks at the captures, ns.
+pub const DRAIN_NS: u64 = 50_000_000;
+
+/// Packets that a ring has room for, at least and at most. A small one stays in the
+/// processor's cache, and its pages need not be mapped.
+const RING_PACKETS: [usize; 2] = [1 << 13, 1 << 16];
+
+/// Mean size of frames that a ring is made for, bytes: a sixth of full ones, so that there is
+/// room for what comes faster than it leaves.
+const SMALL_FRAME: u64 = 256;
+
+/// Room for what passes the fastest link between two looks, coming and going. Nothing is known
+/// of what programs send.
+fn ring_packets(job: &Job) -> usize {
+    let [least, most] = RING_PACKETS;
+    if !job.programs.is_empty() {
+        return most;
+    }
+    let rates = job.links.iter().flat_map(|link| &link.rates);
+    let fastest = rates.map(|&(_, rate)| rate).max().unwrap_or(u64::MAX);
+    let bytes = (fastest / 8).saturating_mul(DRAIN_NS) / 1_000_000_000;
+    ((2 * bytes / SMALL_FRAME) as usize).clamp(least, most)
+}
 
 /// The captures of a link.
 struct LinkTap {
@@ -67,6 +88,8 @@ pub struct Captures {
     end_ns: u64,
     /// Packets captured before and behind queues.
     pub captured: u64,
+    /// Packets each ring has room for.
+    room: usize,
     on: bool,
     /// Packets of programs that the rings at their hosts had no room for.
     lost_at_hosts: u64,
@@ -114,6 +137,7 @@ impl Captures {
             warmup_ns: job.warmup_ns,
             end_ns: job.duration_ns,
             captured: 0,
+            room: ring_packets(job),
             on: job.record.captures,
             lost_at_hosts: 0,
             packets: Packets::create(job)?,
@@ -133,16 +157,17 @@ impl Captures {
         if !captures.on {
             return Ok(captures);
         }
+        let room = captures.room;
         for link in &job.links {
             enter(link.namespace)?;
-            let ring = Ring::new(Which::Both, RING_PACKETS, snaplen)?;
+            let ring = Ring::new(Which::Both, room, snaplen)?;
             let out = sys::device_index(&link.device)?;
             let schedule = match link.schedule_namespace {
                 None => None,
                 Some(namespace) => {
                     enter(namespace)?;
                     Some(ScheduleTap {
-                        ring: Ring::new(Which::Incoming, RING_PACKETS, snaplen)?,
+                        ring: Ring::new(Which::Incoming, room, snaplen)?,
                         marks: link.scheduled_marks.iter().copied().collect(),
                         drops: link.scheduled_drops.iter().copied().collect(),
                         seen: 0,
@@ -162,7 +187,7 @@ impl Captures {
             enter(namespace)?;
             captures
                 .senders
-                .push(Ring::new(Which::Incoming, RING_PACKETS, snaplen)?);
+                .push(Ring::new(Which::Incoming, room, snaplen)?);
             captures.sender_namespaces.push(namespace);
         }
         Ok(captures)
@@ -375,9 +400,19 @@ impl Captures {
         rings.map(Ring::lost).sum::<u64>() + self.lost_at_hosts
     }
 
+    /// Whether so many packets more than links let through may fill the rings.
+    pub fn fills(&self, packets: u64) -> bool {
+        self.watches() && packets as usize > self.room / 8
+    }
+
     /// Whether anything is captured at all.
     pub fn on(&self) -> bool {
         self.on
+    }
+
+    /// Whether there are rings that fill: those of queues, or at the hosts of programs.
+    pub fn watches(&self) -> bool {
+        self.on || self.taps.is_some()
     }
 }
 

@@ -68,6 +68,11 @@ impl<'a> Datagrams<'a> {
         })
     }
 
+    /// How many it has sent.
+    pub fn sent(&self) -> u64 {
+        self.number
+    }
+
     /// Sends what is due; gives the time of the next call.
     pub fn play(&mut self, now: u64, warmup_ns: u64) -> Result<Option<u64>, String> {
         let what = &self.source.name;

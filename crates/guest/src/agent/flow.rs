@@ -148,7 +148,8 @@ impl<'a> Connection<'a> {
 
     /// Something has reached the receiver.
     pub fn read(&mut self, clock: Clock, poll: &Poll) {
-        let now = clock.now();
+        // Only a transfer with an end needs to know when it is.
+        let now = self.flow.bytes.map(|_| clock.now());
         let Some(socket) = &self.receiver else {
             return;
         };
@@ -159,7 +160,7 @@ impl<'a> Connection<'a> {
             }
         }
         if self.completed_ns.is_none() && self.flow.bytes.is_some_and(|b| self.read >= b) {
-            self.completed_ns = Some(now);
+            self.completed_ns = now;
         }
         let ended = self.error.is_some() || self.completed_ns.is_some();
         if ended {
@@ -202,12 +203,20 @@ impl<'a> Connection<'a> {
         [of(&self.sender), of(&self.receiver)]
     }
 
-    /// A record interval is over.
-    pub fn sample(&mut self, now: u64, measured: bool, interval_ns: u64, series: &mut Series) {
+    /// A record interval is over; `known`: what is known of both ends already.
+    pub fn sample(
+        &mut self,
+        now: u64,
+        measured: bool,
+        interval_ns: u64,
+        known: [Option<Info>; 2],
+        series: &mut Series,
+    ) {
         let Some(socket) = &self.sender else {
             return;
         };
-        let Some(info) = tcp::info(socket).ok().filter(|i| i.srtt_us > 0) else {
+        let info = known[0].or_else(|| tcp::info(socket).ok());
+        let Some(info) = info.filter(|i| i.srtt_us > 0) else {
             return;
         };
         if !self.sampler.as_ref().is_some_and(FlowSampler::acks) {
@@ -225,7 +234,8 @@ impl<'a> Connection<'a> {
         };
         let mut state = self.state(&info);
         if !sampler.acks()
-            && let Some(receiver) = self.receiver.as_ref().and_then(|s| tcp::info(s).ok())
+            && let Some(socket) = &self.receiver
+            && let Some(receiver) = known[1].or_else(|| tcp::info(socket).ok())
         {
             state.delivered_bytes = Some(self.delivered(&receiver) as f64);
         }

@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `setup` | file systems, modules, namespaces, devices, `ip` and `tc` |
+//! | `setup`, `ip` | file systems, modules, namespaces, devices, `ip` and `tc`; what needs no `ip` |
 //! | `run` | a run: what it needs (`open`), the main loop in virtual time, what was measured (`results`) |
 //! | `flow`, `datagrams`, `requests` | a flow; a source of datagrams; a source whose connections come and go |
 //! | `watch` | what a flow waited for, and why its window shrank |
@@ -11,6 +11,7 @@
 //! | `token` | what the main loop's descriptors are for |
 //! | `programs` | programs of the scenario's on hosts of their own |
 //! | `tcp` | TCP sockets and what they say of themselves |
+//! | `diag`, `crowd` | what the kernel says of sockets, of one or of all at once; of many flows |
 //! | `capture` | packets before and behind the queues, and what follows from them |
 //! | `ring`, `frame` | captured packets, and what they say |
 //! | `taps` | what programs do, as their hosts' packets show it |
@@ -22,9 +23,12 @@
 mod adapt;
 mod capture;
 mod clock;
+mod crowd;
 mod datagrams;
+mod diag;
 mod flow;
 mod frame;
+mod ip;
 mod link;
 mod packets;
 mod programs;

@@ -16,6 +16,8 @@ pub struct Probe {
     socket: Socket,
     device: i32,
     kind: Vec<u8>,
+    /// The number of the qdisc, once it is known: then the kernel is asked for it alone.
+    handle: Option<u32>,
     xstats: Option<&'static Xstats>,
     buffer: Vec<u8>,
 }
@@ -23,6 +25,8 @@ pub struct Probe {
 const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
 const NLM_F_REQUEST: u16 = 1;
+/// The answer comes back to who asks: older kernels tell others only.
+const NLM_F_ECHO: u16 = 8;
 const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
@@ -39,6 +43,7 @@ impl Probe {
             socket,
             device: sys::device_index(device)?,
             kind: kind.as_bytes().to_vec(),
+            handle: None,
             xstats: aqm::face(kind).map(|face| &face.xstats),
             buffer: vec![0; 1 << 16],
         })
@@ -46,12 +51,20 @@ impl Probe {
 
     /// Asks the kernel; `None`: there is no such qdisc.
     pub fn read(&mut self) -> io::Result<Option<Statistics>> {
-        let mut request = [0_u8; HEADER + TCMSG];
-        request[0..4].copy_from_slice(&((HEADER + TCMSG) as u32).to_ne_bytes());
-        request[4..6].copy_from_slice(&RTM_GETQDISC.to_ne_bytes());
-        request[6..8].copy_from_slice(&(NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
-        request[HEADER + 4..HEADER + 8].copy_from_slice(&self.device.to_ne_bytes());
-        sys::send_netlink(&self.socket, &request)?;
+        if let Some(handle) = self.handle {
+            self.ask(NLM_F_REQUEST | NLM_F_ECHO, handle)?;
+            let n = self.socket.receive(&mut self.buffer)?;
+            let said = &self.buffer[..n];
+            if n >= HEADER + TCMSG && half(said, 4) == RTM_NEWQDISC {
+                let length = (word(said, 0) as usize).clamp(HEADER + TCMSG, n);
+                let attributes = &said[HEADER + TCMSG..length];
+                if self.is_it(attributes) {
+                    return Ok(Some(xstats::statistics(attributes, self.xstats)));
+                }
+            }
+            self.handle = None;
+        }
+        self.ask(NLM_F_REQUEST | NLM_F_DUMP, 0)?;
         let mut found = None;
         loop {
             let n = self.socket.receive(&mut self.buffer)?;
@@ -64,6 +77,7 @@ impl Probe {
                         let device = word(rest, HEADER + 4) as i32;
                         let attributes = &rest[HEADER + TCMSG..length];
                         if device == self.device && self.is_it(attributes) {
+                            self.handle = Some(word(rest, HEADER + 8)).filter(|h| *h != 0);
                             found = Some(xstats::statistics(attributes, self.xstats));
                         }
                     }
@@ -72,6 +86,16 @@ impl Probe {
                 rest = &rest[align(length).min(rest.len())..];
             }
         }
+    }
+
+    fn ask(&self, flags: u16, handle: u32) -> io::Result<()> {
+        let mut request = [0_u8; HEADER + TCMSG];
+        request[0..4].copy_from_slice(&((HEADER + TCMSG) as u32).to_ne_bytes());
+        request[4..6].copy_from_slice(&RTM_GETQDISC.to_ne_bytes());
+        request[6..8].copy_from_slice(&flags.to_ne_bytes());
+        request[HEADER + 4..HEADER + 8].copy_from_slice(&self.device.to_ne_bytes());
+        request[HEADER + 8..HEADER + 12].copy_from_slice(&handle.to_ne_bytes());
+        sys::send_netlink(&self.socket, &request)
     }
 
     fn is_it(&self, attributes: &[u8]) -> bool {

@@ -15,8 +15,9 @@ use tailback_guest::job::Job;
 use tailback_guest::result::GuestResult;
 use tailback_record::Series;
 
-use super::capture::Captures;
+use super::capture::{Captures, DRAIN_NS};
 use super::clock::Clock;
+use super::crowd::Crowd;
 use super::datagrams::Datagrams;
 use super::flow::Connection;
 use super::io;
@@ -41,11 +42,11 @@ const JIFFY_NS: u64 = 1_000_000;
 /// have the same phase in every run, that of the simulator.
 const START_JIFFIES: u64 = 512;
 
-/// Between two looks at the captures, ns.
-const DRAIN_NS: u64 = 50_000_000;
-
 /// How often the console hears how far the run is.
 const PROGRESS_STEPS: u64 = 500;
+
+/// At least between two of those, ns.
+const PROGRESS_NS: u64 = 100_000_000;
 
 /// What is due at a time; what comes first here comes first at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,13 +78,18 @@ struct Runner<'a> {
     namespaces: &'a Namespaces,
     poll: Poll,
     timer: Timer,
+    /// What the timer is set to, until it has expired.
+    armed: Option<u64>,
     due: BinaryHeap<Reverse<(u64, Due)>>,
     clock: Clock,
     connections: Vec<Connection<'a>>,
+    crowd: Option<Crowd>,
     players: Vec<Player<'a>>,
     programs: Programs<'a>,
     probes: Vec<LinkProbe>,
     captures: Captures,
+    /// Sent since the last look at the captures, whatever links let through.
+    datagrams: u64,
     series: Series,
     zeros: File,
     warnings: Vec<String>,
@@ -112,7 +118,10 @@ impl Runner<'_> {
             let wait = then.next_multiple_of(START_JIFFIES) - jiffies;
             origin_ns = (now / JIFFY_NS + wait) * JIFFY_NS;
         }
-        self.clock = Clock { origin_ns };
+        self.clock = Clock {
+            origin_ns,
+            ..self.clock
+        };
         // The clocks differ by a constant: virtual time is adjusted by nobody.
         self.captures.begin(sys::realtime_ns() - now + origin_ns);
         self.plan_first();
@@ -122,15 +131,21 @@ impl Runner<'_> {
             let Some(&Reverse((at, _))) = self.due.peek() else {
                 return Ok(());
             };
-            self.timer
-                .set(self.clock.origin_ns + at)
-                .map_err(io("timer"))?;
+            if self.armed != Some(at) {
+                self.timer
+                    .set(self.clock.origin_ns + at)
+                    .map_err(io("timer"))?;
+                self.armed = Some(at);
+            }
             self.poll.wait(&mut happened).map_err(io("epoll"))?;
             // What packets have caused comes before what is due.
             for &(token, events) in &happened {
                 self.on_event(token, events)?;
             }
-            let now = self.clock.now();
+            if self.armed.is_some() {
+                continue;
+            }
+            let now = self.clock.after(at);
             while let Some(&Reverse((at, due))) = self.due.peek() {
                 if at > now {
                     break;
@@ -146,6 +161,8 @@ impl Runner<'_> {
 
     fn plan_first(&mut self) {
         let job = self.job;
+        let mut players = self.players.iter();
+        let players_of_datagrams = players.any(|p| matches!(p, Player::Datagrams(_)));
         let mut add = |at, due| self.due.push(Reverse((at, due)));
         add(job.duration_ns, Due::End);
         if job.warmup_ns > 0 {
@@ -171,7 +188,9 @@ impl Runner<'_> {
             add(change.at_ns, Due::Change(i));
         }
         add(job.record.interval_ns, Due::Sample);
-        add(DRAIN_NS, Due::Drain);
+        if self.captures.watches() || players_of_datagrams {
+            add(DRAIN_NS, Due::Drain);
+        }
         if job.record.acks {
             add(JIFFY_NS, Due::Look);
         }
@@ -197,16 +216,23 @@ impl Runner<'_> {
             Due::Kill(i) => self.programs.kill(i),
             Due::Datagram(i) => {
                 let next = match &mut self.players[i] {
-                    Player::Datagrams(source) => source.play(at, self.job.warmup_ns)?,
+                    Player::Datagrams(source) => {
+                        let before = source.sent();
+                        let next = source.play(at, self.job.warmup_ns)?;
+                        self.datagrams += source.sent() - before;
+                        next
+                    }
                     Player::Requests(requests) => requests.play(at, self.namespaces, &self.poll)?,
                 };
                 if let Some(next) = next {
                     self.due.push(Reverse((next, due)));
                 }
+                if self.captures.fills(self.datagrams) {
+                    self.drain(at);
+                }
             }
             Due::Drain => {
-                self.captures.drain(at);
-                self.receive_datagrams(at);
+                self.drain(at);
                 self.due.push(Reverse((at + DRAIN_NS, due)));
             }
             Due::Look => {
@@ -221,7 +247,7 @@ impl Runner<'_> {
             }
             Due::Progress => {
                 println!("tailback: at {at}");
-                let step = (self.job.duration_ns / PROGRESS_STEPS).max(1_000_000);
+                let step = (self.job.duration_ns / PROGRESS_STEPS).max(PROGRESS_NS);
                 self.due.push(Reverse((at + step, due)));
             }
         }
@@ -232,7 +258,7 @@ impl Runner<'_> {
         let (clock, poll) = (self.clock, &self.poll);
         let (kind, index) = token::parts(token);
         match kind {
-            TIMER => self.timer.clear(),
+            TIMER => self.armed = None,
             LISTENER => self.connections[index].accept(clock, poll)?,
             SENDER => self.connections[index].write(&self.zeros),
             RECEIVER => self.connections[index].read(clock, poll),
@@ -270,6 +296,12 @@ impl Runner<'_> {
         self.probes.iter_mut().try_for_each(LinkProbe::end_warmup)
     }
 
+    fn drain(&mut self, at: u64) {
+        self.datagrams = 0;
+        self.captures.drain(at);
+        self.receive_datagrams(at);
+    }
+
     fn receive_datagrams(&mut self, now: u64) {
         for player in &mut self.players {
             if let Player::Datagrams(source) = player {
@@ -290,8 +322,14 @@ impl Runner<'_> {
 
     fn sample(&mut self, now: u64) -> Result<(), String> {
         let measured = now >= self.job.warmup_ns;
-        for connection in &mut self.connections {
-            connection.sample(now, measured, self.job.record.interval_ns, &mut self.series);
+        if let Some(crowd) = &mut self.crowd {
+            crowd.look().map_err(io("sock_diag"))?;
+        }
+        let interval_ns = self.job.record.interval_ns;
+        for (index, connection) in self.connections.iter_mut().enumerate() {
+            let known = self.crowd.as_ref().map(|crowd| crowd.of(index));
+            let known = known.unwrap_or_default();
+            connection.sample(now, measured, interval_ns, known, &mut self.series);
         }
         self.captures.sample_programs(now);
         let mut probes = self.probes.iter_mut();

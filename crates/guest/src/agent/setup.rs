@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use super::{adapt, sys};
+use super::{adapt, ip, sys};
 use tailback_guest::job::{Batch, Device, Job, Tool};
 
 /// ethtool's commands for what a device may take over: get, set and the name.
@@ -70,7 +70,7 @@ pub fn network(job: &Job) -> Result<Namespaces, String> {
     }
     write_sysctls(&job.sysctls)?;
     let namespaces = make_namespaces(job)?;
-    make_devices(job)?;
+    make_devices(job, &namespaces)?;
     for (index, namespace) in job.namespaces.iter().enumerate() {
         namespaces.enter(index)?;
         write_sysctls(&namespace.sysctls)
@@ -114,24 +114,25 @@ fn make_namespaces(job: &Job) -> Result<Namespaces, String> {
 }
 
 /// The hardware address of every device.
-const ADDRESS: &str = "02:00:00:00:00:01";
+const ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
 /// Makes the pairs of devices. All have one hardware address and no ARP, so
 /// that each takes what any other sends without asking who has it.
-fn make_devices(job: &Job) -> Result<(), String> {
-    let mut lines = Vec::new();
+fn make_devices(job: &Job, namespaces: &Namespaces) -> Result<(), String> {
+    let mut requests = ip::Requests::default();
     for veth in &job.veths {
-        let place = |device: &Device| {
-            let namespace = &job.namespaces[device.namespace].name;
-            format!("name {} netns {namespace} address {ADDRESS}", device.name)
-        };
-        let mtu = veth.mtu;
-        let (a, b) = (place(&veth.a), place(&veth.b));
-        lines.push(format!(
-            "link add {a} mtu {mtu} arp off type veth peer {b} mtu {mtu} arp off"
-        ));
+        let place = |device: &'_ Device| &namespaces.files[device.namespace];
+        let (a, b) = (&veth.a, &veth.b);
+        requests.pair(
+            [(&a.name, place(a)), (&b.name, place(b))],
+            veth.mtu,
+            ADDRESS,
+        );
     }
-    run_tool(Tool::Ip, &lines, "devices")
+    requests.run().map_err(|(number, error)| {
+        let name = job.veths.get(number).map_or("", |veth| &veth.a.name);
+        format!("devices: {name}: {error}")
+    })
 }
 
 fn set_features(device: &Device, on: bool) -> Result<(), String> {
@@ -161,7 +162,16 @@ pub fn run_batch(namespaces: &Namespaces, batch: &Batch) -> Result<(), String> {
             .iter()
             .try_for_each(|device| adapt::start(device));
     }
-    run_tool(batch.tool, &batch.lines, namespaces.name(batch.namespace))
+    let place = namespaces.name(batch.namespace);
+    if batch.tool == Tool::Ip
+        && let Some(requests) = ip::Requests::of(&batch.lines)
+    {
+        return requests.run().map_err(|(number, error)| {
+            let line = batch.lines.get(number).map_or("", String::as_str);
+            format!("{place}: ip {line}: {error}")
+        });
+    }
+    run_tool(batch.tool, &batch.lines, place)
 }
 
 fn program(tool: Tool) -> &'static str {

@@ -13,7 +13,7 @@ const CHUNK: usize = 1 << 20;
 /// Bytes that TCP holds unsent at most, about.
 const NOT_SENT: i32 = 1 << 20;
 /// The receiver is woken for so many bytes.
-const LOW_WATER: u64 = 256 << 10;
+const LOW_WATER: u64 = 512 << 10;
 
 const TCP_INFO: i32 = 11;
 const TCP_CONGESTION: i32 = 13;
@@ -188,10 +188,8 @@ fn low_water(flow: &Flow, read: u64) -> u64 {
 
 /// Reads what there is; gives how much was read in all.
 pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
-    while let Some(n) = socket.discard(64 << 20)? {
-        if n == 0 {
-            break;
-        }
+    // One call takes all: no receive buffer is larger. What comes meanwhile is told anew.
+    if let Some(n) = socket.discard(64 << 20)? {
         read += n as u64;
     }
     if flow.bytes.is_some() {
@@ -212,9 +210,13 @@ pub fn write(flow: &Flow, socket: &Socket, zeros: &File, mut written: u64) -> io
             return Ok(written);
         }
         let chunk = (CHUNK as u64).min(left) as usize;
-        match socket.send_file(zeros, chunk)? {
-            None => return Ok(written),
-            Some(n) => written += n as u64,
+        let Some(n) = socket.send_file(zeros, chunk)? else {
+            return Ok(written);
+        };
+        written += n as u64;
+        if n < chunk {
+            // No room for more: the kernel tells when there is.
+            return Ok(written);
         }
     }
 }

@@ -11,6 +11,7 @@ use tailback_record::Series;
 use super::{Player, Runner};
 use crate::agent::capture::Captures;
 use crate::agent::clock::Clock;
+use crate::agent::crowd::Crowd;
 use crate::agent::datagrams::Datagrams;
 use crate::agent::flow::Connection;
 use crate::agent::io;
@@ -29,7 +30,8 @@ impl<'a> Runner<'a> {
         let mut series = Series::default();
         let poll = Poll::new().map_err(io("epoll"))?;
         let timer = Timer::new().map_err(io("timer"))?;
-        poll.add(timer.fd(), READABLE, token(TIMER, 0))
+        // Each expiry is told once: nobody has to take note of it.
+        poll.add(timer.fd(), READABLE | EDGE, token(TIMER, 0))
             .map_err(io("epoll"))?;
         let captures = Captures::open(job, namespaces).map_err(io("captures"))?;
         let mut probes = Vec::new();
@@ -57,13 +59,16 @@ impl<'a> Runner<'a> {
             namespaces,
             poll,
             timer,
+            armed: None,
             due: BinaryHeap::new(),
-            clock: Clock::default(),
+            clock: Clock::new(),
+            crowd: Crowd::open(job, namespaces)?,
             connections,
             players,
             programs,
             probes,
             captures,
+            datagrams: 0,
             series,
             zeros: sys::zeros(tcp::ZEROS).map_err(io("payload"))?,
             warnings: Vec::new(),

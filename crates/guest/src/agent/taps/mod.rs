@@ -5,10 +5,8 @@
 //! |---|---|
 //! | `tuple` | a 5-tuple: what TCP has delivered and how long it took, where its packets waited |
 //! | `bins` | what becomes rows of the series, by record interval |
-//! | `diag` | what the kernel says of a program's TCP socket |
 
 mod bins;
-mod diag;
 #[cfg(test)]
 mod tests;
 mod tuple;
@@ -21,12 +19,12 @@ use tailback_guest::job::{Job, Program};
 use tailback_record::program::MAX_TUPLES;
 use tailback_record::{Ended, Measures, ProgramOutcome, Series, TupleOutcome};
 
+use super::diag::Diag;
 use super::frame::{self, Frame};
 use super::queue::{Note, Noted};
 use super::ring::{PROGRAM_SNAPLEN, Ring, Which};
 use super::setup::Namespaces;
 use bins::Bins;
-use diag::Diag;
 use tuple::{Record, Tuple};
 
 /// 5-tuples whose packets are kept apart; of further ones the packets are taken for

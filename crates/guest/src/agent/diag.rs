@@ -1,12 +1,12 @@
-//! What the kernel says of somebody else's TCP socket, over sock_diag: what `ss -ti`
-//! shows, of one socket and without a process for each look.
+//! What the kernel says of TCP sockets, over sock_diag: what `ss -ti` shows, of one
+//! socket or of all of a namespace, and without a process for each look.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use crate::agent::sys::{self, Socket};
 use crate::agent::tcp::Info;
-use crate::agent::xstats::{attribute, half, word};
+use crate::agent::xstats::{align, attribute, half, word};
 
 /// A connection to sock_diag of one namespace.
 pub struct Diag {
@@ -17,18 +17,24 @@ pub struct Diag {
 const NETLINK_SOCK_DIAG: i32 = 4;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLM_F_REQUEST: u16 = 1;
+const NLM_F_DUMP: u16 = 0x300;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
 /// Bytes of `struct nlmsghdr`, `struct inet_diag_req_v2` and `struct inet_diag_msg`.
 const HEADER: usize = 16;
 const REQUEST: usize = 56;
 const MESSAGE: usize = 72;
 const INET_DIAG_INFO: u16 = 2;
+/// States of sockets that are no connection: TIME_WAIT, LISTEN, NEW_SYN_RECV.
+const NO_CONNECTION: u32 = 1 << 6 | 1 << 10 | 1 << 12;
 
 impl Diag {
     /// In the current namespace.
     pub fn new() -> io::Result<Diag> {
         Ok(Diag {
             socket: Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, NETLINK_SOCK_DIAG)?,
-            buffer: vec![0; 1 << 12],
+            // As much as the kernel tells at once.
+            buffer: vec![0; 1 << 15],
         })
     }
 
@@ -41,6 +47,31 @@ impl Diag {
         sys::send_netlink(&self.socket, &request(local, remote))?;
         let n = self.socket.receive(&mut self.buffer)?;
         Ok(answer(&self.buffer[..n]))
+    }
+
+    /// Of all connections of IPv4 in the namespace: what they say, by their local ports.
+    pub fn all(&mut self, mut take: impl FnMut(u16, Info)) -> io::Result<()> {
+        let any = (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+        let mut message = request(any, any);
+        message[6..8].copy_from_slice(&(NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
+        message[HEADER + 4..HEADER + 8].copy_from_slice(&(!NO_CONNECTION).to_ne_bytes());
+        sys::send_netlink(&self.socket, &message)?;
+        loop {
+            let n = self.socket.receive(&mut self.buffer)?;
+            let mut rest = &self.buffer[..n];
+            while rest.len() >= HEADER {
+                let length = (word(rest, 0) as usize).clamp(HEADER, rest.len());
+                if let NLMSG_DONE | NLMSG_ERROR = half(rest, 4) {
+                    return Ok(());
+                }
+                if let Some(info) = answer(&rest[..length]) {
+                    // Of struct inet_diag_sockid, the source port.
+                    let port = [rest[HEADER + 4], rest[HEADER + 5]];
+                    take(u16::from_be_bytes(port), info);
+                }
+                rest = &rest[align(length).min(rest.len())..];
+            }
+        }
     }
 }
 
@@ -84,8 +115,6 @@ fn answer(message: &[u8]) -> Option<Info> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv4Addr;
-
     #[test]
     fn asks_for_one_socket_and_reads_its_information() {
         let address = |d| IpAddr::from(Ipv4Addr::new(10, 3, 0, d));
