@@ -76,7 +76,7 @@ class Row:
 def scenario(flows: Sequence[Table], **keys: object) -> Table:
     """One with the few keys that all have; times are in seconds."""
     base: Table = {"title": "growth", "path": {"rtt": "20ms"}, "record": {"series": "off"}}
-    return {**base, **keys, "flows": flows}
+    return {**base, **keys, **({"flows": flows} if flows else {})}
 
 
 def lasting(bits: float, packets: float, least: float) -> str:
