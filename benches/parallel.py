@@ -44,7 +44,7 @@ def parking_lot(parts: Iterable[int], delay: str) -> str:
 
 
 def fat_tree(parts: Iterable[int], delay: str) -> str:
-    """Of a hundred links at 1 Gbit/s those of some halves: 5000 flows over four links of a half."""
+    """Of a hundred links at 1 Gbit/s those of some halves: 5,000 flows over four links of one."""
     lines = ['duration = "300ms"', "[path]", 'rtt = "200us"']
     flows = []
     for part in parts:

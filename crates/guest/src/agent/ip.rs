@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(at, made.bytes.len());
         assert_eq!(kinds, [(16, 0), (20, 1), (16, 2), (24, 3)]);
         // The last one: destination, source, metrics 11 and 15, device.
-        let route = &made.bytes[made.bytes.len() - 64..];
+        let route = &made.bytes[made.bytes.len() - 56..];
         assert_eq!(
             route[12..28],
             [8, 0, 1, 0, 10, 2, 0, 1, 8, 0, 7, 0, 10, 1, 0, 1]

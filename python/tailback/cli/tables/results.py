@@ -95,9 +95,7 @@ def show(results: Results) -> None:
     """
     groups = results.groups()
     # The link stands beside the first flow, if there is one.
-    one_link = all(
-        len(_of(run)["queues"]) == 1 and _senders(_of(run)) for run in results.points
-    )
+    one_link = all(len(_of(run)["queues"]) == 1 and _senders(_of(run)) for run in results.points)
     console = new_console()
     tables: list[Table] = []
     hidden = 0
@@ -153,9 +151,7 @@ def _tables(
     """The table of flows, that of links unless they are together, that of classes if there are any,
     and how many rows are not in."""
     paths = list(dict.fromkeys(path for run in results.points for path in run.params))
-    completes = any(
-        f["completion_s"] is not None for r in results.points for f in _of(r)["flows"]
-    )
+    completes = any(f["completion_s"] is not None for r in results.points for f in _of(r)["flows"])
     # Of few scenarios, so that a column is there where somebody marks them.
     queues = (q for r in results.points for q in _of(r)["queues"].values())
     sce = (SCE,) if any(q["sce_marks"] for q in queues) else ()
