@@ -361,7 +361,7 @@ def figure(part: Part, rows: Sequence[Row]) -> Any:
     axis = alt.Axis(format="~s", values=ticks)
 
     def panel(field: str, title: str) -> Any:
-        base = alt.Chart(alt.Data(values=values)).encode(
+        base = alt.Chart(alt.InlineData(values=values)).encode(
             x=alt.X("x:Q", title=part.axis, scale=alt.Scale(type="log"), axis=axis),
             y=alt.Y(f"{field}:Q", title=title, scale=alt.Scale(zero=True)),
             color=colour,
