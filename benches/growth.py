@@ -24,8 +24,8 @@ from bench import Measured, measure
 from tailback import toml
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGE = DOCS / "performance-growth.part.md"
-FIGURES = "performance"
+PAGE = DOCS / "growth.md"
+FIGURES = "growth"
 FRAME_BITS = 1514 * 8
 
 Table = dict[str, Any]
@@ -419,13 +419,13 @@ def said(part: Part, row: Row) -> str:
 
 
 def write(found: Mapping[Part, Sequence[Row]]) -> None:
-    """The page's part and its figures."""
+    """The page and its figures."""
     from tailback.figures import export
 
-    page = ["## As a scenario grows", "", "`python benches/growth.py --write`", ""]
+    page = ["# As a scenario grows", "", "`python benches/growth.py --write`", ""]
     (DOCS / FIGURES).mkdir(exist_ok=True)
     for part, rows in found.items():
-        page += [f"### {part.title}", "", part.about, ""]
+        page += [f"## {part.title}", "", part.about, ""]
         if part.axis:
             file = f"{FIGURES}/{part.points.__name__}.svg"
             made = export.svg(export.spec(figure(part, rows)))
