@@ -171,7 +171,7 @@ env = { TESTCASE = "mine", QLOGDIR = "/x" }
     );
     assert_eq!(said(client, "ROLE").as_deref(), Some("client"));
     let interop = entry.interop.expect("files");
-    assert_eq!((interop.bytes, interop.files), (1_000_000, 1));
+    assert_eq!((interop.bytes, interop.files), (1 << 20, 1));
 }
 
 #[test]
