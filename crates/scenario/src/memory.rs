@@ -16,9 +16,11 @@ use crate::scenario::Scenario;
 /// counters (4 KiB), and a histogram of round-trip times of four blocks of
 /// 1 KiB.
 const FLOW: u64 = 8 << 10;
-/// What a histogram carries of a bucket: of each 256th sample at most.
+/// What a histogram carries of a bucket: of each 256th sample at most, and of no more buckets than
+/// times of a packet lie in.
 const CARRIED: u64 = 32;
 const SAMPLES_CARRIED: u64 = 256;
+const BUCKETS_CARRIED: u64 = 4096;
 /// A source of traffic.
 const SOURCE: u64 = 2 << 10;
 /// Gauges of a queue.
@@ -111,7 +113,9 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         .links
         .iter()
         .map(|link| carried(plan, link, plan.duration)));
-    bytes = bytes.saturating_add(packets / SAMPLES_CARRIED * CARRIED);
+    let histograms = (plan.flows.len() + plan.links.len()) as u64;
+    let carried = (packets / SAMPLES_CARRIED).min(histograms * BUCKETS_CARRIED);
+    bytes = bytes.saturating_add(carried * CARRIED);
     let mut rows = packets
         .saturating_add(initial)
         .saturating_mul(2 * each_packet);
