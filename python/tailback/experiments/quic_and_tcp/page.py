@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from tailback.experiments.quic_and_tcp import points
 from tailback.experiments.quic_and_tcp.layout import CCS, QUEUES, SHARED, STACKS
 from tailback.experiments.quic_and_tcp.points import Fetched, Met
 from tailback.figures.theme import MUTED, SHAPES, Chart, colour_scale
@@ -93,7 +94,8 @@ def _alone(fetched: Sequence[Fetched], facts: Facts) -> list[Table]:
                 rows,
                 "From its first to its last byte of payload, with half of a 95 % interval over the "
                 "seeds; the mean queueing delay of all packets; the part of the sender's packets "
-                "that had an ECN-capable codepoint, at the RTT where it is least.",
+                "that had an ECN-capable codepoint, at the RTT where it is least. Empty: not every "
+                f"byte arrived within `{points.FETCH_S} s` with any seed.",
                 facts,
             )
         )
