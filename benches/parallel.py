@@ -4,7 +4,7 @@ A conservative parallel simulation cuts a network where links have delay: that d
 one part may run ahead of the other. The bound is measured, not estimated: both halves of a network
 that has no traffic between them run on a thread each and wait for one another after every
 lookahead; nothing is handed over, which a real one would have to do on top. Compared with the whole
-network on one core. Each line is the median of five; needs two idle cores."""
+network on one core. Each line is the median of three; needs two idle cores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 
 HERE = Path(__file__).resolve().parent
-REPEATS = 5
+REPEATS = 3
 
 
 def build() -> Path:
