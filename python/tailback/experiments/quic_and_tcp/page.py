@@ -28,11 +28,11 @@ LEAD = (
 HOW = (
     "`tailback kernel build --program quinn` (and `quic-go`, `s2n-quic`, `aioquic`) compiles the "
     "small endpoints that the study uses ([programs.md](programs.md)). The set-up was written down "
-    "before the first run; aioquic, which is Python, is run at 20 Mbit/s and 40 ms only, and meetings "
-    "at 100 Mbit/s at 40 ms only: machine time. Those at other RTTs were run after the rest had been "
-    "looked at, and are left out: some runs of quic-go ended themselves (`too many gaps in received "
-    "data`), which this study does not count yet. TCP flows ask for ECN; queues that mark, mark. "
-    "Segments and datagrams pass the queue one by one."
+    "before the first run; aioquic, which is Python, is run at 20 Mbit/s and 40 ms only, and "
+    "meetings at 100 Mbit/s at 40 ms only: machine time. Those at other RTTs were run after the "
+    "rest had been looked at, and are left out: some runs of quic-go ended themselves (`too many "
+    "gaps in received data`), which this study does not count yet. TCP flows ask for ECN; queues "
+    "that mark, mark. Segments and datagrams pass the queue one by one."
 )
 
 
