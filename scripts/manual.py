@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import click
 from click.shell_completion import get_completion_class
 from click_man.core import write_man_pages
 
@@ -26,6 +27,12 @@ def main(share: Path) -> None:
     """Writes all of it."""
     manual = share / "man" / "man1"
     manual.mkdir(parents=True, exist_ok=True)
+    # Pages are written of a group's `commands`, and ours are loaded when they are asked for.
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        assert command is not None, name
+        cli.add_command(command, name)
     # Without a date: the same sources give the same bytes.
     write_man_pages("tailback", cli, version=__version__, target_dir=str(manual), date=" ")
     for shell, place in PLACES.items():

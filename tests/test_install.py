@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from tailback.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -18,7 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `make wheel` makes, of what is built already."""
     out = tmp_path_factory.mktemp("dist")
-    (ROOT / "data/data/share").mkdir(parents=True, exist_ok=True)
+    # What an earlier one wrote would hide what this one leaves out.
+    shutil.rmtree(ROOT / "data/data/share", ignore_errors=True)
+    (ROOT / "data/data/share").mkdir(parents=True)
     prefix = Path(sys.prefix)
     # cargo would build anew for another interpreter.
     env = os.environ | {"PYO3_PYTHON": str(prefix / "bin/python"), "VIRTUAL_ENV": str(prefix)}
@@ -64,6 +69,8 @@ def test_a_shipped_example_runs_without_a_compiler(environment: Path, tmp_path: 
 
 def test_manual_pages_and_completions_are_where_they_are_looked_for(environment: Path) -> None:
     share = environment / "share"
+    pages = {page.name for page in (share / "man/man1").iterdir()}
+    assert {f"tailback-{name}.1" for name in COMMANDS} < pages
     page = (share / "man/man1/tailback-run.1").read_text(encoding="utf-8")
     assert "Run a scenario or a sweep" in page
     assert "_TAILBACK_COMPLETE" in (share / "bash-completion/completions/tailback").read_text()
