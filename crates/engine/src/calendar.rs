@@ -124,6 +124,23 @@ impl Calendar {
         }
     }
 
+    /// Moves a component's entry, or removes it where the time is [`Time::NEVER`].
+    #[inline]
+    pub fn move_to(&mut self, component: Component, time: Time) {
+        match time {
+            Time::NEVER => self.cancel(component),
+            time => self.schedule(component, time),
+        }
+    }
+
+    /// Components of the heap that may be the next to come up, the first of them first.
+    pub fn coming(&self) -> impl Iterator<Item = Component> + '_ {
+        self.heap
+            .iter()
+            .take(1 + ARITY)
+            .map(|entry| component_of(*entry))
+    }
+
     /// Removes a component's entry, if it has one.
     #[inline(always)]
     pub fn cancel(&mut self, component: Component) {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `build` | from a plan to a network at rest |
 //! | `events` | what each component does when it is due |
+//! | `ahead` | memory that packets to come will need |
 //! | `connections` | both ends of TCP, whoever opens them |
 //! | `sources` | traffic sources: datagrams, and connections opened |
 //! | `pipe` | constant delays |
@@ -16,6 +17,7 @@
 //! back -> sender. Packets wait in the FIFOs of pipes and queues; the calendar
 //! holds one entry for each pipe, link and end point.
 
+mod ahead;
 mod build;
 mod connections;
 mod events;
@@ -79,6 +81,8 @@ pub struct Network {
     events: u64,
     data_packets_before_warmup: u64,
     every_change: bool,
+    /// There are so many ends that memory is asked for ahead.
+    many: bool,
     /// Number of the first segment of every connection.
     first_segment: u64,
 }

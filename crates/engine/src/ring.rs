@@ -43,6 +43,16 @@ impl<T: Copy> Ring<T> {
         self.slots.get(self.head & (self.slots.len() - 1))
     }
 
+    /// Those so many places behind the oldest, the largest first, if it has so many.
+    #[inline]
+    pub fn ahead<const N: usize>(&self, places: [usize; N]) -> Option<[&T; N]> {
+        if places[0] >= self.len {
+            return None;
+        }
+        let mask = self.slots.len() - 1;
+        Some(places.map(|place| &self.slots[self.head.wrapping_add(place) & mask]))
+    }
+
     /// The youngest.
     #[inline]
     pub fn back(&self) -> Option<&T> {
@@ -74,15 +84,6 @@ impl<T: Copy> Ring<T> {
         self.slots.resize((2 * slots).max(4), element);
         self.slots[slots] = element;
         self.len += 1;
-    }
-
-    /// Takes the oldest.
-    #[inline]
-    pub fn pop_front(&mut self) -> Option<T> {
-        let oldest = *self.front()?;
-        self.head = self.head.wrapping_add(1);
-        self.len -= 1;
-        Some(oldest)
     }
 
     /// Moves the oldest to `to`; whether there was one.
@@ -135,11 +136,15 @@ mod tests {
                 prop_assert_eq!(ring.front(), model.front());
                 prop_assert_eq!(ring.back(), model.back());
                 prop_assert_eq!(ring.len(), model.len());
+                let ahead = model.get(2).map(|third| [third, &model[1]]);
+                prop_assert_eq!(ring.ahead([2, 1]), ahead);
             }
+            let mut to = 0;
             while let Some(element) = model.pop_front() {
-                prop_assert_eq!(ring.pop_front(), Some(element));
+                prop_assert!(ring.pop_to(&mut to));
+                prop_assert_eq!(to, element);
             }
-            prop_assert!(ring.is_empty() && ring.pop_front().is_none());
+            prop_assert!(ring.is_empty() && !ring.pop_to(&mut to));
         }
     }
 }

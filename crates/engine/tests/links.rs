@@ -797,3 +797,39 @@ fn classes_change_nothing_else() {
     };
     assert_eq!(parts(&with), parts(&plain));
 }
+
+/// Where flows are many, memory is asked for ahead of packets: the results are those of few.
+#[test]
+fn flows_that_begin_after_the_end_change_nothing_however_many() {
+    for queue in ["fifo", "codel", "dualpi2", "fq_codel"] {
+        let mut few = plan(
+            Time::from_secs(2),
+            vec![
+                link(100_000_000, queue, &[]),
+                LinkPlan {
+                    name: "back".into(),
+                    ..link(20_000_000, "fifo", &[])
+                },
+            ],
+            (0..20)
+                .map(|_| flow("f", "cubic", Time::from_ms(20), &[]))
+                .collect(),
+        );
+        for flow in &mut few.flows[10..] {
+            flow.back = vec![1];
+        }
+        let mut many = few.clone();
+        many.flows.extend((0..4000).map(|_| FlowPlan {
+            start: Time::from_secs(10),
+            ..flow("later", "cubic", Time::from_ms(20), &[])
+        }));
+        let (few, many) = (run(network(&few)), run(network(&many)));
+        assert!(few.data_packets > 15_000, "{queue}");
+        assert_eq!(few.data_packets, many.data_packets, "{queue}");
+        for (one, other) in few.flows.iter().zip(&many.flows) {
+            assert_eq!(one.packets, other.packets, "{queue}");
+            assert_eq!(one.retransmits, other.retransmits, "{queue}");
+            assert_eq!(one.rtt.mean(), other.rtt.mean(), "{queue}");
+        }
+    }
+}

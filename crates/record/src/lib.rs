@@ -11,6 +11,7 @@ pub mod brief;
 pub mod cause;
 pub mod class;
 pub mod completions;
+pub mod fetch;
 #[cfg(feature = "folder")]
 pub mod folder;
 pub mod foreign;

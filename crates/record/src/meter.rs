@@ -155,6 +155,12 @@ impl Meter {
         }
     }
 
+    /// Asks for what is kept of a number that will be forwarded.
+    #[inline]
+    pub fn fetch(&self, number: u32) {
+        self.held_by.fetch(number);
+    }
+
     /// A packet that had arrived was dropped.
     #[inline]
     pub fn drop(&mut self, number: u32, len: u32, cause: Cause, at_ns: u64) {

@@ -1,6 +1,8 @@
 //! A table by number of which most is empty: at a link, what is counted of each flow, of which
 //! only some come by. Pages come with the first number on them.
 
+use crate::fetch;
+
 /// Numbers of a page.
 const PAGE: usize = 128;
 
@@ -18,6 +20,15 @@ impl<T: Copy + Default> Paged<T> {
         match self.pages.get_mut(place / PAGE) {
             Some(Some(page)) => with(&mut page[place % PAGE]),
             _ => with(self.at(number)),
+        }
+    }
+
+    /// Asks for the value of a number.
+    #[inline]
+    pub fn fetch(&self, number: u32) {
+        let place = number as usize;
+        if let Some(Some(page)) = self.pages.get(place / PAGE) {
+            fetch::line(&page[place % PAGE]);
         }
     }
 

@@ -165,6 +165,10 @@ impl Queue for Codel {
         Dequeue::Packet
     }
 
+    fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {
+        self.packets.ahead(places)
+    }
+
     fn backlog(&self) -> Backlog {
         self.packets.backlog()
     }

@@ -572,6 +572,10 @@ impl Queue for DualPi2 {
         Some(self.next_update)
     }
 
+    fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {
+        self.c.ahead(places).or_else(|| self.l.ahead(places))
+    }
+
     fn backlog(&self) -> Backlog {
         Backlog {
             packets: self.queued(),

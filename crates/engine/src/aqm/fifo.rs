@@ -89,14 +89,6 @@ impl Packets {
         self.queue.push_back(packet);
     }
 
-    /// Removes the oldest packet.
-    #[inline]
-    pub fn pop(&mut self) -> Option<Packet> {
-        let packet = self.queue.pop_front()?;
-        self.bytes -= u64::from(packet.len);
-        Some(packet)
-    }
-
     /// Moves the oldest packet to `next`; whether there was one.
     #[inline]
     pub fn pop_to(&mut self, next: &mut Packet) -> bool {
@@ -120,6 +112,12 @@ impl Packets {
     #[inline]
     pub fn front(&self) -> Option<&Packet> {
         self.queue.front()
+    }
+
+    /// Those so many places behind the oldest ([`crate::aqm::Queue::ahead`]).
+    #[inline]
+    pub fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {
+        self.queue.ahead(places)
     }
 
     /// Packets queued.
@@ -194,6 +192,10 @@ impl Queue for Fifo {
     #[inline]
     fn dequeue(&mut self, _now: Time, _sink: &mut Sink, next: &mut Packet) -> Dequeue {
         self.packets.give(next)
+    }
+
+    fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {
+        self.packets.ahead(places)
     }
 
     fn backlog(&self) -> Backlog {

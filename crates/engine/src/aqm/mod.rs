@@ -61,6 +61,12 @@ pub trait Queue: Send {
         }
     }
 
+    /// Packets that leave after so many others each, the most first, as far as that is known:
+    /// only to have memory near when they do.
+    fn ahead(&self, _places: [usize; 3]) -> Option<[&Packet; 3]> {
+        None
+    }
+
     /// Called at time 0 and then whenever the time it last returned has come;
     /// `None` when it wants no timer.
     fn timer(&mut self, _now: Time, _sink: &mut Sink) -> Option<Time> {

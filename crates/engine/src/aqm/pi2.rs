@@ -164,6 +164,10 @@ impl Queue for Pi2 {
         Some(self.next_update)
     }
 
+    fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {
+        self.packets.ahead(places)
+    }
+
     fn backlog(&self) -> Backlog {
         self.packets.backlog()
     }

@@ -261,6 +261,10 @@ impl Queue for Pie {
         Some(self.next_update)
     }
 
+    fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {
+        self.packets.ahead(places)
+    }
+
     fn backlog(&self) -> Backlog {
         self.packets.backlog()
     }

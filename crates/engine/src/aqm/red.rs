@@ -459,6 +459,11 @@ impl Store {
         given
     }
 
+    /// Packets to come ([`Queue::ahead`]).
+    pub fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {
+        self.packets.ahead(places)
+    }
+
     /// What is queued.
     pub fn backlog(&self) -> Backlog {
         self.packets.backlog()
@@ -489,6 +494,10 @@ impl Queue for Red {
     #[inline]
     fn dequeue(&mut self, now: Time, _sink: &mut Sink, next: &mut Packet) -> Dequeue {
         self.store.dequeue(now, next)
+    }
+
+    fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {
+        self.store.ahead(places)
     }
 
     fn backlog(&self) -> Backlog {

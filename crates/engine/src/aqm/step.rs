@@ -184,6 +184,10 @@ impl Queue for Step {
         Dequeue::Empty
     }
 
+    fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {
+        self.packets.ahead(places)
+    }
+
     fn backlog(&self) -> Backlog {
         self.packets.backlog()
     }

@@ -136,6 +136,10 @@ impl Queue for Wred {
         self.store.dequeue(now, next)
     }
 
+    fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {
+        self.store.ahead(places)
+    }
+
     fn backlog(&self) -> Backlog {
         self.store.backlog()
     }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use tailback_record::{FlowSampler, LinkSampler, SenderSamples, Series};
 
-use super::Network;
 use super::connections::{Connection, End, Ends, Opener, Path};
 use super::events::Ids;
 use super::pipe::{More, Pipe};
 use super::sampling::Flow;
 use super::slots::Slots;
 use super::sources::{Connections, Places, Traffic};
+use super::{Network, ahead};
 use crate::aqm::{self, QueueContext, Sink};
 use crate::calendar::Calendar;
 use crate::cc;
@@ -100,6 +100,7 @@ impl Network {
                     None => [ids.slots + 2 * slot + 1, ids.slots + 2 * slot],
                 },
                 armed: [Time::NEVER; 2],
+                due: [Time::ZERO; 2],
                 entered: 0,
                 ended: 0,
                 connection: flow.map(|flow| Box::new(of_flow(&flow, plan, seed, first_segment))),
@@ -145,6 +146,7 @@ impl Network {
             links,
             link_pipes,
             link_samplers,
+            many: ends.len() > ahead::MANY,
             ends,
             flows,
             traffic,

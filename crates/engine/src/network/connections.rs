@@ -71,6 +71,9 @@ pub(super) struct Ends {
     pub timers: [Component; 2],
     /// When each timer is entered in the calendar.
     pub armed: [Time; 2],
+    /// When each end has something to do, known without a look at it: its entry in the calendar
+    /// may come up sooner.
+    pub due: [Time; 2],
     /// Packets that the ends have put into the network.
     pub entered: u64,
     /// Packets that have reached one.
@@ -175,6 +178,7 @@ struct Acting<'a> {
     port: Access<'a>,
     timer: Component,
     armed: &'a mut Time,
+    due: &'a mut Time,
 }
 
 impl Acting<'_> {
@@ -182,6 +186,7 @@ impl Acting<'_> {
     /// waits until the entry comes up.
     #[inline]
     fn rearm(self, deadline: Time) {
+        *self.due = deadline;
         if deadline < *self.armed {
             *self.armed = deadline;
             self.port.calendar.schedule(self.timer, deadline);
@@ -191,11 +196,9 @@ impl Acting<'_> {
     /// Moves the calendar's entry, which has come up, to the next deadline: one step where
     /// removing it and entering it again would be two.
     fn settle(self, deadline: Time) {
+        *self.due = deadline;
         *self.armed = deadline;
-        match deadline {
-            Time::NEVER => self.port.calendar.cancel(self.timer),
-            due => self.port.calendar.schedule(self.timer, due),
-        }
+        self.port.calendar.move_to(self.timer, deadline);
     }
 }
 
@@ -221,7 +224,20 @@ impl Ends {
             },
             timer: self.timers[end as usize],
             armed: &mut self.armed[end as usize],
+            due: &mut self.due[end as usize],
         })
+    }
+
+    /// The calendar's entry of an end has come up: whether it is too early, which moves it.
+    #[inline]
+    fn waits(&mut self, end: End, now: Time, calendar: &mut Calendar) -> bool {
+        let due = self.due[end as usize];
+        let waits = due > now && self.connection.is_some();
+        if waits {
+            self.armed[end as usize] = due;
+            calendar.move_to(self.timers[end as usize], due);
+        }
+        waits
     }
 }
 
@@ -290,6 +306,9 @@ impl Network {
     pub(super) fn run_sender(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
+        if ends.waits(End::Sender, now, &mut self.calendar) {
+            return;
+        }
         let (opener, timer) = (ends.opener, ends.timers[End::Sender as usize]);
         let acting = ends.acting(End::Sender, &mut self.pipes, now, &mut self.calendar);
         let Some(mut end) = acting else {
@@ -314,6 +333,9 @@ impl Network {
     pub(super) fn run_receiver(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
+        if ends.waits(End::Receiver, now, &mut self.calendar) {
+            return;
+        }
         let timer = ends.timers[End::Receiver as usize];
         let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
         let Some(mut end) = acting else {

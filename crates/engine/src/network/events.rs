@@ -38,8 +38,10 @@ impl Network {
             self.change_rate(component, (component - ids.rate_changes) as usize);
         } else if component < ids.receivers {
             self.run_sender((component - ids.senders) as usize);
+            self.look_at_timers();
         } else if component < ids.sources {
             self.run_receiver((component - ids.receivers) as usize);
+            self.look_at_timers();
         } else if component < ids.stops {
             self.run_source(component, (component - ids.sources) as usize);
         } else if component < ids.warmup {
@@ -67,6 +69,7 @@ impl Network {
         loop {
             let waiting = &mut self.pipes[id as usize].packets;
             if waiting.pop_if(&mut packet, |head| head.stamp <= self.now) {
+                self.look_into_pipe(id);
                 self.arrive(&mut packet);
                 continue;
             }
@@ -104,6 +107,7 @@ impl Network {
             match self.links[link as usize].serve(self.now, &mut packet) {
                 Next::Leaves(again) => {
                     self.calendar.schedule(id, again);
+                    self.look_into_queue(link);
                     self.leave_link(&mut packet, link);
                     if again > self.now {
                         return;

@@ -210,6 +210,7 @@ impl Network {
             }
             None => Box::new(fresh),
         };
+        self.ends[slot as usize].due = [Time::ZERO; 2];
         self.ends[slot as usize].connection = Some(connection);
         self.connect_receiver(slot as usize);
     }
@@ -273,6 +274,7 @@ mod tests {
             },
             timers: [0; 2],
             armed: [Time::NEVER; 2],
+            due: [Time::ZERO; 2],
             entered,
             ended,
             connection: None,

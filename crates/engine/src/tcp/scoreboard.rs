@@ -13,6 +13,8 @@
 //! The list links slots of the ring, not sequence numbers: a slot is small
 //! whatever the number, and no number can be taken for the end of the list.
 
+use tailback_record::fetch;
+
 use super::ranges::Ranges;
 use crate::cc::Flight;
 use crate::units::Time;
@@ -122,6 +124,16 @@ impl Scoreboard {
     pub fn get(&self, seq: u64) -> &Segment {
         debug_assert!((self.flight.una..self.flight.nxt).contains(&seq));
         &self.ring[(seq & self.mask) as usize]
+    }
+
+    /// Asks for the segments at both ends.
+    #[inline]
+    pub fn fetch(&self) {
+        for seq in [self.flight.una, self.flight.nxt] {
+            if let Some(segment) = self.ring.get((seq & self.mask) as usize) {
+                fetch::line(segment);
+            }
+        }
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! The sending end: its pieces put together, and transmission (Linux `tcp_output.c`).
 
-use tailback_record::Histogram;
 use tailback_record::account::{Account, Reason};
+use tailback_record::{Histogram, fetch};
 
 use super::ecn::EcnSender;
 use super::handshake::{Handshake, Phase};
@@ -172,6 +172,13 @@ impl Sender {
     pub(super) fn tell(&mut self, event: CwndEvent) {
         let (cc, view, window) = self.hooks();
         cc.cwnd_event(view, window, event);
+    }
+
+    /// Asks for what an ACK will need that is kept elsewhere.
+    #[inline]
+    pub fn fetch(&self) {
+        self.board.fetch();
+        fetch::all(&*self.cc);
     }
 
     /// Names of the congestion control's gauges.

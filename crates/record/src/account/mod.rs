@@ -253,6 +253,12 @@ impl Held {
         self.0.change(number, |held| *held += waited);
     }
 
+    /// Asks for what is kept of a number.
+    #[inline]
+    pub fn fetch(&self, number: u32) {
+        self.0.fetch(number);
+    }
+
     /// Byte x s by flow or source, of those that sent something.
     pub fn by_owner(&self, owners: &[u32]) -> Vec<(usize, f64)> {
         let mut sums: BTreeMap<usize, u64> = BTreeMap::new();

@@ -1,0 +1,92 @@
+//! What packets will need that come next: memory that is asked for while others are handled.
+//!
+//! A packet's ends are found in three steps, each of which needs what the one before has brought:
+//! the entry of the table, the connection, and what that keeps elsewhere. So each packet is looked
+//! at three times, at growing nearness. Where few take turns all of it is in the caches anyway,
+//! and nothing is done ([`MANY`]).
+
+use tailback_record::fetch;
+
+use super::Network;
+use super::connections::Ends;
+use crate::calendar::Component;
+use crate::packet::{Packet, flags};
+
+/// Ends from which on they are asked for: some hundred are in the nearer caches.
+pub(super) const MANY: usize = 2048;
+
+/// How many packets before its turn each step is taken, the first step first.
+pub const PLACES: [usize; 3] = [12, 8, 4];
+
+impl Network {
+    /// The packets that leave a pipe next.
+    #[inline]
+    pub(super) fn look_into_pipe(&self, id: u32) {
+        if self.many
+            && let Some(coming) = self.pipes[id as usize].packets.ahead(PLACES)
+        {
+            self.look(coming, 0);
+        }
+    }
+
+    /// Those that leave a queue next.
+    #[inline]
+    pub(super) fn look_into_queue(&self, link: u32) {
+        if self.many {
+            let link = &self.links[link as usize];
+            if let Some(coming) = link.queue.ahead(PLACES) {
+                link.sink.meter.fetch(coming[1].flow);
+                self.look(coming, 1);
+            }
+        }
+    }
+
+    /// Ends whose timers may be the next.
+    #[inline]
+    pub(super) fn look_at_timers(&self) {
+        if self.many {
+            for component in self.calendar.coming() {
+                if let Some(ends) = self.ends_of(component) {
+                    fetch::all(ends);
+                }
+            }
+        }
+    }
+
+    fn ends_of(&self, timer: Component) -> Option<&Ends> {
+        let ids = &self.ids;
+        let number = if timer < ids.receivers {
+            timer.checked_sub(ids.senders)?
+        } else {
+            timer - ids.receivers
+        };
+        self.ends.get(number as usize)
+    }
+
+    /// `links`: so many will be behind a packet that are not yet.
+    #[inline(never)]
+    fn look(&self, [far, near, next]: [&Packet; 3], links: usize) {
+        fetch::all(&self.ends[far.flow as usize]);
+        let ends = &self.ends[near.flow as usize];
+        let is_ack = near.has(flags::ACK);
+        let hops = if is_ack {
+            &ends.path.back
+        } else {
+            &ends.path.route
+        };
+        // Of others than those whose way ends here a link needs what is in the entry.
+        if usize::from(near.hop) + links >= hops.len()
+            && let Some(connection) = &ends.connection
+        {
+            match is_ack {
+                true => fetch::all(&connection.sender),
+                false => fetch::all(&connection.receiver),
+            }
+        }
+        if next.has(flags::ACK)
+            && let Some(connection) = &self.ends[next.flow as usize].connection
+        {
+            connection.sender.fetch();
+        }
+    }
+}
