@@ -2,6 +2,9 @@
 //! queues keep packets in. `VecDeque` does the same with a comparison where a ring of such a
 //! length has a mask, and moves an element through an `Option` on its way out.
 
+/// Slots from which on some are given back: less is not worth a copy.
+const LARGE: usize = if cfg!(test) { 8 } else { 1 << 14 };
+
 /// Elements in order.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
@@ -86,6 +89,19 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
+    /// Gives back what only a burst needed, where that is much.
+    pub fn relax(&mut self) {
+        let slots = self.slots.len();
+        if slots < LARGE || self.len > slots / 4 {
+            return;
+        }
+        self.slots.rotate_left(self.head & (slots - 1));
+        self.head = 0;
+        self.slots
+            .truncate((self.len + self.len / 4).next_power_of_two().max(4));
+        self.slots.shrink_to_fit();
+    }
+
     /// Moves the oldest to `to`; whether there was one.
     #[inline]
     pub fn pop_to(&mut self, to: &mut T) -> bool {
@@ -118,10 +134,14 @@ mod tests {
         fn behaves_as_a_deque(
             head in prop::sample::select(&[0, 3, usize::MAX - 2][..]),
             ops in prop::collection::vec(any::<Option<u8>>(), 0..200),
+            relax in 1usize..20,
         ) {
             let mut ring = Ring { head, ..Ring::default() };
             let mut model = VecDeque::new();
-            for op in ops {
+            for (i, op) in ops.into_iter().enumerate() {
+                if i % relax == 0 {
+                    ring.relax();
+                }
                 match op {
                     Some(element) => {
                         ring.push_back(element);

@@ -75,7 +75,7 @@ pub struct FlowOutcome {
     /// From the flow's start until every byte was delivered, ns.
     pub completion_ns: Option<u64>,
     /// What it waited for, and why its window shrank.
-    pub account: Account,
+    pub account: Box<Account>,
 }
 
 /// Samples of a sender that has not brought everything yet.

@@ -306,7 +306,8 @@ impl Network {
     pub(super) fn run_sender(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
-        if ends.waits(End::Sender, now, &mut self.calendar) {
+        // Where every change is recorded, that it came up is.
+        if !self.every_change && ends.waits(End::Sender, now, &mut self.calendar) {
             return;
         }
         let (opener, timer) = (ends.opener, ends.timers[End::Sender as usize]);

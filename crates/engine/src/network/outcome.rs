@@ -6,7 +6,7 @@ use tailback_record::{Completions, FlowOutcome, Measured, Outcome, TrafficOutcom
 use super::Network;
 use super::sources::Traffic;
 use crate::plan::SeriesMode;
-use crate::tcp::sender::SenderStats;
+use crate::tcp::sender::{Sender, SenderStats};
 use crate::traffic::largest;
 use crate::units::Time;
 
@@ -49,7 +49,7 @@ impl Network {
         let flows = self.flows.iter().zip(self.plan.each_flow());
         for ((flow, plan), ends) in flows.zip(&mut self.ends) {
             // Taken: the rest of it is not needed while the results are put together.
-            let Some(mut connection) = ends.connection.take() else {
+            let Some(connection) = ends.connection.take() else {
                 continue;
             };
             let to = [flow.stop, connection.completed]
@@ -58,10 +58,11 @@ impl Network {
                 .fold(end, Time::min);
             let delivered = flow.bytes_at_stop;
             let delivered = delivered.unwrap_or_else(|| connection.delivered_bytes());
-            let stats = std::mem::take(&mut connection.sender.stats);
-            let mut account = std::mem::take(&mut connection.sender.account);
+            let (opened, completed) = (connection.opened, connection.completed);
+            let Sender {
+                stats, mut account, ..
+            } = connection.sender;
             account.turn(Limit::Off, end.ns());
-            let opened = connection.opened;
             outcome.flows.push(FlowOutcome {
                 name: plan.name(),
                 cc: plan.of.cc.name().to_owned(),
@@ -73,7 +74,7 @@ impl Network {
                 packets: stats.packets,
                 retransmits: stats.retransmits,
                 timeouts: stats.timeouts,
-                completion_ns: connection.completed.map(|t| t.since(opened).ns()),
+                completion_ns: completed.map(|t| t.since(opened).ns()),
                 account,
                 ..FlowOutcome::default()
             });
@@ -93,7 +94,7 @@ impl Network {
             source.sent_packets += traffic.spare_stats().map(|s| s.packets).sum::<u64>();
             let mut account = Account::counting();
             for spare in traffic.spare() {
-                account.add(std::mem::take(&mut spare.sender.account), end.ns());
+                account.add(std::mem::take(&mut *spare.sender.account), end.ns());
             }
             if let Some(connections) = &mut traffic.connections {
                 for slot in connections.places.slots.clone() {
@@ -101,7 +102,7 @@ impl Network {
                         continue;
                     };
                     source.sent_packets += open.sender.stats.packets;
-                    account.add(std::mem::take(&mut open.sender.account), end.ns());
+                    account.add(std::mem::take(&mut *open.sender.account), end.ns());
                 }
                 source.account = Some(account);
                 let (rate, rtt) = self.plan.alone(plan);

@@ -42,6 +42,9 @@ impl Network {
 
     /// Takes the samples of one record interval.
     pub(super) fn sample(&mut self) {
+        for pipe in &mut self.pipes {
+            pipe.packets.relax();
+        }
         let (now, measured) = (self.now.ns(), self.now >= self.plan.warmup);
         for (flow, ends) in self.flows.iter_mut().zip(&self.ends) {
             let connection = ends.of_flow();

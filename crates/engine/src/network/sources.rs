@@ -200,7 +200,7 @@ impl Network {
                 self.first_segment,
             )
         };
-        fresh.sender.account = Account::counting();
+        *fresh.sender.account = Account::counting();
         let connection = match connections.spare.pop() {
             Some(mut spare) => {
                 fresh.sender.stats = std::mem::take(&mut spare.sender.stats);

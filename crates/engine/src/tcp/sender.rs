@@ -41,7 +41,8 @@ pub struct Sender {
     /// Statistics since the warm-up.
     pub stats: SenderStats,
     /// What it waited for, and why its window shrank.
-    pub account: Account,
+    // Boxed: the rest is freed while the results are put together.
+    pub account: Box<Account>,
     /// Whether the window of an idle connection decays (Linux `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
     /// Whether ECN is given up where it seems to get lost in the handshake (Linux
@@ -134,7 +135,7 @@ impl Sender {
             recovery: Recovery::new(0),
             queue: SendQueue::new(bytes),
             stats: SenderStats::default(),
-            account: Account::default(),
+            account: Box::default(),
             idle_restart: true,
             ecn_fallback: false,
             usage_noted: 0,
@@ -179,6 +180,7 @@ impl Sender {
     pub fn fetch(&self) {
         self.board.fetch();
         fetch::all(&*self.cc);
+        fetch::line(&self.account.limit);
     }
 
     /// Names of the congestion control's gauges.

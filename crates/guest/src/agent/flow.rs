@@ -305,7 +305,7 @@ impl<'a> Connection<'a> {
             cc: flow.cc.clone(),
             from_ns: from,
             to_ns: to,
-            account: self.watch.finish(&base[0], &sender, elapsed_ns),
+            account: Box::new(self.watch.finish(&base[0], &sender, elapsed_ns)),
             delivered_bytes: self
                 .delivered(&receiver)
                 .saturating_sub(self.delivered(&base[1])),

@@ -115,7 +115,7 @@ mod tests {
             watch.look(at as u64, look, 0);
         }
         let account = watch.finish(&Info::default(), &info(1, 8, LOSS), 8);
-        let found = |r: &tailback_record::account::Reduction| (r.reason, r.from, r.to);
+        let found = |r: &tailback_record::account::Reduction| (r.reason(), r.from, r.to);
         let listed: Vec<_> = account.listed.iter().map(found).collect();
         let expected = [(Reason::Rack, 20, 14), (Reason::Timeout, 11, 1)];
         // The window of the sixth look is larger than that before: ssthresh tells.

@@ -53,8 +53,8 @@ fn sender(account: &Account) -> Map<String, Value> {
     let reductions = json!({
         "counts": counts(&account.counts),
         "before": counts(&account.before()),
-        "time_ns": column(&|r| r.at_ns.into()),
-        "reason": column(&|r| r.reason.name().into()),
+        "time_ns": column(&|r| r.at_ns().into()),
+        "reason": column(&|r| r.reason().name().into()),
         "from": column(&|r| r.from.into()),
         "to": column(&|r| r.to.into()),
     });
