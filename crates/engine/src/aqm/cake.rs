@@ -506,7 +506,7 @@ impl Cake {
     #[cold]
     fn overflow(&mut self, now: Time, sink: &mut Sink) -> bool {
         let mut longest = (0, 0, 0);
-        for (t, tin) in self.tins.iter().enumerate() {
+        for (t, tin) in self.tins.iter_mut().enumerate() {
             let (index, bytes) = tin.flows.longest();
             if bytes > longest.2 {
                 longest = (t, index, bytes);
@@ -514,9 +514,10 @@ impl Cake {
         }
         let (t, index, _) = longest;
         let tin = &mut self.tins[t];
-        let Some(packet) = tin.flows.pop(index) else {
+        let mut packet = Packet::new(0, 0, Ecn::NotEct);
+        if !tin.flows.pop_to(index, &mut packet) {
             return false;
-        };
+        }
         let clock = now.ns() as i64;
         tin.flows.get(index).cobalt.queue_full(&tin.params, clock);
         self.leave(t, &packet);

@@ -6,6 +6,7 @@ use crate::registry::{Entry, Options, Table};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
+mod backlogs;
 pub mod cake;
 pub mod codel;
 pub mod dualpi2;

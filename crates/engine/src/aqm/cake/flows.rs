@@ -14,6 +14,7 @@
 
 use std::collections::VecDeque;
 
+use super::super::backlogs::Backlogs;
 use super::cobalt::{Cobalt, Fresh, Params};
 use crate::packet::Packet;
 
@@ -161,8 +162,8 @@ pub struct Flows {
     isolation: Isolation,
     flows: Box<[Flow]>,
     tags: Box<[u32]>,
-    /// Bytes of each queue, apart for the search of the longest.
-    backlogs: Box<[u32]>,
+    /// Bytes of each queue.
+    backlogs: Backlogs,
     hosts: Box<[Host]>,
     /// Sparse and decaying queues, then bulk ones by the round they wait for.
     lists: Box<[Ends; 2 + ROUNDS]>,
@@ -202,7 +203,7 @@ impl Flows {
             isolation,
             flows: vec![flow; count].into(),
             tags: vec![0; count].into(),
-            backlogs: vec![0; count].into(),
+            backlogs: Backlogs::new(count),
             hosts: vec![Host::default(); count].into(),
             lists: Box::new([none; 2 + ROUNDS]),
             waited_for: [0; ROUNDS / 64],
@@ -345,7 +346,7 @@ impl Flows {
     /// Appends a packet; its queue takes its place in the round.
     #[inline]
     pub fn push(&mut self, index: usize, packet: Packet) {
-        self.backlogs[index] += u32::from(packet.len);
+        self.backlogs.add(index, packet.len);
         self.flows[index].packets.push_back(packet);
         match self.flows[index].set {
             Set::Sparse | Set::Bulk => {}
@@ -366,15 +367,7 @@ impl Flows {
         }
     }
 
-    /// Takes the oldest packet of a queue.
-    #[inline]
-    pub fn pop(&mut self, index: usize) -> Option<Packet> {
-        let packet = self.flows[index].packets.pop_front()?;
-        self.backlogs[index] -= u32::from(packet.len);
-        Some(packet)
-    }
-
-    /// The same to `next`; whether there was one.
+    /// Moves the oldest packet of a queue to `next`; whether there was one.
     #[inline]
     pub fn pop_to(&mut self, index: usize, next: &mut Packet) -> bool {
         let packets = &mut self.flows[index].packets;
@@ -383,23 +376,20 @@ impl Flows {
         };
         *next = *oldest;
         packets.pop_front();
-        self.backlogs[index] -= u32::from(next.len);
+        self.backlogs.remove(index, next.len);
         true
     }
 
     /// Takes a packet out of the middle of a queue (ACK filter).
     pub fn remove(&mut self, index: usize, position: usize) -> Option<Packet> {
         let packet = self.flows[index].packets.remove(position)?;
-        self.backlogs[index] -= u32::from(packet.len);
+        self.backlogs.remove(index, packet.len);
         Some(packet)
     }
 
     /// The longest queue in bytes, and how long.
-    pub fn longest(&self) -> (usize, u32) {
-        // Two passes without a branch: where packets are small, most arrivals end up here.
-        let most = self.backlogs.iter().fold(0, |most, &bytes| most.max(bytes));
-        let first = self.backlogs.iter().position(|&bytes| bytes == most);
-        (first.unwrap_or(0), most)
+    pub fn longest(&mut self) -> (usize, u64) {
+        self.backlogs.longest()
     }
 
     /// Whether a queue waits that may have packets.

@@ -11,6 +11,7 @@
 //! one after a timeout (`net.core.txrehash`, which the kernel engine turns off).
 
 use super::Backlog;
+use super::backlogs::Backlogs;
 use super::codel::Source;
 use crate::packet::{Packet, flags};
 use crate::registry::{Kind, Opt, Value};
@@ -57,8 +58,8 @@ pub const FRAME_MEMORY: u64 = 832;
 pub struct Fair<S> {
     slab: Slab,
     flows: Vec<Flow<S>>,
-    /// Backlog of each flow, bytes: apart, so that the fattest is found fast.
-    bytes: Vec<u64>,
+    /// Backlog of each flow.
+    backlogs: Backlogs,
     total: Backlog,
     /// Flows that became active since their last turn.
     new: List,
@@ -105,7 +106,8 @@ pub struct Turn {
 pub struct FlowQueue<'a> {
     slab: &'a mut Slab,
     fifo: &'a mut Fifo,
-    bytes: &'a mut u64,
+    backlogs: &'a mut Backlogs,
+    index: usize,
     total: &'a mut Backlog,
 }
 
@@ -115,7 +117,7 @@ impl Source for FlowQueue<'_> {
         if !self.slab.pop_to(self.fifo, next) {
             return false;
         }
-        *self.bytes -= u64::from(next.len);
+        self.backlogs.remove(self.index, next.len);
         self.total.bytes -= u64::from(next.len);
         self.total.packets -= 1;
         true
@@ -131,7 +133,7 @@ impl FlowQueue<'_> {
     /// What this flow alone has queued, bytes.
     #[inline]
     pub fn bytes(&self) -> u64 {
-        *self.bytes
+        self.backlogs.of(self.index)
     }
 }
 
@@ -149,7 +151,7 @@ impl<S: Clone> Fair<S> {
         Fair {
             slab: Slab::default(),
             flows: vec![flow; n],
-            bytes: vec![0; n],
+            backlogs: Backlogs::new(n),
             total: Backlog::default(),
             new: List::EMPTY,
             old: List::EMPTY,
@@ -180,7 +182,7 @@ impl<S> Fair<S> {
     #[inline]
     pub fn push(&mut self, flow: u32, packet: Packet) {
         let i = flow as usize;
-        self.bytes[i] += u64::from(packet.len);
+        self.backlogs.add(i, packet.len);
         self.total.bytes += u64::from(packet.len);
         self.total.packets += 1;
         self.slab.push(&mut self.flows[i].fifo, packet);
@@ -243,21 +245,17 @@ impl<S> Fair<S> {
         let queue = FlowQueue {
             slab: &mut self.slab,
             fifo,
-            bytes: &mut self.bytes[i],
+            backlogs: &mut self.backlogs,
+            index: i,
             total: &mut self.total,
         };
         (state, queue)
     }
 
     /// The flow with the largest backlog, the first of equals, and that backlog.
-    pub fn fattest(&self) -> (u32, u64) {
-        let mut found = (0, 0);
-        for (i, &bytes) in self.bytes.iter().enumerate() {
-            if bytes > found.1 {
-                found = (i as u32, bytes);
-            }
-        }
-        found
+    pub fn fattest(&mut self) -> (u32, u64) {
+        let (flow, bytes) = self.backlogs.longest();
+        (flow as u32, bytes)
     }
 
     /// Packets and bytes of all flows.

@@ -1,0 +1,108 @@
+//! Bytes of many queues, and which of them has the most.
+//!
+//! A discipline that is full asks for it with every packet that comes, or with every batch that it
+//! drops. Linux searches all queues (fq_codel, fq_pie) or keeps a heap of them (Cake); the answer is
+//! the same. Here blocks of queues remember their largest, and one whose largest has lost
+//! a packet is searched when it is asked for: a packet costs a comparison, whoever has the most.
+
+/// Queues of a block: about the root of how many there are at most.
+const BLOCK: usize = 64;
+
+/// The largest of a block is to be searched for.
+const UNKNOWN: u64 = u64::MAX;
+
+/// Bytes by queue.
+#[derive(Clone, Debug)]
+pub struct Backlogs {
+    bytes: Box<[u64]>,
+    /// The largest of each block, or [`UNKNOWN`].
+    most: Box<[u64]>,
+}
+
+impl Backlogs {
+    /// So many empty queues.
+    pub fn new(queues: usize) -> Backlogs {
+        Backlogs {
+            bytes: vec![0; queues].into(),
+            most: vec![0; queues.div_ceil(BLOCK)].into(),
+        }
+    }
+
+    /// Bytes of a queue.
+    #[inline]
+    pub fn of(&self, queue: usize) -> u64 {
+        self.bytes[queue]
+    }
+
+    /// A packet came to a queue.
+    #[inline]
+    pub fn add(&mut self, queue: usize, len: u16) {
+        let bytes = &mut self.bytes[queue];
+        *bytes += u64::from(len);
+        let most = &mut self.most[queue / BLOCK];
+        *most = (*most).max(*bytes);
+    }
+
+    /// A packet has left a queue.
+    #[inline]
+    pub fn remove(&mut self, queue: usize, len: u16) {
+        let bytes = &mut self.bytes[queue];
+        let most = &mut self.most[queue / BLOCK];
+        if *most == *bytes {
+            *most = UNKNOWN;
+        }
+        *bytes -= u64::from(len);
+    }
+
+    /// The queue with the most bytes, the first of equals, and how many they are.
+    pub fn longest(&mut self) -> (usize, u64) {
+        let mut longest = (0, 0);
+        for (block, most) in self.most.iter_mut().enumerate() {
+            if *most == UNKNOWN {
+                let queues = self.bytes[block * BLOCK..].iter().take(BLOCK);
+                *most = queues.fold(0, |most, bytes| most.max(*bytes));
+            }
+            if *most > longest.1 {
+                longest = (block, *most);
+            }
+        }
+        let (block, most) = longest;
+        let queues = &mut self.bytes[block * BLOCK..].iter();
+        let place = queues.position(|bytes| *bytes == most).unwrap_or(0);
+        (block * BLOCK + place, most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against a search of all.
+        #[test]
+        fn the_first_of_the_longest(
+            queues in 1usize..200,
+            ops in prop::collection::vec((any::<usize>(), 1u16..4, any::<bool>(), any::<bool>()), 0..400),
+        ) {
+            let mut backlogs = Backlogs::new(queues);
+            let mut model = vec![0_u64; queues];
+            for (queue, len, add, ask) in ops {
+                let queue = queue % queues;
+                if add {
+                    backlogs.add(queue, len);
+                    model[queue] += u64::from(len);
+                } else if model[queue] >= u64::from(len) {
+                    backlogs.remove(queue, len);
+                    model[queue] -= u64::from(len);
+                }
+                if ask {
+                    let most = model.iter().copied().max().unwrap_or(0);
+                    let first = model.iter().position(|bytes| *bytes == most).unwrap_or(0);
+                    prop_assert_eq!(backlogs.longest(), (first, most));
+                }
+                prop_assert_eq!(backlogs.of(queue), model[queue]);
+            }
+        }
+    }
+}
