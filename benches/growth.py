@@ -402,7 +402,9 @@ def main() -> None:
         if args.keep:
             args.keep.write_text(json.dumps(kept, default=vars) + "\n")
     if args.write:
-        write({PARTS[name]: kept[name] for name in PARTS if name in kept})
+        words = [*args.parts, *(["--quick"] if args.quick else []), "--write"]
+        found = {PARTS[name]: kept[name] for name in PARTS if name in kept}
+        write(found, f"python benches/growth.py {' '.join(words)}")
 
 
 def read(row: Mapping[str, Any]) -> Row:
@@ -418,11 +420,11 @@ def said(part: Part, row: Row) -> str:
     return text + (f" set up {row.set_up_s:.2f} s" if row.set_up_s is not None else "")
 
 
-def write(found: Mapping[Part, Sequence[Row]]) -> None:
+def write(found: Mapping[Part, Sequence[Row]], command: str) -> None:
     """The page and its figures."""
     from tailback.figures import export
 
-    page = ["# As a scenario grows", "", "`python benches/growth.py --write`", ""]
+    page = ["# As a scenario grows", "", f"`{command}`", ""]
     (DOCS / FIGURES).mkdir(exist_ok=True)
     for part, rows in found.items():
         page += [f"## {part.title}", "", part.about, ""]
