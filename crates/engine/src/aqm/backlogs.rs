@@ -2,21 +2,20 @@
 //!
 //! A discipline that is full asks for it with every packet that comes, or with every batch that it
 //! drops. Linux searches all queues (fq_codel, fq_pie) or keeps a heap of them (Cake); the answer is
-//! the same. Here blocks of queues remember their largest, and one whose largest has lost
-//! a packet is searched when it is asked for: a packet costs a comparison, whoever has the most.
+//! the same. Here blocks of queues remember their largest, and those that have changed are
+//! searched when it is asked for: to a packet that is a mark.
 
 /// Queues of a block: about the root of how many there are at most.
 const BLOCK: usize = 64;
-
-/// The largest of a block is to be searched for.
-const UNKNOWN: u64 = u64::MAX;
 
 /// Bytes by queue.
 #[derive(Clone, Debug)]
 pub struct Backlogs {
     bytes: Box<[u64]>,
-    /// The largest of each block, or [`UNKNOWN`].
+    /// The largest of each block when it was last searched.
     most: Box<[u64]>,
+    /// Blocks that have changed since.
+    changed: Box<[bool]>,
 }
 
 impl Backlogs {
@@ -25,6 +24,7 @@ impl Backlogs {
         Backlogs {
             bytes: vec![0; queues].into(),
             most: vec![0; queues.div_ceil(BLOCK)].into(),
+            changed: vec![false; queues.div_ceil(BLOCK)].into(),
         }
     }
 
@@ -37,28 +37,23 @@ impl Backlogs {
     /// A packet came to a queue.
     #[inline]
     pub fn add(&mut self, queue: usize, len: u16) {
-        let bytes = &mut self.bytes[queue];
-        *bytes += u64::from(len);
-        let most = &mut self.most[queue / BLOCK];
-        *most = (*most).max(*bytes);
+        self.bytes[queue] += u64::from(len);
+        self.changed[queue / BLOCK] = true;
     }
 
     /// A packet has left a queue.
     #[inline]
     pub fn remove(&mut self, queue: usize, len: u16) {
-        let bytes = &mut self.bytes[queue];
-        let most = &mut self.most[queue / BLOCK];
-        if *most == *bytes {
-            *most = UNKNOWN;
-        }
-        *bytes -= u64::from(len);
+        self.bytes[queue] -= u64::from(len);
+        self.changed[queue / BLOCK] = true;
     }
 
     /// The queue with the most bytes, the first of equals, and how many they are.
     pub fn longest(&mut self) -> (usize, u64) {
         let mut longest = (0, 0);
-        for (block, most) in self.most.iter_mut().enumerate() {
-            if *most == UNKNOWN {
+        let blocks = self.most.iter_mut().zip(&mut self.changed);
+        for (block, (most, changed)) in blocks.enumerate() {
+            if std::mem::take(changed) {
                 let queues = self.bytes[block * BLOCK..].iter().take(BLOCK);
                 *most = queues.fold(0, |most, bytes| most.max(*bytes));
             }
