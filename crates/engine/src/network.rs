@@ -81,8 +81,8 @@ pub struct Network {
     events: u64,
     data_packets_before_warmup: u64,
     every_change: bool,
-    /// There are so many ends that memory is asked for ahead.
-    many: bool,
+    /// Open ones, and those of flows.
+    connections: usize,
     /// Number of the first segment of every connection.
     first_segment: u64,
 }

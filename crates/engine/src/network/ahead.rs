@@ -12,8 +12,8 @@ use super::connections::Ends;
 use crate::calendar::Component;
 use crate::packet::{Packet, flags};
 
-/// Ends from which on they are asked for: some hundred are in the nearer caches.
-pub(super) const MANY: usize = 2048;
+/// Connections from which on they are asked for: some hundred are in the nearer caches.
+const MANY: usize = 2048;
 
 /// How many packets before its turn each step is taken, the first step first.
 pub const PLACES: [usize; 3] = [12, 8, 4];
@@ -22,7 +22,7 @@ impl Network {
     /// The packets that leave a pipe next.
     #[inline]
     pub(super) fn look_into_pipe(&self, id: u32) {
-        if self.many
+        if self.connections > MANY
             && let Some(coming) = self.pipes[id as usize].packets.ahead(PLACES)
         {
             self.look(coming, 0);
@@ -32,7 +32,7 @@ impl Network {
     /// Those that leave a queue next.
     #[inline]
     pub(super) fn look_into_queue(&self, link: u32) {
-        if self.many {
+        if self.connections > MANY {
             let link = &self.links[link as usize];
             if let Some(coming) = link.queue.ahead(PLACES) {
                 link.sink.meter.fetch(coming[1].flow);
@@ -44,7 +44,7 @@ impl Network {
     /// Ends whose timers may be the next.
     #[inline]
     pub(super) fn look_at_timers(&self) {
-        if self.many {
+        if self.connections > MANY {
             for component in self.calendar.coming() {
                 if let Some(ends) = self.ends_of(component) {
                     fetch::all(ends);

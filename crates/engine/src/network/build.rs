@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use tailback_record::{FlowSampler, LinkSampler, SenderSamples, Series};
 
+use super::Network;
 use super::connections::{Connection, End, Ends, Opener, Path};
 use super::events::Ids;
 use super::pipe::{More, Pipe};
 use super::sampling::Flow;
 use super::slots::Slots;
 use super::sources::{Connections, Places, Traffic};
-use super::{Network, ahead};
 use crate::aqm::{self, QueueContext, Sink};
 use crate::calendar::Calendar;
 use crate::cc;
@@ -125,7 +125,7 @@ impl Network {
         let link_samplers = link_samplers.collect();
         let flows = plan.each_flow().zip(&ends);
         let flows = flows.map(|(flow, ends)| build_flow(&flow, ends.of_flow(), plan, &mut series));
-        let flows = flows.collect();
+        let flows: Vec<_> = flows.collect();
         let mut free = first_slot;
         let traffic = (n_flows..).zip(plan.each_source());
         let traffic = traffic.map(|(number, source)| {
@@ -146,7 +146,7 @@ impl Network {
             links,
             link_pipes,
             link_samplers,
-            many: ends.len() > ahead::MANY,
+            connections: flows.len(),
             ends,
             flows,
             traffic,

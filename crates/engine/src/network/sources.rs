@@ -210,6 +210,7 @@ impl Network {
             }
             None => Box::new(fresh),
         };
+        self.connections += 1;
         self.ends[slot as usize].due = [Time::ZERO; 2];
         self.ends[slot as usize].connection = Some(connection);
         self.connect_receiver(slot as usize);
@@ -251,6 +252,7 @@ impl Network {
         if let Some(connection) = self.ends[number].connection.take_if(over)
             && let Some(connections) = &mut self.traffic[index].connections
         {
+            self.connections -= 1;
             connections.spare.push(connection);
             let ends = &self.ends[number];
             connections.places.put(number as u32, ends);
