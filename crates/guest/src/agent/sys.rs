@@ -416,6 +416,29 @@ impl Socket {
         Ok(n as usize)
     }
 
+    /// Takes messages that are there, each into a place of so many bytes; gives their lengths.
+    pub fn receive_each(&self, buffers: &mut [u8], size: usize) -> io::Result<Vec<usize>> {
+        let part = |place: &mut [u8]| libc::iovec {
+            iov_base: place.as_mut_ptr().cast(),
+            iov_len: place.len(),
+        };
+        let mut parts: Vec<libc::iovec> = buffers.chunks_mut(size).map(part).collect();
+        let header = |part: &mut libc::iovec| {
+            // SAFETY: plain data, valid when zeroed.
+            let mut header: libc::mmsghdr = unsafe { zeroed() };
+            header.msg_hdr.msg_iov = part;
+            header.msg_hdr.msg_iovlen = 1;
+            header
+        };
+        let mut headers: Vec<libc::mmsghdr> = parts.iter_mut().map(header).collect();
+        let count = headers.len() as libc::c_uint;
+        let pointer = headers.as_mut_ptr();
+        // SAFETY: headers of places that outlive the call, as many as it is told; no timeout.
+        let n = unsafe { libc::recvmmsg(self.fd(), pointer, count, 0, std::ptr::null_mut()) };
+        let n = check(n)? as usize;
+        Ok(headers[..n].iter().map(|h| h.msg_len as usize).collect())
+    }
+
     /// Waits for a connection to end at once, without the rest of its data.
     pub fn abort(self) -> io::Result<()> {
         let linger = libc::linger {
