@@ -243,6 +243,13 @@ impl Socket {
         self.0.as_raw_fd()
     }
 
+    /// From now on its calls wait.
+    pub fn block(&self) -> io::Result<()> {
+        // SAFETY: takes no pointer.
+        check(unsafe { libc::fcntl(self.fd(), libc::F_SETFL, libc::O_RDWR) })?;
+        Ok(())
+    }
+
     /// Sets an option to plain data.
     pub fn set<T: Copy>(&self, level: i32, name: i32, value: &T) -> io::Result<()> {
         let pointer: *const T = value;
@@ -398,6 +405,17 @@ impl Socket {
         some_unless_blocked(n)
     }
 
+    /// The same, but waits until there were as many or the stream has ended.
+    pub fn discard_all(&self, bytes: usize) -> io::Result<usize> {
+        let flags = libc::MSG_TRUNC | libc::MSG_WAITALL;
+        // SAFETY: with MSG_TRUNC TCP writes nothing (tcp(7)).
+        let n = unsafe { libc::recv(self.fd(), std::ptr::null_mut(), bytes, flags) };
+        if n < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(n as usize)
+    }
+
     /// Takes a datagram and throws it away; gives its length.
     pub fn discard_datagram(&self) -> io::Result<Option<usize>> {
         let mut byte = [0_u8; 1];
@@ -440,7 +458,7 @@ impl Socket {
     }
 
     /// Waits for a connection to end at once, without the rest of its data.
-    pub fn abort(self) -> io::Result<()> {
+    pub fn abort(&self) -> io::Result<()> {
         let linger = libc::linger {
             l_onoff: 1,
             l_linger: 0,
