@@ -14,25 +14,18 @@ use super::io;
 use super::pump::{self, Failure};
 use super::setup::Namespaces;
 use super::sys::{EDGE, Poll, READABLE, Socket, WRITABLE};
-use super::tcp::{self, Info};
+use super::tcp::{self, Info, Slack};
 use super::token::{LISTENER, RECEIVER, SENDER, token};
 use super::watch::Watch;
 
 /// An infinite slow-start threshold as Linux has it.
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// What lies between TCP and a flow's ends.
-fn slack(pumped: &Option<Failure>) -> tcp::Slack {
-    match pumped {
-        Some(_) => tcp::MANY,
-        None => tcp::FEW,
-    }
-}
-
 /// The connection of a flow.
 pub struct Connection<'a> {
     flow: &'a Flow,
     index: usize,
+    slack: Slack,
     listener: Option<Socket>,
     sender: Option<Arc<Socket>>,
     receiver: Option<Arc<Socket>>,
@@ -67,7 +60,11 @@ impl<'a> Connection<'a> {
     ) -> Result<Connection<'a>, String> {
         namespaces.enter(flow.receiver)?;
         let pumped = pump::serves(flow, job).then(Failure::default);
-        let listener = tcp::listener(flow, slack(&pumped)).map_err(io(&flow.name))?;
+        let slack = match pumped {
+            Some(_) => Slack::waiting(job.flows.len()),
+            None => Slack::POLLED,
+        };
+        let listener = tcp::listener(flow, slack).map_err(io(&flow.name))?;
         poll.add(listener.fd(), READABLE, token(LISTENER, index))
             .map_err(io("epoll"))?;
         let gauges = cc::face(&flow.kernel_cc).map_or(&[][..], |face| face.gauges);
@@ -76,6 +73,7 @@ impl<'a> Connection<'a> {
         Ok(Connection {
             flow,
             index,
+            slack,
             listener: Some(listener),
             sender: None,
             receiver: None,
@@ -112,7 +110,7 @@ impl<'a> Connection<'a> {
         let flow = self.flow;
         namespaces.enter(flow.sender)?;
         let what = format!("flow {} ({})", flow.name, flow.kernel_cc);
-        let socket = Arc::new(tcp::sender(flow, slack(&self.pumped)).map_err(io(&what))?);
+        let socket = Arc::new(tcp::sender(flow, self.slack).map_err(io(&what))?);
         socket
             .connect(flow.receiver_address, flow.port)
             .map_err(io(&what))?;

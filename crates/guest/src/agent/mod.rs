@@ -5,7 +5,7 @@
 //! | `setup`, `ip` | file systems, modules, namespaces, devices, `ip` and `tc`; what needs no `ip` |
 //! | `run` | a run: what it needs (`open`), the main loop in virtual time, what was measured (`results`) |
 //! | `flow`, `datagrams`, `requests` | a flow; a source of datagrams; a source whose connections come and go |
-//! | `pump` | threads for the ends of many flows |
+//! | `pump` | threads for the ends of flows |
 //! | `watch` | what a flow waited for, and why its window shrank |
 //! | `link` | what the queue of a link says of itself |
 //! | `clock` | the time of the run |

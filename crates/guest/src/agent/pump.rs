@@ -1,8 +1,8 @@
-//! Many flows: threads that write and read for ever, and wait inside the kernel.
+//! Threads that write and read for ever, and wait inside the kernel.
 //!
 //! A thread that waits there is woken by another part of the kernel. For one that waits in
-//! `epoll_wait` the processor goes over to the agent's process and back, twice. So that each flow can
-//! hold little: what sixty-four of them hold otherwise is more than a processor's cache.
+//! `epoll_wait` the processor goes over to the agent's process and back, twice. Since they may be
+//! woken often, flows can hold little, which stays in the processor's cache.
 
 use std::fs::File;
 use std::io;
@@ -13,8 +13,8 @@ use super::sys::Socket;
 use super::tcp;
 use tailback_guest::job::{Flow, Job};
 
-/// Flows for which it pays, and threads of which there can be enough.
-const FLOWS: std::ops::RangeInclusive<usize> = 16..=2048;
+/// Flows of which each can have two threads.
+const MOST_FLOWS: usize = 2048;
 
 /// Of a thread, which does hardly more than one call.
 const STACK: usize = 64 << 10;
@@ -24,10 +24,12 @@ pub type Failure = Arc<OnceLock<String>>;
 
 /// Whether the two ends of a flow get threads. One that ends is watched by the main loop; a
 /// thread in the midst of a call would keep it. Segments together leave in large bursts, for which
-/// more has to be ready; and what programs are started from has one thread.
+/// more has to be ready; who records every ACK is woken for each anyway; and what programs are
+/// started from has one thread.
 pub fn serves(flow: &Flow, job: &Job) -> bool {
     let endless = flow.bytes.is_none() && flow.stop_ns.is_none();
-    endless && FLOWS.contains(&job.flows.len()) && !job.offloads && job.programs.is_empty()
+    let plain = !job.offloads && !job.record.acks && job.programs.is_empty();
+    endless && plain && job.flows.len() <= MOST_FLOWS
 }
 
 /// Writes as soon as the connection is there.

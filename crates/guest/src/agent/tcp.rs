@@ -20,18 +20,24 @@ pub struct Slack {
     low_water: u64,
 }
 
-/// For those that are woken by [`super::sys::Poll`]: seldom.
-pub const FEW: Slack = Slack {
-    not_sent: 1 << 20,
-    low_water: 512 << 10,
-};
+impl Slack {
+    /// For ends that are woken by [`super::sys::Poll`]: seldom.
+    pub const POLLED: Slack = Slack {
+        not_sent: 1 << 20,
+        low_water: 512 << 10,
+    };
 
-/// For those that are woken inside the kernel, which costs little: with what all of them hold
-/// the processor's cache is not left.
-pub const MANY: Slack = Slack {
-    not_sent: 64 << 10,
-    low_water: 64 << 10,
-};
+    /// For those that are woken inside the kernel, which costs little: what so many flows hold
+    /// together stays in the processor's cache. It is never less than what a burst of ACKs
+    /// lets go, so that no window looks larger than what there is to send.
+    pub fn waiting(flows: usize) -> Slack {
+        let each = ((1 << 20) / flows.max(1)).clamp(64 << 10, 256 << 10);
+        Slack {
+            not_sent: each as i32,
+            low_water: each as u64,
+        }
+    }
+}
 
 const TCP_INFO: i32 = 11;
 const TCP_CONGESTION: i32 = 13;
@@ -136,14 +142,14 @@ pub fn listener(flow: &Flow, slack: Slack) -> io::Result<Socket> {
 
 /// The sending end of connections that others begin, up to so many at once.
 pub fn server(flow: &Flow, backlog: i32) -> io::Result<Socket> {
-    let socket = sender(flow, FEW)?;
+    let socket = sender(flow, Slack::POLLED)?;
     socket.listen(backlog)?;
     Ok(socket)
 }
 
 /// The receiving end of a connection that it begins.
 pub fn client(flow: &Flow) -> io::Result<Socket> {
-    receiver(flow, FEW)
+    receiver(flow, Slack::POLLED)
 }
 
 /// The receiving end.
@@ -219,7 +225,7 @@ pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
         socket.set(
             libc::SOL_SOCKET,
             libc::SO_RCVLOWAT,
-            &(low_water(flow, FEW, read) as i32),
+            &(low_water(flow, Slack::POLLED, read) as i32),
         )?;
     }
     Ok(read)
@@ -250,6 +256,12 @@ pub const ZEROS: usize = CHUNK;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_waits_is_shared_between_flows() {
+        let each = |flows| Slack::waiting(flows).not_sent >> 10;
+        assert_eq!([1, 4, 8, 16, 1000].map(each), [256, 256, 128, 64, 64]);
+    }
 
     #[test]
     fn fields_are_where_the_kernel_has_them() {
