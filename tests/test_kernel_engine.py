@@ -254,7 +254,7 @@ def test_cake_filters_as_many_acks_as_in_the_simulator(tmp_path: Path, chosen: s
 
 def test_flows_over_links_in_a_row_get_what_they_get_in_the_simulator(tmp_path: Path) -> None:
     # One seed is chance (the long flow has between 1.6 and 3 Mbit/s in either engine).
-    text = TWO_LINKS.replace('start_jitter = "0s"\n', "") + "[sweep]\nseeds = 12\n"
+    text = TWO_LINKS.replace('start_jitter = "0s"\n', "") + "[sweep]\nseeds = 30\n"
     means = {}
     for engine in ("kernel", "sim"):
         runs = tb.run(text, engine=engine, out=tmp_path / "out", jobs=2)
