@@ -22,7 +22,7 @@ const HEADER: usize = 16;
 const REQUEST: usize = 56;
 const MESSAGE: usize = 72;
 const INET_DIAG_INFO: u16 = 2;
-/// Connections asked for with one call: a socket holds so many answers before they are taken.
+/// Connections asked for with one call: for so many answers a socket has room until they are taken.
 const BATCH: usize = 64;
 /// Bytes of an answer at most, by far.
 const ANSWER: usize = 1024;
@@ -52,8 +52,8 @@ impl Diag {
 
     /// Of the connections that were asked for together; `take` gets which it is and what it says.
     ///
-    /// A dump of the namespace would be one call less, but walks the whole of the kernel's table
-    /// of connections: with hundreds of thousands of bytes it costs more than what it tells.
+    /// A dump of the namespace would need no list, but walks the whole of the kernel's table of
+    /// connections, which is empty for the most part and costs more than what it tells.
     pub fn each(&mut self, asked: &Asked, mut take: impl FnMut(usize, Info)) -> io::Result<()> {
         for batch in asked.messages.chunks(BATCH * (HEADER + REQUEST)) {
             sys::send_netlink(&self.socket, batch)?;
