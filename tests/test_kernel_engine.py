@@ -254,7 +254,7 @@ def test_cake_filters_as_many_acks_as_in_the_simulator(tmp_path: Path, chosen: s
 
 def test_flows_over_links_in_a_row_get_what_they_get_in_the_simulator(tmp_path: Path) -> None:
     # One seed is chance (the long flow has between 1.6 and 3 Mbit/s in either engine).
-    text = TWO_LINKS.replace('start_jitter = "0s"\n', "") + "[sweep]\nseeds = 12\n"
+    text = TWO_LINKS.replace('start_jitter = "0s"\n', "") + "[sweep]\nseeds = 30\n"
     means = {}
     for engine in ("kernel", "sim"):
         runs = tb.run(text, engine=engine, out=tmp_path / "out", jobs=2)
@@ -443,6 +443,36 @@ def test_what_is_stopped_sends_no_more(tmp_path: Path) -> None:
         pl.col("quantity") == "backlog_packets", pl.col("time_ns").is_between(17 * 10**8, 2 * 10**9)
     )
     assert backlog["value"].to_list() == [0, 0, 0, 0]
+
+
+def test_many_flows_are_served_as_few_are(tmp_path: Path) -> None:
+    """Those without end have threads in the guest; from sixteen on all are asked together."""
+    text = BASE + (
+        '[[flows]]\nname = "long"\ncc = "cubic"\ncount = 14\n'
+        '[[flows]]\nname = "stopped"\ncc = "cubic"\nstop = "2s"\n'
+        '[[flows]]\nname = "sized"\ncc = "cubic"\nbytes = "100kb"\n'
+    )
+    chosen = {"bottleneck__rate": "50Mbit", "warmup": "0s"}
+    kernel, run = one(tmp_path, text, "kernel", **chosen)
+    sim, simulated = one(tmp_path, text, "sim", **chosen)
+    for summary in (kernel, sim):
+        each = [flow["throughput_mbit"] for flow in summary["flows"][:14]]
+        assert min(each) > 1
+        assert sum(each) == pytest.approx(46, rel=0.06)
+    stopped, sized = kernel["flows"][14:]
+    assert stopped["to_s"] == 2.0
+    assert sized["completion_s"] == pytest.approx(sim["flows"][15]["completion_s"], rel=0.5)
+    assert run.manifest["environment"]["guest"]["warnings"] == []
+    for quantity in ("cwnd", "delivered_bytes"):
+        of = pl.col("quantity") == quantity
+        known, expected = (one.series().filter(of) for one in (run, simulated))
+        counts = known.filter(flow="long/1").height, expected.filter(flow="long/1").height
+        assert known["flow"].n_unique() == 16
+        assert abs(counts[0] - counts[1]) <= 1
+    delivered = run.series().filter(quantity="delivered_bytes", flow="long/1")["value"].to_list()
+    assert delivered == sorted(delivered)
+    again, _ = one(tmp_path / "again", text, "kernel", **chosen)
+    assert again == kernel
 
 
 @pytest.mark.parametrize("link", ["shaper", "wire"])

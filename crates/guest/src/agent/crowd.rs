@@ -1,23 +1,29 @@
-//! Many flows: what their sockets say, of all of a host's at once. A call for each of them
+//! Many flows: what their sockets say, of all of a host's together. A call for each of them
 //! would cost more than their packets.
 
-use std::collections::HashMap;
 use std::io;
+use std::net::IpAddr;
 
 use tailback_guest::job::Job;
 
-use super::diag::Diag;
+use super::diag::{Asked, Diag};
 use super::setup::Namespaces;
 use super::tcp::Info;
 
-/// Flows for which it pays: the kernel looks through all of its connections.
+/// Flows for which it pays.
 const CROWD: usize = 16;
+
+/// A host.
+struct Host {
+    diag: Diag,
+    asked: Asked,
+    /// The flow of each of what is asked, and whether its sender is at this host.
+    ends: Vec<(usize, usize)>,
+}
 
 /// Hosts, and what the ends of flows there said.
 pub struct Crowd {
-    hosts: Vec<Diag>,
-    /// The flow of a port and whether its sender is at that host, for each host.
-    ends: Vec<HashMap<u16, (usize, usize)>>,
+    hosts: Vec<Host>,
     /// Of each flow the sender's and the receiver's.
     infos: Vec<[Option<Info>; 2]>,
 }
@@ -35,32 +41,37 @@ impl Crowd {
             .collect();
         places.sort_unstable();
         places.dedup();
-        let mut crowd = Crowd {
-            hosts: Vec::new(),
-            ends: Vec::new(),
-            infos: vec![[None; 2]; job.flows.len()],
-        };
+        let mut hosts = Vec::new();
         for place in places {
             namespaces.enter(place)?;
-            crowd.hosts.push(Diag::new().map_err(|e| e.to_string())?);
-            let flows = job.flows.iter().enumerate();
-            let at = flows.flat_map(|(index, flow)| {
-                let ends = [flow.sender, flow.receiver].into_iter().enumerate();
-                ends.filter(|&(_, host)| host == place)
-                    .map(move |(end, _)| (flow.port, (index, end)))
-            });
-            crowd.ends.push(at.collect());
+            let diag = Diag::new().map_err(|e| e.to_string())?;
+            let (mut asked, mut ends) = (Asked::default(), Vec::new());
+            for (index, flow) in job.flows.iter().enumerate() {
+                let both = [flow.sender_address, flow.receiver_address];
+                let [sender, receiver] = both.map(|a| (IpAddr::V4(a), flow.port));
+                if flow.sender == place {
+                    asked.add(sender, receiver);
+                    ends.push((index, 0));
+                }
+                if flow.receiver == place {
+                    asked.add(receiver, sender);
+                    ends.push((index, 1));
+                }
+            }
+            hosts.push(Host { diag, asked, ends });
         }
-        Ok(Some(crowd))
+        let infos = vec![[None; 2]; job.flows.len()];
+        Ok(Some(Crowd { hosts, infos }))
     }
 
     /// Asks all.
     pub fn look(&mut self) -> io::Result<()> {
         self.infos.fill([None; 2]);
         let infos = &mut self.infos;
-        for (host, ends) in self.hosts.iter_mut().zip(&self.ends) {
-            host.all(|port, info| {
-                if let Some(&(flow, end)) = ends.get(&port) {
+        for host in &mut self.hosts {
+            let ends = &host.ends;
+            host.diag.each(&host.asked, |number, info| {
+                if let Some(&(flow, end)) = ends.get(number) {
                     infos[flow][end] = Some(info);
                 }
             })?;

@@ -1,12 +1,12 @@
 //! What the kernel says of TCP sockets, over sock_diag: what `ss -ti` shows, of one
-//! socket or of all of a namespace, and without a process for each look.
+//! socket or of many together, and without a process for each look.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use crate::agent::sys::{self, Socket};
 use crate::agent::tcp::Info;
-use crate::agent::xstats::{align, attribute, half, word};
+use crate::agent::xstats::{attribute, half, word};
 
 /// A connection to sock_diag of one namespace.
 pub struct Diag {
@@ -17,14 +17,15 @@ pub struct Diag {
 const NETLINK_SOCK_DIAG: i32 = 4;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLM_F_REQUEST: u16 = 1;
-const NLM_F_DUMP: u16 = 0x300;
-const NLMSG_ERROR: u16 = 2;
-const NLMSG_DONE: u16 = 3;
 /// Bytes of `struct nlmsghdr`, `struct inet_diag_req_v2` and `struct inet_diag_msg`.
 const HEADER: usize = 16;
 const REQUEST: usize = 56;
 const MESSAGE: usize = 72;
 const INET_DIAG_INFO: u16 = 2;
+/// Connections asked for with one call: for so many answers a socket has room until they are taken.
+const BATCH: usize = 64;
+/// Bytes of an answer at most, by far.
+const ANSWER: usize = 1024;
 /// States of sockets that are no connection: TIME_WAIT, LISTEN, NEW_SYN_RECV.
 const NO_CONNECTION: u32 = 1 << 6 | 1 << 10 | 1 << 12;
 
@@ -49,30 +50,53 @@ impl Diag {
         Ok(answer(&self.buffer[..n]))
     }
 
-    /// Of all connections of IPv4 in the namespace: what they say, by their local ports.
-    pub fn all(&mut self, mut take: impl FnMut(u16, Info)) -> io::Result<()> {
-        let any = (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
-        let mut message = request(any, any);
-        message[6..8].copy_from_slice(&(NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
-        message[HEADER + 4..HEADER + 8].copy_from_slice(&(!NO_CONNECTION).to_ne_bytes());
-        sys::send_netlink(&self.socket, &message)?;
-        loop {
-            let n = self.socket.receive(&mut self.buffer)?;
-            let mut rest = &self.buffer[..n];
-            while rest.len() >= HEADER {
-                let length = (word(rest, 0) as usize).clamp(HEADER, rest.len());
-                if let NLMSG_DONE | NLMSG_ERROR = half(rest, 4) {
-                    return Ok(());
+    /// Of the connections that were asked for together; `take` gets which it is and what it says.
+    ///
+    /// A dump of the namespace would need no list, but walks the whole of the kernel's table of
+    /// connections, which is empty for the most part and costs more than what it tells.
+    pub fn each(&mut self, asked: &Asked, mut take: impl FnMut(usize, Info)) -> io::Result<()> {
+        for batch in asked.messages.chunks(BATCH * (HEADER + REQUEST)) {
+            sys::send_netlink(&self.socket, batch)?;
+            let mut missing = batch.len() / (HEADER + REQUEST);
+            self.buffer.resize(BATCH * ANSWER, 0);
+            while missing > 0 {
+                let (buffers, _) = self.buffer.split_at_mut(missing * ANSWER);
+                let lengths = self.socket.receive_each(buffers, ANSWER)?;
+                missing -= lengths.len();
+                for (message, length) in self.buffer.chunks(ANSWER).zip(lengths) {
+                    let message = &message[..length];
+                    if is_connection(message)
+                        && let Some(info) = answer(message)
+                    {
+                        take(word(message, 8) as usize, info);
+                    }
                 }
-                if let Some(info) = answer(&rest[..length]) {
-                    // Of struct inet_diag_sockid, the source port.
-                    let port = [rest[HEADER + 4], rest[HEADER + 5]];
-                    take(u16::from_be_bytes(port), info);
-                }
-                rest = &rest[align(length).min(rest.len())..];
             }
         }
+        Ok(())
     }
+}
+
+/// Connections that are asked for together.
+#[derive(Default)]
+pub struct Asked {
+    messages: Vec<u8>,
+}
+
+impl Asked {
+    /// One more, between two ends.
+    pub fn add(&mut self, local: (IpAddr, u16), remote: (IpAddr, u16)) {
+        let mut message = request(local, remote);
+        let number = self.messages.len() / message.len();
+        message[8..12].copy_from_slice(&(number as u32).to_ne_bytes());
+        self.messages.extend(message);
+    }
+}
+
+/// Whether an answer is of a connection: where there is none, a listener answers.
+fn is_connection(message: &[u8]) -> bool {
+    let state = message.get(HEADER + 1).copied().unwrap_or_default();
+    message.len() >= HEADER + MESSAGE && state < 32 && NO_CONNECTION >> state & 1 == 0
 }
 
 fn request(local: (IpAddr, u16), remote: (IpAddr, u16)) -> [u8; HEADER + REQUEST] {
@@ -114,7 +138,10 @@ fn answer(message: &[u8]) -> Option<Info> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
+
     #[test]
     fn asks_for_one_socket_and_reads_its_information() {
         let address = |d| IpAddr::from(Ipv4Addr::new(10, 3, 0, d));

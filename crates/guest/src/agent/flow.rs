@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::ErrorKind;
+use std::sync::Arc;
 
 use tailback_engine::cc;
 use tailback_engine::registry::kernel::Gauge;
@@ -10,9 +11,10 @@ use tailback_record::{FlowOutcome, FlowSampler, FlowState, SenderSamples, Series
 
 use super::clock::Clock;
 use super::io;
+use super::pump::{self, Failure};
 use super::setup::Namespaces;
 use super::sys::{EDGE, Poll, READABLE, Socket, WRITABLE};
-use super::tcp::{self, Info};
+use super::tcp::{self, Info, Slack};
 use super::token::{LISTENER, RECEIVER, SENDER, token};
 use super::watch::Watch;
 
@@ -23,9 +25,12 @@ pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 pub struct Connection<'a> {
     flow: &'a Flow,
     index: usize,
+    slack: Slack,
     listener: Option<Socket>,
-    sender: Option<Socket>,
-    receiver: Option<Socket>,
+    sender: Option<Arc<Socket>>,
+    receiver: Option<Arc<Socket>>,
+    /// Its ends have threads, and what ended one.
+    pumped: Option<Failure>,
     written: u64,
     read: u64,
     finished_writing: bool,
@@ -54,7 +59,12 @@ impl<'a> Connection<'a> {
         series: &mut Series,
     ) -> Result<Connection<'a>, String> {
         namespaces.enter(flow.receiver)?;
-        let listener = tcp::listener(flow).map_err(io(&flow.name))?;
+        let pumped = pump::serves(flow, job).then(Failure::default);
+        let slack = match pumped {
+            Some(_) => Slack::waiting(job.flows.len()),
+            None => Slack::POLLED,
+        };
+        let listener = tcp::listener(flow, slack).map_err(io(&flow.name))?;
         poll.add(listener.fd(), READABLE, token(LISTENER, index))
             .map_err(io("epoll"))?;
         let gauges = cc::face(&flow.kernel_cc).map_or(&[][..], |face| face.gauges);
@@ -63,9 +73,11 @@ impl<'a> Connection<'a> {
         Ok(Connection {
             flow,
             index,
+            slack,
             listener: Some(listener),
             sender: None,
             receiver: None,
+            pumped,
             written: 0,
             read: 0,
             finished_writing: false,
@@ -89,16 +101,24 @@ impl<'a> Connection<'a> {
     }
 
     /// The sender connects.
-    pub fn start(&mut self, namespaces: &Namespaces, poll: &Poll) -> Result<(), String> {
+    pub fn start(
+        &mut self,
+        namespaces: &Namespaces,
+        poll: &Poll,
+        zeros: &Arc<File>,
+    ) -> Result<(), String> {
         let flow = self.flow;
         namespaces.enter(flow.sender)?;
         let what = format!("flow {} ({})", flow.name, flow.kernel_cc);
-        let socket = tcp::sender(flow).map_err(io(&what))?;
+        let socket = Arc::new(tcp::sender(flow, self.slack).map_err(io(&what))?);
         socket
             .connect(flow.receiver_address, flow.port)
             .map_err(io(&what))?;
-        poll.add(socket.fd(), WRITABLE | EDGE, token(SENDER, self.index))
-            .map_err(io(&what))?;
+        let ready = match &self.pumped {
+            Some(failure) => pump::write(socket.clone(), zeros.clone(), failure.clone()),
+            None => poll.add(socket.fd(), WRITABLE | EDGE, token(SENDER, self.index)),
+        };
+        ready.map_err(io(&what))?;
         self.sender = Some(socket);
         Ok(())
     }
@@ -118,9 +138,13 @@ impl<'a> Connection<'a> {
             Err(e) => return Err(format!("flow {name}: accept: {e}")),
         };
         tcp::accepted(self.flow, &socket).map_err(io(name))?;
+        let socket = Arc::new(socket);
+        self.receiver = Some(socket.clone());
+        if let Some(failure) = &self.pumped {
+            return pump::read(socket, failure.clone()).map_err(io(name));
+        }
         poll.add(socket.fd(), READABLE, token(RECEIVER, self.index))
             .map_err(io(name))?;
-        self.receiver = Some(socket);
         self.read(clock, poll);
         Ok(())
     }
@@ -196,7 +220,7 @@ impl<'a> Connection<'a> {
         if let Some(infos) = self.at_stop {
             return infos;
         }
-        let of = |socket: &Option<Socket>| {
+        let of = |socket: &Option<Arc<Socket>>| {
             let info = socket.as_ref().and_then(|s| tcp::info(s).ok());
             info.unwrap_or_default()
         };
@@ -320,7 +344,8 @@ impl<'a> Connection<'a> {
 
     /// What went wrong, if anything.
     pub fn warning(&self) -> Option<String> {
-        let error = self.error.as_ref()?;
+        let pumped = || self.pumped.as_ref().and_then(|failure| failure.get());
+        let error = self.error.as_ref().or_else(pumped)?;
         Some(format!("flow {}: {error}", self.flow.name))
     }
 }

@@ -5,13 +5,14 @@
 //! | `setup`, `ip` | file systems, modules, namespaces, devices, `ip` and `tc`; what needs no `ip` |
 //! | `run` | a run: what it needs (`open`), the main loop in virtual time, what was measured (`results`) |
 //! | `flow`, `datagrams`, `requests` | a flow; a source of datagrams; a source whose connections come and go |
+//! | `pump` | threads for the ends of flows |
 //! | `watch` | what a flow waited for, and why its window shrank |
 //! | `link` | what the queue of a link says of itself |
 //! | `clock` | the time of the run |
 //! | `token` | what the main loop's descriptors are for |
 //! | `programs` | programs of the scenario's on hosts of their own |
 //! | `tcp` | TCP sockets and what they say of themselves |
-//! | `diag`, `crowd` | what the kernel says of sockets, of one or of all at once; of many flows |
+//! | `diag`, `crowd` | what the kernel says of sockets, of one or of many together; of many flows |
 //! | `capture` | packets before and behind the queues, and what follows from them |
 //! | `ring`, `frame` | captured packets, and what they say |
 //! | `taps` | what programs do, as their hosts' packets show it |
@@ -32,6 +33,7 @@ mod ip;
 mod link;
 mod packets;
 mod programs;
+mod pump;
 mod qdisc;
 mod queue;
 mod requests;

@@ -10,6 +10,7 @@ mod results;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::{self, File};
+use std::sync::Arc;
 
 use tailback_guest::job::Job;
 use tailback_guest::result::GuestResult;
@@ -91,7 +92,7 @@ struct Runner<'a> {
     /// Sent since the last look at the captures, whatever links let through.
     datagrams: u64,
     series: Series,
-    zeros: File,
+    zeros: Arc<File>,
     warnings: Vec<String>,
     data_segments_before_warmup: u64,
 }
@@ -202,7 +203,9 @@ impl Runner<'_> {
             Due::End => {}
             Due::Warmup => self.end_warmup()?,
             Due::Change(i) => setup::run_batch(self.namespaces, &self.job.changes[i].batch)?,
-            Due::Start(i) => self.connections[i].start(self.namespaces, &self.poll)?,
+            Due::Start(i) => {
+                self.connections[i].start(self.namespaces, &self.poll, &self.zeros)?;
+            }
             Due::Stop(i) => self.connections[i].stop(&self.poll),
             Due::Launch(i) => {
                 let with = With {

@@ -243,6 +243,13 @@ impl Socket {
         self.0.as_raw_fd()
     }
 
+    /// From now on its calls wait.
+    pub fn block(&self) -> io::Result<()> {
+        // SAFETY: takes no pointer.
+        check(unsafe { libc::fcntl(self.fd(), libc::F_SETFL, libc::O_RDWR) })?;
+        Ok(())
+    }
+
     /// Sets an option to plain data.
     pub fn set<T: Copy>(&self, level: i32, name: i32, value: &T) -> io::Result<()> {
         let pointer: *const T = value;
@@ -398,6 +405,17 @@ impl Socket {
         some_unless_blocked(n)
     }
 
+    /// The same, but waits until there were as many or the stream has ended.
+    pub fn discard_all(&self, bytes: usize) -> io::Result<usize> {
+        let flags = libc::MSG_TRUNC | libc::MSG_WAITALL;
+        // SAFETY: with MSG_TRUNC TCP writes nothing (tcp(7)).
+        let n = unsafe { libc::recv(self.fd(), std::ptr::null_mut(), bytes, flags) };
+        if n < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(n as usize)
+    }
+
     /// Takes a datagram and throws it away; gives its length.
     pub fn discard_datagram(&self) -> io::Result<Option<usize>> {
         let mut byte = [0_u8; 1];
@@ -416,8 +434,31 @@ impl Socket {
         Ok(n as usize)
     }
 
+    /// Takes messages that are there, each into a place of so many bytes; gives their lengths.
+    pub fn receive_each(&self, buffers: &mut [u8], size: usize) -> io::Result<Vec<usize>> {
+        let part = |place: &mut [u8]| libc::iovec {
+            iov_base: place.as_mut_ptr().cast(),
+            iov_len: place.len(),
+        };
+        let mut parts: Vec<libc::iovec> = buffers.chunks_mut(size).map(part).collect();
+        let header = |part: &mut libc::iovec| {
+            // SAFETY: plain data, valid when zeroed.
+            let mut header: libc::mmsghdr = unsafe { zeroed() };
+            header.msg_hdr.msg_iov = part;
+            header.msg_hdr.msg_iovlen = 1;
+            header
+        };
+        let mut headers: Vec<libc::mmsghdr> = parts.iter_mut().map(header).collect();
+        let count = headers.len() as libc::c_uint;
+        let pointer = headers.as_mut_ptr();
+        // SAFETY: headers of places that outlive the call, as many as it is told; no timeout.
+        let n = unsafe { libc::recvmmsg(self.fd(), pointer, count, 0, std::ptr::null_mut()) };
+        let n = check(n)? as usize;
+        Ok(headers[..n].iter().map(|h| h.msg_len as usize).collect())
+    }
+
     /// Waits for a connection to end at once, without the rest of its data.
-    pub fn abort(self) -> io::Result<()> {
+    pub fn abort(&self) -> io::Result<()> {
         let linger = libc::linger {
             l_onoff: 1,
             l_linger: 0,

@@ -10,10 +10,34 @@ use tailback_guest::job::Flow;
 /// Bytes handed to TCP at once: a call for each packet would cost as much as
 /// the packet.
 const CHUNK: usize = 1 << 20;
-/// Bytes that TCP holds unsent at most, about.
-const NOT_SENT: i32 = 1 << 20;
-/// The receiver is woken for so many bytes.
-const LOW_WATER: u64 = 512 << 10;
+
+/// What lies between TCP and who uses it.
+#[derive(Clone, Copy)]
+pub struct Slack {
+    /// Bytes that TCP holds unsent at most, about.
+    not_sent: i32,
+    /// The receiver is woken for so many bytes.
+    low_water: u64,
+}
+
+impl Slack {
+    /// For ends that are woken by [`super::sys::Poll`]: seldom.
+    pub const POLLED: Slack = Slack {
+        not_sent: 1 << 20,
+        low_water: 512 << 10,
+    };
+
+    /// For those that are woken inside the kernel, which costs little: what so many flows hold
+    /// together stays in the processor's cache. It is never less than what a burst of ACKs
+    /// lets go, so that no window looks larger than what there is to send.
+    pub fn waiting(flows: usize) -> Slack {
+        let each = ((1 << 20) / flows.max(1)).clamp(64 << 10, 256 << 10);
+        Slack {
+            not_sent: each as i32,
+            low_water: each as u64,
+        }
+    }
+}
 
 const TCP_INFO: i32 = 11;
 const TCP_CONGESTION: i32 = 13;
@@ -110,21 +134,26 @@ pub fn gauges<'g>(
 }
 
 /// The receiving end of a flow before it is connected.
-pub fn listener(flow: &Flow) -> io::Result<Socket> {
-    let socket = client(flow)?;
+pub fn listener(flow: &Flow, slack: Slack) -> io::Result<Socket> {
+    let socket = receiver(flow, slack)?;
     socket.listen(4)?;
     Ok(socket)
 }
 
 /// The sending end of connections that others begin, up to so many at once.
 pub fn server(flow: &Flow, backlog: i32) -> io::Result<Socket> {
-    let socket = sender(flow)?;
+    let socket = sender(flow, Slack::POLLED)?;
     socket.listen(backlog)?;
     Ok(socket)
 }
 
-/// The receiving end.
+/// The receiving end of a connection that it begins.
 pub fn client(flow: &Flow) -> io::Result<Socket> {
+    receiver(flow, Slack::POLLED)
+}
+
+/// The receiving end.
+fn receiver(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_STREAM, 0)?;
     // The listener's congestion control decides about ECN (DCTCP needs it there).
     socket.set_text(libc::IPPROTO_TCP, TCP_CONGESTION, &flow.kernel_cc)?;
@@ -134,7 +163,7 @@ pub fn client(flow: &Flow) -> io::Result<Socket> {
     socket.set(
         libc::SOL_SOCKET,
         libc::SO_RCVLOWAT,
-        &(low_water(flow, 0) as i32),
+        &(low_water(flow, slack, 0) as i32),
     )?;
     mark(flow, &socket)?;
     socket.bind(flow.receiver_address, flow.port)?;
@@ -142,7 +171,7 @@ pub fn client(flow: &Flow) -> io::Result<Socket> {
 }
 
 /// The sending end before it is connected.
-pub fn sender(flow: &Flow) -> io::Result<Socket> {
+pub fn sender(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_STREAM, 0)?;
     socket.set_text(libc::IPPROTO_TCP, TCP_CONGESTION, &flow.kernel_cc)?;
     // The call doubles it.
@@ -150,7 +179,7 @@ pub fn sender(flow: &Flow) -> io::Result<Socket> {
     socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &half)?;
     // What waits to be sent the first time: enough not to be woken often, and
     // little enough to stay in the processor's cache.
-    socket.set(libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, &NOT_SENT)?;
+    socket.set(libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, &slack.not_sent)?;
     if flow.pacing {
         // Any bound but "none" makes TCP pace itself at its own rate below it.
         socket.set(libc::SOL_SOCKET, SO_MAX_PACING_RATE, &(u64::MAX >> 1))?;
@@ -179,11 +208,11 @@ pub fn accepted(flow: &Flow, socket: &Socket) -> io::Result<()> {
 
 /// For how many bytes the receiver is woken when it has read so many: the
 /// last byte of a sized transfer is not waited past.
-fn low_water(flow: &Flow, read: u64) -> u64 {
+fn low_water(flow: &Flow, slack: Slack, read: u64) -> u64 {
     let left = flow
         .bytes
         .map_or(u64::MAX, |bytes| bytes.saturating_sub(read));
-    LOW_WATER.min(left).max(1)
+    slack.low_water.min(left).max(1)
 }
 
 /// Reads what there is; gives how much was read in all.
@@ -196,7 +225,7 @@ pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
         socket.set(
             libc::SOL_SOCKET,
             libc::SO_RCVLOWAT,
-            &(low_water(flow, read) as i32),
+            &(low_water(flow, Slack::POLLED, read) as i32),
         )?;
     }
     Ok(read)
@@ -227,6 +256,12 @@ pub const ZEROS: usize = CHUNK;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_waits_is_shared_between_flows() {
+        let each = |flows| Slack::waiting(flows).not_sent >> 10;
+        assert_eq!([1, 4, 8, 16, 1000].map(each), [256, 256, 128, 64, 64]);
+    }
 
     #[test]
     fn fields_are_where_the_kernel_has_them() {

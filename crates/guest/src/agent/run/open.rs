@@ -1,6 +1,7 @@
 //! What a run needs, opened before it starts.
 
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use tailback_engine::registry;
 use tailback_engine::rng::Stream;
@@ -70,7 +71,7 @@ impl<'a> Runner<'a> {
             captures,
             datagrams: 0,
             series,
-            zeros: sys::zeros(tcp::ZEROS).map_err(io("payload"))?,
+            zeros: Arc::new(sys::zeros(tcp::ZEROS).map_err(io("payload"))?),
             warnings: Vec::new(),
             data_segments_before_warmup: 0,
         })
