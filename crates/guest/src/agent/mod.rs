@@ -78,10 +78,15 @@ fn job() -> Result<Job, String> {
     Ok(job)
 }
 
+/// What this process may open at once: Linux's own bound (`fs.nr_open`).
+const OPEN_FILES: u64 = 1 << 20;
+
 /// Runs the job and writes its result.
 pub fn run() -> Result<(), String> {
     setup::file_systems()?;
     let job = job()?;
+    // Two sockets for each flow, and one to listen. What programs may open is set for each.
+    sys::process::limit(libc::RLIMIT_NOFILE, OPEN_FILES).map_err(|e| format!("files: {e}"))?;
     let namespaces = setup::network(&job)?;
     let finished = run::run(&job, &namespaces)?;
     let bytes = postcard::to_stdvec(&finished).map_err(|e| format!("result: {e}"))?;
