@@ -45,24 +45,23 @@ def grid(
     )
     # On the dark ends of the scale black is not read.
     ink = alt.condition(f"abs(datum.percent) > {0.7 * span}", alt.value("white"), alt.value(INK))
-    tables = []
-    for name in order:
-        part = rows.filter(pl.col(facet) == name)
-        boxes = alt.Chart(part).mark_rect(stroke="white")
-        boxes = boxes.encode(
-            x=x_axis,
-            y=y_axis,
-            color=colour,
-            tooltip=[
-                alt.Tooltip(f"{y}:O", title=y_title),
-                alt.Tooltip(f"{x}:O", title=x_title),
-                alt.Tooltip("percent:Q", title=value_title, format="+.1f"),
-            ],
-        )
-        texts = alt.Chart(part).mark_text(fontSize=10)
-        texts = texts.encode(
-            x=x_axis, y=y_axis, text=alt.Text("percent:Q", format="+.1f"), color=ink
-        )
-        size = {"width": cell * len(ends["x"]), "height": cell * len(ends["y"])}
-        tables.append((boxes + texts).properties(title=name, **size))
+    # One table, given data and a name for each: what is said of axes and colours is made once.
+    boxes = alt.Chart().mark_rect(stroke="white")
+    boxes = boxes.encode(
+        x=x_axis,
+        y=y_axis,
+        color=colour,
+        tooltip=[
+            alt.Tooltip(f"{y}:O", title=y_title),
+            alt.Tooltip(f"{x}:O", title=x_title),
+            alt.Tooltip("percent:Q", title=value_title, format="+.1f"),
+        ],
+    )
+    texts = alt.Chart().mark_text(fontSize=10)
+    texts = texts.encode(x=x_axis, y=y_axis, text=alt.Text("percent:Q", format="+.1f"), color=ink)
+    size = {"width": cell * len(ends["x"]), "height": cell * len(ends["y"])}
+    table = alt.layer(boxes, texts, **size)
+    tables = [
+        table.properties(data=rows.filter(pl.col(facet) == name), title=name) for name in order
+    ]
     return alt.concat(*tables, columns=columns, spacing=18)

@@ -1,0 +1,28 @@
+"""Draws figures for another process: a specification a line on stdin, its SVG a line on stdout.
+
+It is run as a file, so that it loads the drawing and nothing else of tailback. What cannot be drawn
+is an empty line: the other process finds out why.
+"""
+
+import json
+import signal
+import sys
+
+
+def main() -> None:
+    """Draws until there is no more."""
+    # Ctrl-C is for the other process, which ends this one.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    import vl_convert
+
+    for line in sys.stdin:
+        try:
+            svg = vl_convert.vegalite_to_svg(line, vl_version=sys.argv[1])
+        except ValueError:
+            svg = ""
+        sys.stdout.write(json.dumps(svg) + "\n" if svg else "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
