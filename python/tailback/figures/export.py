@@ -28,7 +28,9 @@ def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
     with alt.data_transformers.enable("default", max_rows=MAX_ROWS):
         # What is wrong with a chart is said where it is made, and by who draws it: Altair's look at
         # the whole takes as long as all the rest.
-        options = {"validate": False} if isinstance(chart, alt.TopLevelMixin) else {}
+        options: dict[str, Any] = (
+            {"validate": False} if isinstance(chart, alt.TopLevelMixin) else {}
+        )
         made: dict[str, Any] = chart.to_dict(**options)
     # Whatever theme the caller's notebook has enabled, a report's figures are in the house style.
     made["config"] = theme()["config"]

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING
 
-import polars as pl
-
+from tailback import frames
 from tailback.experiments.abe_2017 import layout, predict
 from tailback.metrics.statistics import Estimate, estimate, median
 from tailback.results import Results, Run
 from tailback.running import Job
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -179,7 +183,9 @@ def _point(setup: Setup, runs: Sequence[Run]) -> Point:
     queues = [run.summary["queue"] for run in runs]
     flows = [run.summary["flows"][0] for run in runs]
     gains = [flow.get("throughput_gain") for flow in flows]
-    windows = [w for run in runs for w in _windows(run, beta)]
+    samples = frames.each_series([run.stored for run in runs], "ssthresh")
+    both = zip(runs, samples, strict=True)
+    windows = [w for run, own in both for w in _windows(run, own, beta)]
     x = spread = by_cycles = None
     if windows:
         bdp = layout.bdp(setup.rate_mbit, rtt_ms)
@@ -210,18 +216,13 @@ def _point(setup: Setup, runs: Sequence[Run]) -> Point:
     )
 
 
-def _windows(run: Run, beta: float) -> list[float]:
+def _windows(run: Run, samples: pl.DataFrame, beta: float) -> list[float]:
     """The window at each reduction after the warm-up: what ssthresh was made from.
 
     Two reductions that leave the same ssthresh, one after the other, count as one.
     """
     start = run.summary["warmup_s"] * 1e9
-    found = (
-        run.series()
-        .filter((pl.col("quantity") == "ssthresh") & (pl.col("time_ns") >= start))
-        .sort("time_ns")["value"]
-        .rle()
-        .struct.field("value")
-    )
+    rows = zip(samples["time_ns"].to_list(), samples["value"].to_list(), strict=True)
+    found = [value for _, value in sorted(row for row in rows if row[0] >= start)]
     # ssthresh is rounded down.
-    return [(value + 0.5) / beta for value in found.to_list()]
+    return [(value + 0.5) / beta for value, _ in groupby(found)]
