@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import polars as pl
 
@@ -86,9 +87,13 @@ def time_to_share(run: Run, samples: pl.DataFrame | None = None) -> tuple[float,
     return run.summary["duration_s"] - ENTRY_S, False
 
 
-def point(cc: str, queue: str, runs: Sequence[Run]) -> Point:
+def samples_of(runs: Sequence[Run]) -> Iterator[pl.DataFrame]:
+    """What each run says of the bytes that both delivered."""
+    return frames.each_series([run.stored for run in runs], DELIVERED)
+
+
+def point(cc: str, queue: str, runs: Sequence[Run], samples: Iterable[pl.DataFrame]) -> Point:
     """Of the runs of one point."""
-    samples = frames.each_series([run.stored for run in runs], DELIVERED)
     times = [time_to_share(run, own) for run, own in zip(runs, samples, strict=True)]
     params = runs[0].params
     return Point(
@@ -106,8 +111,9 @@ def measured(
     planned: Sequence[tuple[tuple[str, str], Job]], results: Sequence[Results]
 ) -> list[Point]:
     """Every point."""
-    return [
-        point(*key, runs)
-        for (key, _), found in zip(planned, results, strict=True)
-        for runs in found.groups()
-    ]
+    out = []
+    for (key, _), found in zip(planned, results, strict=True):
+        groups = found.groups()
+        samples = samples_of([run for runs in groups for run in runs])
+        out += [point(*key, runs, islice(samples, len(runs))) for runs in groups]
+    return out

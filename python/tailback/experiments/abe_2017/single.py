@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
-from typing import TYPE_CHECKING
+from itertools import groupby, islice
+
+import polars as pl
 
 from tailback import frames
 from tailback.experiments.abe_2017 import layout, predict
 from tailback.metrics.statistics import Estimate, estimate, median
 from tailback.results import Results, Run
 from tailback.running import Job
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -168,22 +166,23 @@ def _scenario(setup: Setup, quick: bool, engine: str) -> dict[str, object]:
 
 def measured(planned: Sequence[tuple[Setup, Job]], results: Sequence[Results]) -> list[Point]:
     """Every point that was run."""
-    out = []
+    out: list[Point] = []
     for (setup, _), found in zip(planned, results, strict=True):
-        for runs in found.groups():
-            out.append(_point(setup, runs))
+        groups = found.groups()
+        every = [run.stored for runs in groups for run in runs]
+        samples = frames.each_series(every, "ssthresh")
+        out += [_point(setup, runs, islice(samples, len(runs))) for runs in groups]
     order = {setup: i for i, (setup, _) in enumerate(planned)}
     return sorted(out, key=lambda p: (order[p.setup], p.rtt_ms, p.beta))
 
 
-def _point(setup: Setup, runs: Sequence[Run]) -> Point:
+def _point(setup: Setup, runs: Sequence[Run], samples: Iterable[pl.DataFrame]) -> Point:
     first = runs[0].params
     rtt_ms = float(first["path.rtt"]) / 1e6
     beta = float(first["flows.flow.cc.beta_ecn"])
     queues = [run.summary["queue"] for run in runs]
     flows = [run.summary["flows"][0] for run in runs]
     gains = [flow.get("throughput_gain") for flow in flows]
-    samples = frames.each_series([run.stored for run in runs], "ssthresh")
     both = zip(runs, samples, strict=True)
     windows = [w for run, own in both for w in _windows(run, own, beta)]
     x = spread = by_cycles = None
@@ -217,12 +216,12 @@ def _point(setup: Setup, runs: Sequence[Run]) -> Point:
 
 
 def _windows(run: Run, samples: pl.DataFrame, beta: float) -> list[float]:
-    """The window at each reduction after the warm-up: what ssthresh was made from.
+    """The window at each reduction after the warm-up: what ssthresh was made from, in the order of
+    the series, which is that of time.
 
     Two reductions that leave the same ssthresh, one after the other, count as one.
     """
     start = run.summary["warmup_s"] * 1e9
-    rows = zip(samples["time_ns"].to_list(), samples["value"].to_list(), strict=True)
-    found = [value for _, value in sorted(row for row in rows if row[0] >= start)]
+    found = samples.filter(pl.col("time_ns") >= start)["value"].to_list()
     # ssthresh is rounded down.
     return [(value + 0.5) / beta for value, _ in groupby(found)]
