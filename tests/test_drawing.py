@@ -12,8 +12,16 @@ import pytest
 
 from tailback.figures import drawing, export, grid
 
+COUNT = 6
 
-def texts(count: int) -> dict[str, str]:
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process is begun for every other figure."""
+    monkeypatch.setattr(drawing, "ENOUGH", 4)
+
+
+def texts(count: int = COUNT) -> dict[str, str]:
     """Figures with a gradient and a clip each."""
     frame = pl.DataFrame({"x": [0.0, 1.0, 2.0], "y": [1.0, 3.0, 2.0]})
     out = {}
@@ -26,7 +34,7 @@ def texts(count: int) -> dict[str, str]:
 
 
 def test_the_same_bytes_at_any_number_of_processes() -> None:
-    wanted = texts(2 * drawing.FEW)
+    wanted = texts()
     here = drawing.svgs(wanted, jobs=0)
     assert list(here) == list(wanted)
     for svg in here.values():
@@ -34,13 +42,18 @@ def test_the_same_bytes_at_any_number_of_processes() -> None:
         assert 'url(#gradient_0)"' in svg
         assert 'id="clip0"' in svg
     for jobs in (1, 2):
-        assert drawing.svgs(wanted, jobs=jobs) == here
+        with drawing.drawing(jobs) as made:
+            for name, text in wanted.items():
+                made.add(name, text)
+            assert len(made._processes) == jobs
+            assert made.svgs() == here
+            assert set(made._made) == set(here), "others have drawn all of them"
     # Those that are drawn here after all others count from 0, too.
     assert export.svg_of(wanted["figure-0"]) == here["figure-0"]
 
 
 def test_without_another_process_it_is_drawn_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = texts(drawing.FEW)
+    wanted = texts()
     here = drawing.svgs(wanted, jobs=0)
     for executable in ("", "/nowhere/python", "/bin/false"):
         monkeypatch.setattr(sys, "executable", executable)
@@ -48,7 +61,7 @@ def test_without_another_process_it_is_drawn_here(monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_cannot_be_drawn_says_so() -> None:
-    wanted = {**texts(drawing.FEW), "wrong": '{"mark": "no such mark"}'}
+    wanted = {**texts(), "wrong": '{"mark": "no such mark"}'}
     with pytest.raises(ValueError, match="filled"):
         drawing.svgs(wanted, jobs=1)
 

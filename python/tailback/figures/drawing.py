@@ -18,29 +18,38 @@ from pathlib import Path
 from tailback import machine
 from tailback.figures import export
 
-FEW = 4
-"""Figures that take about as long as it takes another process to begin."""
+ENOUGH = 40
+"""Marks in figures that take about twice as long as another process needs to begin."""
 
 
 class Drawing:
     """Figures that are being drawn."""
 
-    def __init__(self, helpers: int) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._marks = 0
         self._asked: dict[str, str] = {}
         self._made: dict[str, str] = {}
         self._waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._processes = [process for _ in range(helpers) if (process := _helper()) is not None]
-        self._threads = [
-            threading.Thread(target=self._work, args=(process,), daemon=True)
-            for process in self._processes
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._processes: list[subprocess.Popen[str]] = []
+        self._threads: list[threading.Thread] = []
 
     def add(self, name: str, text: str) -> None:
         """Has a figure drawn; `text` is its specification as JSON."""
         self._asked[name] = text
         self._waiting.put(name)
+        self._marks += text.count('"mark"')
+        if len(self._processes) < min(self._most, self._marks // ENOUGH):
+            self._begin()
+
+    def _begin(self) -> None:
+        process = _helper()
+        if process is None:
+            self._most = 0
+            return
+        self._processes.append(process)
+        self._threads.append(threading.Thread(target=self._work, args=(process,), daemon=True))
+        self._threads[-1].start()
 
     def svgs(self) -> dict[str, str]:
         """All of them, in the order in which they were asked for."""
@@ -75,10 +84,9 @@ class Drawing:
 
 
 @contextmanager
-def drawing(figures: int, jobs: int | None = None) -> Iterator[Drawing]:
-    """Draws so many figures with at most so many processes (default: one for each core)."""
-    most = machine.cores() if jobs is None else jobs
-    made = Drawing(min(most, figures // FEW))
+def drawing(jobs: int | None = None) -> Iterator[Drawing]:
+    """Draws figures with at most so many processes (default: one for each core)."""
+    made = Drawing(machine.cores() if jobs is None else jobs)
     try:
         yield made
     finally:
@@ -87,7 +95,7 @@ def drawing(figures: int, jobs: int | None = None) -> Iterator[Drawing]:
 
 def svgs(texts: Mapping[str, str], jobs: int | None = None) -> dict[str, str]:
     """Figures by name, of their specifications as JSON."""
-    with drawing(len(texts), jobs) as made:
+    with drawing(jobs) as made:
         for name, text in texts.items():
             made.add(name, text)
         return made.svgs()

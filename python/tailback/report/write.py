@@ -57,10 +57,9 @@ def write(
     folder = Path(folder)
     # Before the work, and once more when it is replaced.
     marker.require_own(folder)
-    charts = report.figures()
-    with drawing.drawing(len(charts), jobs) as drawn:
+    with drawing.drawing(jobs) as drawn:
         specs, texts = {}, {}
-        for figure in charts:
+        for figure in report.figures():
             specs[figure.id] = export.spec(figure.chart)
             texts[figure.id] = json.dumps(specs[figure.id])
             drawn.add(figure.id, texts[figure.id])
