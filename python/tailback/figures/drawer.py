@@ -15,13 +15,15 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import vl_convert
 
-    for line in sys.stdin:
-        try:
-            svg = vl_convert.vegalite_to_svg(line, vl_version=sys.argv[1])
-        except ValueError:
-            svg = ""
-        sys.stdout.write(json.dumps(svg) + "\n" if svg else "\n")
-        sys.stdout.flush()
+    # A pipe: nobody reads this but the other process.
+    with open(1, "w", encoding="ascii", closefd=False) as pipe:
+        for line in sys.stdin:
+            try:
+                svg = vl_convert.vegalite_to_svg(line, vl_version=sys.argv[1])
+            except ValueError:
+                svg = ""
+            pipe.write(json.dumps(svg) + "\n" if svg else "\n")
+            pipe.flush()
 
 
 if __name__ == "__main__":
