@@ -14,6 +14,7 @@ import pytest
 
 import tailback as package
 from conftest import COMMAND, SCENARIO, Tailback, contents
+from tailback import frames
 
 LONG = SCENARIO.replace('"2s"', '"40s"').replace("10Mbit", "100Mbit") + "\n[sweep]\nseeds = 16\n"
 
@@ -158,3 +159,34 @@ def test_a_full_disk_is_a_clear_error_and_leaves_no_half_run(
     assert "File too large" in done.stderr
     assert "Traceback" not in done.stderr
     assert list((tmp_path / "results" / "runs").iterdir()) == []
+
+
+def test_an_index_that_is_there_is_not_written_again_but_becomes_the_latest(tmp_path: Path) -> None:
+    one = SCENARIO.replace("two flows", "one")
+    other = SCENARIO.replace("two flows", "other").replace("10Mbit", "20Mbit")
+    first = package.run(one, out=tmp_path, progress=False)
+    package.run(other, out=tmp_path, progress=False)
+    assert package.open_results(tmp_path).title == "other"
+    index = tmp_path / "sweeps" / first.id / "index.json"
+    before = index.stat()
+    again = package.run(one, out=tmp_path, progress=False)
+    after = index.stat()
+    assert (after.st_ino, after.st_size) == (before.st_ino, before.st_size)
+    assert after.st_mtime_ns > before.st_mtime_ns
+    assert package.open_results(tmp_path).title == "one"
+    assert again.to_dict() == first.to_dict()
+    # One that is not what was written is.
+    index.write_bytes(index.read_bytes().replace(b'"one"', b'"two"'))
+    package.run(one, out=tmp_path, progress=False)
+    assert package.open_results(tmp_path).title == "one"
+
+
+def test_series_that_are_read_together_are_those_of_each_run(tmp_path: Path) -> None:
+    text = SCENARIO + "\n[record]\nseries = true\n\n[sweep]\nseeds = 3\n"
+    results = package.run(text, out=tmp_path, progress=False)
+    runs = [run.stored for run in results]
+    for quantity in ("cwnd", "no such quantity"):
+        together = list(frames.each_series(runs, quantity))
+        for run, found in zip(results, together, strict=True):
+            assert found.equals(frames.only(run.series(), quantity, None, None))
+    assert sum(map(len, frames.each_series(runs, "cwnd"))) > 100

@@ -106,7 +106,10 @@ def shown(text: object) -> str:
 
     Line breaks and tabs stay. Also what reorders text (the bidirectional controls) is escaped.
     """
-    return "".join(c if _harmless(c) else _escaped(c) for c in str(text))
+    said = str(text)
+    if said.isprintable():
+        return said
+    return "".join(c if _harmless(c) else _escaped(c) for c in said)
 
 
 def line(text: object) -> str:

@@ -7,7 +7,7 @@ always, and parsed together.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 READERS = 4
 """Threads that read and hash folders: the interpreter is free while they do."""
+
+TOGETHER = 64
+"""Runs whose tables are held at once."""
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -42,6 +45,16 @@ def opened(paths: Sequence[Path]) -> list[StoredRun]:
 def series(runs: Sequence[StoredRun]) -> pl.DataFrame:
     """Samples and events of all of them: run (its place in the list), then as of one run."""
     return _tables(runs, SERIES)
+
+
+def each_series(runs: Sequence[StoredRun], quantity: str) -> Iterator[pl.DataFrame]:
+    """The series of each of them, of one quantity: read together, so many at a time."""
+    for begin in range(0, len(runs), TOGETHER):
+        part = runs[begin : begin + TOGETHER]
+        whole = only(series(part), quantity, None, None)
+        found = whole.partition_by("run", include_key=False, maintain_order=True, as_dict=True)
+        nothing = whole.clear().drop("run")
+        yield from (found.get((number,), nothing) for number in range(len(part)))
 
 
 def histograms(runs: Sequence[StoredRun]) -> pl.DataFrame:

@@ -40,6 +40,8 @@ class Run:
     path: Path
     #: The run of the sweep over which gains are, by its id.
     baseline: str | None = field(default=None, kw_only=True)
+    #: The runs of the sweep by their ids: a baseline is read once, whatever is held against it.
+    beside: Mapping[str, Run] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
 
     @cached_property
     def stored(self) -> StoredRun:
@@ -51,9 +53,16 @@ class Run:
         """The object that `--json` prints for this point."""
         summary = self.stored.summary
         self._check_seed(summary)
-        if self.baseline is not None:
-            gain.add(summary, self.path.parent / self.baseline)
+        # A run that is not there has no gain over it.
+        if self.baseline is not None and (other := self._other(self.baseline)) is not None:
+            gain.add(summary, other.summary)
         return {"params": self.params, **summary}
+
+    def _other(self, run_id: str) -> StoredRun | None:
+        if run_id in self.beside:
+            return self.beside[run_id].stored
+        path = self.path.parent / run_id
+        return StoredRun(path) if os.path.lexists(path) else None
 
     @cached_property
     def brief(self) -> tuple[dict[str, Any], int]:
@@ -128,6 +137,13 @@ class Results:
     @classmethod
     def of(cls, index: store.Index, root: Path, asserts: Sequence[Assertion] = ()) -> Results:
         """The runs of a sweep that are stored in a folder."""
+        beside: dict[str, Run] = {}
+        runs = [
+            Run(p.params, p.labels, p.seed, p.run_id, path, baseline=p.baseline, beside=beside)
+            for p in index.points
+            if os.path.lexists(path := store.run_path(root, p.run_id))
+        ]
+        beside.update((run.run_id, run) for run in runs)
         return cls(
             id=index.id,
             title=index.title,
@@ -137,11 +153,7 @@ class Results:
             root=root,
             asserts=list(asserts),
             warnings=index.warnings,
-            points=[
-                Run(p.params, p.labels, p.seed, p.run_id, path, baseline=p.baseline)
-                for p in index.points
-                if os.path.lexists(path := store.run_path(root, p.run_id))
-            ],
+            points=runs,
         )
 
     def require_whole(self) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tailback import _native, arguments, engines, foreign, machine, store, toml
+from tailback import _native, arguments, engines, foreign, frames, machine, shape, store, toml
 from tailback.crates import asked, copies
 from tailback.errors import (
     DamagedResults,
@@ -430,9 +430,29 @@ def _missing(
                 memory=runner.memory(point),
                 label=_label(point),
             )
-    missing = [run for run in planned.values() if not _is_stored(folder, run.run_id)]
+    held = _held(folder, list(planned))
+    missing = [
+        run
+        for run in planned.values()
+        if run.run_id not in held and not _is_stored(folder, run.run_id)
+    ]
     mine = os.getpid()
     return sorted(missing, key=lambda run: (-run.cost, zlib.crc32(f"{mine} {run.run_id}".encode())))
+
+
+CHUNK = 256
+"""Runs that are looked at before Ctrl-C is heard."""
+
+
+def _held(folder: _native.Store, run_ids: Sequence[str]) -> set[str]:
+    """Those that are there as they were written; of the others nothing is known yet."""
+    held: set[str] = set()
+    wanted = shape.native_summary()
+    for begin in range(0, len(run_ids), CHUNK):
+        part = list(run_ids[begin : begin + CHUNK])
+        found = folder.held(part, wanted, min(frames.READERS, machine.cores()))
+        held.update(run_id for run_id, is_held in zip(part, found, strict=True) if is_held)
+    return held
 
 
 def _is_stored(folder: _native.Store, run_id: str) -> bool:

@@ -6,11 +6,13 @@ is needed, by key; what a file has besides is not looked at.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from tailback import _native
+from tailback import _native, foreign
 
 Shape = Callable[[Any], bool] | Mapping[str, Any] | list[Any]
 """A test of a value; a table with these keys; a list of one shape for every element."""
@@ -42,9 +44,31 @@ def identity(value: Any) -> bool:
     return isinstance(value, str) and value.isascii() and _native.is_id(value)
 
 
+@dataclass(frozen=True, eq=False)
+class Maybe:
+    """Null, or something of this shape."""
+
+    shape: Any
+
+    def __call__(self, value: Any) -> bool:
+        return value is None or fault(value, self.shape) is None
+
+
+@dataclass(frozen=True, eq=False)
+class Each:
+    """A table with any keys, every value of this shape."""
+
+    shape: Any
+
+    def __call__(self, value: Any) -> bool:
+        return isinstance(value, dict) and all(
+            fault(inner, self.shape) is None for inner in value.values()
+        )
+
+
 def maybe(shape: Shape) -> Shape:
     """Null, or something of this shape."""
-    return lambda value: value is None or fault(value, shape) is None
+    return Maybe(shape)
 
 
 def either(*shapes: Shape) -> Shape:
@@ -54,9 +78,7 @@ def either(*shapes: Shape) -> Shape:
 
 def each(shape: Shape) -> Shape:
     """A table with any keys, every value of this shape."""
-    return lambda value: (
-        isinstance(value, dict) and all(fault(inner, shape) is None for inner in value.values())
-    )
+    return Each(shape)
 
 
 @dataclass(frozen=True)
@@ -90,6 +112,32 @@ def fault(value: Any, shape: Shape, at: str = "") -> str | None:
                 return found
         return None
     return None if shape(value) else at or "it"
+
+
+def described(shape: Shape) -> Any:
+    """A shape as `_native.Shape` takes it: words, and tables of one entry that says what it is."""
+    if isinstance(shape, Mapping):
+        keys = (
+            [key, inner.shape, False] if isinstance(inner, Absent) else [key, inner, True]
+            for key, inner in shape.items()
+        )
+        return {"table": [[key, described(inner), needed] for key, inner, needed in keys]}
+    if isinstance(shape, list):
+        return {"list": described(shape[0])}
+    if isinstance(shape, Maybe | Each):
+        return {type(shape).__name__.lower(): described(shape.shape)}
+    return _WORDS[shape]
+
+
+_WORDS: Mapping[Any, str] = {text: "text", whole: "whole", number: "number", identity: "identity"}
+
+
+@cache
+def native_summary() -> _native.Shape:
+    """`SUMMARY` for JSON that is looked at without an object made of it."""
+    return _native.Shape(
+        json.dumps(described(SUMMARY)), depth=foreign.MAX_DEPTH, values=foreign.MAX_VALUES
+    )
 
 
 _NUMBER = maybe(number)
@@ -209,13 +257,8 @@ SUMMARY: Shape = {
     "flows": [FLOW],
     "queue": maybe(QUEUE),
     "queues": each(QUEUE),
-    "traffic": [
-        # What has requests says how long they took.
-        lambda part: (
-            fault(part, TRAFFIC) is None
-            and fault(part.get("completions"), maybe(_COMPLETIONS)) is None
-        )
-    ],
+    # What has requests says how long they took.
+    "traffic": [{**TRAFFIC, "completions": Absent(maybe(_COMPLETIONS))}],
     "programs": Absent([PROGRAM]),
     "classes": [CLASS],
     "jain": _NUMBER,

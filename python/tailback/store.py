@@ -14,10 +14,11 @@ import json
 import os
 import stat
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tailback import _native, folders, foreign, shape
 from tailback.errors import DamagedResults, DamageWarning, InputError
@@ -108,10 +109,18 @@ def index_path(root: Path, sweep_id: str) -> Path:
 
 
 def write_index(runs: _native.Store, root: Path, index: Index) -> None:
-    """Writes the index of a sweep, at once or not at all."""
+    """Writes the index of a sweep, at once or not at all.
+
+    One that is there already becomes the latest.
+    """
     target = index_path(root, index.id)
     refuse_link(target.parent.parent, target.parent)
-    text = json.dumps({"format": FORMAT, **asdict(index)}, indent=1)
+    found = {"format": FORMAT, **vars(index), "points": [vars(point) for point in index.points]}
+    if _is_there(target, found):
+        with naming(target):
+            os.utime(target)
+        return
+    text = json.dumps(found, indent=1)
     work = runs.workplace(index.id)
     with naming(target), (work / INDEX).open("wb") as file:
         file.write(_native.seal(text))
@@ -127,6 +136,20 @@ def write_index(runs: _native.Store, root: Path, index: Index) -> None:
                 raise
     if (work / INDEX).exists():
         (work / INDEX).replace(target)
+
+
+def _is_there(path: Path, wanted: Mapping[str, Any]) -> bool:
+    """Whether the index of a sweep is there and says this."""
+    if not stat.S_ISREG(_mode(path)):
+        return False
+    try:
+        data = foreign.read(path)
+        found = foreign.parse_json(data, path)
+    except InputError:
+        return False
+    if not isinstance(found, dict) or not _native.is_whole(data):
+        return False
+    return {key: value for key, value in found.items() if key != "sha256"} == wanted
 
 
 def read_index(path: Path) -> Index:

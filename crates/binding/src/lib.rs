@@ -14,6 +14,7 @@ mod programs;
 mod registry;
 mod run;
 mod scenario;
+mod shape;
 mod stored;
 
 pyo3::import_exception!(tailback.errors, Cancelled);
@@ -69,6 +70,7 @@ pub fn fill(module: &Bound<'_, PyModule>, crates: &'static [Crate]) -> PyResult<
     module.add_class::<scenario::Assert>()?;
     module.add_class::<scenario::Point>()?;
     module.add_class::<scenario::Scenario>()?;
+    module.add_class::<shape::Shape>()?;
     module.add_class::<stored::RunFolder>()?;
     module.add_class::<stored::Scratch>()?;
     let functions = [

@@ -1,12 +1,16 @@
 //! Stores, controls and runs as Python sees them.
 
 use std::io;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::thread;
 
 use pyo3::exceptions::{PyOSError, PyPermissionError};
 use pyo3::prelude::*;
 use tailback_run::{Failure, panics};
 
+use crate::shape::Shape;
+use crate::stored::is_held;
 use crate::{Cancelled, EnginePanic};
 
 /// Folder of runs; removes the leftovers of killed processes when opened.
@@ -27,6 +31,34 @@ impl Store {
     /// Whether a run is finished and every file of it what was written.
     fn contains(&self, py: Python<'_>, run_id: &str) -> PyResult<bool> {
         py.detach(|| self.inner.contains(run_id)).map_err(os_error)
+    }
+
+    /// Which of these runs are finished, every file of them what was written and their summaries
+    /// of a shape; several are looked at at a time. Of the others nothing is said.
+    fn held(
+        &self,
+        py: Python<'_>,
+        run_ids: Vec<String>,
+        summary: &Shape,
+        threads: usize,
+    ) -> Vec<bool> {
+        let share = run_ids.len().div_ceil(threads.max(1)).max(1);
+        let each = |ids: &[String]| -> Vec<bool> {
+            let held = |id: &String| is_held(&self.inner.path(id), summary);
+            ids.iter().map(held).collect()
+        };
+        py.detach(|| {
+            thread::scope(|scope| {
+                let parts: Vec<_> = run_ids
+                    .chunks(share)
+                    .map(|ids| scope.spawn(move || each(ids)))
+                    .collect();
+                parts
+                    .into_iter()
+                    .flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)))
+                    .collect()
+            })
+        })
     }
 
     /// Moves a run that is not what was written to `runs/.damaged`, if it is one;

@@ -1,6 +1,6 @@
 //! Stored runs, sealed files and scratch folders as Python sees them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
@@ -10,6 +10,7 @@ use tailback_record::stored::{self, Fault};
 
 use crate::DamagedResults;
 use crate::run::os_error;
+use crate::shape::Shape;
 
 fn raised(fault: Fault) -> PyErr {
     match fault {
@@ -23,6 +24,8 @@ fn raised(fault: Fault) -> PyErr {
 #[pyclass(frozen, module = "tailback._native")]
 pub struct RunFolder {
     inner: stored::RunFolder,
+    run_id: String,
+    seed: u64,
 }
 
 #[pymethods]
@@ -30,9 +33,19 @@ impl RunFolder {
     /// Reads the manifest and checks it.
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<RunFolder> {
-        py.detach(|| stored::RunFolder::open(&path))
-            .map(|inner| RunFolder { inner })
-            .map_err(raised)
+        py.detach(|| RunFolder::open(&path)).map_err(raised)
+    }
+
+    /// Identity of the run, as its manifest has it.
+    #[getter]
+    fn run_id(&self) -> &str {
+        &self.run_id
+    }
+
+    /// Seed of the run, as its manifest has it.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// The manifest as JSON.
@@ -69,6 +82,42 @@ impl RunFolder {
     fn check(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         py.detach(|| self.inner.check_file(name)).map_err(raised)
     }
+}
+
+impl RunFolder {
+    fn open(path: &Path) -> Result<RunFolder, Fault> {
+        let inner = stored::RunFolder::open(path)?;
+        let (run_id, seed) = of_run(inner.manifest().as_bytes()).unwrap_or_default();
+        Ok(RunFolder {
+            inner,
+            run_id,
+            seed,
+        })
+    }
+
+    /// Whether the summary is of a shape, and of this run.
+    fn fits(&self, summary: &Shape) -> Result<bool, Fault> {
+        let data = self.inner.read(stored::SUMMARY)?;
+        let own = Some((self.run_id.clone(), self.seed));
+        Ok(summary.fits(&data) && of_run(&data) == own)
+    }
+}
+
+/// Identity and seed in a manifest or summary.
+fn of_run(json: &[u8]) -> Option<(String, u64)> {
+    #[derive(serde::Deserialize)]
+    struct OfRun {
+        run_id: String,
+        seed: u64,
+    }
+    let found: OfRun = serde_json::from_slice(json).ok()?;
+    Some((found.run_id, found.seed))
+}
+
+/// Whether a run folder holds what was written, with a summary of a shape. False is no verdict.
+pub fn is_held(path: &Path, summary: &Shape) -> bool {
+    stored::check(path).is_ok()
+        && RunFolder::open(path).is_ok_and(|run| run.fits(summary).is_ok_and(|fits| fits))
 }
 
 /// Checks every file of a run folder; raises as `RunFolder`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +17,7 @@ from tailback import store
 from tailback.figures.theme import MAX_ROWS, theme
 from tailback.vega import cleaned
 
-_VL = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
+VEGA_LITE = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
 
 
 def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
@@ -25,7 +26,12 @@ def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
     Raises `altair.MaxRowsError` if a dataset has more than `MAX_ROWS` rows.
     """
     with alt.data_transformers.enable("default", max_rows=MAX_ROWS):
-        made: dict[str, Any] = chart.to_dict()
+        # What is wrong with a chart is said where it is made, and by who draws it: Altair's look at
+        # the whole takes as long as all the rest.
+        options: dict[str, Any] = (
+            {"validate": False} if isinstance(chart, alt.TopLevelMixin) else {}
+        )
+        made: dict[str, Any] = chart.to_dict(**options)
     # Whatever theme the caller's notebook has enabled, a report's figures are in the house style.
     made["config"] = theme()["config"]
     drawable: dict[str, Any] = cleaned(made)
@@ -34,17 +40,36 @@ def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
 
 def svg(made: dict[str, Any]) -> str:
     """The figure as SVG."""
-    return vl_convert.vegalite_to_svg(json.dumps(made), vl_version=_VL)
+    return svg_of(json.dumps(made))
+
+
+def svg_of(text: str) -> str:
+    """As `svg`, of the specification as JSON."""
+    return numbered(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE))
+
+
+def numbered(drawn: str) -> str:
+    """An SVG whose gradients and clips count from 0: Vega goes on from one figure to the next."""
+    first: dict[str, int] = {}
+    for kind, number in _MADE.findall(drawn):
+        first[kind] = min(int(number), first.get(kind, int(number)))
+    if not any(first.values()):
+        return drawn
+    return _NAMED.sub(lambda m: f"{m[1]}{m[2]}{int(m[3]) - first.get(m[2], 0)}{m[4]}", drawn)
+
+
+_MADE = re.compile(r'<(?:linearGradient|radialGradient|clipPath) id="(gradient_|clip)(\d+)"')
+_NAMED = re.compile(r'((?: id="|"url\(#))(gradient_|clip)(\d+)(\)?")')
 
 
 def png(made: dict[str, Any], scale: float = 2.0) -> bytes:
     """The figure as PNG."""
-    return vl_convert.vegalite_to_png(json.dumps(made), vl_version=_VL, scale=scale)
+    return vl_convert.vegalite_to_png(json.dumps(made), vl_version=VEGA_LITE, scale=scale)
 
 
 def pdf(made: dict[str, Any]) -> bytes:
     """The figure as PDF."""
-    return vl_convert.vegalite_to_pdf(json.dumps(made), vl_version=_VL)
+    return vl_convert.vegalite_to_pdf(json.dumps(made), vl_version=VEGA_LITE)
 
 
 @cache
@@ -53,13 +78,13 @@ def javascript() -> str:
 
     Making it takes seconds, so it is kept in the user's cache folder where that can be written.
     """
-    kept = _cache_folder() / f"vega-embed-{version('vl-convert-python')}-vl{_VL}.js"
+    kept = _cache_folder() / f"vega-embed-{version('vl-convert-python')}-vl{VEGA_LITE}.js"
     try:
         return kept.read_text(encoding="utf-8")
     except OSError:
         pass
     # Inside <script> the parser ends at the first "</script", wherever it stands.
-    made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=_VL)
+    made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
     bundle = str(made).replace("</script", "<\\/script")
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)

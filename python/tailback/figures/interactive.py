@@ -14,6 +14,9 @@ from typing import Any
 
 Spec = dict[str, Any]
 
+AS_IT_IS = ("datasets", "config")
+"""Nothing is added to these, and the data is most of a figure."""
+
 FADED = 0.07
 """Opacity of what the legend has not picked."""
 
@@ -26,7 +29,7 @@ _SEE_THROUGH = ("point", "circle", "square", "tick")
 
 def interactive(made: Spec) -> Spec:
     """The same figure with a legend that picks, zoom along x, and tooltips on curves."""
-    spec = copy.deepcopy(made)
+    spec = {key: part if key in AS_IT_IS else copy.deepcopy(part) for key, part in made.items()}
     numbers = count()
     titles = _titles(spec)
     for view in _views(spec):

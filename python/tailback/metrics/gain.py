@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from tailback.metrics.base import recorded
-from tailback.stored import StoredRun
 
 METRICS = (
     recorded(
@@ -19,14 +17,12 @@ METRICS = (
 )
 
 
-def add(summary: dict[str, Any], baseline: Path) -> None:
-    """Puts the gain of every flow into a summary; `baseline` is the folder of the other run.
+def add(summary: dict[str, Any], other: Mapping[str, Any]) -> None:
+    """Puts the gain of every flow into a summary; `other` is that of the run with the standard
+    backoff.
 
-    A run that is not there, or a flow that sent nothing there, has no gain over it.
+    A flow that sent nothing there has no gain over it.
     """
-    if not os.path.lexists(baseline):
-        return
-    other = StoredRun(baseline).summary
     standard = {flow["name"]: flow["throughput_mbit"] for flow in other["flows"]}
     for flow in summary["flows"]:
         own, over = flow["throughput_mbit"], standard.get(flow["name"])

@@ -20,7 +20,7 @@ import typst
 import vl_convert
 
 from tailback import folders
-from tailback.figures import export
+from tailback.figures import drawing, export
 from tailback.report.model import Figure, Mark, Report, Table, Text
 from tailback.report.tables import labels
 from tailback.report.text import is_words, paragraphs, pieces, show
@@ -61,7 +61,7 @@ def _compile(
     report: Report, svgs: Mapping[str, str] | None, form: str, **options: Any
 ) -> list[bytes]:
     if svgs is None:
-        svgs = {f.id: export.svg(export.spec(f.chart)) for f in report.figures()}
+        svgs = drawing.svgs({f.id: json.dumps(export.spec(f.chart)) for f in report.figures()})
     template = (files("tailback.report") / "templates" / "report.typ").read_bytes()
     with folders.scratch(Path(tempfile.gettempdir())) as root:
         (root / "report.typ").write_bytes(template)

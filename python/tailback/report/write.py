@@ -21,7 +21,7 @@ from typing import Any
 import jinja2
 
 from tailback import folders, marker, store
-from tailback.figures import export
+from tailback.figures import drawing, export
 from tailback.figures.interactive import interactive
 from tailback.figures.theme import DARK
 from tailback.foreign import shown
@@ -42,29 +42,38 @@ def also_pdf(wanted: bool = True) -> Iterator[None]:
         _PDF.reset(token)
 
 
-def write(report: Report, folder: Path, *, pdf: bool | None = None) -> Path:
+def write(
+    report: Report, folder: Path, *, pdf: bool | None = None, jobs: int | None = None
+) -> Path:
     """Writes the report into `folder`, which then holds this report and nothing of an older one.
 
     The files are made beside it and moved in place at the end, so that nobody reads half a report.
     They are not synced: what a power failure takes is made again from the runs. `pdf`: whether
-    there is a report.pdf (default: within `also_pdf`). Returns the path of index.html.
+    there is a report.pdf (default: within `also_pdf`). `jobs` is how many processes draw (default:
+    one for each core). Returns the path of index.html.
 
     Raises `InputError` where something else than an older report is in the place.
     """
     folder = Path(folder)
     # Before the work, and once more when it is replaced.
     marker.require_own(folder)
-    specs = {figure.id: export.spec(figure.chart) for figure in report.figures()}
+    with drawing.drawing(jobs) as drawn:
+        specs, texts = {}, {}
+        for figure in report.figures():
+            specs[figure.id] = export.spec(figure.chart)
+            texts[figure.id] = json.dumps(specs[figure.id])
+            drawn.add(figure.id, texts[figure.id])
+        page = to_html(report, specs)
+        svgs = drawn.svgs()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with store.naming(folder), folders.scratch(folder.parent) as scratch:
         temporary = scratch / "new"
         figures = temporary / "figures"
         figures.mkdir(parents=True)
-        svgs = {name: export.svg(made) for name, made in specs.items()}
-        for name, made in specs.items():
+        for name, text in texts.items():
             (figures / f"{name}.svg").write_text(svgs[name], encoding="utf-8")
-            (figures / f"{name}.vl.json").write_text(json.dumps(made), encoding="utf-8")
-        (temporary / "index.html").write_text(to_html(report, specs), encoding="utf-8")
+            (figures / f"{name}.vl.json").write_text(text, encoding="utf-8")
+        (temporary / "index.html").write_text(page, encoding="utf-8")
         (temporary / "report.md").write_text(to_markdown(report), encoding="utf-8")
         for name, text in {"cells.csv": to_csv(report.cells), **report.files}.items():
             file = temporary / name

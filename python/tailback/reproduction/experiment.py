@@ -186,7 +186,8 @@ class Reproduction(Experiment):
             runs = {run.run_id: run for group in found.values() for r in group for run in r}
             cost = math.fsum(run.timing["cpu_s"] for run in runs.values())
             files[f"{self.name}.md"] = findings.page.text(command(self.name, request), cost)
-        index = write(replace(findings.report, name=name, files=files), out / "reports" / name)
+        written = replace(findings.report, name=name, files=files)
+        index = write(written, out / "reports" / name, jobs=jobs)
         return ReproduceResult(self.name, engine, index.parent, findings.cells, findings.summary)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import polars as pl
 
+from tailback import frames
 from tailback.experiments.abe_2017 import layout
 from tailback.metrics.jain import jain
 from tailback.metrics.statistics import Estimate, estimate, median
@@ -17,6 +19,7 @@ SEEDS = 30
 #: When the second flow enters, s, and the index that is to be reached.
 ENTRY_S = 30.0
 LEVEL = 0.95
+DELIVERED = "delivered_bytes"
 RTTS = (20, 80, 160)
 QUICK_RTTS = (20, 80)
 CASES = (("reno", "pie"), ("reno", "codel"), ("cubic", "pie"))
@@ -64,27 +67,34 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str], Job]]
     return out
 
 
-def time_to_share(run: Run) -> tuple[float, bool]:
-    """Seconds from the entry to the index of what both delivered since, and whether it came."""
-    names = [flow["name"] for flow in run.summary["flows"]]
-    found = (
-        run.series()
-        .filter(pl.col("quantity") == "delivered_bytes")
-        .pivot("flow", index="time_ns", values="value")
-        .sort("time_ns")
-    )
-    entered = found.filter(pl.col(names[1]).is_not_null())
-    before = found.filter(pl.col("time_ns") <= ENTRY_S * 1e9)
-    base = float(before[names[0]][-1])
-    for time, one, other in entered.select("time_ns", *names).iter_rows():
-        if other and (jain([one - base, other]) or 0.0) >= LEVEL:
+def time_to_share(run: Run, samples: pl.DataFrame | None = None) -> tuple[float, bool]:
+    """Seconds from the entry to the index of what both delivered since, and whether it came.
+
+    `samples`: of the bytes that both delivered, if they have been read.
+    """
+    first, second = (flow["name"] for flow in run.summary["flows"])
+    if samples is None:
+        samples = frames.only(run.series(), DELIVERED, None, None)
+    columns = (samples[name].to_list() for name in ("flow", "time_ns", "value"))
+    delivered: dict[str, dict[int, float]] = {first: {}, second: {}}
+    for flow, time, value in zip(*columns, strict=True):
+        delivered[flow][time] = value
+    ones = delivered[first]
+    base = ones[max(time for time in ones if time <= ENTRY_S * 1e9)]
+    for time, other in sorted(delivered[second].items()):
+        if other and (jain([ones[time] - base, other]) or 0.0) >= LEVEL:
             return time / 1e9 - ENTRY_S, True
     return run.summary["duration_s"] - ENTRY_S, False
 
 
-def point(cc: str, queue: str, runs: Sequence[Run]) -> Point:
+def samples_of(runs: Sequence[Run]) -> Iterator[pl.DataFrame]:
+    """What each run says of the bytes that both delivered."""
+    return frames.each_series([run.stored for run in runs], DELIVERED)
+
+
+def point(cc: str, queue: str, runs: Sequence[Run], samples: Iterable[pl.DataFrame]) -> Point:
     """Of the runs of one point."""
-    times = [time_to_share(run) for run in runs]
+    times = [time_to_share(run, own) for run, own in zip(runs, samples, strict=True)]
     params = runs[0].params
     return Point(
         cc,
@@ -101,8 +111,9 @@ def measured(
     planned: Sequence[tuple[tuple[str, str], Job]], results: Sequence[Results]
 ) -> list[Point]:
     """Every point."""
-    return [
-        point(*key, runs)
-        for (key, _), found in zip(planned, results, strict=True)
-        for runs in found.groups()
-    ]
+    out = []
+    for (key, _), found in zip(planned, results, strict=True):
+        groups = found.groups()
+        samples = samples_of([run for runs in groups for run in runs])
+        out += [point(*key, runs, islice(samples, len(runs))) for runs in groups]
+    return out

@@ -95,14 +95,21 @@ def _climb(
     """CUBIC from `start` until it has reached `after`, round trip by round trip."""
     k = math.cbrt(max(0.0, origin - start) / CUBIC_C)
     alpha = 3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA)
+    top = max(origin, start)
     t, friendly, window = 0.0, start, start
+    # As `work.at`, for millions of round trips.
+    carried, taken = work.carried, work.taken
     while window < after and t < 120:
-        work.at(window / bdp, 1.0)
-        t += rtt_s * max(1.0, window / bdp)
+        x = window / bdp
+        lasting = x if x > 1.0 else 1.0
+        carried += x
+        taken += lasting
+        t += rtt_s * lasting
         friendly += alpha
         rise = CUBIC_C * abs(t + rtt_s - k) ** 3
-        curve = max(origin, start) + (-float(int(rise)) if t + rtt_s < k else rise)
+        curve = top + (-float(int(rise)) if t + rtt_s < k else rise)
         window = min(max(window, curve, friendly), 1.5 * window)
+    work.carried, work.taken = carried, taken
 
 
 def reno_window(beta: float, p: float) -> float:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby, islice
 
 import polars as pl
 
+from tailback import frames
 from tailback.experiments.abe_2017 import layout, predict
 from tailback.metrics.statistics import Estimate, estimate, median
 from tailback.results import Results, Run
@@ -164,22 +166,25 @@ def _scenario(setup: Setup, quick: bool, engine: str) -> dict[str, object]:
 
 def measured(planned: Sequence[tuple[Setup, Job]], results: Sequence[Results]) -> list[Point]:
     """Every point that was run."""
-    out = []
+    out: list[Point] = []
     for (setup, _), found in zip(planned, results, strict=True):
-        for runs in found.groups():
-            out.append(_point(setup, runs))
+        groups = found.groups()
+        every = [run.stored for runs in groups for run in runs]
+        samples = frames.each_series(every, "ssthresh")
+        out += [_point(setup, runs, islice(samples, len(runs))) for runs in groups]
     order = {setup: i for i, (setup, _) in enumerate(planned)}
     return sorted(out, key=lambda p: (order[p.setup], p.rtt_ms, p.beta))
 
 
-def _point(setup: Setup, runs: Sequence[Run]) -> Point:
+def _point(setup: Setup, runs: Sequence[Run], samples: Iterable[pl.DataFrame]) -> Point:
     first = runs[0].params
     rtt_ms = float(first["path.rtt"]) / 1e6
     beta = float(first["flows.flow.cc.beta_ecn"])
     queues = [run.summary["queue"] for run in runs]
     flows = [run.summary["flows"][0] for run in runs]
     gains = [flow.get("throughput_gain") for flow in flows]
-    windows = [w for run in runs for w in _windows(run, beta)]
+    both = zip(runs, samples, strict=True)
+    windows = [w for run, own in both for w in _windows(run, own, beta)]
     x = spread = by_cycles = None
     if windows:
         bdp = layout.bdp(setup.rate_mbit, rtt_ms)
@@ -210,18 +215,13 @@ def _point(setup: Setup, runs: Sequence[Run]) -> Point:
     )
 
 
-def _windows(run: Run, beta: float) -> list[float]:
-    """The window at each reduction after the warm-up: what ssthresh was made from.
+def _windows(run: Run, samples: pl.DataFrame, beta: float) -> list[float]:
+    """The window at each reduction after the warm-up: what ssthresh was made from, in the order of
+    the series, which is that of time.
 
     Two reductions that leave the same ssthresh, one after the other, count as one.
     """
     start = run.summary["warmup_s"] * 1e9
-    found = (
-        run.series()
-        .filter((pl.col("quantity") == "ssthresh") & (pl.col("time_ns") >= start))
-        .sort("time_ns")["value"]
-        .rle()
-        .struct.field("value")
-    )
+    found = samples.filter(pl.col("time_ns") >= start)["value"].to_list()
     # ssthresh is rounded down.
-    return [(value + 0.5) / beta for value in found.to_list()]
+    return [(value + 0.5) / beta for value, _ in groupby(found)]

@@ -103,6 +103,7 @@ def _point(cc: str, queue: str, beta: float, kinds: dict[str, dict[float, list[R
     alone, standard = kinds["alone"][beta], kinds["alone"][layout.STANDARD[cc]]
     beside = kinds["beside"]
     own, like = beside[beta], beside[layout.STANDARD[cc]]
+    entered = kinds["enter"][beta]
     return Point(
         cc,
         queue,
@@ -111,7 +112,7 @@ def _point(cc: str, queue: str, beta: float, kinds: dict[str, dict[float, list[R
         loss=1 - _throughput(own, 1) / _throughput(like, 1),
         delay_ms=_mean([run.summary["queue"]["delay_ms"]["mean"] for run in alone]),
         delay_p99_ms=_mean([run.summary["queue"]["delay_ms"]["p99"] for run in alone]),
-        convergence_s=enter.point(cc, queue, kinds["enter"][beta]).seconds,
+        convergence_s=enter.point(cc, queue, entered, enter.samples_of(entered)).seconds,
     )
 
 

@@ -1,0 +1,116 @@
+"""Figures of a report drawn while it is made, by processes of their own.
+
+Drawing takes most of a report's time and holds the interpreter's lock, so that threads of one
+process would draw one after the other. An SVG is the same whoever draws it, and after whatever.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tailback import machine
+from tailback.figures import export
+
+ENOUGH = 40
+"""Marks in figures that take about twice as long as another process needs to begin."""
+
+
+class Drawing:
+    """Figures that are being drawn."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._marks = 0
+        self._asked: dict[str, str] = {}
+        self._made: dict[str, str] = {}
+        self._waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._processes: list[subprocess.Popen[str]] = []
+        self._threads: list[threading.Thread] = []
+
+    def add(self, name: str, text: str) -> None:
+        """Has a figure drawn; `text` is its specification as JSON."""
+        self._asked[name] = text
+        self._waiting.put(name)
+        self._marks += text.count('"mark"')
+        if len(self._processes) < min(self._most, self._marks // ENOUGH):
+            self._begin()
+
+    def _begin(self) -> None:
+        process = _helper()
+        if process is None:
+            self._most = 0
+            return
+        self._processes.append(process)
+        self._threads.append(threading.Thread(target=self._work, args=(process,), daemon=True))
+        self._threads[-1].start()
+
+    def svgs(self) -> dict[str, str]:
+        """All of them, in the order in which they were asked for."""
+        for _ in self._threads:
+            self._waiting.put(None)
+        for thread in self._threads:
+            thread.join()
+        # Those that nobody could draw say here what is wrong with them.
+        return {
+            name: self._made[name] if name in self._made else export.svg_of(text)
+            for name, text in self._asked.items()
+        }
+
+    def _work(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(OSError, ValueError):
+            while (name := self._waiting.get()) is not None:
+                process.stdin.write(self._asked[name] + "\n")
+                process.stdin.flush()
+                drawn = process.stdout.readline()
+                if not drawn:
+                    return
+                if drawn != "\n":
+                    self._made[name] = export.numbered(json.loads(drawn))
+
+    def end(self) -> None:
+        """Ends the processes, whatever they are at."""
+        for process in self._processes:
+            process.kill()
+            process.communicate()
+
+
+@contextmanager
+def drawing(jobs: int | None = None) -> Iterator[Drawing]:
+    """Draws figures with at most so many processes (default: one for each core)."""
+    made = Drawing(machine.cores() if jobs is None else jobs)
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+def svgs(texts: Mapping[str, str], jobs: int | None = None) -> dict[str, str]:
+    """Figures by name, of their specifications as JSON."""
+    with drawing(jobs) as made:
+        for name, text in texts.items():
+            made.add(name, text)
+        return made.svgs()
+
+
+def _helper() -> subprocess.Popen[str] | None:
+    """A process that draws; None where there is none to be had."""
+    script = Path(__file__).with_name("drawer.py")
+    if not sys.executable or not script.is_file():
+        return None
+    # Beside the script lie modules with names that others have, too.
+    command = [sys.executable, "-P", str(script), export.VEGA_LITE]
+    try:
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+        )
+    except OSError:
+        return None
