@@ -475,6 +475,17 @@ def test_many_flows_are_served_as_few_are(tmp_path: Path) -> None:
     assert again == kernel
 
 
+def test_more_flows_than_a_process_may_usually_open_files(tmp_path: Path) -> None:
+    text = BASE + '[[flows]]\ncc = "cubic"\ncount = 1100\n'
+    summary, _ = one(
+        tmp_path, text, "kernel", bottleneck__rate="500Mbit", duration="2s", warmup="1s"
+    )
+    each = [flow["throughput_mbit"] for flow in summary["flows"]]
+    assert len(each) == 1100
+    # In the slow start of all of them much is lost.
+    assert 250 < sum(each) < 485
+
+
 @pytest.mark.parametrize("link", ["shaper", "wire"])
 def test_a_queue_without_waiting_is_as_in_the_simulator(tmp_path: Path, link: str) -> None:
     text = BASE + '[[traffic]]\nkind = "cbr"\nrate = "9Mbit"\n'
