@@ -17,8 +17,8 @@ from conftest import COMMAND, SCENARIO, SWEEP, contents, wait_for
 from tailback.errors import DamagedResults, InputError
 from tailback.spread import parcel
 
-LONG = SCENARIO.replace('"2s"', '"100s"').replace('"10Mbit"', '"50Mbit"', 1)
-"""Some tenths of a second each: something can die meanwhile."""
+LONG = SCENARIO.replace('"2s"', '"1000s"').replace('"10Mbit"', '"50Mbit"', 1)
+"""Half a second each: something can die meanwhile."""
 
 MANY = LONG + "\n[sweep]\nseeds = 8\n"
 

@@ -16,7 +16,7 @@ import tailback as package
 from conftest import COMMAND, SCENARIO, Tailback, contents
 from tailback import frames
 
-LONG = SCENARIO.replace('"2s"', '"40s"').replace("10Mbit", "100Mbit") + "\n[sweep]\nseeds = 16\n"
+LONG = SCENARIO.replace('"2s"', '"200s"').replace("10Mbit", "100Mbit") + "\n[sweep]\nseeds = 16\n"
 
 
 @pytest.fixture
