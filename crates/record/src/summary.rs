@@ -20,18 +20,18 @@ use crate::{
 };
 
 /// Summary of one run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Summary {
+#[derive(Debug, Serialize)]
+pub struct Summary<'a> {
     /// Seed of the run.
     pub seed: u64,
     /// Identity of the run.
-    pub run_id: String,
+    pub run_id: &'a str,
     /// Length of the run, s.
     pub duration_s: f64,
     /// Start of the measurement, s.
     pub warmup_s: f64,
     /// One for each flow, in file order.
-    pub flows: Vec<FlowSummary>,
+    pub flows: FlowSummaries<'a>,
     /// The first link.
     pub queue: Option<QueueSummary>,
     /// Every link by name, in file order.
@@ -48,13 +48,34 @@ pub struct Summary {
     pub jain: Option<f64>,
 }
 
+/// The flows of a run, each summarised when it is asked for: a hundred thousand at once
+/// would be 50 MB.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowSummaries<'a> {
+    flows: &'a [FlowOutcome],
+    watched: bool,
+}
+
+impl<'a> FlowSummaries<'a> {
+    /// In file order.
+    pub fn iter(self) -> impl Iterator<Item = FlowSummary<'a>> {
+        (self.flows.iter()).map(move |flow| FlowSummary::new(flow, self.watched))
+    }
+}
+
+impl Serialize for FlowSummaries<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
 /// Summary of one TCP flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FlowSummary {
+pub struct FlowSummary<'a> {
     /// Name of the flow.
-    pub name: String,
+    pub name: &'a str,
     /// Name of its congestion control.
-    pub cc: String,
+    pub cc: &'a str,
     /// Payload delivered in order over its measured time, Mbit/s.
     pub throughput_mbit: Option<f64>,
     /// RTT samples of unretransmitted data, ms.
@@ -243,9 +264,9 @@ fn by_name<S: Serializer>(queues: &[QueueSummary], serializer: S) -> Result<S::O
     map.end()
 }
 
-impl Summary {
+impl<'a> Summary<'a> {
     /// Summarises what a run measured.
-    pub fn new(outcome: &Outcome, run_id: &str, seed: u64) -> Summary {
+    pub fn new(outcome: &'a Outcome, run_id: &'a str, seed: u64) -> Summary<'a> {
         let measured_ns = outcome.duration_ns.saturating_sub(outcome.warmup_ns);
         let watched = !outcome.unwatched;
         let queues: Vec<QueueSummary> = outcome
@@ -253,16 +274,19 @@ impl Summary {
             .iter()
             .map(|link| QueueSummary::new(link, measured_ns, watched))
             .collect();
-        let flows = outcome.flows.iter();
-        let flows: Vec<FlowSummary> = flows.map(|f| FlowSummary::new(f, watched)).collect();
-        let throughputs: Vec<f64> = flows.iter().filter_map(|f| f.throughput_mbit).collect();
+        let throughputs: Vec<f64> = (outcome.flows.iter())
+            .filter_map(FlowOutcome::throughput_mbit)
+            .collect();
         Summary {
             seed,
-            run_id: run_id.to_owned(),
+            run_id,
             duration_s: seconds(outcome.duration_ns),
             warmup_s: seconds(outcome.warmup_ns),
             jain: jain(&throughputs),
-            flows,
+            flows: FlowSummaries {
+                flows: &outcome.flows,
+                watched,
+            },
             queue: queues.first().cloned(),
             queues,
             traffic: outcome
@@ -282,13 +306,19 @@ impl Summary {
     }
 }
 
-impl FlowSummary {
-    fn new(flow: &FlowOutcome, watched: bool) -> FlowSummary {
+impl FlowOutcome {
+    fn throughput_mbit(&self) -> Option<f64> {
+        mbit(self.delivered_bytes, self.from_ns, self.to_ns)
+    }
+}
+
+impl<'a> FlowSummary<'a> {
+    fn new(flow: &'a FlowOutcome, watched: bool) -> FlowSummary<'a> {
         let counts = watched.then_some(flow.counts);
         FlowSummary {
-            name: flow.name.clone(),
-            cc: flow.cc.clone(),
-            throughput_mbit: mbit(flow.delivered_bytes, flow.from_ns, flow.to_ns),
+            name: &flow.name,
+            cc: &flow.cc,
+            throughput_mbit: flow.throughput_mbit(),
             rtt_ms: Stat::of_histogram(&flow.rtt).map(ms),
             srtt_ms_mean: ratio(flow.samples.srtt_ns as f64, flow.samples.n as f64).map(ms),
             packets: flow.packets,
@@ -460,13 +490,14 @@ mod tests {
 
         let summary = Summary::new(&outcome, "0123", 7);
         assert_eq!(summary.duration_s, 12.0);
-        assert_eq!(summary.flows[0].throughput_mbit, Some(10.0));
-        assert_eq!(summary.flows[1].throughput_mbit, Some(10.0));
+        let flows: Vec<FlowSummary<'_>> = summary.flows.iter().collect();
+        assert_eq!(flows[0].throughput_mbit, Some(10.0));
+        assert_eq!(flows[1].throughput_mbit, Some(10.0));
         assert_eq!(summary.jain, Some(1.0));
-        assert_eq!(summary.flows[0].rtt_ms.mean, Some(20.0));
-        assert_eq!(summary.flows[0].srtt_ms_mean, Some(21.0));
-        assert_eq!(summary.flows[0].rwnd_limited, Some(1.0 / 3.0));
-        assert_eq!(summary.flows[0].completion_s, Some(1.5));
+        assert_eq!(flows[0].rtt_ms.mean, Some(20.0));
+        assert_eq!(flows[0].srtt_ms_mean, Some(21.0));
+        assert_eq!(flows[0].rwnd_limited, Some(1.0 / 3.0));
+        assert_eq!(flows[0].completion_s, Some(1.5));
         let queue = summary.queue.as_ref().expect("the first link");
         assert_eq!(queue.utilisation, Some(0.9));
         // 30,000 byte x s over the 10 s after the warm-up

@@ -150,21 +150,13 @@ pub fn write_series<W: Write + Send>(
     series: &Series,
 ) -> Result<u64, ParquetError> {
     let order = by_key(series);
-    let text = |of: fn(&crate::series::SeriesKey) -> Option<&str>| -> Vec<Option<ByteArray>> {
-        series.keys.iter().map(|key| of(key).map(bytes)).collect()
-    };
-    let flows = text(|k| k.flow.as_deref());
-    let links = text(|k| k.link.as_deref());
-    let quantities = text(|k| Some(&k.quantity));
     for rows in order.chunks(GROUP_ROWS) {
-        let key = |row: &u32| series.key[*row as usize] as usize;
+        let key = |row: &u32| &series.keys[series.key[*row as usize] as usize];
         let mut group = writer.next_row_group()?;
         column::<Int64Type, _, _>(&mut group, rows, |r| series.time_ns[*r as usize] as i64)?;
-        optional(&mut group, rows, |r| flows[key(r)].as_ref())?;
-        optional(&mut group, rows, |r| links[key(r)].as_ref())?;
-        column::<ByteArrayType, _, _>(&mut group, rows, |r| {
-            quantities[key(r)].clone().unwrap_or_default()
-        })?;
+        optional(&mut group, rows, |r| key(r).flow.as_deref())?;
+        optional(&mut group, rows, |r| key(r).link.as_deref())?;
+        text(&mut group, rows, |r| &key(r).quantity)?;
         column::<DoubleType, _, _>(&mut group, rows, |r| series.value[*r as usize])?;
         group.close()?;
     }
@@ -190,18 +182,21 @@ fn by_key(series: &Series) -> Vec<u32> {
     order
 }
 
-/// A bucket in use and what it belongs to.
-struct Bucket<'a> {
-    owner: &'a Owner,
-    lower: u64,
-    width: u64,
-    count: u64,
+/// What a histogram is of.
+struct Owner<'a> {
+    flow: Option<&'a str>,
+    link: Option<&'a str>,
+    quantity: &'a str,
 }
 
-struct Owner {
-    flow: Option<ByteArray>,
-    link: Option<ByteArray>,
-    quantity: ByteArray,
+/// A bucket in use; a million of them are held at a time.
+struct Bucket {
+    lower: u64,
+    count: u64,
+    /// Place of what it belongs to.
+    owner: u32,
+    /// Its width is this power of two.
+    width_log2: u32,
 }
 
 /// Writes the buckets in use; gives the number of rows.
@@ -209,53 +204,44 @@ pub fn write_histograms<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
     outcome: &Outcome,
 ) -> Result<u64, ParquetError> {
-    let links = outcome.links.iter().map(|link| {
-        let owner = Owner {
-            flow: None,
-            link: Some(bytes(&link.name)),
-            quantity: bytes("delay_ns"),
-        };
-        (owner, &link.delay)
-    });
-    let classes = outcome.classes.iter().map(|class| {
+    let of_link = |link, quantity| Owner {
+        flow: None,
+        link,
+        quantity,
+    };
+    let of_flow = |name, quantity| Owner {
+        flow: Some(name),
+        link: None,
+        quantity,
+    };
+    let links = (outcome.links.iter())
+        .map(|link| (of_link(Some(link.name.as_str()), "delay_ns"), &link.delay));
+    let quantities: Vec<String> = (outcome.classes.iter())
+        .map(|class| format!("delay_ns.{}", class.class.name))
+        .collect();
+    let classes = (outcome.classes.iter().zip(&quantities)).map(|(class, quantity)| {
         let link = outcome.links.get(class.link as usize);
-        let owner = Owner {
-            flow: None,
-            link: link.map(|link| bytes(&link.name)),
-            quantity: bytes(&format!("delay_ns.{}", class.class.name)),
-        };
+        let owner = of_link(link.map(|link| link.name.as_str()), quantity.as_str());
         (owner, &class.delay)
     });
-    let flows = outcome.flows.iter().map(|flow| {
-        let owner = Owner {
-            flow: Some(bytes(&flow.name)),
-            link: None,
-            quantity: bytes("rtt_ns"),
-        };
-        (owner, &flow.rtt)
-    });
+    let flows = (outcome.flows.iter()).map(|flow| (of_flow(&flow.name, "rtt_ns"), &flow.rtt));
     let programs = outcome.programs.iter().flat_map(|program| {
-        let owner = |quantity| Owner {
-            flow: Some(bytes(&program.name)),
-            link: None,
-            quantity: bytes(quantity),
-        };
         let measures = &program.measures;
         [
-            (owner("rtt_ns"), &measures.rtt),
-            (owner("delay_ns"), &measures.delay),
+            (of_flow(&program.name, "rtt_ns"), &measures.rtt),
+            (of_flow(&program.name, "delay_ns"), &measures.delay),
         ]
     });
     let flows = flows.chain(programs);
-    let owned: Vec<(Owner, &Histogram)> = links.chain(classes).chain(flows).collect();
-    let mut buckets = owned.iter().flat_map(|(owner, histogram)| {
+    let owned: Vec<(Owner<'_>, &Histogram)> = links.chain(classes).chain(flows).collect();
+    let mut buckets = (0..).zip(&owned).flat_map(|(owner, (_, histogram))| {
         histogram
             .buckets()
             .map(move |(lower, width, count)| Bucket {
-                owner,
                 lower,
-                width,
                 count,
+                owner,
+                width_log2: width.ilog2(),
             })
     });
     let (mut rows, mut written) = (Vec::new(), 0);
@@ -269,18 +255,15 @@ pub fn write_histograms<W: Write + Send>(
         written += rows.len() as u64;
         let rows = &rows[..];
         let mut group = writer.next_row_group()?;
-        optional(&mut group, rows, |b| b.owner.flow.as_ref())?;
-        optional(&mut group, rows, |b| b.owner.link.as_ref())?;
-        column::<ByteArrayType, _, _>(&mut group, rows, |b| b.owner.quantity.clone())?;
+        let owner = |bucket: &Bucket| &owned[bucket.owner as usize].0;
+        optional(&mut group, rows, |b| owner(b).flow)?;
+        optional(&mut group, rows, |b| owner(b).link)?;
+        text(&mut group, rows, |b| owner(b).quantity)?;
         column::<Int64Type, _, _>(&mut group, rows, |b| b.lower as i64)?;
-        column::<Int64Type, _, _>(&mut group, rows, |b| b.width as i64)?;
+        column::<Int64Type, _, _>(&mut group, rows, |b| 1_i64 << b.width_log2)?;
         column::<Int64Type, _, _>(&mut group, rows, |b| b.count as i64)?;
         group.close()?;
     }
-}
-
-fn bytes(text: &str) -> ByteArray {
-    ByteArray::from(text.as_bytes().to_vec())
 }
 
 /// Rows handed to the column writer at a time.
@@ -290,37 +273,65 @@ const BATCH: usize = 8192;
 fn column<T: DataType, R, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     rows: &[R],
-    value: impl Fn(&R) -> T::T,
+    mut value: impl FnMut(&R) -> T::T,
 ) -> Result<(), ParquetError> {
     next_column::<T, _>(group, |writer| {
         let mut values = Vec::with_capacity(BATCH.min(rows.len()));
         for batch in rows.chunks(BATCH) {
             values.clear();
-            values.extend(batch.iter().map(&value));
+            values.extend(batch.iter().map(&mut value));
             writer.write_batch(&values, None, None)?;
         }
         Ok(())
     })
 }
 
+/// Writes the next column, of text in every row.
+fn text<'a, R, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    rows: &[R],
+    value: impl Fn(&R) -> &'a str,
+) -> Result<(), ParquetError> {
+    let mut last = Last::default();
+    column::<ByteArrayType, _, _>(group, rows, |row| last.bytes(value(row)))
+}
+
 /// Writes the next column, of text or null.
 fn optional<'a, R, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     rows: &[R],
-    value: impl Fn(&R) -> Option<&'a ByteArray>,
+    value: impl Fn(&R) -> Option<&'a str>,
 ) -> Result<(), ParquetError> {
     next_column::<ByteArrayType, _>(group, |writer| {
+        let mut last = Last::default();
         let mut values = Vec::with_capacity(BATCH.min(rows.len()));
         let mut present = Vec::with_capacity(BATCH.min(rows.len()));
         for batch in rows.chunks(BATCH) {
             values.clear();
-            values.extend(batch.iter().filter_map(&value).cloned());
+            values.extend(batch.iter().filter_map(&value).map(|text| last.bytes(text)));
             present.clear();
             present.extend(batch.iter().map(|row| i16::from(value(row).is_some())));
             writer.write_batch(&values, Some(&present), None)?;
         }
         Ok(())
     })
+}
+
+/// The text of the row before, which most rows have too, and as the writer wants it.
+#[derive(Default)]
+struct Last<'a>(Option<(&'a str, ByteArray)>);
+
+impl<'a> Last<'a> {
+    fn bytes(&mut self, text: &'a str) -> ByteArray {
+        match &self.0 {
+            Some((last, bytes)) if *last == text => bytes.clone(),
+            _ => {
+                let bytes = ByteArray::from(text);
+                self.0 = Some((text, bytes.clone()));
+                bytes
+            }
+        }
+    }
 }
 
 fn next_column<T: DataType, W: Write + Send>(
