@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -40,13 +41,21 @@ def recorded(buckets: pl.DataFrame) -> dict[str, float | None]:
     is divided in proportion.
     """
     counts: dict[int, float] = {}
-    for lower, width, count in buckets.select("lower", "width", "count").iter_rows():
-        low, high = cut(lower), cut(lower + width - 1)
-        above = 0.0 if low == high else (lower + width - (high << UNIT_BITS)) / width
-        counts[high] = counts.get(high, 0.0) + count * (above if low != high else 1.0)
+    rows = zip(*(buckets[name].to_list() for name in ("lower", "width", "count")), strict=True)
+    for lower, width, count in rows:
+        low, high, above = _parts(lower, width)
+        counts[high] = counts.get(high, 0.0) + count * above
         if low != high:
             counts[low] = counts.get(low, 0.0) + count * (1 - above)
     return weighted([(read(units), counts[units]) for units in sorted(counts)])
+
+
+# Every run has the same buckets.
+@cache
+def _parts(lower: int, width: int) -> tuple[int, int, float]:
+    """A bucket's least and largest delay as written, and its share of the latter."""
+    low, high = cut(lower), cut(lower + width - 1)
+    return low, high, 1.0 if low == high else (lower + width - (high << UNIT_BITS)) / width
 
 
 def weighted(found: list[tuple[float, float]]) -> dict[str, float | None]:
