@@ -1,12 +1,12 @@
 """How long the published experiments take, and what of it is their reports.
 
-    python benches/reproduce.py [NAME ...] [--jobs N]
+    python benches/reproduce.py [NAME ...] [--jobs N] [--seeds N]
 
-Each is run as a user would, with its full seeds, into a folder that is thrown
-away, and then once more: the second time every run is read from the store, so
-that what it takes is all that is not a run, the report above all. Nothing of the
-first report is used for the second. Modules are compiled beforehand, as those of
-an installed package are.
+Each is run as a user would, with its full seeds unless others are asked for,
+into a folder that is thrown away, and then once more: the second time every run
+is read from the store, so that what it takes is all that is not a run, the report
+above all. Nothing of the first report is used for the second. Modules are
+compiled beforehand, as those of an installed package are.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def compiled() -> dict[str, str]:
     return {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 
 
-def take(name: str, out: str, jobs: int, environment: dict[str, str]) -> Took:
+def take(name: str, options: list[str], environment: dict[str, str]) -> Took:
     """Runs one of them."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begun = time.monotonic()
-    command = ["tailback", "reproduce", name, "--jobs", str(jobs), "--out", out, "--quiet"]
+    command = ["tailback", "reproduce", name, *options, "--quiet"]
     done = subprocess.run(
         [sys.executable, "-m", "tailback.cli.main", *command[1:]],
         stdout=subprocess.DEVNULL,
@@ -87,6 +87,7 @@ def main() -> None:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
     parser.add_argument("--jobs", type=int, default=2, help="runs at once [default: 2]")
+    parser.add_argument("--seeds", type=int, help="seeds of every point, instead of its own")
     options = parser.parse_args()
     again = "again, of stored runs: wall, s | CPU, s"
     print(f"| experiment | wall, s | CPU, s | {again} | over the first |")
@@ -95,8 +96,10 @@ def main() -> None:
     environment = compiled()
     for name in options.names or EXPERIMENTS:
         with tempfile.TemporaryDirectory(prefix="tailback-") as out:
-            first = take(name, out, options.jobs, environment)
-            second = take(name, out, options.jobs, environment)
+            words = ["--jobs", str(options.jobs), "--out", out]
+            words += ["--seeds", str(options.seeds)] if options.seeds else []
+            first = take(name, words, environment)
+            second = take(name, words, environment)
         print(row(name, first, second), flush=True)
         firsts.append(first)
         seconds.append(second)
