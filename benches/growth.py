@@ -1,9 +1,10 @@
 """What a data packet and a flow cost as a scenario grows: the tables and figures of the docs.
 
 Each point is a run through the command line, into a folder that is thrown away: of three the one
-that took least time (of one with --quick). The time is that of the simulation alone (CPU), over the data packets of its TCP senders; memory is the peak of the
-whole process, Python and the writing of the results included; "all" is the CPU time of that
-process, and "set up" that of a run that ends after a microsecond.
+that took least time (of one with --quick). The time is that of the simulation alone (CPU), over the
+data packets of its TCP senders; memory is the peak of the whole process, Python and the writing of
+the results included; "all" is the CPU time of that process, and "set up" that of a run that ends
+after a microsecond.
 
     python benches/growth.py [PART ...] [--quick] [--write]
 """
