@@ -6,6 +6,7 @@
 //! components, the pipes and links, have nearly all the events: theirs is an array
 //! that is scanned. The others are in an indexed 4-ary heap.
 
+use crate::network::order::Order;
 use crate::units::Time;
 
 /// Index of a component; ties in time are handled in this order.
@@ -28,6 +29,8 @@ pub struct Calendar {
     heap: Vec<u128>,
     /// Place of each component in `heap`, or `ABSENT`.
     place: Vec<u32>,
+    /// Where the network is one part of several.
+    pub(crate) order: Option<Box<Order>>,
 }
 
 #[inline]
@@ -48,6 +51,7 @@ impl Calendar {
             width: if busy <= FEW { FEW } else { SCANNED },
             heap: Vec::with_capacity(components),
             place: vec![ABSENT; components],
+            order: None,
         }
     }
 

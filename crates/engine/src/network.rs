@@ -8,6 +8,8 @@
 //! | `connections` | both ends of TCP, whoever opens them |
 //! | `sources` | traffic sources: datagrams, and connections opened |
 //! | `pipe` | constant delays |
+//! | `parts` | one run on several cores |
+//! | `order` | what is simultaneous, over several parts |
 //! | `slots` | delay in slots |
 //! | `sampling` | series and samples |
 //! | `outcome` | what was measured |
@@ -21,7 +23,9 @@ mod ahead;
 mod build;
 mod connections;
 mod events;
+pub(crate) mod order;
 mod outcome;
+pub mod parts;
 mod pipe;
 mod sampling;
 mod slots;
@@ -85,6 +89,8 @@ pub struct Network {
     connections: usize,
     /// Number of the first segment of every connection.
     first_segment: u64,
+    /// Where it is one part of several.
+    part: Option<Box<parts::Part>>,
 }
 
 impl Network {

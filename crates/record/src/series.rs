@@ -105,6 +105,13 @@ impl Series {
         self.value.extend(other.value.iter().take(room));
     }
 
+    /// Appends the rows of a series of the same keys, of which this one has room for all.
+    pub fn append_rows(&mut self, other: Series) {
+        self.key.extend(other.key);
+        self.time_ns.extend(other.time_ns);
+        self.value.extend(other.value);
+    }
+
     /// Number of rows kept.
     pub fn len(&self) -> usize {
         self.key.len()

@@ -54,6 +54,7 @@ impl Network {
                         .slots
                         .as_ref()
                         .map(|slots| Slots::new(slots, stream("slots"))),
+                    part: None,
                 };
                 if more.jitter.is_some() || more.slots.is_some() {
                     Some(pipes.own(link.delay, more))
@@ -156,6 +157,7 @@ impl Network {
             data_packets_before_warmup: 0,
             every_change: matches!(plan.record.series, SeriesMode::Changes | SeriesMode::Acks),
             first_segment,
+            part: None,
             plan: Arc::clone(plan),
         };
         network.enter_first_events();

@@ -82,7 +82,7 @@ impl Network {
 
     /// A packet arrives at the next link of its route, or at its end.
     #[inline(always)]
-    fn arrive(&mut self, packet: &mut Packet) {
+    pub(super) fn arrive(&mut self, packet: &mut Packet) {
         let path = &self.ends[packet.flow as usize].path;
         let is_ack = packet.has(flags::ACK);
         let hops = if is_ack { &path.back } else { &path.route };
@@ -129,6 +129,9 @@ impl Network {
         match self.link_pipes[link as usize] {
             None => self.arrive(packet),
             Some(pipe) => {
+                if self.part.is_some() && self.crosses(packet, pipe) {
+                    return;
+                }
                 self.pipes[pipe as usize].push(*packet, self.now, pipe, &mut self.calendar);
             }
         }

@@ -1,5 +1,8 @@
 //! Constant delays and what may come on top, and how end points put packets into them.
 
+use std::collections::VecDeque;
+
+use super::order::Key;
 use super::slots::Slots;
 use crate::calendar::{Calendar, Component};
 use crate::packet::Packet;
@@ -21,6 +24,19 @@ pub(super) struct More {
     /// Order-preserving random addition, and its stream.
     pub jitter: Option<(Time, Stream)>,
     pub slots: Option<Slots>,
+    /// Where the network is one part of several.
+    pub part: Option<OfPart>,
+}
+
+/// A part's copy of a pipe that others have, too: it has the packets that leave it there.
+#[derive(Default)]
+pub(super) struct OfPart {
+    /// What orders each of its packets.
+    pub keys: VecDeque<Key>,
+    /// Whether other parts send packets into it.
+    pub meets: bool,
+    /// If so: those of its own that wait for the end of the window, to be put in order.
+    pub own: Vec<(Packet, Key)>,
 }
 
 impl More {
@@ -53,6 +69,13 @@ impl Pipe {
         if let Some(more) = &mut self.more {
             let last = self.packets.back().map(|last| last.stamp);
             packet.stamp = more.leaves(packet.stamp, packet.len, last);
+            if let (Some(part), Some(order)) = (&mut more.part, &calendar.order) {
+                let key = order.key();
+                if part.meets {
+                    return part.own.push((packet, key));
+                }
+                part.keys.push_back(key);
+            }
         }
         if self.packets.is_empty() {
             calendar.schedule(id, packet.stamp);

@@ -65,7 +65,10 @@ impl Network {
         if self.plan.record.series == SeriesMode::Off {
             return;
         }
-        for (link, sampler) in self.links.iter().zip(&self.link_samplers) {
+        for (place, (link, sampler)) in self.links.iter().zip(&self.link_samplers).enumerate() {
+            if !self.owns_link(place) {
+                continue;
+            }
             let backlog = link.queue.backlog();
             let state = LinkState {
                 backlog_packets: Some(backlog.packets as f64),

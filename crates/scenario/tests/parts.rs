@@ -1,0 +1,129 @@
+//! A run on several cores has the bytes of one.
+
+use std::sync::Arc;
+use std::thread;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use tailback_engine::network::Network;
+use tailback_engine::network::parts::{Ended, Meeting, Split};
+use tailback_engine::plan::Plan;
+use tailback_record::Outcome;
+
+/// What a run gave: everything counted, and the rows of each series.
+fn digest(mut outcome: Outcome) -> (String, Vec<String>, Vec<(u32, u64, u64)>) {
+    // A pipe has an event in each part.
+    outcome.events = 0;
+    let series = std::mem::take(&mut outcome.series);
+    let rows = series.key.iter().zip(&series.time_ns).zip(&series.value);
+    let rows = rows.map(|((key, time), value)| (*key, *time, value.to_bits()));
+    let mut rows: Vec<_> = rows.collect();
+    // As they are written: one series behind the other.
+    rows.sort_by_key(|(key, _, _)| *key);
+    let keys = series.keys.iter().map(|key| format!("{key:?}"));
+    let counted = serde_json::to_string(&outcome).expect("an outcome is data");
+    (counted, keys.collect(), rows)
+}
+
+fn whole(plan: &Arc<Plan>) -> Outcome {
+    let mut network = Network::new(plan, 1);
+    while network.advance(1 << 20) {}
+    network.finish()
+}
+
+/// Why the parts ended, and what they gave.
+fn in_parts(plan: &Arc<Plan>, split: &Split) -> (Vec<Ended>, Option<Outcome>) {
+    let meeting = Meeting::new(split);
+    let play = |own| {
+        let mut network = split.part(plan, 1, own);
+        let ended = network.play_part(&meeting, &mut |_| true);
+        (ended, network)
+    };
+    let played: Vec<_> = thread::scope(|scope| {
+        let play = &play;
+        let threads: Vec<_> = (0..split.parts())
+            .map(|own| scope.spawn(move || play(own)))
+            .collect();
+        let joined = threads.into_iter().map(|t| t.join().expect("no panic"));
+        joined.collect()
+    });
+    let (ended, mut networks): (Vec<_>, Vec<_>) = played.into_iter().unzip();
+    let first = networks.remove(0);
+    let joined = first.join(networks);
+    (ended, joined.map(Network::finish))
+}
+
+fn load(text: &str) -> Option<Arc<Plan>> {
+    let scenario = tailback_scenario::load(text.as_bytes(), "parts", &[], None).ok()?;
+    Some(Arc::clone(&scenario.points[0].plan))
+}
+
+#[derive(Clone, Debug)]
+struct Ring {
+    links: usize,
+    delays: Vec<&'static str>,
+    both: bool,
+}
+
+fn ring() -> impl Strategy<Value = Ring> {
+    let delay = select(&["1ms", "1ms", "1ms", "2ms", "500us", "0ms"][..]);
+    (prop::collection::vec(delay, 2..7), any::<bool>()).prop_map(|(delays, both)| Ring {
+        links: delays.len(),
+        delays,
+        both,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    #[test]
+    fn several_cores_change_nothing(
+        ring in ring(),
+        rate in select(&["2Mbit", "10Mbit", "40Mbit"][..]),
+        queue in select(&["fifo", "codel", "fq_codel", "dualpi2", "cake"][..]),
+        ways in prop::collection::vec((0usize..6, 1usize..6, select(&["2ms", "4ms", "1ms", "9ms"][..]),
+            select(&["cubic", "reno", "bbr", "prague"][..]), any::<bool>()), 2..9),
+        traffic in select(&["", "kind = \"cbr\"\nrate = \"1Mbit\"\n", "kind = \"web\"\narrival = \"20ms\"\n"][..]),
+        record in select(&["", "series = \"acks\"", "events = true", "series = \"changes\"", "statistics = \"10ms\""][..]),
+        parts in 2usize..4,
+    ) {
+        let mut text = format!("duration = \"700ms\"\nwarmup = \"100ms\"\n[record]\n{record}\n");
+        for (i, delay) in ring.delays.iter().enumerate() {
+            text += &format!(
+                "[links.l{i}]\nrate = \"{rate}\"\nqueue = \"{queue}\"\ndelay = \"{delay}\"\nboth_directions = {}\n",
+                ring.both
+            );
+        }
+        let route = |from: usize, hops: usize| {
+            let hops = (0..hops.min(ring.links)).map(|hop| format!("\"l{}\"", (from + hop) % ring.links));
+            hops.collect::<Vec<_>>().join(", ")
+        };
+        for (from, hops, rtt, cc, short) in &ways {
+            let short = if *short { "bytes = 30000\n" } else { "" };
+            text += &format!("[[flows]]\ncc = \"{cc}\"\nrtt = \"{rtt}\"\nroute = [{}]\n{short}", route(*from, *hops));
+        }
+        if !traffic.is_empty() {
+            text += &format!("[[traffic]]\n{traffic}route = [{}]\n", route(0, 2));
+        }
+        let plan = load(&text);
+        prop_assume!(plan.is_some());
+        let plan = plan.expect("it is assumed");
+        let Some(split) = Split::of(&plan, parts) else {
+            return Ok(());
+        };
+        let (ended, joined) = in_parts(&plan, &split);
+        // Where order cannot be told all parts say so.
+        prop_assert!(ended.iter().all(|e| *e == ended[0]), "{ended:?}");
+        if ended[0] == Ended::Done {
+            let joined = digest(joined.expect("there are few rows"));
+            let whole = digest(whole(&plan));
+            let same = joined.0.bytes().zip(whole.0.bytes()).take_while(|(a, b)| a == b).count();
+            let near = |text: &str| text[same.saturating_sub(60)..(same + 60).min(text.len())].to_owned();
+            prop_assert_eq!(near(&joined.0), near(&whole.0), "{}", text);
+            prop_assert_eq!(joined.1, whole.1);
+            prop_assert_eq!(joined.2, whole.2, "{}", text);
+        } else {
+            prop_assert_eq!(ended[0], Ended::Unordered);
+        }
+    }
+}
