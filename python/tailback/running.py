@@ -76,12 +76,14 @@ def run(
     progress: bool | None = None,
     engine: str = "sim",
     crates: Sequence[Path | str] = (),
+    cores: int = 1,
 ) -> Results:
     """Runs a scenario and its sweep.
 
     `set` replaces values, `seeds` the number of seeds; `jobs` is how many runs
-    go on at once (default: one for each core), `out` where results are kept
-    (default: `results`). `progress` says how far it is, on stderr or in the
+    go on at once (default: as many as there are cores for), `cores` on how many
+    cores each is played (of the simulator alone; results are the same), `out`
+    where results are kept (default: `results`). `progress` says how far it is, on stderr or in the
     notebook; default: yes, unless TAILBACK_QUIET is set. `crates` are folders of
     crates with algorithms of one's own.
 
@@ -89,7 +91,9 @@ def run(
     written, and `RunsFailed` when runs failed after the others have finished.
     """
     job = Job(scenario, _set(set), seeds)
-    return run_many([job], jobs=jobs, out=out, progress=progress, engine=engine, crates=crates)[0]
+    return run_many(
+        [job], jobs=jobs, out=out, progress=progress, engine=engine, crates=crates, cores=cores
+    )[0]
 
 
 def sweep(
@@ -133,6 +137,7 @@ def run_many(
     progress: bool | None = None,
     engine: str = "sim",
     crates: Sequence[Path | str] = (),
+    cores: int = 1,
 ) -> list[Results]:
     """Runs many scenarios at once, with one pool and one progress bar; otherwise as `run`."""
     runner = engines.get(engine)
@@ -150,7 +155,7 @@ def run_many(
         for job in batch
     ]
     runners = [runner] * len(loaded)
-    return run_loaded(loaded, runners, jobs=jobs, out=out, progress=progress)
+    return run_loaded(loaded, runners, jobs=jobs, out=out, progress=progress, cores=cores)
 
 
 def run_loaded(
@@ -161,6 +166,7 @@ def run_loaded(
     out: Path | str | None = None,
     progress: bool | None = None,
     read_only: bool = False,
+    cores: int = 1,
 ) -> list[Results]:
     """As `run_many`, for scenarios that `load` has read, each with its engine.
 
@@ -169,6 +175,8 @@ def run_loaded(
     """
     if jobs is not None:
         jobs = arguments.count("jobs", jobs)
+    if arguments.count("cores", cores) > 1:
+        _look_at_cores(loaded, cores)
     root = Path(arguments.path("out", out)) if out is not None else store.DEFAULT
     failures: dict[str, str] = {}
     indexes = [_index(scenario) for scenario in loaded]
@@ -176,7 +184,7 @@ def run_loaded(
         # First, so that a report shows what was finished when something stops the rest.
         for index in indexes:
             store.write_index(folder, root, index)
-        missing = _missing(loaded, runners, folder, root)
+        missing = _missing(loaded, runners, folder, root, cores)
         costs = {point.run_id: point.cost for scenario in loaded for point in scenario.points}
         part = shards.chosen()
         mine = part.part(costs) if part is not None else list(costs)
@@ -184,7 +192,8 @@ def run_loaded(
         missing = [run for run in missing if run.run_id in own]
         elsewhere = place.chosen()
         if elsewhere is None:
-            failures = _execute(missing, folder, jobs or machine.cores(), progress)
+            at_once = jobs or max(1, machine.cores() // cores)
+            failures = _execute(missing, folder, at_once, progress)
         else:
             failures = elsewhere.execute(missing, folder, progress)
         # It clears up as it goes: not only when somebody has dealt with the error.
@@ -405,6 +414,7 @@ def _missing(
     runners: Iterable[engines.Engine],
     folder: _native.Store,
     root: Path,
+    cores: int,
 ) -> list[Planned]:
     """The runs that are not stored, each once, the longest first: the pool ends evenly.
 
@@ -424,10 +434,11 @@ def _missing(
                 index=i,
                 runner=runner,
                 store=stores[native],
-                control=native.Control(),
+                control=native.Control(cores=cores),
                 run_id=point.run_id,
                 cost=point.cost,
-                memory=runner.memory(point),
+                # Each core has the whole network.
+                memory=cores * runner.memory(point),
                 label=_label(point),
             )
     held = _held(folder, list(planned))
@@ -438,6 +449,22 @@ def _missing(
     ]
     mine = os.getpid()
     return sorted(missing, key=lambda run: (-run.cost, zlib.crc32(f"{mine} {run.run_id}".encode())))
+
+
+def _look_at_cores(loaded: Sequence[_native.Scenario], cores: int) -> None:
+    """Refuses what is not played on several cores; warns where none of a scenario's points is."""
+    if place.chosen() is not None:
+        raise InputError("--cores and --cluster do not go together; expected one of them")
+    for scenario in loaded:
+        if scenario.engine != "sim":
+            raise InputError(f"--cores {cores} is of the simulator; expected --engine sim")
+        if not any(point.splits(cores) for point in scenario.points):
+            warnings.warn(
+                f"the network is not cut into {cores} parts, and runs on one core: parts need links "
+                "with a delay between them, and about the same rates in each",
+                ScenarioWarning,
+                stacklevel=3,
+            )
 
 
 CHUNK = 256

@@ -95,15 +95,18 @@ pub struct Control {
 
 #[pymethods]
 impl Control {
-    /// With `fail` the run panics halfway: for tests of what a panic costs.
+    /// Of a run that may use so many cores. With `fail` it panics halfway: for tests of what a
+    /// panic costs.
     #[new]
-    #[pyo3(signature = (*, fail = false))]
-    fn new(fail: bool) -> Control {
+    #[pyo3(signature = (*, cores = 1, fail = false))]
+    fn new(cores: usize, fail: bool) -> Control {
         let inner = match fail {
             true => tailback_run::Control::of_a_panic(),
             false => tailback_run::Control::default(),
         };
-        Control { inner }
+        Control {
+            inner: inner.with_cores(cores),
+        }
     }
 
     /// Asks the run to stop.

@@ -8,6 +8,7 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tailback_engine::crates::installed;
+use tailback_engine::network::parts::Split;
 use tailback_engine::plan::Plan;
 use tailback_guest::map;
 use tailback_run::{Source, crates, guest::Numbers, guest::Ran, panics};
@@ -315,6 +316,11 @@ impl Point {
     #[getter]
     fn canonical(&self) -> &str {
         &self.point().canonical
+    }
+
+    /// Whether its network can be cut into so many parts, to be played on as many cores.
+    fn splits(&self, cores: usize) -> bool {
+        Split::of(&self.point().plan, cores).is_some()
     }
 
     /// The kernel that the point names, if it does.

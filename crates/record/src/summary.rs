@@ -63,6 +63,12 @@ impl<'a> FlowSummaries<'a> {
     }
 }
 
+impl PartialEq for FlowSummaries<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
 impl Serialize for FlowSummaries<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())

@@ -9,6 +9,8 @@ pub struct Control {
     /// Bits of a float from 0 to 1.
     fraction: AtomicU64,
     panics: bool,
+    /// 0 and 1: one.
+    cores: usize,
 }
 
 impl Control {
@@ -18,6 +20,17 @@ impl Control {
             panics: true,
             ..Control::default()
         }
+    }
+
+    /// The control of a run that may use so many cores.
+    #[must_use]
+    pub fn with_cores(self, cores: usize) -> Control {
+        Control { cores, ..self }
+    }
+
+    /// On how many cores the run may be played.
+    pub fn cores(&self) -> usize {
+        self.cores.max(1)
     }
 
     /// Asks the run to stop.

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`load()`] | a scenario file with what lies beside it, checked for an engine and this memory |
 //! | [`simulate()`] | a plan through the simulator, without files or clocks |
+//! | [`cores`] | the same on several cores |
 //! | [`run()`] | a point on the simulator, to its run folder |
 //! | [`guest`] | what a guest of the kernel engine left, to its run folder |
 //! | [`crates`] | crates that bring algorithms of their own: what they register, and the version with them |
@@ -16,6 +17,7 @@ use std::io;
 
 pub mod capture;
 mod control;
+pub mod cores;
 pub mod crates;
 mod files;
 pub mod guest;

@@ -2,10 +2,12 @@
 
 use std::time::Instant;
 
+use tailback_engine::network::parts::Split;
 use tailback_record::folder::{Store, Timing};
 use tailback_scenario::{EngineKind, Point};
 
 use crate::capture::{self, Capture};
+use crate::cores::{self, OnCores};
 use crate::simulate::simulate;
 use crate::{Control, Failure, machine, manifest, panics};
 
@@ -31,7 +33,18 @@ fn run_and_write(point: &Point, store: &Store, control: &Control) -> Result<(), 
         }
         false => None,
     };
+    let mut elsewhere_s = 0.0;
     let simulated = panics::caught(|| {
+        if let Some(split) = Split::of(plan, control.cores()) {
+            match cores::simulate(plan, point.seed, control, &split) {
+                OnCores::Done(outcome, cpu_s) => {
+                    elsewhere_s = cpu_s;
+                    return Ok(Some(*outcome));
+                }
+                OnCores::Cancelled => return Ok(None),
+                OnCores::NotSo => {}
+            }
+        }
         simulate(
             plan,
             point.seed,
@@ -48,7 +61,7 @@ fn run_and_write(point: &Point, store: &Store, control: &Control) -> Result<(), 
     outcome.packets = capture.map(Capture::finish).transpose()?;
     let timing = Timing {
         wall_s: wall.elapsed().as_secs_f64(),
-        cpu_s: machine::thread_cpu_s() - cpu,
+        cpu_s: machine::thread_cpu_s() - cpu + elsewhere_s,
         host: machine::name(),
         data_packets: outcome.data_packets,
         events: outcome.events,

@@ -58,6 +58,67 @@ fn load(text: &str) -> Option<Arc<Plan>> {
     Some(Arc::clone(&scenario.points[0].plan))
 }
 
+/// Ten links in a row, all alike, and flows that begin together: whatever happens happens in many
+/// places in the same nanosecond, as long as the links are idle.
+#[test]
+fn what_is_simultaneous_keeps_its_order() {
+    let mut text =
+        "duration = \"2s\"\n[record]\nseries = \"acks\"\n[path]\nrtt = \"2ms\"\n".to_owned();
+    for i in 0..10 {
+        text += &format!("[links.l{i}]\nrate = \"100Mbit\"\nqueue = \"codel\"\ndelay = \"1ms\"\n");
+    }
+    let route = |links: std::ops::Range<usize>| {
+        let names: Vec<String> = links.map(|i| format!("\"l{i}\"")).collect();
+        names.join(", ")
+    };
+    for way in [0..5, 5..10, 0..10, 2..7, 0..2, 5..7, 3..4, 8..9] {
+        text += &format!("[[flows]]\ncc = \"cubic\"\nroute = [{}]\n", route(way));
+    }
+    let plan = load(&text).expect("it is a scenario");
+    let expected = digest(whole(&plan));
+    for parts in [2, 3, 5] {
+        let split = Split::of(&plan, parts).expect("it has delays between all links");
+        assert_eq!(split.window().ns(), 1_000_000);
+        let (ended, joined) = in_parts(&plan, &split);
+        assert_eq!(ended, vec![Ended::Done; parts]);
+        assert_eq!(
+            digest(joined.expect("there are few rows")),
+            expected,
+            "{parts}"
+        );
+    }
+}
+
+/// Parts are cut at the longest delays that let them be even, and only there.
+#[test]
+fn what_cannot_be_cut_is_not() {
+    let lot = |links: &[&str], more: &str| {
+        let mut text = "duration = \"1s\"\n".to_owned();
+        let mut names = Vec::new();
+        for (i, link) in links.iter().enumerate() {
+            text += &format!("[links.l{i}]\nrate = \"10Mbit\"\n{link}\n");
+            names.push(format!("\"l{i}\""));
+        }
+        text += &format!(
+            "{more}\n[[flows]]\ncc = \"reno\"\nroute = [{}]\n",
+            names.join(", ")
+        );
+        Split::of(&load(&text).expect("it is a scenario"), 2).map(|split| split.window().ns())
+    };
+    let [far, near] = ["delay = \"5ms\"", "delay = \"1ms\""];
+    assert_eq!(lot(&[near, far, near, far], ""), Some(5_000_000));
+    assert_eq!(lot(&[far, near, near, near], ""), Some(1_000_000));
+    assert_eq!(lot(&["", "", "", far], ""), None);
+    assert_eq!(lot(&[far], ""), None);
+    let varies = "delay = \"5ms\"\njitter = \"1ms\"";
+    assert_eq!(lot(&[varies, varies], ""), None);
+    assert_eq!(lot(&[far, far], "[record]\npackets = true"), None);
+    // A slot is used again when its last packet is gone, wherever that is.
+    let web = "[[traffic]]\nkind = \"web\"\narrival = \"50ms\"\nroute = [\"l0\", \"l1\"]";
+    assert_eq!(lot(&[far, far], web), None);
+    assert_eq!(lot(&[far, far, far, far], web), Some(5_000_000));
+}
+
 #[derive(Clone, Debug)]
 struct Ring {
     links: usize,

@@ -175,6 +175,14 @@ auto_seeds_option = click.option(
 jobs_option = click.option(
     "--jobs", type=count_type, metavar="N", help="Runs at once [default: all cores]."
 )
+cores_option = click.option(
+    "--cores",
+    type=count_type,
+    default=1,
+    metavar="N",
+    help="Cores for each run of the simulator, where links with delay let its network be cut; the "
+    "results are the same [default: 1].",
+)
 out_option = click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

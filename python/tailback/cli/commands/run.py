@@ -10,6 +10,7 @@ import click
 from tailback import terminal
 from tailback.cli.boundary import FAILED, OK
 from tailback.cli.options import (
+    cores_option,
     engine_option,
     jobs_option,
     json_option,
@@ -32,6 +33,7 @@ from tailback.errors import RunsFailed
 @set_option
 @seeds_option
 @jobs_option
+@cores_option
 @out_option
 @spread_options
 @read_only_option
@@ -44,6 +46,7 @@ def run(
     overrides: tuple[str, ...],
     seeds: int | None,
     jobs: int | None,
+    cores: int,
     out: Path | None,
     read_only: bool,
     as_json: bool,
@@ -58,7 +61,9 @@ def run(
     wanted = {point.run_id for point in job.points}
     reused = sum(os.path.lexists(store.run_path(root, run_id)) for run_id in wanted)
     try:
-        results = running.run_loaded([job], [runner], jobs=jobs, out=out, read_only=read_only)[0]
+        results = running.run_loaded(
+            [job], [runner], jobs=jobs, out=out, read_only=read_only, cores=cores
+        )[0]
     except RunsFailed as failed:
         results, failures = failed.results[0], failed.failures
     if as_json:
