@@ -460,8 +460,8 @@ def _look_at_cores(loaded: Sequence[_native.Scenario], cores: int) -> None:
             raise InputError(f"--cores {cores} is of the simulator; expected --engine sim")
         if not any(point.splits(cores) for point in scenario.points):
             warnings.warn(
-                f"the network is not cut into {cores} parts, and runs on one core: parts need links "
-                "with a delay between them, and about the same rates in each",
+                f"the network is not cut into {cores} parts, and runs on one core: parts need "
+                "links with a delay between them, and about the same rates in each",
                 ScenarioWarning,
                 stacklevel=3,
             )
