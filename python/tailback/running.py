@@ -438,7 +438,7 @@ def _missing(
                 run_id=point.run_id,
                 cost=point.cost,
                 # Each core has the whole network.
-                memory=cores * runner.memory(point),
+                memory=runner.memory(point) * (cores if cores > 1 and point.splits(cores) else 1),
                 label=_label(point),
             )
     held = _held(folder, list(planned))

@@ -6,8 +6,10 @@
 //! components, the pipes and links, have nearly all the events: theirs is an array
 //! that is scanned. The others are in an indexed 4-ary heap.
 
-use crate::network::order::Order;
+pub(crate) mod order;
+
 use crate::units::Time;
+use order::Order;
 
 /// Index of a component; ties in time are handled in this order.
 pub type Component = u32;

@@ -9,7 +9,6 @@
 //! | `sources` | traffic sources: datagrams, and connections opened |
 //! | `pipe` | constant delays |
 //! | `parts` | one run on several cores |
-//! | `order` | what is simultaneous, over several parts |
 //! | `slots` | delay in slots |
 //! | `sampling` | series and samples |
 //! | `outcome` | what was measured |
@@ -23,7 +22,6 @@ mod ahead;
 mod build;
 mod connections;
 mod events;
-pub(crate) mod order;
 mod outcome;
 pub mod parts;
 mod pipe;

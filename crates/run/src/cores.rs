@@ -11,14 +11,21 @@ use tailback_record::Outcome;
 use crate::{Control, machine, panics};
 
 /// What came of it.
-pub enum OnCores {
-    /// The run is over; CPU time of the cores besides this one, s.
-    Done(Box<Outcome>, f64),
+pub struct OnCores {
+    /// What was measured, or why nothing was.
+    pub outcome: Result<Box<Outcome>, NoOutcome>,
+    /// CPU time of the cores besides this one, s.
+    pub elsewhere_s: f64,
+}
+
+/// Why nothing was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoOutcome {
     /// It was cancelled.
     Cancelled,
-    /// What is simultaneous in this run cannot be put in order, or there are more rows than are kept:
-    /// it is to be played on one core.
-    NotSo,
+    /// What is simultaneous in this run cannot be put in order, there are more rows than are kept, or
+    /// there are no more threads: it is to be played on one core.
+    Whole,
 }
 
 /// Plays a plan with a seed to its end, each part of it on a thread of its own.
@@ -26,53 +33,51 @@ pub enum OnCores {
 /// # Panics
 /// Whatever in the engine panics, on whichever thread.
 pub fn simulate(plan: &Arc<Plan>, seed: u64, control: &Control, split: &Split) -> OnCores {
-    let meeting = Meeting::new(split);
+    let meeting = &Meeting::new(split);
     let duration = plan.duration.ns().max(1) as f64;
-    let play = |own: usize, look: &mut dyn FnMut(Time) -> bool| {
-        let mut network = split.part(plan, seed, own);
-        let ended = network.play_part(&meeting, look);
-        (ended, network)
-    };
-    let mut looks = 0_u32;
     let mut look = |now: Time| {
-        looks = looks.wrapping_add(1);
-        // Windows may be as short as a microsecond.
-        if looks.is_multiple_of(64) {
-            control.progress(now.ns() as f64 / duration);
-        }
+        control.progress(now.ns() as f64 / duration);
         !control.is_cancelled()
     };
-    let (ended, first, others, cpu_s) = thread::scope(|scope| {
-        let play = &play;
-        let threads: Vec<_> = (1..split.parts())
-            .map(|own| {
-                scope.spawn(move || {
-                    let (_, network) = panics::caught(|| play(own, &mut |_| true))?;
-                    Ok((network, machine::thread_cpu_s()))
-                })
-            })
-            .collect();
-        let (ended, first) = play(0, &mut look);
-        let (mut others, mut cpu_s) = (Vec::new(), 0.0);
+    thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for own in 1..split.parts() {
+            let play = move || {
+                let played = panics::caught(|| split.play(plan, seed, own, meeting, &mut |_| true));
+                played.map(|(_, network)| (network, machine::thread_cpu_s()))
+            };
+            match thread::Builder::new().spawn_scoped(scope, play) {
+                Ok(thread) => threads.push(thread),
+                Err(_) => meeting.give_up(),
+            }
+        }
+        let all = threads.len() + 1 == split.parts();
+        let (ended, first) = split.play(plan, seed, 0, meeting, &mut look);
+        let (mut others, mut elsewhere_s) = (Vec::new(), 0.0);
         for thread in threads {
             match thread.join() {
                 Ok(Ok((network, taken_s))) => {
                     others.push(network);
-                    cpu_s += taken_s;
+                    elsewhere_s += taken_s;
                 }
                 // With the place where it was.
-                Ok(Err::<_, String>(message)) => panic!("{message}"),
+                Ok(Err(message)) => panic!("{message}"),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        (ended, first, others, cpu_s)
-    });
-    match ended {
-        Ended::Done => match first.join(others) {
-            Some(network) => OnCores::Done(Box::new(network.finish()), cpu_s),
-            None => OnCores::NotSo,
-        },
-        Ended::Stopped | Ended::Broken => OnCores::Cancelled,
-        Ended::Unordered => OnCores::NotSo,
-    }
+        let outcome = match ended {
+            Ended::Done => {
+                assert!(!control.panics(), "this run was asked to panic");
+                control.progress(1.0);
+                Ok(Box::new(first.join(others).finish()))
+            }
+            Ended::Whole => Err(NoOutcome::Whole),
+            Ended::Broken if !all => Err(NoOutcome::Whole),
+            Ended::Stopped | Ended::Broken => Err(NoOutcome::Cancelled),
+        };
+        OnCores {
+            outcome,
+            elsewhere_s,
+        }
+    })
 }

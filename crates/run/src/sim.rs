@@ -7,7 +7,7 @@ use tailback_record::folder::{Store, Timing};
 use tailback_scenario::{EngineKind, Point};
 
 use crate::capture::{self, Capture};
-use crate::cores::{self, OnCores};
+use crate::cores::{self, NoOutcome};
 use crate::simulate::simulate;
 use crate::{Control, Failure, machine, manifest, panics};
 
@@ -36,13 +36,12 @@ fn run_and_write(point: &Point, store: &Store, control: &Control) -> Result<(), 
     let mut elsewhere_s = 0.0;
     let simulated = panics::caught(|| {
         if let Some(split) = Split::of(plan, control.cores()) {
-            match cores::simulate(plan, point.seed, control, &split) {
-                OnCores::Done(outcome, cpu_s) => {
-                    elsewhere_s = cpu_s;
-                    return Ok(Some(*outcome));
-                }
-                OnCores::Cancelled => return Ok(None),
-                OnCores::NotSo => {}
+            let done = cores::simulate(plan, point.seed, control, &split);
+            elsewhere_s = done.elsewhere_s;
+            match done.outcome {
+                Ok(outcome) => return Ok(Some(*outcome)),
+                Err(NoOutcome::Cancelled) => return Ok(None),
+                Err(NoOutcome::Whole) => {}
             }
         }
         simulate(

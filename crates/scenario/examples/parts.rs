@@ -30,11 +30,7 @@ fn main() -> Result<(), Failure> {
     let split = Split::of(&plan, cores.parse()?).ok_or("there is no way to cut it")?;
     let start = Instant::now();
     let meeting = Meeting::new(&split);
-    let play = |own| {
-        let mut network = split.part(&plan, seed, own);
-        let ended = network.play_part(&meeting, &mut |_| true);
-        (ended, network)
-    };
+    let play = |own| split.play(&plan, seed, own, &meeting, &mut |_| true);
     let played: Vec<(Ended, Network)> = thread::scope(|scope| {
         let play = &play;
         let threads: Vec<_> = (1..split.parts())
@@ -49,7 +45,7 @@ fn main() -> Result<(), Failure> {
         return Err(format!("ended {ended:?}").into());
     }
     let first = networks.remove(0);
-    let joined = first.join(networks).ok_or("too many rows")?.finish();
+    let joined = first.join(networks).finish();
     let parts = start.elapsed().as_secs_f64();
     if joined.data_packets != packets {
         return Err("the parts have sent something else".into());

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::order::Key;
 use super::slots::Slots;
+use crate::calendar::order::Key;
 use crate::calendar::{Calendar, Component};
 use crate::packet::Packet;
 use crate::ring::Ring;
@@ -25,7 +25,7 @@ pub(super) struct More {
     pub jitter: Option<(Time, Stream)>,
     pub slots: Option<Slots>,
     /// Where the network is one part of several.
-    pub part: Option<OfPart>,
+    pub part: Option<Box<OfPart>>,
 }
 
 /// A part's copy of a pipe that others have, too: it has the packets that leave it there.
@@ -37,6 +37,23 @@ pub(super) struct OfPart {
     pub meets: bool,
     /// If so: those of its own that wait for the end of the window, to be put in order.
     pub own: Vec<(Packet, Key)>,
+}
+
+impl OfPart {
+    /// Notes what orders a packet that is pushed; false where it waits here for the end of the
+    /// window.
+    #[inline(never)]
+    fn keeps(&mut self, packet: &Packet, calendar: &mut Calendar) -> bool {
+        if let Some(order) = &mut calendar.order {
+            let key = order.key();
+            if self.meets {
+                self.own.push((*packet, key));
+                return false;
+            }
+            self.keys.push_back(key);
+        }
+        true
+    }
 }
 
 impl More {
@@ -69,12 +86,10 @@ impl Pipe {
         if let Some(more) = &mut self.more {
             let last = self.packets.back().map(|last| last.stamp);
             packet.stamp = more.leaves(packet.stamp, packet.len, last);
-            if let (Some(part), Some(order)) = (&mut more.part, &calendar.order) {
-                let key = order.key();
-                if part.meets {
-                    return part.own.push((packet, key));
-                }
-                part.keys.push_back(key);
+            if let Some(part) = &mut more.part
+                && !part.keeps(&packet, calendar)
+            {
+                return;
             }
         }
         if self.packets.is_empty() {

@@ -13,7 +13,7 @@
 
 use std::cmp::Ordering;
 
-use crate::calendar::Component;
+use super::Component;
 use crate::units::Time;
 
 /// Of nothing.
@@ -25,17 +25,18 @@ pub(crate) struct Key {
     /// The largest number so far at the time, and those of the events before on its way: each with
     /// how many times it stands there.
     recent: [(Component, u32); 3],
-    /// The last that was no pipe.
-    start: Component,
+    /// The last that was no pipe, and how many packets it had sent before this one: what one event
+    /// sends is all of one part.
+    start: (Component, u32),
     /// Digest of all pipes since.
     pipes: u64,
 }
 
 impl Key {
-    fn of(event: Component) -> Key {
+    fn of(event: Component, nth: u32) -> Key {
         Key {
             recent: [(event, 1), NONE, NONE],
-            start: event,
+            start: (event, nth),
             pipes: 0,
         }
     }
@@ -79,6 +80,8 @@ impl Key {
 pub(crate) struct Order {
     time: Time,
     most: Component,
+    /// Packets pushed so far while that was the largest.
+    pushed: u32,
     /// That of the packet that is leaving a pipe, while that is the event.
     leaving: Option<Key>,
 }
@@ -89,16 +92,17 @@ impl Order {
         Order {
             time: Time::NEVER,
             most: 0,
+            pushed: 0,
             leaving: None,
         }
     }
 
     /// The next event.
     pub fn event(&mut self, time: Time, component: Component) {
-        self.most = match time == self.time {
-            true => self.most.max(component),
-            false => component,
-        };
+        if time != self.time || component > self.most {
+            self.most = component;
+            self.pushed = 0;
+        }
         self.time = time;
         self.leaving = None;
     }
@@ -110,11 +114,12 @@ impl Order {
     }
 
     /// The key of what is pushed now.
-    pub fn key(&self) -> Key {
-        match self.leaving {
-            Some(key) => key.behind(self.most),
-            None => Key::of(self.most),
+    pub fn key(&mut self) -> Key {
+        if let Some(key) = self.leaving {
+            return key.behind(self.most);
         }
+        self.pushed += 1;
+        Key::of(self.most, self.pushed)
     }
 }
 
@@ -125,10 +130,12 @@ mod tests {
     #[test]
     fn the_last_difference_decides() {
         let way = |start, pipes: &[Component]| {
-            let begun = Key::of(start);
+            let begun = Key::of(start, 1);
             pipes.iter().fold(begun, |key, pipe| key.behind(*pipe))
         };
         let order = |a: Key, b: Key| a.order(&b);
+        let [one, two] = [1, 2].map(|nth| Key::of(9, nth).behind(0));
+        assert_eq!(order(one, two), Some(Ordering::Less));
         assert_eq!(order(way(7, &[]), way(8, &[])), Some(Ordering::Less));
         // What came out of a pipe comes before what a link sends: pipes have lower numbers.
         assert_eq!(order(way(9, &[0]), way(8, &[])), Some(Ordering::Less));
@@ -158,13 +165,14 @@ mod tests {
         let mut order = Order::new();
         order.event(Time(5), 7);
         order.event(Time(5), 3);
-        assert_eq!(order.key(), Key::of(7));
+        assert_eq!(order.key(), Key::of(7, 1));
+        assert_eq!(order.key(), Key::of(7, 2));
         order.event(Time(6), 3);
-        assert_eq!(order.key(), Key::of(3));
-        order.leaves(3, Key::of(9));
-        assert_eq!(order.key(), Key::of(9).behind(3));
+        assert_eq!(order.key(), Key::of(3, 1));
+        order.leaves(3, Key::of(9, 1));
+        assert_eq!(order.key(), Key::of(9, 1).behind(3));
         order.event(Time(6), 2);
-        order.leaves(2, Key::of(9));
-        assert_eq!(order.key(), Key::of(3));
+        order.leaves(2, Key::of(9, 1));
+        assert_eq!(order.key(), Key::of(3, 2));
     }
 }

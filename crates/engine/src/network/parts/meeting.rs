@@ -1,0 +1,169 @@
+//! Where parts meet between windows: a barrier, mailboxes, and why a run ends.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tailback_record::series::MAX_ROWS;
+
+use super::Split;
+use crate::calendar::order::Key;
+use crate::packet::Packet;
+use crate::units::Time;
+
+/// Why a part ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The run is over.
+    Done,
+    /// It was asked to stop.
+    Stopped,
+    /// What was simultaneous could not be put in order, or there are more rows than are kept: the
+    /// run is to be played whole, on one core.
+    Whole,
+    /// Another part panicked.
+    Broken,
+}
+
+/// A packet that leaves a pipe in another part.
+pub(super) struct Sent {
+    pub packet: Packet,
+    pub pipe: u32,
+    pub key: Key,
+}
+
+/// Looks at the others before the processor is given to them.
+const SPINS: u32 = 1 << 12;
+
+pub(super) const GOES_ON: u8 = 0;
+pub(super) const STOPPED: u8 = 1;
+pub(super) const UNORDERED: u8 = 2;
+
+/// Where parts meet, between windows. What they write there before they meet is of one of two
+/// sides, by turns: the other is still being read.
+pub struct Meeting {
+    window: Time,
+    arrived: AtomicUsize,
+    turn: AtomicUsize,
+    broken: AtomicBool,
+    halt: [AtomicU8; 2],
+    /// When each part has something to do, and rows that it has recorded.
+    next: [Vec<AtomicU64>; 2],
+    rows: [Vec<AtomicU64>; 2],
+    /// Packets by sender and receiver.
+    sent: [Vec<Mutex<Vec<Sent>>>; 2],
+}
+
+impl Meeting {
+    /// Of the parts of a split.
+    pub fn new(split: &Split) -> Meeting {
+        let parts = split.parts;
+        let numbers = || (0..parts).map(|_| AtomicU64::new(0)).collect();
+        let sent = || (0..parts * parts).map(|_| Mutex::default()).collect();
+        Meeting {
+            window: split.window,
+            arrived: AtomicUsize::new(0),
+            turn: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+            halt: [AtomicU8::new(GOES_ON), AtomicU8::new(GOES_ON)],
+            next: [numbers(), numbers()],
+            rows: [numbers(), numbers()],
+            sent: [sent(), sent()],
+        }
+    }
+
+    /// Says to all others that one of them will not come.
+    pub fn give_up(&self) {
+        self.broken.store(true, Ordering::Release);
+    }
+
+    /// Has a panic of this thread say so to those that wait for it.
+    pub(super) fn present(&self) -> Present<'_> {
+        Present(self)
+    }
+
+    /// What a part may run ahead of the others.
+    pub(super) fn window(&self) -> Time {
+        self.window
+    }
+
+    /// How many parts meet.
+    pub(super) fn parts(&self) -> usize {
+        self.next[0].len()
+    }
+
+    /// Says what this part has to say, and hears what all of them do: from when on the next window
+    /// is, or why there is none.
+    pub(super) fn meet(&self, side: usize, own: usize, says: &Says) -> Result<Time, Ended> {
+        self.next[side][own].store(says.next.ns(), Ordering::Release);
+        self.rows[side][own].store(says.rows as u64, Ordering::Release);
+        self.halt[side].fetch_max(says.halt, Ordering::AcqRel);
+        if !self.wait() {
+            return Err(Ended::Broken);
+        }
+        match self.halt[side].load(Ordering::Acquire) {
+            STOPPED => return Err(Ended::Stopped),
+            UNORDERED => return Err(Ended::Whole),
+            _ => {}
+        }
+        let rows: u64 = self.rows[side]
+            .iter()
+            .map(|rows| rows.load(Ordering::Acquire))
+            .sum();
+        if rows > MAX_ROWS as u64 {
+            return Err(Ended::Whole);
+        }
+        let next = self.next[side]
+            .iter()
+            .map(|next| next.load(Ordering::Acquire));
+        Ok(next.min().map_or(Time::NEVER, Time))
+    }
+
+    /// Waits for all; false where one gave up.
+    fn wait(&self) -> bool {
+        let turn = self.turn.load(Ordering::Acquire);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.parts() {
+            self.arrived.store(0, Ordering::Release);
+            self.turn.store(turn + 1, Ordering::Release);
+            return true;
+        }
+        let mut spins = 0;
+        while self.turn.load(Ordering::Acquire) == turn {
+            if self.broken.load(Ordering::Acquire) {
+                return false;
+            }
+            spins += 1;
+            match spins < SPINS {
+                true => std::hint::spin_loop(),
+                false => std::thread::yield_now(),
+            }
+        }
+        true
+    }
+
+    /// Packets from one part to another.
+    pub(super) fn mail(&self, side: usize, from: usize, to: usize) -> MutexGuard<'_, Vec<Sent>> {
+        let mail = self.sent[side][from * self.parts() + to].lock();
+        mail.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// While it is there a panic of its thread is told to the others.
+pub(super) struct Present<'a>(&'a Meeting);
+
+impl Drop for Present<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.give_up();
+        }
+    }
+}
+
+/// What a part says to the others between windows.
+pub(super) struct Says {
+    /// When it has something to do, or a packet that it has sent has.
+    pub next: Time,
+    /// Rows that it has recorded.
+    pub rows: usize,
+    /// [`GOES_ON`], or why not.
+    pub halt: u8,
+}

@@ -1,0 +1,375 @@
+//! One part at work, in step with the others, and the whole again in the end.
+
+use std::mem::{replace, swap, take};
+use std::sync::Arc;
+
+use super::Split;
+use super::meeting::{self, Ended, Meeting, Says, Sent};
+use crate::calendar::Component;
+use crate::calendar::order::{Key, Order};
+use crate::network::Network;
+use crate::network::pipe::{More, OfPart};
+use crate::packet::{Ecn, Packet, flags};
+use crate::plan::Plan;
+use crate::units::Time;
+
+/// What a part knows of the others.
+pub(in crate::network) struct Part {
+    own: u16,
+    links: Arc<[u16]>,
+    ends: Arc<[u16]>,
+    /// Pipes into which other parts send packets that leave them here.
+    meeting: Vec<u32>,
+    /// The place there of each pipe.
+    place: Vec<u32>,
+    /// Packets for other parts, by part.
+    out: Vec<Vec<Sent>>,
+    /// The earliest time at which one of them leaves its pipe.
+    sent: Time,
+    /// While packets are taken over: those of each pipe of `meeting` so far, and of another part.
+    lists: [Vec<Entering>; 2],
+    /// Where two lists are made one.
+    merged: Entering,
+}
+
+/// Packets on their way into a pipe.
+type Entering = Vec<(Packet, Key)>;
+
+impl Split {
+    /// Plays a part to the end of the run, in step with the others; `look` is told the time after
+    /// every window and says whether to go on.
+    ///
+    /// # Panics
+    /// As [`Network::new`], and whatever in the engine panics; the others then end as well.
+    pub fn play(
+        &self,
+        plan: &Arc<Plan>,
+        seed: u64,
+        own: usize,
+        meeting: &Meeting,
+        look: &mut dyn FnMut(Time) -> bool,
+    ) -> (Ended, Network) {
+        let _present = meeting.present();
+        let mut network = self.part(plan, seed, own);
+        let ended = network.play_part(meeting, own, look);
+        (ended, network)
+    }
+
+    /// One of the parts, at rest.
+    fn part(&self, plan: &Arc<Plan>, seed: u64, own: usize) -> Network {
+        let mut network = Network::new(plan, seed);
+        for pipe in &mut network.pipes {
+            if pipe.more.is_none() {
+                let more = More {
+                    part: Some(Box::default()),
+                    ..More::default()
+                };
+                pipe.more = Some(Box::new(more));
+            }
+        }
+        let own = own as u16;
+        let mut meets = vec![false; network.pipes.len()];
+        for (ends, home) in network.ends.iter().zip(self.ends.iter()) {
+            for way in [&ends.path.route, &ends.path.back] {
+                for (place, link) in way.iter().enumerate() {
+                    let next = way.get(place + 1).map(|next| self.links[*next as usize]);
+                    if next.unwrap_or(*home) == own
+                        && self.links[*link as usize] != own
+                        && let Some(pipe) = network.link_pipes[*link as usize]
+                    {
+                        meets[pipe as usize] = true;
+                    }
+                }
+            }
+        }
+        let (mut meeting, mut places) = (Vec::new(), Vec::new());
+        for (pipe, meets) in (0..).zip(meets) {
+            places.push(meeting.len() as u32);
+            if meets && let Some(copy) = network.copy(pipe) {
+                copy.meets = true;
+                meeting.push(pipe);
+            }
+        }
+        network.calendar.order = Some(Box::new(Order::new()));
+        network.part = Some(Box::new(Part {
+            own,
+            links: Arc::clone(&self.links),
+            ends: Arc::clone(&self.ends),
+            lists: [(); 2].map(|()| meeting.iter().map(|_| Vec::new()).collect()),
+            meeting,
+            place: places,
+            out: (0..self.parts).map(|_| Vec::new()).collect(),
+            sent: Time::NEVER,
+            merged: Vec::new(),
+        }));
+        network.leave_to_others();
+        network
+    }
+}
+
+impl Network {
+    /// Whether a link is at work here.
+    #[inline]
+    pub(in crate::network) fn owns_link(&self, link: usize) -> bool {
+        (self.part.as_ref()).is_none_or(|part| part.links[link] == part.own)
+    }
+
+    /// This part's copy of a pipe, if others have it as well.
+    fn copy(&mut self, pipe: u32) -> Option<&mut OfPart> {
+        self.pipes[pipe as usize].more.as_mut()?.part.as_deref_mut()
+    }
+
+    /// Takes what is of other parts out of the calendar.
+    fn leave_to_others(&mut self) {
+        let Some(part) = &self.part else {
+            return;
+        };
+        let ids = self.ids;
+        for (i, _) in (0..)
+            .zip(part.links.iter())
+            .filter(|(_, p)| **p != part.own)
+        {
+            self.calendar.cancel(ids.queue_timers + i);
+            self.calendar.cancel(ids.rate_changes + i);
+        }
+        let ends = (0..).zip(part.ends.iter());
+        for (i, _) in ends.filter(|(_, p)| **p != part.own) {
+            let (flows, sources) = (self.flows.len() as u32, self.traffic.len() as u32);
+            if i < flows {
+                self.calendar.cancel(ids.senders + i);
+                self.calendar.cancel(ids.stops + i);
+            } else if i < flows + sources {
+                self.calendar.cancel(ids.sources + i - flows);
+            }
+        }
+    }
+
+    /// A packet has left a link for a pipe: whether it leaves that in another part, to which it is
+    /// then on its way.
+    #[inline(never)]
+    pub(in crate::network) fn crosses(&mut self, packet: &Packet, pipe: u32) -> bool {
+        let (Some(part), Some(order)) = (&mut self.part, &mut self.calendar.order) else {
+            return false;
+        };
+        let path = &self.ends[packet.flow as usize].path;
+        let hops = match packet.has(flags::ACK) {
+            true => &path.back,
+            false => &path.route,
+        };
+        let to = match hops.get(usize::from(packet.hop)) {
+            Some(link) => part.links[*link as usize],
+            None => part.ends[packet.flow as usize],
+        };
+        if to == part.own {
+            return false;
+        }
+        let mut packet = *packet;
+        packet.stamp = self.now + self.pipes[pipe as usize].delay;
+        part.sent = part.sent.min(packet.stamp);
+        part.out[usize::from(to)].push(Sent {
+            packet,
+            pipe,
+            key: order.key(),
+        });
+        true
+    }
+
+    fn play_part(
+        &mut self,
+        meeting: &Meeting,
+        own: usize,
+        look: &mut dyn FnMut(Time) -> bool,
+    ) -> Ended {
+        let end = self.plan.duration;
+        let (mut side, mut halt) = (0, meeting::GOES_ON);
+        loop {
+            if halt == meeting::GOES_ON && !look(self.now) {
+                halt = meeting::STOPPED;
+            }
+            let says = Says {
+                next: self.hand_over(meeting, side, own),
+                rows: self.series.len(),
+                halt,
+            };
+            let begin = match meeting.meet(side, own, &says) {
+                Ok(begin) => begin,
+                Err(ended) => return ended,
+            };
+            if !self.take_over(meeting, side, own) {
+                halt = meeting::UNORDERED;
+            }
+            if begin >= end {
+                self.now = end;
+                return Ended::Done;
+            }
+            self.play_until(end.min(begin + meeting.window()));
+            side = 1 - side;
+        }
+    }
+
+    /// Handles what is due before a time.
+    fn play_until(&mut self, end: Time) {
+        let pipes = self.ids.links;
+        while let Some((time, component)) = self.calendar.peek()
+            && time < end
+        {
+            self.now = time;
+            if let Some(order) = &mut self.calendar.order {
+                order.event(time, component);
+            }
+            match component < pipes {
+                true => self.run_copy(component),
+                false => self.dispatch(component),
+            }
+            self.events += 1;
+        }
+    }
+
+    /// Delivers what has reached the end of a pipe.
+    fn run_copy(&mut self, id: Component) {
+        if self.copy(id).is_none() {
+            return self.dispatch(id);
+        }
+        let mut packet = Packet::new(0, 0, Ecn::NotEct);
+        loop {
+            let waiting = &mut self.pipes[id as usize].packets;
+            if !waiting.pop_if(&mut packet, |head| head.stamp <= self.now) {
+                return match waiting.front() {
+                    None => self.calendar.cancel(id),
+                    Some(head) => self.calendar.schedule(id, head.stamp),
+                };
+            }
+            let key = self.copy(id).and_then(|copy| copy.keys.pop_front());
+            if let (Some(order), Some(key)) = (&mut self.calendar.order, key) {
+                order.leaves(id, key);
+            }
+            self.look_into_pipe(id);
+            self.arrive(&mut packet);
+        }
+    }
+
+    /// Gives other parts their packets; when this one, or one of those packets, is next.
+    fn hand_over(&mut self, meeting: &Meeting, side: usize, own: usize) -> Time {
+        let mut next = self.calendar.peek().map_or(Time::NEVER, |(time, _)| time);
+        let Some(part) = &mut self.part else {
+            return next;
+        };
+        next = next.min(replace(&mut part.sent, Time::NEVER));
+        for (to, out) in part
+            .out
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, out)| !out.is_empty())
+        {
+            // What is there is empty: it was read.
+            swap(&mut *meeting.mail(side, own, to), out);
+        }
+        for pipe in &part.meeting {
+            let copy = self.pipes[*pipe as usize].more.as_ref();
+            let waiting = copy.and_then(|more| more.part.as_ref()?.own.first());
+            next = waiting.map_or(next, |(packet, _)| next.min(packet.stamp));
+        }
+        next
+    }
+
+    /// Puts what came from other parts into its pipes, in order with what this one put there;
+    /// false where there is no telling the order.
+    fn take_over(&mut self, meeting: &Meeting, side: usize, own: usize) -> bool {
+        let Some(part) = &mut self.part else {
+            return true;
+        };
+        let mut ordered = true;
+        let [lists, arrived] = &mut part.lists;
+        for (pipe, list) in part.meeting.iter().zip(lists.iter_mut()) {
+            let copy = self.pipes[*pipe as usize].more.as_mut();
+            if let Some(copy) = copy.and_then(|more| more.part.as_mut()) {
+                swap(list, &mut copy.own);
+            }
+        }
+        for from in (0..meeting.parts()).filter(|from| *from != own) {
+            for sent in meeting.mail(side, from, own).drain(..) {
+                let place = part.place[sent.pipe as usize];
+                arrived[place as usize].push((sent.packet, sent.key));
+            }
+            for (list, arrived) in lists.iter_mut().zip(arrived.iter_mut()) {
+                if list.is_empty() {
+                    swap(list, arrived);
+                } else if !arrived.is_empty() {
+                    ordered &= merge(list, arrived, &mut part.merged);
+                    swap(list, &mut part.merged);
+                    arrived.clear();
+                }
+            }
+        }
+        for (id, list) in part.meeting.iter().zip(lists.iter_mut()) {
+            let Some((first, _)) = list.first() else {
+                continue;
+            };
+            let pipe = &mut self.pipes[*id as usize];
+            if pipe.packets.is_empty() {
+                self.calendar.schedule(*id, first.stamp);
+            }
+            let copy = pipe.more.as_mut().and_then(|more| more.part.as_mut());
+            if let Some(copy) = copy {
+                for (packet, key) in list.drain(..) {
+                    pipe.packets.push_back(packet);
+                    copy.keys.push_back(key);
+                }
+                // Its memory goes back to where it came from.
+                swap(list, &mut copy.own);
+            }
+        }
+        ordered
+    }
+
+    /// The whole network again, from its parts at the end of a run, the first of which this is: to
+    /// be finished, there is nothing left to play.
+    #[must_use]
+    pub fn join(mut self, others: Vec<Network>) -> Network {
+        for mut other in others {
+            let Some(part) = other.part.take() else {
+                continue;
+            };
+            let of = |place: &u16| *place == part.own;
+            for (link, _) in part.links.iter().enumerate().filter(|(_, p)| of(p)) {
+                swap(&mut self.links[link], &mut other.links[link]);
+            }
+            let flows = self.flows.len();
+            for (place, _) in part.ends.iter().enumerate().filter(|(_, p)| of(p)) {
+                swap(&mut self.ends[place], &mut other.ends[place]);
+                if let Some(flow) = self.flows.get_mut(place) {
+                    swap(flow, &mut other.flows[place]);
+                } else if let Some(source) = self.traffic.get_mut(place - flows) {
+                    swap(source, &mut other.traffic[place - flows]);
+                }
+            }
+            self.series.append_rows(take(&mut other.series));
+            self.events += other.events;
+            self.data_packets_before_warmup += other.data_packets_before_warmup;
+        }
+        self.part = None;
+        self
+    }
+}
+
+/// Merges two lists that are in order; false where there is no telling.
+fn merge(one: &[(Packet, Key)], other: &[(Packet, Key)], merged: &mut Entering) -> bool {
+    let mut ordered = true;
+    merged.clear();
+    let (mut a, mut b) = (one.iter().peekable(), other.iter().peekable());
+    while let (Some((first, key)), Some((second, of_second))) = (a.peek(), b.peek()) {
+        let order = match first.stamp.cmp(&second.stamp) {
+            std::cmp::Ordering::Equal => key.order(of_second),
+            different => Some(different),
+        };
+        ordered &= order.is_some_and(std::cmp::Ordering::is_ne);
+        let next = match order {
+            Some(std::cmp::Ordering::Greater) => b.next(),
+            _ => a.next(),
+        };
+        merged.extend(next);
+    }
+    merged.extend(a);
+    merged.extend(b);
+    ordered
+}
