@@ -63,10 +63,6 @@ class Link:
 LINKS = (Link(20, (10, 40, 160), 40, 10), Link(100, (10, 40, 160), 20, 5))
 """By rate. At 100 Mbit/s half as long: it has five times the packets."""
 
-MET_AT_100_MS = 40
-"""The one RTT of meetings at 100 Mbit/s: machine time, and at others some runs end before they are
-over, which this study does not count (quic-go: "too many gaps in received data")."""
-
 QUICK = Link(20, (40,), 15, 5)
 
 SHARED = ("fifo 0.5 BDP", "fifo 1 BDP", "fifo 4 BDP", "dualpi2")
@@ -110,12 +106,10 @@ class Pair:
 
 def pairs(link: Link) -> list[Pair]:
     """Every meeting: first the kernel's flows among themselves, which harm is counted from."""
-    only = MET_AT_100_MS if link.rate_mbit == 100 else None
     return [
         Pair(place, stack, cc)
         for stack in (None, *STACKS)
         for place in places(link)
-        if only in (None, place.rtt_ms)
         if stack is None or stack.is_at(link, place.rtt_ms)
         for cc in CCS
     ]

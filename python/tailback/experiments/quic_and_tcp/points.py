@@ -30,7 +30,9 @@ def job(pair: Pair, *, seeds: int) -> Job:
         del made["programs"]
         made["flows"].append({**made["flows"][0], "name": "other"})
     else:
-        made["programs"][0]["kind"] = pair.stack.kind
+        # A transfer without end ends of its own accord by an error only: this is counted, and is
+        # no failure of the run.
+        made["programs"][0].update(kind=pair.stack.kind, expect=1)
     return Job(made, {}, seeds)
 
 
@@ -76,6 +78,10 @@ class Met:
     """CE marks of the QUIC stack's packets, of a thousand."""
     drops: Estimate
     """Drops of them, of a thousand."""
+    runs: int
+    """Runs of this meeting."""
+    ended_s: Sequence[float]
+    """When the stack gave up, in s, in each run in which it did: those are in nothing above."""
 
 
 Summary = Mapping[str, Any]
@@ -83,9 +89,13 @@ Summary = Mapping[str, Any]
 
 def met(pairs: Sequence[Pair], results: Sequence[Results]) -> list[Met]:
     """What every meeting gave; harm seed by seed."""
-    runs = {
+    every = {
         pair: {run.seed: run.summary for run in found}
         for pair, found in zip(pairs, results, strict=True)
+    }
+    runs = {
+        pair: {seed: run for seed, run in by_seed.items() if _ended(run) is None}
+        for pair, by_seed in every.items()
     }
     out = []
     for pair, by_seed in runs.items():
@@ -110,6 +120,8 @@ def met(pairs: Sequence[Pair], results: Sequence[Results]) -> list[Met]:
                 delay_ms=_over(own, lambda one: one["queue"]["delay_ms"]["mean"]),
                 marks=_over(own, lambda one: _per_mille(_other(one), "marks")),
                 drops=_over(own, lambda one: _per_mille(_other(one), "drops")),
+                runs=len(every[pair]),
+                ended_s=[at for run in every[pair].values() if (at := _ended(run)) is not None],
             )
         )
     return out
@@ -127,6 +139,14 @@ def _other(run: Summary) -> Summary:
     """The program's part, or that of the second flow."""
     found: Summary = run["programs"][0] if run.get("programs") else run["flows"][1]
     return found
+
+
+def _ended(run: Summary) -> float | None:
+    """When a side of the program ended before the run did, in s."""
+    if not run.get("programs"):
+        return None
+    at = [one for one in run["programs"][0]["exit_s"].values() if one is not None]
+    return min(at, default=None)
 
 
 def _share(run: Summary) -> float | None:
