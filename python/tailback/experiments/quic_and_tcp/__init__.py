@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailback.errors import InputError
-from tailback.experiments.quic_and_tcp.layout import LINKS, QUICK
+from tailback.experiments.quic_and_tcp.layout import LINKS, MEETINGS, QUICK
 from tailback.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 SEEDS = 5
@@ -15,11 +15,11 @@ class QuicAndTcp(Reproduction):
     name = "quic-and-tcp"
     title = "QUIC stacks beside TCP flows of the kernel: a study of tailback's own"
     doc = "quic-go, quinn, s2n-quic and aioquic, unmodified, beside CUBIC, Reno and BBR of Linux."
-    parts = ("alone", *(f"beside-{link.rate_mbit}" for link in LINKS))
+    parts = ("alone", *MEETINGS)
     needs_kernel = True
 
     def study(self, request: Request) -> Study:
-        """Transfers alone, and meetings at each rate."""
+        """Transfers alone, and meetings at each rate; those of an hour where they are named."""
         if request.engine == "sim":
             raise InputError(
                 f"{self.name}: of programs, which the simulator does not run; "
@@ -31,9 +31,9 @@ class QuicAndTcp(Reproduction):
         seeds = request.seeds_or(SEEDS, quick=1)
         links = (QUICK,) if request.quick else LINKS
         met = {
-            f"beside-{link.rate_mbit}": pairs(link)
-            for link in links
-            if f"beside-{link.rate_mbit}" in request.parts
+            part: pairs(link)
+            for part, link in ({"beside-20": QUICK} if request.quick else MEETINGS).items()
+            if part in request.parts and (request.named or part != "beside-100-rtts")
         }
         alone = fetches(links) if "alone" in request.parts else []
         jobs = {name: [points.job(pair, seeds=seeds) for pair in own] for name, own in met.items()}

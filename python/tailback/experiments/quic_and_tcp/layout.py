@@ -63,6 +63,17 @@ class Link:
 LINKS = (Link(20, (10, 40, 160), 40, 10), Link(100, (10, 40, 160), 20, 5))
 """By rate. At 100 Mbit/s half as long: it has five times the packets."""
 
+MET_AT_100 = Link(100, (40,), 20, 5)
+FURTHER_AT_100 = Link(100, (10, 160), 20, 5)
+"""Meetings at 100 Mbit/s take an hour of two processors at these two RTTs: a part of their own."""
+
+MEETINGS: Mapping[str, Link] = {
+    "beside-20": LINKS[0],
+    "beside-100": MET_AT_100,
+    "beside-100-rtts": FURTHER_AT_100,
+}
+"""By part."""
+
 QUICK = Link(20, (40,), 15, 5)
 
 SHARED = ("fifo 0.5 BDP", "fifo 1 BDP", "fifo 4 BDP", "dualpi2")
