@@ -80,7 +80,7 @@ class Met:
     """Drops of them, of a thousand."""
     runs: int
     """Runs of this meeting."""
-    ended_s: Sequence[float]
+    ended_s: tuple[float, ...]
     """When the stack gave up, in s, in each run in which it did: those are in nothing above."""
 
 
@@ -121,7 +121,7 @@ def met(pairs: Sequence[Pair], results: Sequence[Results]) -> list[Met]:
                 marks=_over(own, lambda one: _per_mille(_other(one), "marks")),
                 drops=_over(own, lambda one: _per_mille(_other(one), "drops")),
                 runs=len(every[pair]),
-                ended_s=[at for run in every[pair].values() if (at := _ended(run)) is not None],
+                ended_s=tuple(at for run in every[pair].values() if (at := _ended(run)) is not None),
             )
         )
     return out
