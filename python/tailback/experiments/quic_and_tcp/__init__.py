@@ -30,11 +30,17 @@ class QuicAndTcp(Reproduction):
 
         seeds = request.seeds_or(SEEDS, quick=1)
         links = (QUICK,) if request.quick else LINKS
+        meetings = {"beside-20": QUICK} if request.quick else MEETINGS
         met = {
             part: pairs(link)
-            for part, link in ({"beside-20": QUICK} if request.quick else MEETINGS).items()
+            for part, link in meetings.items()
             if part in request.parts and (request.named or part != "beside-100-rtts")
         }
+        if not met and "alone" not in request.parts:
+            raise InputError(
+                f"{self.name}: --quick leaves nothing of {', '.join(request.parts)}; "
+                f"expected --part alone or {', '.join(meetings)}"
+            )
         alone = fetches(links) if "alone" in request.parts else []
         jobs = {name: [points.job(pair, seeds=seeds) for pair in own] for name, own in met.items()}
         if alone:

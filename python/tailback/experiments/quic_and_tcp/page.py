@@ -52,10 +52,20 @@ def findings(
     for name, own in met.items():
         sections.append(_beside(name, own, facts))
         cells += [cell for one in own for cell in _met_cells(one)]
+    title = _title(met, alone=bool(fetched))
     report = Report(
-        name="quic-and-tcp", title=TITLE, lead=LEAD, meta=[*facts.lines()], sections=sections
+        name="quic-and-tcp", title=title, lead=LEAD, meta=[*facts.lines()], sections=sections
     )
-    return Findings(report, cells, [], (), Page(TITLE, LEAD, sections, facts))
+    return Findings(report, cells, [], (), Page(title, LEAD, sections, facts))
+
+
+def _title(met: Mapping[str, Sequence[Met]], *, alone: bool) -> str:
+    """A page of one part says where its flows meet."""
+    if alone or len(met) != 1:
+        return TITLE
+    link = next(iter(met.values()))[0].pair.place.link
+    rtts = " and ".join(str(rtt) for rtt in link.rtts_ms)
+    return f"{TITLE} at {link.rate_mbit} Mbit/s and {rtts} ms"
 
 
 # --- transfers alone ----------------------------------------------------------------------------

@@ -99,6 +99,7 @@ def met(pairs: Sequence[Pair], results: Sequence[Results]) -> list[Met]:
     }
     out = []
     for pair, by_seed in runs.items():
+        ends = [_ended(run) for run in every[pair].values()]
         alone = runs.get(Pair(pair.place, None, pair.cc), {})
         harms = (
             (
@@ -121,7 +122,7 @@ def met(pairs: Sequence[Pair], results: Sequence[Results]) -> list[Met]:
                 marks=_over(own, lambda one: _per_mille(_other(one), "marks")),
                 drops=_over(own, lambda one: _per_mille(_other(one), "drops")),
                 runs=len(every[pair]),
-                ended_s=tuple(at for run in every[pair].values() if (at := _ended(run)) is not None),
+                ended_s=tuple(at for at in ends if at is not None),
             )
         )
     return out
