@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,47 @@ if echo x > /files/notes.txt; then echo written; fi 2> /dev/null
 if echo x > /proc/sys/kernel/printk; then echo set; fi 2> /dev/null
 echo to stderr >&2
 sleep 100 &
+"""
+
+
+COUNTER = """
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <x86intrin.h>
+
+/* The counter, the clock, the counter by its other instruction, and what that says besides. */
+static void look(void)
+{
+    struct timespec clock;
+    unsigned int processor = 9;
+    unsigned long long first = __rdtsc(), last;
+
+    clock_gettime(CLOCK_MONOTONIC, &clock);
+    last = __rdtscp(&processor);
+    printf("%llu ", first);
+    printf("%llu ", clock.tv_sec * 1000000000ull + clock.tv_nsec);
+    printf("%llu %u\\n", last, processor);
+    fflush(stdout);
+}
+
+int main(void)
+{
+    static const struct timespec second = { 1, 0 };
+    /* rdtsc; ret: in the last bytes before a page that is not there. */
+    unsigned char *pages = mmap(NULL, 8192, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *code = memcpy(pages + 4096 - 3, "\\x0f\\x31\\xc3", 3);
+
+    munmap(pages + 4096, 4096);
+    look();
+    nanosleep(&second, NULL);
+    look();
+    for (int i = 0; i < 2000; i++)
+        ((void (*)(void))code)();
+    look();
+    __asm__ volatile("hlt");
+}
 """
 
 
@@ -218,3 +260,32 @@ def test_programs_end_while_flows_go_on(tmp_path: Path) -> None:
     # Data that arrives meanwhile would wake the agent for ever, and no time would pass.
     _, one = run(path, tmp_path / "out")
     assert (one.path / "programs/late/receiver/out/said").read_text() == "late\n"
+
+
+def test_the_processors_counter_is_the_clock(kernel_kit: Kit, tmp_path: Path) -> None:
+    if not kernel_kit.lets_time_pass:
+        pytest.skip("the kit's kernel has no patch for programs")
+    (tmp_path / "counter.c").write_text(COUNTER)
+    words = ("gcc", "-O1", "-static", "counter.c", "-o", "counter")
+    subprocess.run(words, cwd=tmp_path, check=True)
+    path = tmp_path / "scenario.toml"
+    # What is refused and no reading of it ends the program: 128 + SIGSEGV.
+    path.write_text(
+        f'{BASE}[[programs]]\nname = "counter"\nfiles = ["counter"]\nexpect = 139\n'
+        'sender.run = ["counter"]\n'
+    )
+    with pytest.warns(
+        ScenarioWarning, match=r'"counter" read the .* counter \(rdtsc\) \d{4} times'
+    ):
+        _, one = run(path, tmp_path / "out")
+        run(path, tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(tmp_path / "out")
+    said = (one.path / "programs/counter/sender/stdout.txt").read_text()
+    looks = [[int(word) for word in line.split()] for line in said.splitlines()]
+    assert len(looks) == 3
+    for first, clock, last, processor in looks:
+        # After a minute of uptime. Each look takes 256 ns, and shows up to 256 ns too much.
+        assert 60e9 < first / 4 < clock < last / 4 < first / 4 + 3 * 256
+        assert processor == 0
+    assert looks[1][0] - looks[0][0] == pytest.approx(4e9, rel=1e-3)
+    assert looks[2][0] - looks[1][0] == pytest.approx(4 * 2000 * 256, rel=0.02)

@@ -32,7 +32,7 @@ def test_the_patch_is_of_user_mode_linux_only_and_has_its_licence() -> None:
     text = patches.PROGRAMS.read_text(encoding="utf-8")
     assert text.startswith("SPDX-License-Identifier: GPL-2.0\n")
     named = {line[6:] for line in text.splitlines() if line.startswith("+++ b/")}
-    assert len(named) == 9
+    assert len(named) == 10
     assert all(name.startswith(("arch/um/", "arch/x86/um/")) for name in named)
 
 
@@ -92,25 +92,29 @@ def test_only_a_run_with_programs_has_words_for_them(kernel_kit: Kit) -> None:
     assert not any("tt-" in word for word in guest.boot_words(kernel_kit, 64, 1, "real", given))
 
 
-TOOK = 'time-travel: "{}" took {} ns, spins {}, call {}, interrupts {}'
+TOOK = 'time-travel: "{}" took {} ns, spins {}, call {}, interrupts {}, counter {}'
 
 
 def test_what_a_kernel_says_of_programs_becomes_warnings() -> None:
     heard = said.Said()
     assert not heard.line("reboot: Power down")
-    assert heard.line(TOOK.format("quiet", 5_000_000, 300, 7, 0))
+    assert heard.line(TOOK.format("quiet", 5_000_000, 300, 7, 0, 20))
     assert heard.warnings(10**9) == []
     assert heard.line('time-travel: "busy" computes without system calls')
-    assert heard.line(TOOK.format("busy", 25_000_000, 12_000, 232, 2))
-    interrupted, polled, took = heard.warnings(10**9)
+    assert heard.line(TOOK.format("busy", 25_000_000, 12_000, 232, 2, 1_000))
+    interrupted, polled, read, took = heard.warnings(10**9)
     assert interrupted.startswith('program "busy" computed for so long without a system call')
     assert "interrupted 2 times" in interrupted
     assert "12000 calls" in polled
     assert "most often epoll_wait" in polled
+    assert "(rdtsc) 1000 times" in read
     assert "took 0.025 s" in took
     assert "(2.5 % of the run)" in took
     # Of a longer run it is a small part.
-    assert len(heard.warnings(10**10)) == 2
+    assert len(heard.warnings(10**10)) == 3
+    # Where the host does not let it be kept from them, nobody can say who looked.
+    assert heard.line("time-travel: the processor's counter cannot be trapped")
+    assert "who reads it sees this machine" in heard.warnings(10**10)[0]
 
 
 def test_a_hang_is_explained(kernel_kit: Kit) -> None:

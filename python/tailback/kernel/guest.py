@@ -43,9 +43,10 @@ START_NS = 1_700_000_000
 """Where a guest's clock starts, ns since 1970, so that two runs of a seed see the same times:
 nobody in it looks at the date, unless there are programs."""
 
-PROGRAM_WORDS = ("tt-vdso=64", "tt-spin=1000,2000,1000")
-"""For programs: they read the clock without a call so many times in a row; and behind so many
-calls without waiting each takes 2 us, and who computes for 1 s of a processor is interrupted."""
+PROGRAM_WORDS = ("tt-vdso=64", "tt-spin=1000,2000,1000", "tt-counter=1")
+"""For programs: they read the clock without a call so many times in a row; behind so many
+calls without waiting each takes 2 us, and who computes for 1 s of a processor is interrupted; and
+the processor's counter shows them the clock."""
 
 END_S = 10.0
 """Wall time that a kernel has for ending after the last of its console."""

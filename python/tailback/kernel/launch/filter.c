@@ -66,8 +66,11 @@ static const unsigned short ALLOWED[] = {
 	SYS_getrandom, SYS_seccomp,
 };
 
-/* Of PR_ options: its name, its end with its parent, and that it gains nothing. */
-static const unsigned int PRCTL[] = { PR_SET_NAME, PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS };
+/* Of PR_ options: its name, its end with its parent, that it gains nothing, and that the
+ * processor's counter is not for it. */
+static const unsigned int PRCTL[] = {
+	PR_SET_NAME, PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, PR_SET_TSC,
+};
 /* TCGETS, FIONREAD, FIONBIO, FIOASYNC: nothing that types into a terminal. */
 static const unsigned int IOCTL[] = { 0x5401, 0x541b, 0x5421, 0x5452 };
 /* PER_LINUX with ADDR_NO_RANDOMIZE, and the question what it is. */
@@ -90,7 +93,7 @@ static const struct {
 	const unsigned int *values;
 	unsigned int count;
 } CHECKED[] = {
-	{ SYS_prctl, 0, PRCTL, 3 },   { SYS_ioctl, 1, IOCTL, 4 },
+	{ SYS_prctl, 0, PRCTL, 4 },   { SYS_ioctl, 1, IOCTL, 4 },
 	{ SYS_personality, 0, PERSONALITY, 2 }, { SYS_socketpair, 0, UNIX, 1 },
 	{ SYS_prlimit64, 0, ITSELF, 1 },	    { SYS_execveat, 4, OPEN_FILE, 1 },
 };

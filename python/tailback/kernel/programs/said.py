@@ -11,14 +11,22 @@ from dataclasses import dataclass, field
 
 from tailback.kernel.kit import Kit
 
-TOOK = re.compile(r'time-travel: "(.*)" took (\d+) ns, spins (\d+), call (-?\d+), interrupts (\d+)')
+TOOK = re.compile(
+    r'time-travel: "(.*)" took (\d+) ns, spins (\d+), call (-?\d+), interrupts (\d+), '
+    r"counter (\d+)"
+)
 COMPUTES = re.compile(r'time-travel: "(.*)" computes without system calls')
+SEEN = "time-travel: the processor's counter cannot be trapped"
 
 SHARE = 0.01
 """Of a run's duration: more time than that taken by a program is said."""
 
 SPINS = 10_000
 """So many calls that did not wait are no start-up any more."""
+
+READINGS = 1000
+"""So many looks at the processor's counter are no start-up any more: the dynamic linker takes ten
+each time."""
 
 CALLS = {
     **{0: "read", 1: "write", 3: "close", 7: "poll", 16: "ioctl", 20: "writev", 23: "select"},
@@ -45,6 +53,8 @@ class Account:
     """Which it was most often."""
     interrupts: int
     """How often it was stopped in computing."""
+    readings: int
+    """How often it read the processor's counter."""
 
 
 @dataclass
@@ -54,6 +64,8 @@ class Said:
     accounts: list[Account] = field(default_factory=list)
     computing: str = ""
     """The last program that was seen to compute for ever."""
+    counter_seen: bool = False
+    """Whether the processor's counter could not be kept from programs."""
 
     def line(self, text: str) -> bool:
         """Takes a line; False if it is of something else."""
@@ -63,11 +75,14 @@ class Said:
         if computes := COMPUTES.fullmatch(text):
             self.computing = computes[1]
             return True
+        if text == SEEN:
+            self.counter_seen = True
+            return True
         return False
 
     def warnings(self, duration_ns: int) -> list[str]:
         """What of it a reader of the results has to know."""
-        found = []
+        found = [COUNTER_SEEN] if self.counter_seen else []
         for one in self.accounts:
             name = f'program "{one.program}"'
             if one.interrupts:
@@ -81,6 +96,11 @@ class Said:
                     f"{_call(one.call)}: each took time that on a real machine depends on its "
                     "processor"
                 )
+            if one.readings >= READINGS:
+                found.append(
+                    f"{name} read the processor's counter (rdtsc) {_times(one.readings)}: it was "
+                    "shown the clock instead, at 4 GHz"
+                )
             if one.ns > SHARE * duration_ns:
                 share = 100 * one.ns / duration_ns
                 found.append(
@@ -90,6 +110,11 @@ class Said:
                 )
         return found
 
+
+COUNTER_SEEN = (
+    "the processor's counter (rdtsc) cannot be kept from programs here: who reads it sees this "
+    "machine, and so may results"
+)
 
 WITHOUT_PATCH = (
     "the kernel was built without tailback's patch for programs: none of them may poll without "
