@@ -58,6 +58,8 @@ CASES = (
     Case("quinn", SIZE, goal_cpu_s=3.0),
     Case("quinn", {**SIZE, "threads": 2}),
     Case("s2n-quic", SIZE),
+    Case("quiche", SIZE),
+    Case("quiche", {**SIZE, "control": "bbr2"}),
     Case("aioquic", FIVE),
     Case("ping"),
     Case("irtt"),
@@ -66,6 +68,7 @@ CASES = (
     Case("quic-go", FAST, 10.0, "100Mbit"),
     Case("quinn", FAST, 10.0, "100Mbit"),
     Case("s2n-quic", FAST, 10.0, "100Mbit"),
+    Case("quiche", FAST, 10.0, "100Mbit"),
     Case("quinn", SIZE, offloads=True),
     Case("quic-go", SIZE, offloads=True),
 )

@@ -149,6 +149,7 @@ fn every_key_and_word_is_drawn() {
         "newreno",
         "qlog",
         "quic-go",
+        "quiche",
         "quinn",
         "rrul",
         "rrul_be",

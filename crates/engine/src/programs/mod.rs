@@ -50,6 +50,7 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &irtt::ENTRY,
     &ping::ENTRY,
     &quic::quic_go::ENTRY,
+    &quic::quiche::ENTRY,
     &quic::quinn::ENTRY,
     &quic::s2n_quic::ENTRY,
 ];

@@ -57,8 +57,8 @@ def kernel() -> None:
     "own",
     multiple=True,
     metavar="NAME",
-    help="Build what a kind of [[programs]] needs: aioquic, flent, quic-go, quinn, s2n-quic. "
-    "Can be repeated.",
+    help="Build what a kind of [[programs]] needs: aioquic, flent, quic-go, quiche, quinn, "
+    "s2n-quic. Can be repeated.",
 )
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at once [default: all cores]"

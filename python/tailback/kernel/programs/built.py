@@ -12,7 +12,7 @@ import hashlib
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,10 @@ class Recipe:
     """What compiles it; its folder of work follows, and `made` is in that then."""
     made: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
+    besides: Mapping[str, str] = field(default_factory=dict)
+    """Other programs that compiling it takes, and how a machine gets them."""
+    tools: Callable[[Path], dict[str, str]] | None = None
+    """Puts what we can bring for compiling it into a folder; the variables that name it there."""
 
 
 def _go(folder: str) -> Recipe:
@@ -66,7 +70,7 @@ def _go(folder: str) -> Recipe:
     )
 
 
-def _rust(folder: str, name: str) -> Recipe:
+def _rust(folder: str, name: str, **more: Any) -> Recipe:
     words = ("cargo", "build", "--release", "--locked", "--target", TARGET)
     # AWS-LC, which s2n-quic has its keys from, takes randomness of readings of the processor's
     # counter unless it is told not to: 150,000 of them, each of which the guest's kernel answers.
@@ -80,20 +84,39 @@ def _rust(folder: str, name: str) -> Recipe:
             "RUSTFLAGS": "-C target-feature=+crt-static -C strip=symbols",
             "AWS_LC_SYS_NO_JITTER_ENTROPY": "1",
         },
+        **more,
     )
 
 
-def _wheel(folder: str) -> Recipe:
-    """A package of Python's index, which is of no machine; by its hash."""
+def _wheels(requirements: str | Path) -> tuple[str, ...]:
+    """What installs packages of Python's index, by their hashes; the folder for them follows."""
     words = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile")
-    exact = ("--require-hashes", "--only-binary", ":all:", "-r", "requirements.txt")
-    return Recipe(folder, words=(*words, *exact, "--target"), made=".")
+    exact = ("--require-hashes", "--only-binary", ":all:", "-r", str(requirements))
+    return (*words, *exact, "--target")
+
+
+def _wheel(folder: str) -> Recipe:
+    """A package of Python's index, which is of no machine."""
+    return Recipe(folder, words=_wheels("requirements.txt"), made=".")
+
+
+def _bindings(folder: Path) -> dict[str, str]:
+    """For BoringSSL: CMake, and the library of Clang that reads its headers."""
+    process.run([*_wheels(HERE / "rust/tools.txt"), folder])
+    # That library comes without the headers of a compiler; gcc's do.
+    headers = process.run(["gcc", "-print-file-name=include"])[0]
+    return {
+        "CMAKE": str(folder / "cmake/data/bin/cmake"),
+        "LIBCLANG_PATH": str(folder / "clang/native"),
+        "BINDGEN_EXTRA_CLANG_ARGS": f"-I{headers}",
+    }
 
 
 RECIPES: Mapping[str, Recipe] = {
     "aioquic": Recipe("aioquic"),
     "flent": _wheel("flent"),
     "quic-go": _go("quic-go"),
+    "quiche": _rust("rust", "quiche", besides={"g++": "sudo apt install g++"}, tools=_bindings),
     "quinn": _rust("rust", "quinn"),
     "s2n-quic": _rust("rust", "s2n-quic"),
 }
@@ -113,6 +136,11 @@ def check(wanted: Iterable[str]) -> None:
         if recipe.compiler and shutil.which(recipe.compiler[0]) is None:
             program = recipe.compiler[0]
             wrong.append(f"{name} needs {program}, which is not here: {recipe.origin}")
+        wrong += [
+            f"{name} needs {program}, which is not here: {origin}"
+            for program, origin in recipe.besides.items()
+            if shutil.which(program) is None
+        ]
     if wrong:
         raise InputError("\n".join(wrong))
 
@@ -189,8 +217,11 @@ def _make(name: str, recipe: Recipe, work: Path) -> None:
     build = work / "build"
     shutil.copytree(source, build / "source")
     (build / "made").mkdir()
-    env = process.environment(dict(recipe.env))
+    added = dict(recipe.env)
     try:
+        if recipe.tools is not None:
+            added |= recipe.tools(build / "tools")
+        env = process.environment(added)
         process.run([*recipe.words, build / "made"], cwd=build / "source", env=env)
     except process.CommandFailed as error:
         raise TailbackError(f"{name} does not build:\n{error}") from error

@@ -7,6 +7,7 @@ use crate::registry::{Kind, Opt, Options, Value};
 
 pub mod aioquic;
 pub mod quic_go;
+pub mod quiche;
 pub mod quinn;
 pub mod s2n_quic;
 
@@ -73,7 +74,11 @@ fn made(name: &'static str, dash: &str, packages: &[&str], options: &Options) ->
     };
     let mut serve = vec![program.clone(), "server".to_owned(), at.clone()];
     let mut fetch = vec![program, "client".to_owned(), at];
-    for (option, word) in [("ect", "no-ecn"), ("gso", "no-gso")] {
+    for (option, word) in [
+        ("ect", "no-ecn"),
+        ("gso", "no-gso"),
+        ("pacing", "no-pacing"),
+    ] {
         if options.get(option) == Some(&Value::Bool(false)) {
             // Both ends: whoever sends ACKs has the choice as well.
             for run in [&mut serve, &mut fetch] {

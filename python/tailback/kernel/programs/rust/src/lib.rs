@@ -1,7 +1,8 @@
 //! What the endpoints have in common.
 //!
 //! ```text
-//! transfer server ADDRESS:PORT [--cc NAME] [--no-ecn] [--no-gso] [--qlog DIR]
+//! transfer server ADDRESS:PORT [--cc NAME] [--no-ecn] [--no-gso] [--no-pacing]
+//!     [--qlog DIR]
 //! transfer client ADDRESS:PORT [--bytes N] [--seconds S]
 //! ```
 //!

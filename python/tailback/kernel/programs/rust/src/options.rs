@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 const USAGE: &str = "usage: transfer server|client ADDRESS:PORT [--cc NAME] [--no-ecn] \
-    [--no-gso] [--qlog DIR] [--threads N] [--bytes N] [--seconds S]";
+    [--no-gso] [--no-pacing] [--qlog DIR] [--threads N] [--bytes N] [--seconds S]";
 
 /// What an endpoint is to do.
 pub struct Options {
@@ -16,6 +16,7 @@ pub struct Options {
     pub control: String,
     pub ecn: bool,
     pub gso: bool,
+    pub pacing: bool,
     /// Folder of qlog files.
     pub qlog: Option<PathBuf>,
     /// 0: all on the first thread.
@@ -46,6 +47,7 @@ impl Options {
             control: controls[0].to_owned(),
             ecn: true,
             gso: true,
+            pacing: true,
             qlog: None,
             threads: 0,
             bytes: 0,
@@ -55,6 +57,7 @@ impl Options {
             match word.as_str() {
                 "--no-ecn" => options.ecn = false,
                 "--no-gso" => options.gso = false,
+                "--no-pacing" => options.pacing = false,
                 "--cc" => options.control = value(&word, words.next())?,
                 "--qlog" => options.qlog = Some(value::<String>(&word, words.next())?.into()),
                 "--threads" => options.threads = value(&word, words.next())?,

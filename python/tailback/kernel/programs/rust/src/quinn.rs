@@ -25,9 +25,14 @@ use plain::Plain;
 fn main() -> ExitCode {
     run(
         &["cubic", "newreno", "bbr"],
-        async |options| match options.server {
-            true => serve(options).await,
-            false => fetch(options).await,
+        async |options| {
+            if !options.pacing {
+                return Err("quinn has no option for pacing".into());
+            }
+            match options.server {
+                true => serve(options).await,
+                false => fetch(options).await,
+            }
         },
     )
 }

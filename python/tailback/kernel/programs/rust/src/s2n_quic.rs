@@ -18,8 +18,8 @@ use tailback_quic::{any_certificate, certificate, end_of, run, tell, told_to_end
 
 fn main() -> ExitCode {
     run(&["cubic", "bbr"], async |options| {
-        if !options.ecn || options.qlog.is_some() {
-            return Err("s2n-quic has no option for ECN and none for qlog".into());
+        if !options.ecn || !options.pacing || options.qlog.is_some() {
+            return Err("s2n-quic has no option for ECN, none for pacing and none for qlog".into());
         }
         match options.server {
             true => serve(options).await,

@@ -1,0 +1,40 @@
+//! quiche: no ECN, no datagrams that leave together, one thread; of its congestion controls it
+//! paces BBR alone.
+
+use super::*;
+use crate::programs::Build;
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, no_finish};
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "quiche",
+    doc: "A download over QUIC by quiche, which sends no ECN.",
+    follows: "quiche 0.30.0",
+    options: &[
+        Opt {
+            name: "control",
+            doc: "Its congestion control.",
+            kind: Kind::Word(&["cubic", "reno", "bbr2"]),
+            default: Some("cubic"),
+            tc: None,
+        },
+        BYTES,
+        Opt {
+            name: "pacing",
+            doc: "Whether BBR may pace; the others never do.",
+            kind: Kind::Bool,
+            default: Some("true"),
+            tc: None,
+        },
+        QLOG,
+        IPV6,
+    ],
+    kernel: Kernel::Agent,
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: Build {
+        made: |options, _| made("quiche", "--", &[], options),
+    },
+};
