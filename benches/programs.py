@@ -68,7 +68,7 @@ CASES = (
     Case("quic-go", FAST, 10.0, "100Mbit"),
     Case("quinn", FAST, 10.0, "100Mbit"),
     Case("s2n-quic", FAST, 10.0, "100Mbit"),
-    Case("quiche", FAST, 10.0, "100Mbit"),
+    Case("quiche", {**FAST, "control": "bbr2"}, 10.0, "100Mbit"),
     Case("quinn", SIZE, offloads=True),
     Case("quic-go", SIZE, offloads=True),
 )

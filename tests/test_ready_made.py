@@ -118,7 +118,7 @@ def test_programs_and_compilers_that_are_not_there_are_said_at_once(
     with pytest.raises(InputError) as refused:
         built.check(["quin", "quic-go", "aioquic"])
     assert str(refused.value).splitlines() == [
-        'program "quin" does not exist; expected one of aioquic, flent, quic-go, quiche, quinn, s2n-quic; '
-        'did you mean "quinn"?',
+        'program "quin" does not exist; expected one of aioquic, flent, quic-go, quiche, quinn, '
+        's2n-quic; did you mean "quinn"?',
         "quic-go needs go, which is not here: https://go.dev/dl/",
     ]

@@ -135,6 +135,12 @@ mod tests {
         let made = (quic_go::ENTRY.build.made)(&options, 20);
         let fetch = "/files/quic-go/transfer client {sender}:4433 -bytes 5000000";
         assert_eq!(said(made.receiver).as_deref(), Some(fetch));
+        let mut options = complete_defaults(&quiche::ENTRY);
+        options.set("control", Value::Word("bbr2"));
+        options.set("pacing", Value::Bool(false));
+        let made = (quiche::ENTRY.build.made)(&options, 20);
+        let serve = "/files/quiche/transfer server {sender}:4433 --no-pacing --cc bbr2";
+        assert_eq!(said(made.sender).as_deref(), Some(serve));
         let made = (aioquic::ENTRY.build.made)(&complete_defaults(&aioquic::ENTRY), 20);
         assert_eq!(made.packages, ["python3-aioquic"]);
         let made = (s2n_quic::ENTRY.build.made)(&complete_defaults(&s2n_quic::ENTRY), 20);

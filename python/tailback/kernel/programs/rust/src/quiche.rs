@@ -1,6 +1,10 @@
 //! An endpoint of quiche: congestion control `cubic`, `reno` or `bbr2`, of which it paces the last
 //! alone. It sends no ECN, and a datagram leaves by itself.
 //!
+//! The stream is offered all that there is, as in quiche's own server, and quiche sends what its
+//! window has room for, however small the datagram (its issue 1400). To hold that back here would
+//! be another sender: it takes a window that is not full for one that the program does not fill.
+//!
 //! quiche has no sockets and no clock: what moves its datagrams is here, a task for all connections.
 
 use std::fs::File;
@@ -100,16 +104,14 @@ impl Peer {
 
     /// Sends what may be sent by now.
     fn flush(&mut self, socket: &UdpSocket) -> Result<(), Failure> {
-        let now = Instant::now();
-        if self
-            .connection
-            .timeout_instant()
-            .is_some_and(|at| at <= now)
-        {
+        let timeout = self.connection.timeout_instant();
+        if timeout.is_some_and(|at| at <= Instant::now()) {
             self.connection.on_timeout();
         }
         loop {
             if let Some((length, at, to)) = self.late {
+                // Of now: what is not paced is of the instant at which quiche made it.
+                let now = Instant::now();
                 if at > now {
                     return Ok(());
                 }
