@@ -19,21 +19,29 @@ const ARITY: usize = 4;
 /// Components kept in the array, at most, and where few are busy: a scan costs what is scanned.
 const SCANNED: usize = 8;
 const FEW: usize = 4;
+/// Binary digits of a component of the array.
+const DIGITS: u32 = SCANNED.ilog2();
 
 /// The calendar.
 #[derive(Clone, Debug)]
 pub struct Calendar {
-    /// When each of the first components is due, ns; `u64::MAX`: not at all.
+    /// When each of the first components is due, packed as in `heap`, but into 64 bits: no run
+    /// gets near the 73 years that there are. `u64::MAX`: not at all.
     scanned: [u64; SCANNED],
     /// Components of the array that are used: [`FEW`] or [`SCANNED`].
     width: usize,
     /// (time, component) packed so that one comparison is the total order.
     heap: Vec<u128>,
+    /// When the first of `heap` is due, ns; `u64::MAX` without: asked for with every event.
+    first: u64,
     /// Place of each component in `heap`, or `ABSENT`.
     place: Vec<u32>,
     /// Where the network is one part of several.
     pub(crate) order: Option<Box<Order>>,
 }
+
+/// Where the times of the array end: later than every run.
+pub(crate) const NOT_DUE: Time = Time(u64::MAX >> DIGITS);
 
 #[inline]
 fn pack(time: Time, component: Component) -> u128 {
@@ -52,6 +60,7 @@ impl Calendar {
             scanned: [u64::MAX; SCANNED],
             width: if busy <= FEW { FEW } else { SCANNED },
             heap: Vec::with_capacity(components),
+            first: u64::MAX,
             place: vec![ABSENT; components],
             order: None,
         }
@@ -60,31 +69,31 @@ impl Calendar {
     /// The earliest entry, left in place.
     #[inline]
     pub fn peek(&self) -> Option<(Time, Component)> {
-        let (time, component) = if self.width == FEW {
+        let (time, component) = self.next();
+        (time < NOT_DUE).then_some((time, component))
+    }
+
+    /// The same where what is due at [`NOT_DUE`] or later need not be told from nothing.
+    #[inline]
+    pub fn next(&self) -> (Time, Component) {
+        let entry = if self.width == FEW {
             self.scan::<FEW>()
         } else {
             self.scan::<SCANNED>()
         };
-        match self.heap.first() {
-            // At the same time the scanned component, of lower number, is first.
-            Some(&entry) if ((entry >> 32) as u64) < time => {
-                Some((Time((entry >> 32) as u64), component_of(entry)))
-            }
-            _ => (time < u64::MAX).then_some((Time(time), component)),
+        let time = entry >> DIGITS;
+        // At the same time the scanned component, of lower number, is first.
+        if self.first < time {
+            return (Time(self.first), component_of(self.heap[0]));
         }
+        (Time(time), entry as u32 % SCANNED as u32)
     }
 
-    /// The earliest of the first so many of the array, the first of equals.
+    /// The least of the first so many of the array.
     #[inline]
-    fn scan<const N: usize>(&self) -> (u64, Component) {
+    fn scan<const N: usize>(&self) -> u64 {
         let due: &[u64; N] = self.scanned.first_chunk().expect("it has so many");
-        let (mut time, mut component) = (due[0], 0);
-        for (due, i) in due[1..].iter().zip(1..) {
-            if *due < time {
-                (time, component) = (*due, i);
-            }
-        }
-        (time, component)
+        due[1..].iter().fold(due[0], |least, due| least.min(*due))
     }
 
     /// Its place in the array, if it has one there.
@@ -100,8 +109,8 @@ impl Calendar {
     #[cfg(test)]
     fn due(&self, component: Component) -> Option<Time> {
         if (component as usize) < self.width {
-            let due = &self.scanned[component as usize];
-            return (*due < u64::MAX).then_some(Time(*due));
+            let due = Time(self.scanned[component as usize] >> DIGITS);
+            return (due < NOT_DUE).then_some(due);
         }
         let place = self.place[component as usize];
         (place != ABSENT).then(|| Time((self.heap[place as usize] >> 32) as u64))
@@ -111,7 +120,10 @@ impl Calendar {
     #[inline(always)]
     pub fn schedule(&mut self, component: Component, time: Time) {
         match self.slot(component) {
-            Some(due) => *due = time.0,
+            Some(due) => {
+                debug_assert!(time < NOT_DUE || time == Time::NEVER);
+                *due = time.0 << DIGITS | u64::from(component);
+            }
             None => self.schedule_in_heap(component, time),
         }
     }
@@ -128,6 +140,7 @@ impl Calendar {
         } else {
             self.down(place as usize, entry);
         }
+        self.note_first();
     }
 
     /// Moves a component's entry, or removes it where the time is [`Time::NEVER`].
@@ -171,6 +184,14 @@ impl Calendar {
                 self.down(place, last);
             }
         }
+        self.note_first();
+    }
+
+    /// The heap has changed.
+    #[inline]
+    fn note_first(&mut self) {
+        let first = self.heap.first();
+        self.first = first.map_or(u64::MAX, |entry| (entry >> 32) as u64);
     }
 
     #[inline]

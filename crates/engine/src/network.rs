@@ -162,17 +162,14 @@ impl Network {
     fn handle(&mut self, max_events: u64) -> bool {
         let end = self.plan.duration;
         for handled in 0..max_events {
-            match self.calendar.peek() {
-                Some((time, component)) if time < end => {
-                    self.now = time;
-                    self.dispatch(component);
-                }
-                _ => {
-                    self.events += handled;
-                    self.now = end;
-                    return false;
-                }
+            let (time, component) = self.calendar.next();
+            if time >= end {
+                self.events += handled;
+                self.now = end;
+                return false;
             }
+            self.now = time;
+            self.dispatch(component);
         }
         self.events += max_events;
         true
