@@ -365,12 +365,17 @@ pub struct Cake {
     backlog: Backlog,
     /// Bytes of memory in use and allowed.
     memory: (u64, u64),
+    /// Tins in which a queue waits that may have packets, a bit each.
+    active: u32,
     /// The rate is 0.
     stopped: bool,
     /// Tin and queue served last.
     served: (usize, usize),
     rng: Stream,
 }
+
+/// Tins that there are at most.
+const TINS: usize = 8;
 
 /// What came of asking a queue for a packet.
 enum Taken {
@@ -405,6 +410,7 @@ impl Cake {
             salt: context.rng.bits(),
             backlog: Backlog::default(),
             memory: (0, 0),
+            active: 0,
             stopped: false,
             served: (0, 0),
             rng: context.rng,
@@ -532,9 +538,13 @@ impl Cake {
     /// that is next within it.
     #[inline]
     fn choose(&self, now: i64) -> usize {
+        if self.active & self.active.wrapping_sub(1) == 0 {
+            // One alone is the one.
+            return self.active.trailing_zeros() as usize % TINS;
+        }
         let mut best = (0, i64::MAX);
         for (i, tin) in self.tins.iter().enumerate() {
-            if tin.flows.active() {
+            if self.active & (1 << i) != 0 {
                 let wait = tin.next - now;
                 if wait <= 0 || wait <= best.1 {
                     best = (i, wait);
@@ -628,6 +638,7 @@ impl Queue for Cake {
         self.backlog.packets += 1;
         self.memory.0 += u64::from(memory::truesize(packet));
         tin.flows.push(index, *packet);
+        self.active |= 1 << t;
         if self.config.ack_filter != AckFilter::Off {
             let queue = &tin.flows.get(index).packets;
             let old = redundant_ack(queue, self.config.ack_filter);
@@ -684,6 +695,9 @@ impl Queue for Cake {
             let (index, list) = emptied;
             let tin = &mut self.tins[t];
             tin.flows.emptied(index, list, &tin.params, clock);
+            if !tin.flows.active() {
+                self.active &= !(1 << t);
+            }
         }
     }
 
