@@ -419,10 +419,12 @@ impl Flows {
                 }
             }
             let rounds = self.refill(index);
-            // Alone, it is next in any round.
             if self.waiting > 1 || matches!(list, List::New | List::Decaying) {
                 self.unlink(index, list);
                 self.wait(index, rounds);
+            } else if self.flows[index].deficit > 0 {
+                // Alone, it is next in any round.
+                return Some((index, list));
             }
         }
     }
