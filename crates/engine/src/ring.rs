@@ -64,6 +64,34 @@ impl<T: Copy> Ring<T> {
             .get(self.head.wrapping_add(last) & (self.slots.len() - 1))
     }
 
+    /// The one so many places behind the oldest.
+    #[inline]
+    pub fn get(&self, place: usize) -> Option<&T> {
+        if place >= self.len {
+            return None;
+        }
+        self.slots
+            .get(self.head.wrapping_add(place) & (self.slots.len() - 1))
+    }
+
+    /// All, from the oldest on.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        (0..self.len).map_while(|place| self.get(place))
+    }
+
+    /// Takes one from its place: those before it, which are few where that is done, move.
+    pub fn remove(&mut self, place: usize) -> Option<T> {
+        let mut removed = *self.get(place)?;
+        let mask = self.slots.len() - 1;
+        for before in 0..=place {
+            let at = self.head.wrapping_add(before) & mask;
+            std::mem::swap(&mut self.slots[at], &mut removed);
+        }
+        self.head = self.head.wrapping_add(1);
+        self.len -= 1;
+        Some(removed)
+    }
+
     /// Appends an element.
     #[inline]
     pub fn push_back(&mut self, element: T) {
@@ -133,7 +161,8 @@ mod tests {
         #[test]
         fn behaves_as_a_deque(
             head in prop::sample::select(&[0, 3, usize::MAX - 2][..]),
-            ops in prop::collection::vec(any::<Option<u8>>(), 0..200),
+            // An element comes, goes from a place, or the oldest goes.
+            ops in prop::collection::vec(any::<(u8, Option<usize>)>(), 0..200),
             relax in 1usize..20,
         ) {
             let mut ring = Ring { head, ..Ring::default() };
@@ -143,16 +172,21 @@ mod tests {
                     ring.relax();
                 }
                 match op {
-                    Some(element) => {
+                    (element @ 0..128, _) => {
                         ring.push_back(element);
                         model.push_back(element);
                     }
-                    None => {
+                    (_, Some(place)) => {
+                        let place = place % (model.len() + 1);
+                        prop_assert_eq!(ring.remove(place), model.remove(place));
+                    }
+                    (_, None) => {
                         let mut to = 0;
                         let was = ring.pop_to(&mut to);
                         prop_assert_eq!(was.then_some(to), model.pop_front());
                     }
                 }
+                prop_assert!(ring.iter().eq(&model));
                 prop_assert_eq!(ring.front(), model.front());
                 prop_assert_eq!(ring.back(), model.back());
                 prop_assert_eq!(ring.len(), model.len());

@@ -115,7 +115,7 @@ fn slot(value: u64) -> (usize, usize) {
     if value < SUB as u64 {
         return (0, value as usize);
     }
-    let shift = 63 - value.leading_zeros() - SUB_BITS;
+    let shift = value.ilog2() - SUB_BITS;
     (shift as usize + 1, (value >> shift) as usize - SUB)
 }
 
@@ -148,7 +148,9 @@ impl Histogram {
         self.max = self.max.max(value);
         let (block, slot) = slot(value);
         if let Some(row) = self.rows.get(usize::from(self.row[block]))
-            && let Some(page) = self.pages.get_mut(usize::from(row[slot / PAGE]))
+            && let Some(page) = self
+                .pages
+                .get_mut(usize::from(row[slot / PAGE % row.len()]))
         {
             let low = &mut page[slot % PAGE];
             *low = low.wrapping_add(1);

@@ -41,11 +41,9 @@ pub fn owners(
 
 /// The counters of one link, from the warm-up on.
 pub struct Meter {
-    /// Packets forwarded.
-    pub packets: u64,
     /// Frame bytes forwarded.
     pub bytes: u64,
-    /// From arrival to departure of each packet forwarded, ns.
+    /// From arrival to departure of each packet forwarded, ns: it knows how many they are.
     pub delay: Histogram,
     /// Drops and marks of all packets.
     pub counts: Counts,
@@ -99,7 +97,6 @@ impl Meter {
     /// A meter that counts from `warmup_ns` on, with [`owners`] of the packets' numbers.
     pub fn new(owners: Arc<[u32]>, warmup_ns: u64) -> Meter {
         Meter {
-            packets: 0,
             bytes: 0,
             delay: Histogram::new(),
             counts: Counts::default(),
@@ -147,7 +144,6 @@ impl Meter {
             classes.forward(owner as usize, len, delay_ns, at_ns);
         }
         if at_ns >= self.warmup_ns {
-            self.packets += 1;
             self.bytes += u64::from(len);
             self.delay.record(delay_ns);
             self.minima.forward(delay_ns, at_ns);
@@ -300,7 +296,7 @@ impl Outcome {
             name: link.name,
             aqm: link.aqm,
             delay: meter.delay,
-            packets: meter.packets,
+            packets: meter.delay.count(),
             bytes: meter.bytes,
             capacity_bytes: (link.capacity)(meter.warmup_ns, end_ns),
             counts: meter.counts,

@@ -8,9 +8,9 @@
 //! before the new one and has the same flags.
 
 use std::cmp::Ordering;
-use std::collections::VecDeque;
 
 use crate::packet::{Packet, flags};
+use crate::ring::Ring;
 
 /// How much is filtered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,9 +75,9 @@ fn redundant(old: &Packet, new: &Packet) -> bool {
 }
 
 /// Position of the ACK that may go now that the last packet was appended.
-pub fn redundant_ack(queue: &VecDeque<Packet>, filter: AckFilter) -> Option<usize> {
+pub fn redundant_ack(queue: &Ring<Packet>, filter: AckFilter) -> Option<usize> {
     let last = queue.len().checked_sub(1).filter(|last| *last > 0)?;
-    let new = &queue[last];
+    let new = queue.back()?;
     if filter == AckFilter::Off || !new.has(flags::ACK) || new.has(flags::SYN) {
         return None;
     }
@@ -88,7 +88,7 @@ pub fn redundant_ack(queue: &VecDeque<Packet>, filter: AckFilter) -> Option<usiz
             continue;
         }
         if let Some(f) = found
-            && old.flags & ECN != queue[f].flags & ECN
+            && old.flags & ECN != queue.get(f)?.flags & ECN
         {
             found = None;
             before -= 1;
@@ -102,6 +102,7 @@ pub fn redundant_ack(queue: &VecDeque<Packet>, filter: AckFilter) -> Option<usiz
             return found;
         }
     }
-    let adjacent = |f: &usize| f + 1 == last && queue[*f].flags & ECN == new.flags & ECN;
+    let flags = queue.get(found?)?.flags;
+    let adjacent = |f: &usize| f + 1 == last && flags & ECN == new.flags & ECN;
     found.filter(|f| filter == AckFilter::Aggressive && adjacent(f))
 }

@@ -12,11 +12,10 @@
 //! it will have after the rounds in which it cannot send yet, and waits that
 //! many rounds.
 
-use std::collections::VecDeque;
-
 use super::super::backlogs::Backlogs;
 use super::cobalt::{Cobalt, Fresh, Params};
 use crate::packet::Packet;
+use crate::ring::Ring;
 
 /// Queues of a tin.
 pub const QUEUES: usize = 1024;
@@ -96,7 +95,7 @@ pub enum Set {
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// What is queued, the oldest first.
-    pub packets: VecDeque<Packet>,
+    pub packets: Ring<Packet>,
     /// Its AQM.
     pub cobalt: Cobalt,
     /// Bytes it may still send in this round.
@@ -186,7 +185,7 @@ impl Flows {
     pub fn new(isolation: Isolation, fresh: Fresh, seed: u64) -> Flows {
         let count = if isolation.blind() { 1 } else { QUEUES };
         let flow = Flow {
-            packets: VecDeque::new(),
+            packets: Ring::default(),
             cobalt: Cobalt::new(fresh),
             deficit: 0,
             set: Set::None,
@@ -370,14 +369,11 @@ impl Flows {
     /// Moves the oldest packet of a queue to `next`; whether there was one.
     #[inline]
     pub fn pop_to(&mut self, index: usize, next: &mut Packet) -> bool {
-        let packets = &mut self.flows[index].packets;
-        let Some(oldest) = packets.front() else {
-            return false;
-        };
-        *next = *oldest;
-        packets.pop_front();
-        self.backlogs.remove(index, next.len);
-        true
+        let any = self.flows[index].packets.pop_to(next);
+        if any {
+            self.backlogs.remove(index, next.len);
+        }
+        any
     }
 
     /// Takes a packet out of the middle of a queue (ACK filter).
