@@ -295,8 +295,8 @@ impl Outcome {
         self.links.push(LinkOutcome {
             name: link.name,
             aqm: link.aqm,
-            delay: meter.delay,
             packets: meter.delay.count(),
+            delay: meter.delay,
             bytes: meter.bytes,
             capacity_bytes: (link.capacity)(meter.warmup_ns, end_ns),
             counts: meter.counts,
