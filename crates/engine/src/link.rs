@@ -27,6 +27,8 @@ pub struct Link {
     pub queue: Box<dyn Queue>,
     /// What is counted.
     pub sink: Sink,
+    /// The pipe behind it, if there is one.
+    pub pipe: Option<u32>,
     rate: RatePlan,
     /// The rate, where it is one that stays and nothing is saved up.
     constant: Option<Rate>,
@@ -107,6 +109,7 @@ impl Link {
         Link {
             queue,
             sink,
+            pipe: None,
             rate: plan.rate.clone(),
             constant: match plan.rate {
                 RatePlan::Constant(rate) if plan.burst.0 == 0 => Some(rate),

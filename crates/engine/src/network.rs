@@ -72,7 +72,6 @@ pub struct Network {
     calendar: Calendar,
     pipes: Vec<Pipe>,
     links: Vec<Link>,
-    link_pipes: Vec<Option<u32>>,
     link_samplers: Vec<LinkSampler>,
     /// By the number in packets: flows, traffic sources, slots.
     ends: Vec<Ends>,

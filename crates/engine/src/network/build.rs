@@ -115,7 +115,8 @@ impl Network {
             .map(|(i, link)| build_link(i, link, plan, mtu, seed, &owners))
             .collect();
         let info = plan.flow_info();
-        for link in &mut links {
+        for (link, pipe) in links.iter_mut().zip(link_pipes) {
+            link.pipe = pipe;
             link.queue.flows(&info);
         }
         let mut series = Series::default();
@@ -145,7 +146,6 @@ impl Network {
             ),
             pipes,
             links,
-            link_pipes,
             link_samplers,
             connections: flows.len(),
             ends,

@@ -105,11 +105,15 @@ impl Network {
         let id = self.ids.links + link;
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
         loop {
-            match self.links[link as usize].serve(self.now, &mut packet) {
+            let here = &mut self.links[link as usize];
+            match here.serve(self.now, &mut packet) {
                 Next::Leaves(again) => {
+                    let (lost, pipe) = (here.loses(&packet, self.now), here.pipe);
                     self.calendar.schedule(id, again);
                     self.look_into_queue(link);
-                    self.leave_link(&mut packet, link);
+                    if !lost {
+                        self.leave_link(&mut packet, pipe);
+                    }
                     if again > self.now {
                         return;
                     }
@@ -120,14 +124,11 @@ impl Network {
         }
     }
 
-    /// A packet leaves a link: lost, or on its way.
+    /// A packet leaves a link for the pipe behind it, if there is one.
     #[inline]
-    fn leave_link(&mut self, packet: &mut Packet, link: u32) {
-        if self.links[link as usize].loses(packet, self.now) {
-            return;
-        }
+    fn leave_link(&mut self, packet: &mut Packet, pipe: Option<u32>) {
         packet.hop += 1;
-        match self.link_pipes[link as usize] {
+        match pipe {
             None => self.arrive(packet),
             Some(pipe) => {
                 if self.part.is_some() && self.crosses(packet, pipe) {

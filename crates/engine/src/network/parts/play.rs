@@ -75,7 +75,7 @@ impl Split {
                     let next = way.get(place + 1).map(|next| self.links[*next as usize]);
                     if next.unwrap_or(*home) == own
                         && self.links[*link as usize] != own
-                        && let Some(pipe) = network.link_pipes[*link as usize]
+                        && let Some(pipe) = network.links[*link as usize].pipe
                     {
                         meets[pipe as usize] = true;
                     }
