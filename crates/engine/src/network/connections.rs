@@ -172,33 +172,39 @@ impl Connection {
     }
 }
 
-/// An end of a connection that has something to do.
+/// An end of a connection that has something to do. Taken apart where every packet comes by: the
+/// port has to be in memory, the rest need not.
 struct Acting<'a> {
     connection: &'a mut Connection,
     port: Access<'a>,
+    entry: Entry<'a>,
+}
+
+/// The entry of an end in the calendar.
+struct Entry<'a> {
     timer: Component,
     armed: &'a mut Time,
     due: &'a mut Time,
 }
 
-impl Acting<'_> {
+impl Entry<'_> {
     /// Moves the calendar's entry if the deadline is now earlier; a later one
     /// waits until the entry comes up.
     #[inline]
-    fn rearm(self, deadline: Time) {
+    fn rearm(self, deadline: Time, calendar: &mut Calendar) {
         *self.due = deadline;
         if deadline < *self.armed {
             *self.armed = deadline;
-            self.port.calendar.schedule(self.timer, deadline);
+            calendar.schedule(self.timer, deadline);
         }
     }
 
     /// Moves the calendar's entry, which has come up, to the next deadline: one step where
     /// removing it and entering it again would be two.
-    fn settle(self, deadline: Time) {
+    fn settle(self, deadline: Time, calendar: &mut Calendar) {
         *self.due = deadline;
         *self.armed = deadline;
-        self.port.calendar.move_to(self.timer, deadline);
+        calendar.move_to(self.timer, deadline);
     }
 }
 
@@ -222,9 +228,11 @@ impl Ends {
                 calendar,
                 entered: &mut self.entered,
             },
-            timer: self.timers[end as usize],
-            armed: &mut self.armed[end as usize],
-            due: &mut self.due[end as usize],
+            entry: Entry {
+                timer: self.timers[end as usize],
+                armed: &mut self.armed[end as usize],
+                due: &mut self.due[end as usize],
+            },
         })
     }
 
@@ -251,13 +259,16 @@ impl Network {
         let opener = ends.opener;
         let mut completed = false;
         let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
-        if let Some(mut end) = acting {
-            let connection = &mut *end.connection;
+        if let Some(Acting {
+            connection,
+            mut port,
+            entry,
+        }) = acting
+        {
             connection.syn_due = Time::NEVER;
-            connection.receiver.on_packet(packet, now, &mut end.port);
+            connection.receiver.on_packet(packet, now, &mut port);
             completed = connection.completes(now);
-            let deadline = connection.receiver.deadline();
-            end.rearm(deadline);
+            entry.rearm(connection.receiver.deadline(), port.calendar);
         }
         if let Opener::Traffic(source) = opener {
             self.received(source as usize, packet, completed);
@@ -275,20 +286,24 @@ impl Network {
         ends.ended += 1;
         let opener = ends.opener;
         let acting = ends.acting(End::Sender, &mut self.pipes, now, &mut self.calendar);
-        let Some(mut end) = acting else {
+        let Some(Acting {
+            connection,
+            mut port,
+            entry,
+        }) = acting
+        else {
             return self.left(number);
         };
-        let sender = &mut end.connection.sender;
+        let sender = &mut connection.sender;
         if !packet.has(flags::SYN) {
-            sender.on_ack(packet, now, &mut end.port);
+            sender.on_ack(packet, now, &mut port);
         } else if !Receiver::is_connect(packet) {
-            sender.on_syn_ack(packet, now, &mut end.port);
+            sender.on_syn_ack(packet, now, &mut port);
         } else if !sender.has_started() {
-            sender.start(now, &mut end.port);
+            sender.start(now, &mut port);
         }
         sender.note_limit();
-        let deadline = sender.deadline();
-        end.rearm(deadline);
+        entry.rearm(sender.deadline(), port.calendar);
         self.after_sender(number, opener);
     }
 
@@ -326,7 +341,7 @@ impl Network {
         }
         sender.note_limit();
         let deadline = sender.deadline();
-        end.settle(deadline);
+        end.entry.settle(deadline, end.port.calendar);
         self.after_sender(number, opener);
     }
 
@@ -353,7 +368,7 @@ impl Network {
             connection.receiver.on_timer(now, &mut end.port);
         }
         let deadline = connection.receiver.deadline().min(connection.syn_due);
-        end.settle(deadline);
+        end.entry.settle(deadline, end.port.calendar);
     }
 
     /// The receiver, as the client, connects.
@@ -365,7 +380,7 @@ impl Network {
             end.connection.syn_due = now + syn_timeout(0);
             end.connection.receiver.connect(now, &mut end.port);
             let deadline = end.connection.syn_due;
-            end.rearm(deadline);
+            end.entry.rearm(deadline, end.port.calendar);
         }
     }
 }
