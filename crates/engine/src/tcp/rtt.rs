@@ -107,7 +107,12 @@ impl Rtt {
     }
 
     /// The timeout, with backoff.
+    #[inline]
     pub fn timeout(&self) -> Time {
+        if self.backoff == 0 {
+            // As after every sample.
+            return self.rto;
+        }
         Time(self.rto.ns().saturating_mul(1 << self.backoff.min(16))).min(MAX_RTO)
     }
 }
