@@ -610,6 +610,20 @@ impl Cake {
             }
         }
     }
+
+    /// A packet was appended to a queue: an ACK may now be redundant.
+    #[inline(never)]
+    fn filter_acks(&mut self, t: usize, index: usize, now: Time, sink: &mut Sink) {
+        let queue = &self.tins[t].flows.get(index).packets;
+        let old = redundant_ack(queue, self.config.ack_filter);
+        if let Some(ack) = old.and_then(|i| self.tins[t].flows.remove(index, i)) {
+            self.leave(t, &ack);
+            if self.config.ingress {
+                self.charge(t, &ack, now.ns() as i64, true);
+            }
+            sink.drop(&ack, Cause::AckFilter, now);
+        }
+    }
 }
 
 impl Queue for Cake {
@@ -640,15 +654,7 @@ impl Queue for Cake {
         tin.flows.push(index, *packet);
         self.active |= 1 << t;
         if self.config.ack_filter != AckFilter::Off {
-            let queue = &tin.flows.get(index).packets;
-            let old = redundant_ack(queue, self.config.ack_filter);
-            if let Some(ack) = old.and_then(|i| self.tins[t].flows.remove(index, i)) {
-                self.leave(t, &ack);
-                if self.config.ingress {
-                    self.charge(t, &ack, clock, true);
-                }
-                sink.drop(&ack, Cause::AckFilter, now);
-            }
+            self.filter_acks(t, index, now, sink);
         }
         while self.memory.0 > self.memory.1 && self.overflow(now, sink) {}
     }
