@@ -91,7 +91,7 @@ impl Sink {
     }
 
     /// Reports that a packet, queued or just given to `enqueue`, is gone.
-    #[inline]
+    #[inline(never)] // a queue that calls it saves registers only where it does
     pub fn drop(&mut self, packet: &Packet, cause: Cause, now: Time) {
         debug_assert!(cause.is_drop());
         self.note_backlog(now);
@@ -116,7 +116,7 @@ impl Sink {
     }
 
     /// Marks a packet CE, or ECT(1) where the cause is one of SCE, and counts it.
-    #[inline]
+    #[inline(never)] // as `drop`
     pub fn mark(&mut self, packet: &mut Packet, cause: Cause, now: Time) {
         debug_assert!(!cause.is_drop() && packet.ecn.is_capable());
         packet.ecn = match cause.effect() {
