@@ -147,14 +147,10 @@ pub struct Codel {
     sce: Option<Marker>,
 }
 
-impl Queue for Codel {
-    #[inline]
-    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
-        self.packets.push_or_drop(packet, self.limit, now, sink);
-    }
-
-    #[inline]
-    fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
+impl Codel {
+    /// What is asked for comes with marks of SCE, too.
+    #[inline(never)]
+    fn dequeue_with_sce(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
         let packets = &mut self.packets;
         if !self.vars.dequeue(packets, &self.params, now, sink, next) {
             return Dequeue::Empty;
@@ -163,6 +159,25 @@ impl Queue for Codel {
             sce.mark(next, self.vars.over_target(), now, sink);
         }
         Dequeue::Packet
+    }
+}
+
+impl Queue for Codel {
+    #[inline]
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
+        self.packets.push_or_drop(packet, self.limit, now, sink);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
+        if self.sce.is_some() {
+            return self.dequeue_with_sce(now, sink, next);
+        }
+        let packets = &mut self.packets;
+        match self.vars.dequeue(packets, &self.params, now, sink, next) {
+            true => Dequeue::Packet,
+            false => Dequeue::Empty,
+        }
     }
 
     fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {

@@ -145,8 +145,26 @@ impl Vars {
             self.dropping = false;
             return false;
         }
-        let now = ticks(time);
-        let act = self.should_drop(next, packets.left(), p, now);
+        let act = self.should_drop(next, packets.left(), p, ticks(time));
+        if act || p.ce_threshold.is_some() {
+            return self.treat(act, packets, p, time, sink, next);
+        }
+        self.dropping = false;
+        true
+    }
+
+    /// [`Vars::dequeue`] of a packet to which something may have to be done: a call at its end, so
+    /// that others pass without registers being saved.
+    #[inline(never)]
+    fn treat(
+        &mut self,
+        act: bool,
+        packets: &mut impl Source,
+        p: &Params,
+        time: Time,
+        sink: &mut Sink,
+        next: &mut Packet,
+    ) -> bool {
         let mut did = Did::Nothing;
         if act {
             did = self.act(packets, p, time, sink, next);
@@ -164,7 +182,7 @@ impl Vars {
     }
 
     /// The head is to be dropped or marked, if that is due.
-    #[inline(never)]
+    #[inline]
     fn act(
         &mut self,
         packets: &mut impl Source,
