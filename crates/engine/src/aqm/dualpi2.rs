@@ -433,8 +433,14 @@ impl DualPi2 {
         self.l.len() + self.c.len()
     }
 
+    /// [`DualPi2::survives`] on arrival, which few versions ask for.
+    #[inline(never)]
+    fn survives_early(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
+        self.survives(packet, now, sink)
+    }
+
     /// Marks or drops by p; whether the packet is still there.
-    #[inline]
+    #[inline(always)]
     fn survives(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
         let backlog = self.l.bytes() + self.c.bytes();
         let scalable = scalable(packet.ecn, self.any_ect);
@@ -504,7 +510,7 @@ impl Queue for DualPi2 {
         }
         // The queue a packet belongs to is settled before it can be marked.
         let to_l = scalable(packet.ecn, self.any_ect);
-        if self.early && !self.survives(packet, now, sink) {
+        if self.early && !self.survives_early(packet, now, sink) {
             return;
         }
         self.memory += memory;

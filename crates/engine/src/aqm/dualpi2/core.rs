@@ -159,7 +159,7 @@ impl Vars {
     }
 
     /// What becomes of a packet while `backlog` bytes are queued.
-    #[inline]
+    #[inline(always)] // a queue calls it at one place
     pub fn verdict(
         self,
         p: &Params,
