@@ -115,7 +115,7 @@ fn slot(value: u64) -> (usize, usize) {
     if value < SUB as u64 {
         return (0, value as usize);
     }
-    let shift = value.ilog2() - SUB_BITS;
+    let shift = (value >> SUB_BITS).ilog2();
     (shift as usize + 1, (value >> shift) as usize - SUB)
 }
 

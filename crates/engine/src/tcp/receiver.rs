@@ -285,7 +285,8 @@ impl Receiver {
 
     fn on_data(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         let seq = packet.seq;
-        if let Some(sent) = self.syn_ack_sent.take() {
+        if let Some(sent) = self.syn_ack_sent {
+            self.syn_ack_sent = None;
             self.rtt = now.since(sent);
         }
         if packet.has(flags::CWR) && self.echo != EcnEcho::None {
