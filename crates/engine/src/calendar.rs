@@ -28,8 +28,10 @@ pub struct Calendar {
     /// When each of the first components is due, packed as in `heap`, but into 64 bits: no run
     /// gets near the 73 years that there are. `u64::MAX`: not at all.
     scanned: [u64; SCANNED],
-    /// Components of the array that are used: [`FEW`] or [`SCANNED`].
+    /// Components that are in the array.
     width: usize,
+    /// They are [`FEW`] at most: no more are scanned.
+    few: bool,
     /// (time, component) packed so that one comparison is the total order.
     heap: Vec<u128>,
     /// When the first of `heap` is due, ns; `u64::MAX` without: asked for with every event.
@@ -54,11 +56,13 @@ fn component_of(entry: u128) -> Component {
 }
 
 impl Calendar {
-    /// A calendar for components 0..n, of which the first `busy` are due most of the time.
+    /// A calendar for components 0..n, of which the first `busy` are due most of the time, and
+    /// never later than [`NOT_DUE`] unless at [`Time::NEVER`].
     pub fn new(components: usize, busy: usize) -> Calendar {
         Calendar {
             scanned: [u64::MAX; SCANNED],
-            width: if busy <= FEW { FEW } else { SCANNED },
+            width: busy.min(SCANNED),
+            few: busy <= FEW,
             heap: Vec::with_capacity(components),
             first: u64::MAX,
             place: vec![ABSENT; components],
@@ -76,7 +80,7 @@ impl Calendar {
     /// The same where what is due at [`NOT_DUE`] or later need not be told from nothing.
     #[inline]
     pub fn next(&self) -> (Time, Component) {
-        let entry = if self.width == FEW {
+        let entry = if self.few {
             self.scan::<FEW>()
         } else {
             self.scan::<SCANNED>()
@@ -121,7 +125,7 @@ impl Calendar {
     pub fn schedule(&mut self, component: Component, time: Time) {
         match self.slot(component) {
             Some(due) => {
-                debug_assert!(time < NOT_DUE || time == Time::NEVER);
+                debug_assert!(time <= NOT_DUE || time == Time::NEVER);
                 *due = time.0 << DIGITS | u64::from(component);
             }
             None => self.schedule_in_heap(component, time),
@@ -297,6 +301,6 @@ mod tests {
             }
         }
         go([0, 7, 8, 9, 10], &Calendar::new(11, 9), [u64::MAX; 5], 5);
-        go([0, 3, 4, 5, 6], &Calendar::new(7, 3), [u64::MAX; 5], 5);
+        go([0, 3, 4, 5, 6], &Calendar::new(7, 4), [u64::MAX; 5], 5);
     }
 }

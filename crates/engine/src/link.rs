@@ -4,6 +4,7 @@ use tailback_record::Cause;
 
 use crate::aqm::{Dequeue, Queue, Sink};
 use crate::bucket::Bucket;
+use crate::calendar::NOT_DUE;
 use crate::packet::Packet;
 use crate::plan::{LinkMode, LinkPlan, RatePlan, Schedule};
 use crate::rate::{Cursor, OPPORTUNITY, opportunities_until, opportunity_time};
@@ -192,7 +193,7 @@ impl Link {
         }
         let end = match self.queue.dequeue(now, &mut self.sink, packet) {
             // The queue is the shaper; only a wire behind it has a slot of its own.
-            Dequeue::Until(next) if self.mode == LinkMode::Shaper => next.max(now),
+            Dequeue::Until(next) if self.mode == LinkMode::Shaper => next.clamp(now, NOT_DUE),
             Dequeue::Packet | Dequeue::Until(_) => {
                 let len = self.charged(packet);
                 self.slot_end(now, len)

@@ -2,7 +2,7 @@
 //! of a packet from one to the next.
 
 use super::Network;
-use crate::calendar::Component;
+use crate::calendar::{Component, NOT_DUE};
 use crate::link::Next;
 use crate::packet::{Ecn, Packet, flags};
 use crate::units::Time;
@@ -118,8 +118,8 @@ impl Network {
                         return;
                     }
                 }
-                Next::Wait(Time::NEVER) | Next::Idle => return self.calendar.cancel(id),
-                Next::Wait(time) => return self.calendar.schedule(id, time),
+                Next::Wait(time) if time < NOT_DUE => return self.calendar.schedule(id, time),
+                Next::Wait(_) | Next::Idle => return self.calendar.cancel(id),
             }
         }
     }
