@@ -113,7 +113,7 @@ fn every_key_and_word_is_drawn() {
     /// Of kits, a metric of sweeps, and crates, which are compiled.
     const NOT_DRAWN: [&str; 4] = ["module", "args", "throughput_gain", "with"];
     /// Of programs, which a kernel runs and nothing here: their keys, kinds and options.
-    const OF_PROGRAMS: [&str; 64] = [
+    const OF_PROGRAMS: [&str; 65] = [
         "programs",
         "sender",
         "receiver",
@@ -149,6 +149,7 @@ fn every_key_and_word_is_drawn() {
         "newreno",
         "qlog",
         "quic-go",
+        "bbr2",
         "quiche",
         "quinn",
         "rrul",
