@@ -97,13 +97,19 @@ def test_meetings_that_a_stack_always_ends_have_counts_only() -> None:
 
 def test_the_parts_are_the_whole_grid() -> None:
     """Every stack beside every control at every queue, each place once."""
-    every = [pair for link in layout.MEETINGS.values() for pair in layout.pairs(link)]
+    meetings = dict(layout.MEETINGS)
+    later = layout.pairs(meetings.pop("beside-20-quiche"))
+    every = [pair for meeting in meetings.values() for pair in layout.pairs(meeting)]
     assert len(set(every)) == len(every)
     at = {(pair.place.link.rate_mbit, pair.place.rtt_ms) for pair in every}
     assert at == {(rate, rtt) for rate in (20, 100) for rtt in (10, 40, 160)}
     aioquic = [pair for pair in every if pair.stack and pair.stack.kind == "aioquic"]
     assert {(p.place.link.rate_mbit, p.place.rtt_ms) for p in aioquic} == {(20, 40)}
     assert len(every) == 6 * len(layout.QUEUES) * len(CCS) * 4 + len(aioquic)
+    assert len(later) == len(layout.QUEUES) * len(CCS) * 3
+    made: list[Any] = [points.job(pair, seeds=1).scenario for pair in later if pair.stack]
+    controls = [scenario["programs"][0].get("control") for scenario in made]
+    assert {word: controls.count(word) for word in controls} == {None: 18, "bbr2": 18}
 
 
 def test_a_part_that_is_not_run_quickly_says_so() -> None:

@@ -19,22 +19,22 @@ class QuicAndTcp(Reproduction):
     needs_kernel = True
 
     def study(self, request: Request) -> Study:
-        """Transfers alone, and meetings at each rate; those of an hour where they are named."""
+        """Transfers alone, and meetings at each rate; some only where they are named."""
         if request.engine == "sim":
             raise InputError(
                 f"{self.name}: of programs, which the simulator does not run; "
                 "expected --engine kernel"
             )
         from tailback.experiments.quic_and_tcp import page, points
-        from tailback.experiments.quic_and_tcp.layout import fetches, pairs
+        from tailback.experiments.quic_and_tcp.layout import Meeting, fetches, pairs
 
         seeds = request.seeds_or(SEEDS, quick=1)
         links = (QUICK,) if request.quick else LINKS
-        meetings = {"beside-20": QUICK} if request.quick else MEETINGS
+        meetings = {"beside-20": Meeting(QUICK)} if request.quick else MEETINGS
         met = {
-            part: pairs(link)
-            for part, link in meetings.items()
-            if part in request.parts and (request.named or part != "beside-100-rtts")
+            part: pairs(meeting)
+            for part, meeting in meetings.items()
+            if part in request.parts and (request.named or not meeting.asked)
         }
         if not met and "alone" not in request.parts:
             raise InputError(

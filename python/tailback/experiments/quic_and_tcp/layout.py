@@ -9,12 +9,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Stack:
-    """A QUIC stack as its authors ship it, with their default congestion control."""
+    """A QUIC stack as its authors ship it, with a congestion control: their default or another."""
 
     kind: str
     """The ready-made entry."""
     control: str
-    """What its authors call that."""
+    """What its authors call it."""
+    word: str | None = None
+    """The entry's word for it; none: the default."""
     fastest_mbit: int = 100
     """At higher rates it needs more of the guest's CPU time than a run is worth."""
     only_rtt_ms: int | None = None
@@ -36,6 +38,10 @@ STACKS = (
     Stack("s2n-quic", "CUBIC"),
     Stack("aioquic", "Reno", fastest_mbit=20, only_rtt_ms=40),
 )
+
+LATER = (Stack("quiche", "CUBIC"), Stack("quiche", "BBRv2", word="bbr2"))
+"""A stack that came after the first runs: in a part of its own, its default and the one BBRv2
+that there is. Its CUBIC sends small datagrams, whatever the rate (programs.md), and is dear."""
 
 CCS = ("cubic", "reno", "bbr")
 """Of the kernel's flow."""
@@ -67,10 +73,22 @@ MET_AT_100 = Link(100, (40,), 20, 5)
 FURTHER_AT_100 = Link(100, (10, 160), 20, 5)
 """Meetings at 100 Mbit/s take an hour of two processors at these two RTTs: a part of their own."""
 
-MEETINGS: Mapping[str, Link] = {
-    "beside-20": LINKS[0],
-    "beside-100": MET_AT_100,
-    "beside-100-rtts": FURTHER_AT_100,
+
+@dataclass(frozen=True)
+class Meeting:
+    """Who meets flows of the kernel at which link."""
+
+    link: Link
+    stacks: tuple[Stack, ...] = STACKS
+    asked: bool = False
+    """Run only where it is named."""
+
+
+MEETINGS: Mapping[str, Meeting] = {
+    "beside-20": Meeting(LINKS[0]),
+    "beside-100": Meeting(MET_AT_100),
+    "beside-100-rtts": Meeting(FURTHER_AT_100, asked=True),
+    "beside-20-quiche": Meeting(Link(20, (40,), 40, 10), LATER, asked=True),
 }
 """By part."""
 
@@ -115,13 +133,13 @@ class Pair:
     cc: str
 
 
-def pairs(link: Link) -> list[Pair]:
+def pairs(meeting: Meeting) -> list[Pair]:
     """Every meeting: first the kernel's flows among themselves, which harm is counted from."""
     return [
         Pair(place, stack, cc)
-        for stack in (None, *STACKS)
-        for place in places(link)
-        if stack is None or stack.is_at(link, place.rtt_ms)
+        for stack in (None, *meeting.stacks)
+        for place in places(meeting.link)
+        if stack is None or stack.is_at(meeting.link, place.rtt_ms)
         for cc in CCS
     ]
 

@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 from tailback.experiments.quic_and_tcp import points
-from tailback.experiments.quic_and_tcp.layout import CCS, QUEUES, SHARED, STACKS
+from tailback.experiments.quic_and_tcp.layout import CCS, LATER, QUEUES, SHARED, STACKS
 from tailback.experiments.quic_and_tcp.points import Fetched, Met
 from tailback.figures.theme import MUTED, SHAPES, Chart, colour_scale
 from tailback.metrics.statistics import Estimate, median
@@ -26,13 +26,15 @@ LEAD = (
     "published, and there is nothing to hold it against."
 )
 HOW = (
-    "`tailback kernel build --program quinn` (and `quic-go`, `s2n-quic`, `aioquic`) compiles the "
-    "small endpoints that the study uses ([programs.md](programs.md)). The set-up was written down "
-    "before the first run; aioquic, which is Python, is run at `20 Mbit/s` and `40 ms` only: "
-    "machine time. Meetings at 100 Mbit/s at 10 and 160 ms are a part of their own "
+    "`tailback kernel build --program quinn` (and `quic-go`, `s2n-quic`, `aioquic`, `quiche`) "
+    "compiles the small endpoints that the study uses ([programs.md](programs.md)). The set-up "
+    "was written down before the first run; aioquic, which is Python, is run at `20 Mbit/s` and "
+    "`40 ms` only: machine time. Meetings at 100 Mbit/s at 10 and 160 ms are a part of their own "
     "(`--part beside-100-rtts`, [quic-and-tcp-rtts.md](quic-and-tcp-rtts.md)): they take an hour, "
     "and were changed after a first look, in which some runs of quic-go ended themselves (`too "
-    "many gaps in received data`). Such runs are counted now, and are in no other number. TCP "
+    "many gaps in received data`). Such runs are counted now, and are in no other number. quiche "
+    "came later (`--part beside-20-quiche`, [quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)): "
+    "its default, which is dear because it sends small datagrams, and the one BBRv2 of all. TCP "
     "flows ask for ECN; queues that mark, mark. Segments and datagrams pass the queue one by one."
 )
 
@@ -162,7 +164,7 @@ def _stack(one: Met) -> str:
 
 
 def _panels(frame: pl.DataFrame) -> Chart:
-    order = [stack.label for stack in STACKS] + [OWN]
+    order = [stack.label for stack in (*STACKS, *LATER)] + [OWN]
     order = [name for name in order if name in frame["stack"].to_list()]
     rtts = sorted(frame["rtt"].unique().to_list())
     base = alt.Chart(frame)

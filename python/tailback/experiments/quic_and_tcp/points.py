@@ -33,6 +33,8 @@ def job(pair: Pair, *, seeds: int) -> Job:
         # A transfer without end ends of its own accord by an error only: this is counted, and is
         # no failure of the run.
         made["programs"][0].update(kind=pair.stack.kind, expect=1)
+        if pair.stack.word is not None:
+            made["programs"][0]["control"] = pair.stack.word
     return Job(made, {}, seeds)
 
 
