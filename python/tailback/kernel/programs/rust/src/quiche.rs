@@ -19,7 +19,7 @@ use boring::rand::rand_bytes;
 use boring::ssl::{SslContextBuilder, SslMethod};
 use boring::x509::X509;
 use quiche::{Config, Connection, ConnectionId, Header, MAX_CONN_ID_LEN, PROTOCOL_VERSION, Type};
-use quiche::{Error as Quic, RecvInfo, Shutdown};
+use quiche::{Error as Quic, RecvInfo};
 use tailback_quic::{CHUNK, Failure, IDLE, Options, PROTOCOL, Pieces, WINDOW};
 use tailback_quic::{certificate, end_of, run, tell, told_to_end};
 use tokio::net::UdpSocket;
@@ -230,8 +230,8 @@ async fn serve(options: Options) -> Result<(), Failure> {
         let due = clients.iter().filter_map(|(_, one)| one.peer.due()).min();
         tokio::select! {
             biased;
-            () = wait(&socket, &mut timer, due) => {}
             () = &mut told => break,
+            () = wait(&socket, &mut timer, due) => {}
         }
         while let Some((length, from)) = arrived(&socket, &mut buffer)? {
             let datagram = &mut buffer[..length];
@@ -265,10 +265,12 @@ async fn serve(options: Options) -> Result<(), Failure> {
             clients.push((from, answer));
         }
         for (_, one) in &mut clients {
-            one.work(&zeros)?;
+            // A client that goes away is no error of the server's.
+            if one.work(&zeros).is_err() {
+                one.peer.connection.close(true, 1, b"").ok();
+            }
             one.peer.flush(&socket)?;
         }
-        // A client that goes away is no error of the server's.
         clients.retain(|(_, one)| !one.peer.connection.is_closed());
     }
     for (_, one) in &mut clients {
@@ -298,8 +300,8 @@ async fn fetch(options: Options) -> Result<(), Failure> {
         let due = peer.due();
         tokio::select! {
             biased;
-            () = wait(&socket, &mut timer, due) => {}
             () = &mut ends => break false,
+            () = wait(&socket, &mut timer, due) => {}
         }
         while let Some((length, from)) = arrived(&socket, &mut buffer)? {
             peer.take(&mut buffer[..length], RecvInfo { from, to: local });
@@ -330,9 +332,6 @@ async fn fetch(options: Options) -> Result<(), Failure> {
         }
     };
     let told = tell(&options, got, began, complete);
-    peer.connection
-        .stream_shutdown(STREAM, Shutdown::Read, 0)
-        .ok();
     peer.end(&socket)?;
     told
 }
