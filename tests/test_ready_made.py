@@ -116,9 +116,11 @@ def test_programs_and_compilers_that_are_not_there_are_said_at_once(
 ) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(InputError) as refused:
-        built.check(["quin", "quic-go", "aioquic"])
+        built.check(["quin", "quic-go", "aioquic", "quiche"])
     assert str(refused.value).splitlines() == [
         'program "quin" does not exist; expected one of aioquic, flent, quic-go, quiche, quinn, '
         's2n-quic; did you mean "quinn"?',
         "quic-go needs go, which is not here: https://go.dev/dl/",
+        "quiche needs rustc, which is not here: https://rustup.rs/",
+        "quiche needs g++, which is not here: sudo apt install g++",
     ]
