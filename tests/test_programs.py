@@ -124,6 +124,17 @@ def test_a_hang_is_explained(kernel_kit: Kit) -> None:
     assert "no patch" in without
 
 
+def test_a_kernel_with_another_patch_is_said(kernel_kit: Kit) -> None:
+    def of(found: dict[str, str]) -> list[str]:
+        manifest = {**kernel_kit.manifest, "patches": found}
+        return said.of_kit(kits.Kit(**{**vars(kernel_kit), "manifest": manifest}))
+
+    assert of({"programs": patches.sha256()}) == []
+    (older,) = of({"programs": "0" * 64})
+    assert older.endswith("run: tailback kernel build")
+    assert "without tailback's patch" in of({})[0]
+
+
 # --- walls ------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from tailback.kernel.kit import Kit
+from tailback.kernel import patches
+from tailback.kernel.kit import COMMAND, Kit
 
 TOOK = re.compile(
     r'time-travel: "(.*)" took (\d+) ns, spins (\d+), call (-?\d+), interrupts (\d+), '
@@ -121,10 +122,18 @@ WITHOUT_PATCH = (
     "waiting, and readings of the clock cost more"
 )
 
+OTHER_PATCH = (
+    "the kernel was built with another version of tailback's patch for programs: what keeps this "
+    f"machine from them, and is said of them, may be less; run: {COMMAND}"
+)
+
 
 def of_kit(kit: Kit) -> list[str]:
     """What is to be said of any run with programs on a kit."""
-    return [] if kit.lets_time_pass else [WITHOUT_PATCH]
+    if not kit.lets_time_pass:
+        return [WITHOUT_PATCH]
+    same = kit.manifest["patches"][patches.PROGRAMS.stem] == patches.sha256()
+    return [] if same else [OTHER_PATCH]
 
 
 def hung(said: Said, kit: Kit) -> str:
