@@ -5,6 +5,7 @@
 //! | [`generate`] | a scenario from a seed, drawn from the registries and the schema |
 //! | [`trial`] | a scenario tried: loaded for both engines, run, run again, looked at |
 //! | `invariants` | what must hold of every run |
+//! | [`laws`] | what a change of a scenario must do to its results, or must not |
 //! | [`swarm`] | many trials |
 //! | [`reduce`] | a scenario that fails, made smaller |
 //! | [`heap`] | how much memory a run takes |
@@ -15,6 +16,7 @@ mod draw;
 pub mod generate;
 pub mod heap;
 mod invariants;
+pub mod laws;
 pub mod readers;
 pub mod reduce;
 pub mod swarm;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use tailback_swarm::laws::{self, LAWS, Law, Verdict};
 use tailback_swarm::swarm::{Plan, Tally, limits, swarm};
 use tailback_swarm::trial::{Finding, Limits, keep_panics, trial};
 use tailback_swarm::{generate, heap, reduce};
@@ -18,6 +19,10 @@ usage: tailback-swarm run [--from SEED] [--seeds N] [--seconds S] [--jobs J]
        tailback-swarm gen SEED            prints a scenario
        tailback-swarm file PATH           tries one
        tailback-swarm reduce SEED|PATH    makes one that fails smaller, and keeps it
+       tailback-swarm laws                lists the laws of changed scenarios
+       tailback-swarm law NAME [--from SEED] [--seeds N] [--seconds S] [--jobs J]
+       tailback-swarm law NAME gen SEED   prints a scenario of a law
+       tailback-swarm law NAME reduce SEED   makes one that breaks it smaller, and prints it
        tailback-swarm words               a dictionary for fuzzing scenarios
 Ends with 0, with 1 if something was found, with 2 for bad arguments.";
 
@@ -44,6 +49,17 @@ fn main() -> ExitCode {
             report.findings.is_empty()
         }),
         ["reduce", what] => shrink(what),
+        ["laws"] => {
+            LAWS.iter()
+                .for_each(|law| println!("{:8} {}", law.name, law.doc));
+            Ok(true)
+        }
+        ["law", name, rest @ ..] => match Law::named(name) {
+            Some(law) => of_law(law, rest),
+            None => Err(format!(
+                "{name}: no such law; `tailback-swarm laws` lists them"
+            )),
+        },
         ["words"] => {
             generate::words().iter().for_each(|word| println!("{word}"));
             Ok(true)
@@ -79,7 +95,8 @@ fn show(what: &str, finding: &Finding) {
     println!("{what}: {}: {detail}", finding.kind);
 }
 
-fn run(options: &[&str]) -> Result<bool, String> {
+/// The plan that options ask for: of a thousand seeds where they do not say.
+fn plan(options: &[&str]) -> Result<Plan, String> {
     let mut plan = Plan {
         from: 0,
         seeds: u64::MAX,
@@ -102,6 +119,11 @@ fn run(options: &[&str]) -> Result<bool, String> {
     if plan.seeds == u64::MAX && plan.time.is_none() {
         plan.seeds = 1_000;
     }
+    Ok(plan)
+}
+
+fn run(options: &[&str]) -> Result<bool, String> {
+    let plan = plan(options)?;
     let began = Instant::now();
     let mut shown = began;
     let terminal = std::io::stderr().is_terminal();
@@ -141,6 +163,61 @@ fn line(tally: &Tally, began: Instant) -> String {
     )
 }
 
+fn of_law(law: &'static Law, words: &[&str]) -> Result<bool, String> {
+    match words {
+        ["gen", seed] => {
+            print!("{}", (law.draw)(number(seed)?));
+            Ok(true)
+        }
+        ["reduce", seed] => {
+            let seed = number(seed)?;
+            reduce_broken(law, seed)
+        }
+        options => survey(law, &plan(options)?),
+    }
+}
+
+fn survey(law: &'static Law, plan: &Plan) -> Result<bool, String> {
+    let began = Instant::now();
+    let tally = laws::survey(law, plan, |_, seed, verdict| {
+        if let Verdict::Broken(finding) = verdict {
+            show(&format!("{} {seed}", law.name), finding);
+        }
+    });
+    let outside: u64 = tally.outside.values().sum();
+    println!(
+        "{}: {} scenarios in {:.0} s: the law holds of {}, says nothing of {outside}, is broken by {}",
+        law.name,
+        tally.tried,
+        began.elapsed().as_secs_f64(),
+        tally.held,
+        tally.broken,
+    );
+    let mut reasons: Vec<_> = tally.outside.iter().collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (reason, count) in reasons.iter().take(5) {
+        println!("  outside {count}: {reason}");
+    }
+    Ok(tally.broken == 0)
+}
+
+fn reduce_broken(law: &'static Law, seed: u64) -> Result<bool, String> {
+    let scenario = (law.draw)(seed);
+    let findings = |table: &Table| match law.check(table, seed, &laws::LIMITS) {
+        Verdict::Broken(finding) => vec![finding],
+        _ => Vec::new(),
+    };
+    let Some(first) = findings(&scenario).pop() else {
+        println!("{} {seed}: the law is not broken", law.name);
+        return Ok(true);
+    };
+    let reduced = reduce::reduce(&scenario, &first.kind, findings, |_| {});
+    let (smallest, finding) = reduced.unwrap_or((scenario, first));
+    print!("{smallest}");
+    show(&format!("{} {seed}", law.name), &finding);
+    Ok(false)
+}
+
 /// Where scenarios that failed once are kept.
 fn regressions() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions")
@@ -160,15 +237,16 @@ fn shrink(what: &str) -> Result<bool, String> {
         patience: Duration::from_secs(60),
         ..limits
     };
-    let findings = trial(&scenario.to_string(), &limits).findings;
-    let Some(first) = findings.first() else {
+    let findings = |table: &Table| trial(&table.to_string(), &limits).findings;
+    let first = findings(&scenario);
+    let Some(first) = first.first() else {
         println!("{what}: nothing is found");
         return Ok(true);
     };
     let began = Instant::now();
     let mut shown = began;
     let terminal = std::io::stderr().is_terminal();
-    let reduced = reduce::reduce(&scenario, &first.kind, &limits, |trials| {
+    let reduced = reduce::reduce(&scenario, &first.kind, findings, |trials| {
         if terminal && shown.elapsed() > PROGRESS {
             shown = Instant::now();
             eprint!("\r\x1b[K{trials} trials");

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use crate::trial::{Finding, Limits, trial};
+use crate::trial::Finding;
 
 /// Trials at most.
 const MOST: usize = 2_000;
@@ -15,16 +15,18 @@ enum Step {
 }
 
 /// The smallest scenario found that still has a finding of this kind, and that
-/// finding; `told` is called with the number of trials after each.
+/// finding, among those that `findings` has of a scenario; `told` is called with the number of
+/// trials after each.
 pub fn reduce(
     scenario: &Table,
     kind: &str,
-    limits: &Limits,
+    findings: impl Fn(&Table) -> Vec<Finding>,
     mut told: impl FnMut(usize),
 ) -> Option<(Table, Finding)> {
     let fails = |table: &Table| {
-        let findings = trial(&table.to_string(), limits).findings;
-        findings.into_iter().find(|finding| finding.kind == kind)
+        let findings = findings(table).into_iter();
+        let mut alike = findings.filter(|finding| finding.kind == kind);
+        alike.next()
     };
     let mut best = scenario.clone();
     let mut finding = fails(&best)?;
@@ -139,6 +141,7 @@ fn round(number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::{Limits, trial};
 
     #[test]
     fn one_digit_remains() {
@@ -157,6 +160,7 @@ mod tests {
     fn what_does_not_matter_goes() {
         // No scenario at all is refused; that is not a finding, so nothing is left to reduce.
         let table: Table = "duration = \"1s\"".parse().expect("TOML");
-        assert!(reduce(&table, "does not end", &Limits::default(), |_| {}).is_none());
+        let findings = |table: &Table| trial(&table.to_string(), &Limits::default()).findings;
+        assert!(reduce(&table, "does not end", findings, |_| {}).is_none());
     }
 }

@@ -56,43 +56,51 @@ pub fn limits(seed: u64) -> Limits {
 /// Tries the scenarios of seeds; `told` is called after each of them with what
 /// there is so far, the seed and its findings.
 pub fn swarm(plan: &Plan, mut told: impl FnMut(&Tally, u64, &[Finding])) -> Tally {
+    let mut tally = Tally::default();
+    let try_seed = |seed| trial(&generate::scenario(seed).to_string(), &limits(seed));
+    for_each_seed(plan, try_seed, |seed, report| {
+        tally.tried += 1;
+        match report.end {
+            End::Refused(message) => {
+                let message = message.replace(|c: char| c.is_ascii_digit(), "");
+                *tally.refused.entry(message).or_default() += 1;
+            }
+            End::Large => tally.large += 1,
+            End::Cut => tally.cut += 1,
+            End::Done => tally.done += 1,
+            End::Failed => {}
+        }
+        tally.failed += u64::from(!report.findings.is_empty());
+        told(&tally, seed, &report.findings);
+    });
+    tally
+}
+
+/// Calls `task` with each seed of a plan, several at a time, and `told` with what it gave.
+pub(crate) fn for_each_seed<T: Send>(
+    plan: &Plan,
+    task: impl Fn(u64) -> T + Sync,
+    mut told: impl FnMut(u64, T),
+) {
     let end = plan.from.saturating_add(plan.seeds);
     let deadline = plan.time.map(|time| Instant::now() + time);
     let next = AtomicU64::new(plan.from);
-    let mut tally = Tally::default();
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
         for _ in 0..plan.jobs.max(1) {
-            let (sender, next) = (sender.clone(), &next);
+            let (sender, next, task) = (sender.clone(), &next, &task);
             scope.spawn(move || {
                 while deadline.is_none_or(|deadline| Instant::now() < deadline) {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end {
-                        return;
-                    }
-                    let text = generate::scenario(seed).to_string();
-                    if sender.send((seed, trial(&text, &limits(seed)))).is_err() {
+                    if seed >= end || sender.send((seed, task(seed))).is_err() {
                         return;
                     }
                 }
             });
         }
         drop(sender);
-        for (seed, report) in receiver {
-            tally.tried += 1;
-            match report.end {
-                End::Refused(message) => {
-                    let message = message.replace(|c: char| c.is_ascii_digit(), "");
-                    *tally.refused.entry(message).or_default() += 1;
-                }
-                End::Large => tally.large += 1,
-                End::Cut => tally.cut += 1,
-                End::Done => tally.done += 1,
-                End::Failed => {}
-            }
-            tally.failed += u64::from(!report.findings.is_empty());
-            told(&tally, seed, &report.findings);
+        for (seed, given) in receiver {
+            told(seed, given);
         }
     });
-    tally
 }

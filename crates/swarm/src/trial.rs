@@ -14,7 +14,7 @@ use tailback_engine::{aqm, cc};
 use tailback_guest::map::{self, Kit};
 use tailback_record::Outcome;
 use tailback_scenario::{
-    EngineKind, Judge, Point, Request, Scenario, estimate_memory, load_request,
+    EngineKind, Judge, Override, Point, Request, Scenario, estimate_memory, load_request,
 };
 
 use crate::{heap, invariants, traces};
@@ -125,7 +125,11 @@ pub fn keep_panics() {
 }
 
 /// The result of `task`, or its panic as a finding.
-fn caught<T>(when: &str, found: &mut Vec<Finding>, task: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn caught<T>(
+    when: &str,
+    found: &mut Vec<Finding>,
+    task: impl FnOnce() -> T,
+) -> Option<T> {
     match catch_unwind(AssertUnwindSafe(task)) {
         Ok(done) => Some(done),
         Err(_) => {
@@ -161,12 +165,30 @@ static KIT: LazyLock<Kit> = LazyLock::new(|| {
 
 /// Loads a scenario of the swarm; the first diagnostic if it is refused.
 pub(crate) fn load(text: &str, engine: EngineKind) -> Result<Scenario, String> {
-    let loader = |name: &str| traces::text(name);
+    load_as(&Request {
+        engine,
+        ..Request::new(text.as_bytes(), "swarm.toml", &traces::text)
+    })
+}
+
+/// Loads a scenario for the simulator with keys set from outside.
+pub(crate) fn load_with(
+    text: &str,
+    overrides: &[Override],
+    seeds: Option<u64>,
+) -> Result<Scenario, String> {
+    load_as(&Request {
+        overrides,
+        seeds,
+        ..Request::new(text.as_bytes(), "swarm.toml", &traces::text)
+    })
+}
+
+fn load_as(request: &Request<'_>) -> Result<Scenario, String> {
     let judge: &Judge<'_> = &|plan| map::judge(plan, &KIT);
     let request = Request {
-        engine,
-        judge: (engine == EngineKind::Kernel).then_some(judge),
-        ..Request::new(text.as_bytes(), "swarm.toml", &loader)
+        judge: (request.engine == EngineKind::Kernel).then_some(judge),
+        ..*request
     };
     load_request(&request).map_err(|diagnostics| match diagnostics.first() {
         Some(first) => first.message.clone(),
@@ -177,28 +199,35 @@ pub(crate) fn load(text: &str, engine: EngineKind) -> Result<Scenario, String> {
 /// Tries a scenario; one that does not end is left to itself after the patience
 /// of [`Limits`], in a thread that goes on as long as the process.
 pub fn trial(text: &str, limits: &Limits) -> Report {
-    let (sender, receiver) = mpsc::channel();
     let (text, limits) = (text.to_owned(), *limits);
-    let patience = limits.patience;
-    let thread = std::thread::spawn(move || {
+    let report = patiently(limits.patience, move || {
         let mut findings = Vec::new();
         let end = try_out(&text, &limits, &mut findings);
-        // Nobody listens any more if the patience was over.
-        let _ = sender.send(Report { end, findings });
+        Report { end, findings }
     });
-    match receiver.recv_timeout(patience) {
-        Ok(report) => report,
-        Err(_) => {
-            let what = match thread.is_finished() {
-                true => "the trial itself panicked".to_owned(),
-                false => format!("in {} s", patience.as_secs()),
-            };
-            Report {
-                end: End::Failed,
-                findings: vec![Finding::new("does not end", what)],
-            }
-        }
-    }
+    report.unwrap_or_else(|finding| Report {
+        end: End::Failed,
+        findings: vec![finding],
+    })
+}
+
+/// What a task gives, or a finding where it does not end in this time.
+pub(crate) fn patiently<T: Send + 'static>(
+    patience: Duration,
+    task: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Finding> {
+    let (sender, receiver) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        // Nobody listens any more if the patience was over.
+        let _ = sender.send(task());
+    });
+    receiver.recv_timeout(patience).map_err(|_| {
+        let what = match thread.is_finished() {
+            true => "the trial itself panicked".to_owned(),
+            false => format!("in {} s", patience.as_secs()),
+        };
+        Finding::new("does not end", what)
+    })
 }
 
 fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
@@ -311,6 +340,13 @@ fn same_ids(text: &str, scenario: &Scenario, found: &mut Vec<Finding>) {
 struct Ran {
     measured: Outcome,
     now_ns: u64,
+}
+
+/// Runs a plan for at most so many events; what it measured if that was enough.
+pub(crate) fn run_whole(plan: &Arc<Plan>, seed: u64, limits: &Limits) -> Option<Outcome> {
+    let (ran, _) = run(plan, seed, SLICE, 0, limits, false);
+    let ran = ran.filter(|ran| ran.now_ns >= plan.duration.ns());
+    ran.map(|ran| ran.measured)
 }
 
 /// Runs a plan; no outcome: it did not end.

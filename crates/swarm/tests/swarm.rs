@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use tailback_swarm::laws::{self, Law, Verdict};
 use tailback_swarm::readers::READERS;
 use tailback_swarm::swarm::{Plan, swarm};
 use tailback_swarm::trial::{Limits, keep_panics, trial};
@@ -46,6 +47,55 @@ fn nothing_is_found() {
     assert_eq!(tally.tried, SEEDS);
     assert!(tally.done > SEEDS * 3 / 4, "{tally:#?}");
     assert!(tally.refusals() < SEEDS / 50, "{tally:#?}");
+}
+
+/// Checks a law on scenarios: it must hold of most, and be broken by none.
+fn holds(name: &str, seeds: u64, most: f64) {
+    keep_panics();
+    let law = Law::named(name).expect("a law");
+    let plan = Plan {
+        from: 0,
+        seeds,
+        time: None,
+        jobs: 1,
+    };
+    let mut found = Vec::new();
+    let tally = laws::survey(law, &plan, |_, seed, verdict| {
+        if let Verdict::Broken(finding) = verdict {
+            found.push((seed, finding.clone()));
+        }
+    });
+    assert!(
+        found.is_empty(),
+        "{found:#?}\nlook at one with: tailback-swarm law {name} reduce SEED"
+    );
+    assert_eq!(tally.tried, seeds);
+    assert!(tally.held as f64 > seeds as f64 * most, "{tally:#?}");
+}
+
+#[test]
+fn names_change_names_only() {
+    holds("rename", 300, 0.4);
+}
+
+#[test]
+fn parts_of_a_sweep_are_the_whole() {
+    holds("split", 300, 0.9);
+}
+
+#[test]
+fn twice_the_rates_is_half_the_times() {
+    holds("scale", 600, 0.9);
+}
+
+#[test]
+fn idle_links_change_nothing() {
+    holds("idle", 300, 0.6);
+}
+
+#[test]
+fn other_words_name_the_same_runs() {
+    holds("write", 1_000, 0.9);
 }
 
 #[test]

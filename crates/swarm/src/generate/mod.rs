@@ -7,7 +7,7 @@
 
 mod ends;
 mod links;
-mod values;
+pub(crate) mod values;
 
 use std::sync::LazyLock;
 

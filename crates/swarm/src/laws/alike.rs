@@ -1,0 +1,163 @@
+//! Flows that are alike have no order: what one gets does not go with its place in the file.
+//!
+//! Of flows that differ in their names only the throughput is ranked, and the ranks are
+//! correlated with places (Spearman), over several seeds. Where places mean nothing the
+//! coefficient of n flows has mean 0 and variance 1/(n-1), so that of all seeds together is
+//! known in units of its standard deviation.
+
+use tailback_engine::{aqm, cc};
+use tailback_record::Outcome;
+use toml::{Table, Value};
+
+use super::{Check, Law, Verdict, broken, loaded, outside, played_as};
+use crate::draw::Draw;
+use crate::generate::values::{Taste, bit, entry, ns};
+use crate::trial::Limits;
+
+pub(super) const LAW: Law = Law {
+    name: "alike",
+    doc: "flows that are alike have no order: throughput does not go with the place in the file",
+    draw,
+    check,
+};
+
+const SEEDS: u64 = 8;
+
+/// Standard deviations from which on it is no chance: one case in three million.
+const MOST: f64 = 5.0;
+
+fn draw(seed: u64) -> Table {
+    let mut draw = Draw::new(seed ^ 0xa11e);
+    let taste = Taste {
+        set: *draw.pick(&[0.0, 0.0, 0.1]),
+        extreme: 0.0,
+    };
+    let flows = draw.log(4.0, 80.0) as i64;
+    let rate = draw.log(5e5, 5e7);
+    let packets = draw.log(300.0, 4_000.0);
+    let rtt = draw.log(1e6, 3e8);
+    let duration = (packets * 1514.0 * 8e9 / rate).max(rtt * 10.0);
+    let (queue, _) = if draw.chance(0.4) {
+        let queue = Table::from_iter([
+            ("aqm".to_owned(), Value::String("fifo".to_owned())),
+            (
+                "limit".to_owned(),
+                Value::String(format!("{}p", draw.log(2.0, 200.0) as u64)),
+            ),
+        ]);
+        (Value::Table(queue), "fifo")
+    } else {
+        entry(&mut draw, "aqm", aqm::ENTRIES, taste)
+    };
+    let (control, _) = entry(&mut draw, "name", cc::ENTRIES, taste);
+    let mut root = Table::from_iter([
+        ("duration".to_owned(), ns(duration)),
+        (
+            "seed".to_owned(),
+            Value::Integer(draw.between(0, 1_000_000)),
+        ),
+    ]);
+    if draw.chance(0.3) {
+        root.insert("start_jitter".to_owned(), ns(rtt * draw.log(1e-3, 10.0)));
+    }
+    let link = Table::from_iter([("rate".to_owned(), bit(rate)), ("queue".to_owned(), queue)]);
+    root.insert("bottleneck".to_owned(), Value::Table(link));
+    let path = Table::from_iter([("rtt".to_owned(), ns(rtt))]);
+    root.insert("path".to_owned(), Value::Table(path));
+    let record = Table::from_iter([("series".to_owned(), Value::Boolean(false))]);
+    root.insert("record".to_owned(), Value::Table(record));
+    let mut flow = Table::from_iter([
+        ("name".to_owned(), Value::String("alike".to_owned())),
+        ("cc".to_owned(), control),
+        ("count".to_owned(), Value::Integer(flows)),
+    ]);
+    if draw.chance(0.3) {
+        flow.insert("ecn".to_owned(), Value::Boolean(true));
+    }
+    root.insert("flows".to_owned(), Value::Array(vec![Value::Table(flow)]));
+    root
+}
+
+fn check(scenario: &Table, _seed: u64, limits: &Limits) -> Check {
+    let leaning = leaning(scenario, limits)?;
+    if leaning.abs() > MOST {
+        let what = format!("{leaning:.1} standard deviations from no correlation");
+        return Err(broken("throughput goes with the place in the file", what));
+    }
+    Ok(())
+}
+
+/// The correlation of throughput with places over all seeds, in standard deviations.
+fn leaning(scenario: &Table, limits: &Limits) -> Result<f64, Verdict> {
+    let scenario = loaded(scenario)?;
+    let point = &scenario.points[0];
+    let mut sum = 0.0;
+    let mut variance = 0.0;
+    for more in 0..SEEDS {
+        let (_, outcome) = played_as(&point.plan, point.seed.wrapping_add(more), limits)?;
+        if let Some(correlation) = correlation(&outcome) {
+            sum += correlation;
+            variance += 1.0 / (outcome.flows.len() as f64 - 1.0);
+        }
+    }
+    if variance == 0.0 {
+        return Err(outside("all flows have the same throughput"));
+    }
+    Ok(sum / variance.sqrt())
+}
+
+/// The rank correlation of throughput with places; `None`: all have the same.
+fn correlation(outcome: &Outcome) -> Option<f64> {
+    let rates = outcome.flows.iter().map(|flow| {
+        let time = flow.to_ns.saturating_sub(flow.from_ns).max(1);
+        flow.delivered_bytes as f64 / time as f64
+    });
+    let ranks = ranks(&rates.collect::<Vec<f64>>());
+    let middle = (ranks.len() as f64 - 1.0) / 2.0;
+    let (mut both, mut of_ranks, mut of_places) = (0.0, 0.0, 0.0);
+    for (place, rank) in ranks.iter().enumerate() {
+        let (place, rank) = (place as f64 - middle, rank - middle);
+        both += place * rank;
+        of_ranks += rank * rank;
+        of_places += place * place;
+    }
+    (of_ranks > 0.0).then(|| both / (of_ranks * of_places).sqrt())
+}
+
+/// The rank of each value, from 0; equal ones have the mean of theirs.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let below = |value: f64| values.iter().filter(|other| **other < value).count() as f64;
+    let equal = |value: f64| values.iter().filter(|other| **other == value).count() as f64;
+    let ranks = values.iter();
+    ranks
+        .map(|value| below(*value) + (equal(*value) - 1.0) / 2.0)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailback_record::FlowOutcome;
+
+    fn of(bytes: &[u64]) -> Outcome {
+        let flows = bytes.iter().map(|bytes| FlowOutcome {
+            delivered_bytes: *bytes,
+            to_ns: 1_000,
+            ..FlowOutcome::default()
+        });
+        Outcome {
+            flows: flows.collect(),
+            ..Outcome::default()
+        }
+    }
+
+    /// Against SciPy's `spearmanr([0, 1, 2, 3, 4], ...)`.
+    #[test]
+    fn rank_correlation() {
+        let rounded = |bytes: &[u64]| correlation(&of(bytes)).map(|c| (c * 1e4).round() / 1e4);
+        assert_eq!(rounded(&[1, 2, 30, 40, 500]), Some(1.0));
+        assert_eq!(rounded(&[5, 4, 3, 2, 1]), Some(-1.0));
+        assert_eq!(rounded(&[3, 1, 4, 1, 5]), Some(0.4104));
+        assert_eq!(rounded(&[7, 7, 7]), None);
+    }
+}

@@ -1,0 +1,202 @@
+//! Laws: what a change of a scenario must do to its results, or must not.
+//!
+//! Each law draws a scenario from a seed, changes it in a way whose effect is known, and compares.
+//! A law says where it is exact; a scenario beyond that is counted as outside, never as held.
+//!
+//! | module | the law | where it is exact |
+//! |---|---|---|
+//! | [`permute`] | flows and sources in another order have the same results | without simultaneous events, and where the queue does not tell flows apart by their number |
+//! | [`rename`] | other names of flows, links and classes change names only | where the seed decides nothing |
+//! | [`split`] | a sweep in parts has the runs of the whole | everywhere |
+//! | [`scale`] | all rates doubled and all times halved: the same packets at half the times | without constants of the stack, and in whole nanoseconds |
+//! | [`idle`] | a link that no flow uses changes nothing in the others | everywhere |
+//! | [`write`] | values in other units, keys in another layout name the same runs | everywhere |
+//! | [`alike`] | flows that are alike have no order | over seeds, within noise |
+
+mod alike;
+mod digest;
+mod idle;
+mod permute;
+mod rename;
+mod scale;
+mod split;
+mod write;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tailback_engine::plan::Plan;
+use tailback_record::Outcome;
+use tailback_scenario::{EngineKind, Scenario, estimate_memory};
+use toml::{Table, Value};
+
+use crate::swarm;
+use crate::trial::{Finding, Limits, caught, load, patiently, run_whole};
+
+/// Why a law is not known to hold of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It holds.
+    Held,
+    /// The law says nothing of this scenario, and why.
+    Outside(String),
+    /// It does not hold.
+    Broken(Finding),
+}
+
+/// What a check ends with where the law is not known to hold.
+type Check = Result<(), Verdict>;
+
+/// A law.
+pub struct Law {
+    /// Its name.
+    pub name: &'static str,
+    /// What it says.
+    pub doc: &'static str,
+    /// The scenario of a seed.
+    pub draw: fn(u64) -> Table,
+    /// Compares a scenario with itself changed; what is random in that comes from the seed.
+    check: fn(&Table, u64, &Limits) -> Check,
+}
+
+/// All laws.
+pub const LAWS: &[Law] = &[
+    permute::LAW,
+    rename::LAW,
+    split::LAW,
+    scale::LAW,
+    idle::LAW,
+    write::LAW,
+    alike::LAW,
+];
+
+impl Law {
+    /// The law of a name.
+    pub fn named(name: &str) -> Option<&'static Law> {
+        LAWS.iter().find(|law| law.name == name)
+    }
+
+    /// Whether the law holds of a scenario. A panic, or a check without an end, breaks it.
+    pub fn check(&'static self, scenario: &Table, seed: u64, limits: &Limits) -> Verdict {
+        let (scenario, limits) = (scenario.clone(), *limits);
+        let verdict = patiently(limits.patience, move || {
+            let mut panics = Vec::new();
+            let check = || (self.check)(&scenario, seed, &limits);
+            let verdict = caught(self.name, &mut panics, check);
+            match (verdict, panics.pop()) {
+                (Some(Ok(())), _) => Verdict::Held,
+                (Some(Err(verdict)), _) => verdict,
+                (None, Some(panic)) => Verdict::Broken(panic),
+                (None, None) => broken("a panic without a message", self.name),
+            }
+        });
+        verdict.unwrap_or_else(Verdict::Broken)
+    }
+}
+
+/// How the checks of a law ended.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Scenarios drawn.
+    pub tried: u64,
+    /// Those of which the law holds.
+    pub held: u64,
+    /// Those that the law says nothing of, by reason.
+    pub outside: BTreeMap<String, u64>,
+    /// Those of which it does not hold.
+    pub broken: u64,
+}
+
+/// What a check may take: it runs a scenario several times.
+pub const LIMITS: Limits = Limits {
+    events: 40_000,
+    memory: 256 << 20,
+    twice: false,
+    patience: std::time::Duration::from_secs(300),
+};
+
+/// Checks a law on the scenarios of seeds; `told` is called after each with what there is so far,
+/// the seed and the verdict.
+pub fn survey(
+    law: &'static Law,
+    plan: &swarm::Plan,
+    mut told: impl FnMut(&Tally, u64, &Verdict),
+) -> Tally {
+    let mut tally = Tally::default();
+    let check = |seed| law.check(&(law.draw)(seed), seed, &LIMITS);
+    swarm::for_each_seed(plan, check, |seed, verdict| {
+        tally.tried += 1;
+        match &verdict {
+            Verdict::Held => tally.held += 1,
+            Verdict::Outside(reason) => {
+                let reason = reason.replace(|c: char| c.is_ascii_digit(), "");
+                *tally.outside.entry(reason).or_default() += 1;
+            }
+            Verdict::Broken(_) => tally.broken += 1,
+        }
+        told(&tally, seed, &verdict);
+    });
+    tally
+}
+
+fn outside(why: impl Into<String>) -> Verdict {
+    Verdict::Outside(why.into())
+}
+
+fn broken(kind: &str, detail: impl std::fmt::Display) -> Verdict {
+    Verdict::Broken(Finding::new(kind, detail))
+}
+
+/// Loads a scenario for the simulator.
+fn loaded(table: &Table) -> Result<Scenario, Verdict> {
+    let scenario = load(&table.to_string(), EngineKind::Sim);
+    scenario.map_err(|message| outside(format!("refused: {message}")))
+}
+
+/// Plays the first point of a scenario to its end.
+fn played(table: &Table, limits: &Limits) -> Result<(Arc<Plan>, Outcome), Verdict> {
+    let scenario = loaded(table)?;
+    let point = &scenario.points[0];
+    played_as(&point.plan, point.seed, limits)
+}
+
+/// Plays a plan with a seed to its end.
+fn played_as(
+    plan: &Arc<Plan>,
+    seed: u64,
+    limits: &Limits,
+) -> Result<(Arc<Plan>, Outcome), Verdict> {
+    if estimate_memory(plan) > limits.memory {
+        return Err(outside("it takes more memory than a check may"));
+    }
+    match run_whole(plan, seed, limits) {
+        Some(outcome) => Ok((Arc::clone(plan), outcome)),
+        None => Err(outside("it has more events than a check may")),
+    }
+}
+
+/// The tables of an array of tables.
+fn tables<'t>(root: &'t mut Table, key: &str) -> impl Iterator<Item = &'t mut Table> {
+    let all = root.get_mut(key).and_then(Value::as_array_mut);
+    all.into_iter().flatten().filter_map(Value::as_table_mut)
+}
+
+/// The links of a scenario, by name or the only one.
+fn links(root: &mut Table) -> Vec<&mut Table> {
+    let mut all = Vec::new();
+    for (key, value) in root.iter_mut() {
+        match (key.as_str(), value) {
+            ("bottleneck", Value::Table(link)) => all.push(link),
+            ("links", Value::Table(links)) => {
+                all.extend(links.iter_mut().filter_map(|(_, link)| link.as_table_mut()));
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+/// A time as the swarm writes it, ns.
+fn ns_of(value: Option<&Value>) -> Option<u64> {
+    value?.as_str()?.strip_suffix("ns")?.parse().ok()
+}

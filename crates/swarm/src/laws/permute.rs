@@ -1,0 +1,122 @@
+//! Flows and sources in another order have the same results.
+//!
+//! Random streams belong to names, and the order in a file decides nothing but:
+//!
+//! - events of one nanosecond: they are handled by kind and then in the order of the file. So
+//!   starts are spread over nanoseconds here; a coincidence that is left is one of numbers that
+//!   were drawn, and goes with other ones, which a difference is tried with before it counts.
+//! - the queue of a flow in `fq_codel`, `fq_pie` and `cake`: the hash that stands for Linux's of
+//!   addresses and ports is one of the seed and the flow's number, so which flows share a queue, and
+//!   which of equally long queues is the first, is drawn anew in another order. They are outside.
+
+use toml::{Table, Value};
+
+use super::digest::Digest;
+use super::{Check, Law, broken, links, ns_of, outside, played, tables};
+use crate::draw::Draw;
+use crate::generate;
+use crate::trial::Limits;
+
+pub(super) const LAW: Law = Law {
+    name: "permute",
+    doc: "flows and sources in another order have the same results",
+    draw,
+    check,
+};
+
+/// Queues that tell flows apart by their number.
+const BY_NUMBER: [&str; 3] = ["fq_codel", "fq_pie", "cake"];
+
+/// Two flows at least, and seldom a queue that tells them apart by their number.
+fn draw(seed: u64) -> Table {
+    let mut root = generate::scenario(seed);
+    let mut draw = Draw::new(seed ^ 0x5eed);
+    for link in links(&mut root) {
+        if by_number(link) && draw.chance(0.95) {
+            let queues = ["fifo", "red", "codel", "pie", "pi2", "step", "dualpi2"];
+            let queue = *draw.pick(&queues);
+            link.insert("queue".to_owned(), Value::String(queue.to_owned()));
+        }
+    }
+    if let Some(Value::Array(flows)) = root.get_mut("flows")
+        && let [Value::Table(only)] = flows.as_slice()
+    {
+        let mut other = only.clone();
+        other.insert("name".to_owned(), Value::String("other".to_owned()));
+        flows.push(Value::Table(other));
+    }
+    root
+}
+
+/// Spreads of the starts that a difference is tried with: one chance coincidence in each of all
+/// of them is not to be expected.
+const SPREADS: u64 = 5;
+
+fn by_number(link: &Table) -> bool {
+    let queue = link.get("queue");
+    let name = queue.and_then(|queue| queue.get("aqm")).or(queue);
+    let name = name.and_then(Value::as_str);
+    name.is_some_and(|name| BY_NUMBER.contains(&name))
+}
+
+fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
+    if links(&mut scenario.clone())
+        .into_iter()
+        .any(|link| by_number(link))
+    {
+        return Err(outside("its queue tells flows apart by their number"));
+    }
+    let mut draw = Draw::new(seed);
+    let mut difference = String::new();
+    for _ in 0..SPREADS {
+        let spread = spread(scenario, &mut draw);
+        let other = permuted(&spread, &mut draw);
+        if other == spread {
+            return Err(outside("it has one flow or source, or all are the same"));
+        }
+        let (plan, outcome) = played(&spread, limits)?;
+        let before = Digest::of(&plan, outcome);
+        let (plan, outcome) = played(&other, limits)?;
+        match before.difference(&Digest::of(&plan, outcome)) {
+            None => return Ok(()),
+            Some(what) => difference = what,
+        }
+    }
+    Err(broken("the order of flows matters", difference))
+}
+
+/// The scenario with its flows and sources at times that nothing else has.
+fn spread(scenario: &Table, draw: &mut Draw) -> Table {
+    let mut root = scenario.clone();
+    if ns_of(root.get("start_jitter")) == Some(0) {
+        root.remove("start_jitter");
+    }
+    let most = ns_of(root.get("duration")).unwrap_or_default() / 50;
+    let most = most.min(1_000_000);
+    for key in ["flows", "traffic"] {
+        for end in tables(&mut root, key) {
+            let later = draw.below(most);
+            let start = ns_of(end.get("start")).unwrap_or_default();
+            let start = Value::String(format!("{}ns", start + later));
+            end.insert("start".to_owned(), start);
+            if let Some(stop) = ns_of(end.get("stop")) {
+                let stop = Value::String(format!("{}ns", stop + later));
+                end.insert("stop".to_owned(), stop);
+            }
+        }
+    }
+    root
+}
+
+fn permuted(scenario: &Table, draw: &mut Draw) -> Table {
+    let mut root = scenario.clone();
+    for key in ["flows", "traffic"] {
+        if let Some(ends) = root.get_mut(key).and_then(Value::as_array_mut) {
+            match ends.len() {
+                2 => ends.reverse(),
+                _ => draw.shuffle(ends),
+            }
+        }
+    }
+    root
+}

@@ -1,0 +1,390 @@
+//! All rates doubled and all times halved: the same packets, at half the times.
+//!
+//! Exact where time comes in by the scenario alone and everything is whole: rates that send a byte
+//! in an even number of nanoseconds, times that are multiples of four. So queues that count packets,
+//! bytes or a time of theirs (`fifo`, `step`), links that are off at times, delays, slots of one gap and loss,
+//! traffic at a constant rate; and Reno or DCTCP as long as no timer of theirs fires, without
+//! delayed ACKs: the stack's constants (200 ms, 40 ms, jiffies) do not scale. A scenario in which
+//! something is sent again, or an ACK is late enough for a probe, is outside. What the recording
+//! has in windows of its own (accounts) and smoothed round-trip times, which Linux keeps in
+//! microseconds, are not compared.
+
+use std::collections::BTreeMap;
+
+use tailback_engine::plan::Plan;
+use tailback_engine::units::{Rate, Time};
+use tailback_record::{FlowOutcome, Histogram, Outcome};
+use toml::{Table, Value};
+
+use super::digest::Digest;
+use super::{Check, Law, broken, outside, played};
+use crate::draw::Draw;
+use crate::trial::Limits;
+
+pub(super) const LAW: Law = Law {
+    name: "scale",
+    doc: "all rates doubled and all times halved: the same packets at half the times",
+    draw,
+    check,
+};
+
+fn text(value: impl Into<String>) -> Value {
+    Value::String(value.into())
+}
+
+/// A rate that sends a byte in an even number of nanoseconds, near another one, bit/s.
+fn rate(near: f64) -> Value {
+    const BYTE: f64 = 8e9;
+    let mut least = 2_u64;
+    // The number of nanoseconds is one of 2^a 5^b, so that the rate is whole, too.
+    for twos in 1..=10 {
+        for fives in 0..=9 {
+            let ns = 2_u64.pow(twos) * 5_u64.pow(fives);
+            let off = |ns: u64| (ns as f64 * near / BYTE).ln().abs();
+            if off(ns) < off(least) && ns < 800_000_000 {
+                least = ns;
+            }
+        }
+    }
+    text(format!("{}bit", 8_000_000_000 / least))
+}
+
+/// A time that is a multiple of four nanoseconds.
+fn time(ns: f64) -> Value {
+    text(format!("{}ns", (ns as u64).max(4) / 4 * 4))
+}
+
+fn draw(seed: u64) -> Table {
+    let mut draw = Draw::new(seed ^ 0x5ca1e);
+    let tcp = draw.chance(0.4);
+    let link_rate = if tcp {
+        draw.log(1e8, 2e9)
+    } else {
+        draw.log(1e4, 4e9)
+    };
+    let packet = 1514.0 * 8e9 / link_rate;
+    let duration = packet * draw.log(50.0, 3_000.0);
+    // Of TCP so long that windows at the start and queues at their thresholds are short beside it.
+    let rtt = if tcp {
+        packet * draw.log(200.0, 1_000.0)
+    } else {
+        draw.log(1e3, 1e9)
+    };
+    let duration = if tcp {
+        duration.max(rtt * 20.0)
+    } else {
+        duration
+    };
+    let mut root = Table::from_iter([
+        ("duration".to_owned(), time(duration)),
+        ("start_jitter".to_owned(), text("0ns")),
+        ("seed".to_owned(), Value::Integer(draw.between(0, 1000))),
+    ]);
+    if draw.chance(0.5) {
+        root.insert("warmup".to_owned(), time(duration * draw.share() * 0.8));
+    }
+    let path = Table::from_iter([("rtt".to_owned(), time(rtt))]);
+    root.insert("path".to_owned(), Value::Table(path));
+    let mut record =
+        Table::from_iter([("interval".to_owned(), time(duration / draw.log(2.0, 50.0)))]);
+    record.insert("events".to_owned(), Value::Boolean(draw.chance(0.5)));
+    root.insert("record".to_owned(), Value::Table(record));
+    let number = 1 + draw.below(3) as usize;
+    let names: Vec<String> = (0..number).map(|i| format!("l{i}")).collect();
+    let all = names.iter().enumerate().map(|(i, name)| {
+        let near = if i == 0 {
+            link_rate
+        } else {
+            link_rate * draw.log(0.5, 4.0)
+        };
+        (
+            name.clone(),
+            Value::Table(link(&mut draw, near, packet, duration, rtt, tcp)),
+        )
+    });
+    let all: Table = all.collect();
+    root.insert("links".to_owned(), Value::Table(all));
+    let end = |draw: &mut Draw, name: String| {
+        let mut route = names.clone();
+        draw.shuffle(&mut route);
+        route.truncate(1 + draw.below(route.len() as u64) as usize);
+        let route = route.into_iter().map(Value::String).collect();
+        let start = draw.share() * duration * 0.3;
+        let mut end = Table::from_iter([
+            ("name".to_owned(), text(name)),
+            ("route".to_owned(), Value::Array(route)),
+            ("start".to_owned(), time(start)),
+        ]);
+        if draw.chance(0.2) {
+            end.insert(
+                "stop".to_owned(),
+                time(start + 8.0 + draw.share() * duration),
+            );
+        }
+        end
+    };
+    let sources = if tcp {
+        draw.below(3)
+    } else {
+        1 + draw.below(6)
+    };
+    let sources = (0..sources).map(|i| {
+        let mut source = end(&mut draw, format!("t{i}"));
+        let share = if tcp { 0.3 } else { 2.0 };
+        source.insert("rate".to_owned(), rate(link_rate * draw.log(0.01, share)));
+        source.insert(
+            "ecn".to_owned(),
+            text(*draw.pick(&["not-ect", "ect0", "ect1"])),
+        );
+        source.insert(
+            "packet_size".to_owned(),
+            Value::Integer(draw.between(100, 1_500)),
+        );
+        if draw.chance(0.3) {
+            source.insert("kind".to_owned(), text("on-off"));
+            for key in ["on", "off"] {
+                source.insert(
+                    key.to_owned(),
+                    time((duration * draw.log(0.01, 0.5)).max(4e3)),
+                );
+                source.insert(format!("{key}_distribution"), text("constant"));
+            }
+        } else {
+            source.insert("kind".to_owned(), text("cbr"));
+        }
+        Value::Table(source)
+    });
+    let sources: Vec<Value> = sources.collect();
+    if !sources.is_empty() {
+        root.insert("traffic".to_owned(), Value::Array(sources));
+    }
+    if tcp {
+        let stack = Table::from_iter([
+            ("delack".to_owned(), Value::Boolean(false)),
+            ("mss".to_owned(), Value::Integer(draw.between(400, 1448))),
+        ]);
+        root.insert("tcp".to_owned(), Value::Table(stack));
+        let flows = (0..1 + draw.below(3)).map(|i| {
+            let mut flow = end(&mut draw, format!("f{i}"));
+            flow.insert("cc".to_owned(), text(*draw.pick(&["reno", "dctcp"])));
+            flow.insert("ecn".to_owned(), Value::Boolean(true));
+            if draw.chance(0.5) {
+                flow.insert(
+                    "bytes".to_owned(),
+                    Value::Integer(draw.log(1e3, 1e6) as i64),
+                );
+            }
+            Value::Table(flow)
+        });
+        let flows = flows.collect();
+        root.insert("flows".to_owned(), Value::Array(flows));
+    }
+    root
+}
+
+fn link(draw: &mut Draw, near: f64, packet: f64, duration: f64, rtt: f64, tcp: bool) -> Table {
+    let mut link = Table::from_iter([("rate".to_owned(), rate(near))]);
+    if !tcp && draw.chance(0.2) {
+        // Off and on: between two rates other than 0 a packet would end within a nanosecond.
+        let mut at = 0.0;
+        let steps = (0..2 + draw.below(4)).map(|i| {
+            let bits = if i % 2 == 0 { rate(near) } else { text("0bit") };
+            let begin = if i == 0 { text("0ns") } else { time(at) };
+            at += 8.0 + duration * draw.share() * 0.4;
+            Value::Array(vec![begin, bits])
+        });
+        let steps = Value::Array(steps.collect());
+        let steps = Table::from_iter([("steps".to_owned(), steps)]);
+        link.insert("rate".to_owned(), Value::Table(steps));
+    }
+    let limit = match draw.chance(0.5) {
+        _ if tcp => "100000p".to_owned(),
+        true => format!("{}p", draw.log(1.0, 300.0) as u64),
+        false => format!("{}b", draw.log(1_600.0, 400_000.0) as u64),
+    };
+    let mut queue = Table::from_iter([("limit".to_owned(), text(limit))]);
+    if tcp || draw.chance(0.5) {
+        queue.insert("aqm".to_owned(), text("step"));
+        let packets = draw.log(1.0, if tcp { 40.0 } else { 100.0 });
+        let threshold = match draw.below(3) {
+            0 => format!("{}p", packets as u64),
+            1 => format!("{}b", (packets * 1514.0) as u64),
+            _ => format!("{}ns", (packet * packets) as u64 / 4 * 4 + 4),
+        };
+        queue.insert("threshold".to_owned(), text(threshold));
+    } else {
+        queue.insert("aqm".to_owned(), text("fifo"));
+    }
+    link.insert("queue".to_owned(), Value::Table(queue));
+    link.insert("link".to_owned(), text(*draw.pick(&["shaper", "wire"])));
+    link.insert(
+        "both_directions".to_owned(),
+        Value::Boolean(draw.chance(0.5)),
+    );
+    if draw.chance(0.4) {
+        link.insert("delay".to_owned(), time(rtt * draw.share()));
+    }
+    if !tcp && draw.chance(0.2) {
+        link.insert("loss".to_owned(), Value::Float(draw.log(1e-3, 0.5)));
+    }
+    if !tcp && draw.chance(0.2) {
+        let gap = time(packet * draw.log(1.0, 30.0));
+        let slots = Table::from_iter([("min".to_owned(), gap)]);
+        link.insert("slots".to_owned(), Value::Table(slots));
+    }
+    link
+}
+
+fn check(scenario: &Table, _seed: u64, limits: &Limits) -> Check {
+    let whole = |rate: Rate| 8_000_000_000 % (2 * rate.0.max(1)) == 0;
+    let (plan, slow) = played(scenario, limits)?;
+    let constants = has_defaults(scenario)
+        || plan.start_jitter > Time::ZERO
+        || plan.flows.iter().any(|flow| flow.tcp.delack);
+    let rates = plan.links.iter().map(|link| link.rate.nominal());
+    if constants || !rates.into_iter().all(whole) {
+        return Err(outside("times that do not scale"));
+    }
+    let (_, fast) = played(&doubled(scenario), limits)?;
+    if [&slow, &fast]
+        .into_iter()
+        .any(|outcome| outcome.flows.iter().any(timed))
+    {
+        return Err(outside("a timer may have fired"));
+    }
+    let (slow, fast) = (Scaled::of(&plan, slow, 2), Scaled::of(&plan, fast, 1));
+    let delays = slow
+        .delays
+        .iter()
+        .find(|(key, of)| fast.delays.get(*key) != Some(of));
+    if let Some((key, of)) = delays {
+        let what = format!("{key}: {of:?}, halved, and {:?}", fast.delays.get(key));
+        return Err(broken("other delays at twice the rates", what));
+    }
+    match slow.digest.difference(&fast.digest) {
+        None => Ok(()),
+        Some(what) => Err(broken("another run at twice the rates", what)),
+    }
+}
+
+/// Whether a timer of a flow may have fired: it sent something again, or an ACK was so late that
+/// it may have sent a probe, which it does after two smoothed round-trip times and two jiffies.
+fn timed(flow: &FlowOutcome) -> bool {
+    let shortest = flow.rtt.buckets().next().map_or(0, |(lower, _, _)| lower);
+    flow.retransmits + flow.timeouts > 0 || flow.rtt.max().is_some_and(|max| max > 2 * shortest)
+}
+
+/// Whether a time or a rate is left to its default, which would not change.
+fn has_defaults(scenario: &Table) -> bool {
+    let lacks = |table: &Table, key: &str| !table.contains_key(key);
+    let inner = |name: &str, key: &str| {
+        let table = scenario.get(name).and_then(Value::as_table);
+        table.is_none_or(|table| lacks(table, key))
+    };
+    let links = super::links(&mut scenario.clone()).into_iter().any(|link| {
+        let queue = link.get("queue").and_then(Value::as_table);
+        let step = queue.filter(|queue| queue.get("aqm").and_then(Value::as_str) == Some("step"));
+        step.is_some_and(|step| lacks(step, "threshold"))
+    });
+    let mut sources = scenario.clone();
+    let mut sources = super::tables(&mut sources, "traffic");
+    links
+        || inner("path", "rtt")
+        || inner("record", "interval")
+        || sources.any(|source| {
+            let on_off = source.get("kind").and_then(Value::as_str) == Some("on-off");
+            lacks(source, "rate") || on_off && (lacks(source, "on") || lacks(source, "off"))
+        })
+}
+
+/// All rates doubled, all times halved.
+fn doubled(table: &Table) -> Table {
+    fn change(value: &Value) -> Value {
+        match value {
+            Value::Table(table) => Value::Table(doubled(table)),
+            Value::Array(items) => Value::Array(items.iter().map(change).collect()),
+            Value::String(text) => {
+                let number = |unit| -> Option<u64> { text.strip_suffix(unit)?.parse().ok() };
+                match (number("ns"), number("bit")) {
+                    (Some(ns), _) => Value::String(format!("{}ns", ns / 2)),
+                    (_, Some(rate)) => Value::String(format!("{}bit", rate * 2)),
+                    _ => value.clone(),
+                }
+            }
+            other => other.clone(),
+        }
+    }
+    table
+        .iter()
+        .map(|(key, value)| (key.clone(), change(value)))
+        .collect()
+}
+
+/// Of a histogram: its sum, its largest value, and its buckets.
+type Delays = (u128, Option<u64>, Vec<(u64, u64)>);
+
+/// An outcome with its times divided, and what is not a plain time by itself.
+struct Scaled {
+    digest: Digest,
+    delays: BTreeMap<String, Delays>,
+}
+
+/// Gauges of senders that Linux has in microseconds, or smoothed with a shift.
+const ROUNDED: [&str; 4] = ["srtt", "rto", "min_rtt", "pacing"];
+
+impl Scaled {
+    fn of(plan: &Plan, mut outcome: Outcome, by: u64) -> Scaled {
+        let mut delays = BTreeMap::new();
+        let mut take = |key: String, of: &mut Histogram| {
+            let buckets = of.buckets().map(|(lower, _, count)| (lower / by, count));
+            let all = (
+                of.sum() / u128::from(by),
+                of.max().map(|max| max / by),
+                buckets.collect(),
+            );
+            delays.insert(key, all);
+            *of = Histogram::default();
+        };
+        outcome.duration_ns /= by;
+        outcome.warmup_ns /= by;
+        for flow in &mut outcome.flows {
+            take(format!("RTT of {}", flow.name), &mut flow.rtt);
+            flow.from_ns /= by;
+            flow.to_ns /= by;
+            flow.completion_ns = flow.completion_ns.map(|ns| ns / by);
+            *flow.account = Default::default();
+            flow.samples.srtt_ns = 0;
+        }
+        for source in &mut outcome.traffic {
+            source.from_ns /= by;
+            source.to_ns /= by;
+            source.account = None;
+        }
+        for link in &mut outcome.links {
+            take(format!("delay of {}", link.name), &mut link.delay);
+            link.backlog_byte_ns /= u128::from(by);
+            link.account = Default::default();
+        }
+        let series = &mut outcome.series;
+        let quantity = |key: u32| series.keys[key as usize].quantity.clone();
+        let rounded: Vec<bool> = (0..series.keys.len() as u32)
+            .map(|key| ROUNDED.iter().any(|part| quantity(key).contains(part)))
+            .collect();
+        let times: Vec<bool> = (0..series.keys.len() as u32)
+            .map(|key| quantity(key).ends_with("_ns"))
+            .collect();
+        for row in 0..series.len() {
+            let key = series.key[row] as usize;
+            series.time_ns[row] /= by;
+            if rounded[key] {
+                series.value[row] = 0.0;
+            } else if times[key] {
+                series.value[row] /= by as f64;
+            }
+        }
+        Scaled {
+            digest: Digest::of(plan, outcome),
+            delays,
+        }
+    }
+}
