@@ -5,10 +5,13 @@
 //! The wheel is that of Linux since 4.8; a stack that grows its window as Linux
 //! 3.2 did (`tcp.growth = "acks"`) has timers that fire when they are due.
 //!
-//! Deviation: the run begins with jiffy 0; the machine's count at that time
-//! decides in Linux which jiffies are multiples.
+//! Each host has a [`WheelPhase`] of its own: how long it had been running when the run began. It
+//! decides which instants are jiffies and which jiffies are multiples of 8. With one phase for
+//! all, the timers of many flows would fire at the same instant, in the order of the file, and
+//! the first flows would always find room in a short queue.
 
 use crate::plan::{Growth, TcpPlan};
+use crate::rng::Stream;
 use crate::units::Time;
 
 /// A jiffy, ns.
@@ -17,21 +20,65 @@ const JIFFY: u64 = 1_000_000;
 const LEVEL: u64 = 63;
 /// Binary digits that a level is coarser than the one below.
 const COARSER: u32 = 3;
+/// Binary digits that the coarsest level is coarser than a jiffy.
+const COARSEST: u32 = 8 * COARSER;
 
-/// Whether the stack has this wheel.
-#[inline]
-pub fn coarse(plan: &TcpPlan) -> bool {
-    plan.growth == Growth::Segments
+/// How long a host had been running when the run began, ns, modulo the coarsest slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WheelPhase(u64);
+
+impl WheelPhase {
+    /// The phase of a host in the run of a seed.
+    pub fn of_host(seed: u64, host: &str, end: &str) -> WheelPhase {
+        let mut stream = Stream::new(seed, host, end);
+        WheelPhase(stream.below(JIFFY << COARSEST))
+    }
 }
 
-/// When a timer fires that was set at `set` for `due`.
+/// The clock by which the timers of a host fire.
+#[derive(Clone, Copy, Debug)]
+pub struct TimerClock {
+    /// Timers fire with the wheel; otherwise when they are due.
+    coarse: bool,
+    phase: WheelPhase,
+}
+
+impl TimerClock {
+    /// The clock of a host with this stack whose jiffy 0 is the beginning of the run.
+    pub fn new(plan: &TcpPlan) -> TimerClock {
+        TimerClock {
+            coarse: plan.growth == Growth::Segments,
+            phase: WheelPhase::default(),
+        }
+    }
+
+    /// The same clock at another phase.
+    pub fn at_phase(self, phase: WheelPhase) -> TimerClock {
+        TimerClock { phase, ..self }
+    }
+
+    /// Whether timers fire with the wheel, later than they are due.
+    #[inline]
+    pub fn is_coarse(self) -> bool {
+        self.coarse
+    }
+
+    /// When a timer fires that was set at `set` for `due`, on a host with a wheel.
+    #[cold]
+    pub fn fires(self, set: Time, due: Time) -> Time {
+        let phase = Time(self.phase.0);
+        fires(set + phase, due + phase) - phase
+    }
+}
+
+/// When a timer fires that was set at `set` for `due`, of a wheel with jiffy 0 at time 0.
 #[cold]
 pub fn fires(set: Time, due: Time) -> Time {
     // Clocks count whole jiffies; intervals are rounded up (`usecs_to_jiffies`).
     let after = due.since(set).ns().div_ceil(JIFFY);
     let expires = set.ns() / JIFFY + after;
     let mut shift = 0;
-    while after >= LEVEL << shift && shift < 8 * COARSER {
+    while after >= LEVEL << shift && shift < COARSEST {
         shift += COARSER;
     }
     // One on, so that the part of a jiffy that had passed at `set` is not missing.
@@ -76,5 +123,26 @@ mod tests {
                 assert!(fires.since(due).ns() <= slot + 2 * JIFFY, "{set} {due}");
             }
         }
+    }
+
+    /// The same rules at any phase: never early, late by at most two jiffies and a slot.
+    #[test]
+    fn a_phase_moves_the_ticks_and_nothing_else() {
+        let plan = TcpPlan::default();
+        let mut parts = std::collections::BTreeSet::new();
+        for host in 0..200 {
+            let phase = WheelPhase::of_host(1, &host.to_string(), "sender timers");
+            let clock = TimerClock::new(&plan).at_phase(phase);
+            for after_ms in [0, 1, 40, 62, 63, 200, 511, 1_000, 60_000] {
+                let set = Time::from_us(12_345_678);
+                let due = set + Time::from_ms(after_ms);
+                let fires = clock.fires(set, due);
+                assert!(fires > due);
+                assert!(fires.since(due).ns() <= after_ms * JIFFY * 8 / LEVEL + 2 * JIFFY);
+                assert_eq!((fires.ns() + phase.0) % JIFFY, 0, "a tick of this host");
+                parts.insert(fires.ns() % JIFFY);
+            }
+        }
+        assert_eq!(parts.len(), 200, "each host has ticks of its own");
     }
 }

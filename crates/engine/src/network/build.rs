@@ -23,6 +23,7 @@ use crate::registry::{Entry, Options, find};
 use crate::rng::Stream;
 use crate::traffic;
 use crate::units::Time;
+use crate::wheel::WheelPhase;
 
 impl Network {
     /// Builds the network of a plan for the run of a seed.
@@ -327,6 +328,19 @@ fn build_link(
     Link::new(plan, (entry.build)(options, context), sink, loss)
 }
 
+/// The phases of the timers of a flow's or source's two hosts, which are its alone unless the
+/// scenario names them.
+fn wheel_phases(seed: u64, hosts: Option<&[String; 2]>, name: &str) -> [WheelPhase; 2] {
+    match hosts {
+        Some(hosts) => hosts
+            .each_ref()
+            .map(|host| WheelPhase::of_host(seed, host, "host timers")),
+        None => {
+            ["sender timers", "receiver timers"].map(|end| WheelPhase::of_host(seed, name, end))
+        }
+    }
+}
+
 /// The connection of a flow, which begins with the flow.
 fn of_flow(
     member: &Member<'_, FlowPlan>,
@@ -339,10 +353,19 @@ fn of_flow(
     let mut control = (entry.build)(options);
     control.randomise(Stream::new(seed, &name, "cc"));
     let bytes = flow.bytes.map(|b| b.0);
+    let phases = wheel_phases(seed, flow.hosts.as_ref(), &name);
     Connection {
         client: End::Sender,
         opened: plan.start_of(seed, flow.start, &name),
-        ..Connection::unopened(number, &flow.tcp, control, flow.ecn, bytes, first_segment)
+        ..Connection::unopened(
+            number,
+            &flow.tcp,
+            control,
+            flow.ecn,
+            bytes,
+            first_segment,
+            phases,
+        )
     }
 }
 
@@ -391,6 +414,7 @@ fn build_traffic(
                 build: entry.build,
                 options: options.clone(),
                 seeds: Stream::new(seed, &name, "cc"),
+                phases: wheel_phases(seed, source.hosts.as_ref(), &name),
                 spare: Vec::new(),
                 started: 0,
                 refused: 0,

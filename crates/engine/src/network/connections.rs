@@ -35,6 +35,7 @@ use crate::tcp::receiver::Receiver;
 use crate::tcp::sce::SceEcho;
 use crate::tcp::sender::Sender;
 use crate::units::Time;
+use crate::wheel::WheelPhase;
 
 /// One end of a connection; also its index in pairs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -112,7 +113,8 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// A connection that nobody has opened yet.
+    /// A connection that nobody has opened yet, between hosts whose timers have these phases
+    /// (by [`End`]).
     pub fn unopened(
         number: u32,
         tcp: &TcpPlan,
@@ -120,6 +122,7 @@ impl Connection {
         ecn: bool,
         bytes: Option<u64>,
         first_segment: u64,
+        phases: [WheelPhase; 2],
     ) -> Connection {
         let need = control.needs().ecn;
         let echo = EcnEcho::of(ecn, tcp.ecn_feedback, need);
@@ -129,9 +132,10 @@ impl Connection {
         }
         let cut = accecn::of_sender(tcp, echo);
         let sender = Sender::new(number, &cut, control, ecn, bytes);
+        let [at_sender, at_receiver] = phases;
         Connection {
-            sender: sender.numbered_from(first_segment),
-            receiver: receiver.numbered_from(first_segment),
+            sender: sender.numbered_from(first_segment).at_phase(at_sender),
+            receiver: receiver.numbered_from(first_segment).at_phase(at_receiver),
             client: End::Sender,
             opened: Time::ZERO,
             syn_due: Time::NEVER,

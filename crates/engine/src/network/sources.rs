@@ -21,6 +21,7 @@ use crate::rng::Stream;
 use crate::tcp::sender::SenderStats;
 use crate::traffic::{Source, Step};
 use crate::units::Time;
+use crate::wheel::WheelPhase;
 
 /// A source and what is counted of it since the warm-up.
 pub(super) struct Traffic {
@@ -45,6 +46,8 @@ pub(super) struct Connections {
     pub options: Options,
     /// Seeds of their congestion controls.
     pub seeds: Stream,
+    /// Phases of the timers at both ends.
+    pub phases: [WheelPhase; 2],
     /// Connections that are over: their memory is used again, and their
     /// statistics go on in it.
     // Boxed as those in use are: a box moves from one list to the other, the connection stays.
@@ -198,6 +201,7 @@ impl Network {
                 plan.ecn,
                 Some(bytes),
                 self.first_segment,
+                connections.phases,
             )
         };
         *fresh.sender.account = Account::counting();

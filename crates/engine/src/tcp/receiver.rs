@@ -14,7 +14,7 @@ use super::sce::{Sce, SceEcho};
 use crate::packet::{Ecn, Packet, flags};
 use crate::plan::TcpPlan;
 use crate::units::Time;
-use crate::wheel;
+use crate::wheel::{TimerClock, WheelPhase};
 
 /// Linux `TCP_ATO_MIN` and `TCP_DELACK_MIN`.
 const DELACK_MIN: Time = Time::from_ms(40);
@@ -64,8 +64,7 @@ pub struct Receiver {
     delack: Time,
     /// That time is the one at which the timer wheel fires.
     delack_rounded: bool,
-    /// Timers fire as the timer wheel has them.
-    coarse: bool,
+    clock: TimerClock,
     /// When the compressed ACK is due.
     compress: Time,
     compressed: u32,
@@ -113,7 +112,7 @@ impl Receiver {
             ack_now: false,
             delack: Time::NEVER,
             delack_rounded: false,
-            coarse: wheel::coarse(plan),
+            clock: TimerClock::new(plan),
             compress: Time::NEVER,
             compressed: 0,
             dup_acks: 0,
@@ -149,6 +148,12 @@ impl Receiver {
         self
     }
 
+    /// The same receiver on a host whose timers have this phase.
+    pub fn at_phase(mut self, phase: WheelPhase) -> Receiver {
+        self.clock = self.clock.at_phase(phase);
+        self
+    }
+
     /// Segments that have arrived in order.
     #[inline]
     pub fn arrived(&self) -> u64 {
@@ -175,9 +180,9 @@ impl Receiver {
     pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
         if self.compress <= now {
             self.send_ack(self.rcv_nxt, port);
-        } else if self.delack <= now && self.coarse && !self.delack_rounded {
+        } else if self.delack <= now && self.clock.is_coarse() && !self.delack_rounded {
             // Linux's timer fires a jiffy on, so that it is never early.
-            self.delack = wheel::fires(self.delack, self.delack);
+            self.delack = self.clock.fires(self.delack, self.delack);
             self.delack_rounded = true;
         } else if self.delack <= now {
             // The delayed ACK was missed: more patience next time.
@@ -329,8 +334,13 @@ impl Receiver {
             if self.out_of_order.containing(seq).is_some() {
                 self.sack.dsack = Some(seq);
             }
-            let merged = self.out_of_order.insert(seq, seq + 1, |_, _| {});
-            self.sack.put(merged);
+            self.out_of_order.insert(seq, seq + 1, |_, _| {});
+            // Linux `tcp_sack_compress_send_ack`: what the compressed ACK was to report goes first,
+            // or the sender takes for lost what has arrived.
+            if self.compressed > 0 && self.sack.displaces(seq, seq + 1) {
+                self.send_ack(self.rcv_nxt, port);
+            }
+            self.sack.put(seq, seq + 1);
             self.grow_window();
         }
         self.acknowledge(now, port);

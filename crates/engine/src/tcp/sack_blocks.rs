@@ -2,6 +2,10 @@
 
 use crate::packet::{Packet, Sack, flags};
 
+/// Linux `TCP_SACK_BLOCKS_EXPECTED`: blocks that every ACK has room for, a DSACK and the
+/// timestamp beside them.
+const BLOCKS_EXPECTED: usize = 2;
+
 /// What the next ACK reports.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SackBlocks {
@@ -19,20 +23,49 @@ impl SackBlocks {
         self.recent_len == 0 && self.dsack.is_none()
     }
 
-    /// Puts a block first and drops those it swallowed.
-    pub fn put(&mut self, merged: (u64, u64)) {
-        let mut kept = [(0, 0); 4];
-        kept[0] = merged;
-        let mut n = 1;
-        for &block in &self.recent[..self.recent_len] {
-            let swallowed = merged.0 <= block.0 && block.1 <= merged.1;
-            if !swallowed && n < kept.len() {
-                kept[n] = block;
-                n += 1;
+    /// Whether the arrival of `start..end` would displace a block that a pending ACK is still to
+    /// report: more than [`BLOCKS_EXPECTED`] must then not wait for one ACK.
+    pub fn displaces(&self, start: u64, end: u64) -> bool {
+        self.touched_by(start, end) >= BLOCKS_EXPECTED
+    }
+
+    /// The newest block that overlaps or adjoins `start..end` (Linux `tcp_sack_extend`), or the
+    /// number of blocks.
+    fn touched_by(&self, start: u64, end: u64) -> usize {
+        let recent = &self.recent[..self.recent_len];
+        let touched = recent.iter().position(|b| start <= b.1 && b.0 <= end);
+        touched.unwrap_or(recent.len())
+    }
+
+    /// Puts the block of what has just arrived first (Linux `tcp_sack_new_ofo_skb`). A block that
+    /// was pushed out is forgotten: what arrives beside it begins a new one.
+    pub fn put(&mut self, start: u64, end: u64) {
+        let at = self.touched_by(start, end);
+        let mut block = (start, end);
+        if at < self.recent_len {
+            let known = self.recent[at];
+            block = (known.0.min(start), known.1.max(end));
+        } else {
+            self.recent_len = (at + 1).min(self.recent.len());
+        }
+        self.recent.copy_within(..at.min(self.recent_len - 1), 1);
+        self.recent[0] = block;
+        self.coalesce();
+    }
+
+    /// Joins what now adjoins the first block to it (Linux `tcp_sack_maybe_coalesce`).
+    fn coalesce(&mut self) {
+        let mut kept = 1;
+        for i in 1..self.recent_len {
+            let (first, block) = (self.recent[0], self.recent[i]);
+            if block.0 <= first.1 && first.0 <= block.1 {
+                self.recent[0] = (first.0.min(block.0), first.1.max(block.1));
+            } else {
+                self.recent[kept] = block;
+                kept += 1;
             }
         }
-        self.recent = kept;
-        self.recent_len = n;
+        self.recent_len = kept;
     }
 
     /// Puts the blocks into an ACK.

@@ -19,6 +19,7 @@ use crate::cc::{
 use crate::packet::{Ecn, Packet, flags};
 use crate::plan::TcpPlan;
 use crate::units::Time;
+use crate::wheel::WheelPhase;
 
 /// The sender of a flow.
 pub struct Sender {
@@ -160,6 +161,12 @@ impl Sender {
         self.recovery = Recovery::new(first);
         self.pacer.first = first;
         self.usage_noted = first;
+        self
+    }
+
+    /// The same sender on a host whose timers have this phase. To be called before it connects.
+    pub fn at_phase(mut self, phase: WheelPhase) -> Sender {
+        self.timer.clock = self.timer.clock.at_phase(phase);
         self
     }
 

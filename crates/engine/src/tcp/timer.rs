@@ -5,7 +5,7 @@ use super::scoreboard::Scoreboard;
 use crate::cc::{CaState, Conn};
 use crate::plan::TcpPlan;
 use crate::units::Time;
-use crate::wheel;
+use crate::wheel::TimerClock;
 
 /// Linux `TCP_TIMEOUT_MIN`, two jiffies at HZ 1000.
 pub(super) const TIMEOUT_MIN: Time = Time::from_ms(2);
@@ -30,8 +30,7 @@ pub(super) struct Timer {
     pub deadline: Time,
     /// When the timer was set; `NEVER` once the deadline is that of the timer wheel.
     set: Time,
-    /// It fires when the timer wheel does.
-    coarse: bool,
+    pub clock: TimerClock,
     /// What a probe of a single segment waits for its delayed ACK.
     slack: Time,
 }
@@ -42,7 +41,7 @@ impl Timer {
             kind: Kind::None,
             deadline: Time::NEVER,
             set: Time::NEVER,
-            coarse: wheel::coarse(plan),
+            clock: TimerClock::new(plan),
             slack: plan.min_rto,
         }
     }
@@ -61,9 +60,9 @@ impl Timer {
 
     /// What is due, once.
     pub fn take_due(&mut self, now: Time) -> Option<Kind> {
-        if self.deadline <= now && self.set < Time::NEVER && self.coarse {
+        if self.deadline <= now && self.set < Time::NEVER && self.clock.is_coarse() {
             // Only now: most timers are set anew before they are due.
-            self.deadline = wheel::fires(self.set, self.deadline);
+            self.deadline = self.clock.fires(self.set, self.deadline);
             self.set = Time::NEVER;
         }
         (self.deadline <= now).then(|| std::mem::replace(&mut self.kind, Kind::None))
