@@ -2,8 +2,12 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::*;
 use tailback_engine::aqm::{Backlog, Dequeue, Queue, Sink, fifo::Packets};
+use tailback_engine::cc;
+use tailback_engine::network::Network;
 use tailback_engine::packet::{Packet, flags};
 use tailback_engine::plan::Schedule;
 use tailback_engine::registry::Value;
@@ -550,4 +554,112 @@ fn the_coupling_of_dualpi2() {
     law(2, 5, 10);
     law(2, 5, 50);
     law(4, 5, 10);
+}
+
+/// Bytes that take a rate this long, at most 200 MB.
+fn bytes_over(rate: u64, time: Time) -> u64 {
+    (rate / 8_000 * time.ns() / 1_000_000).min(200_000_000)
+}
+
+/// A segment is sent again when it was dropped and only then: without timeouts and reordering,
+/// and with a receiver that reports every block, the sender takes nothing for lost that has
+/// arrived. Transfers that end, so that nothing is under repair at the end.
+#[test]
+fn retransmissions_equal_drops() {
+    let (mut judged, mut wrong) = (0, Vec::new());
+    for entry in cc::ENTRIES {
+        for rate in [10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000_u64] {
+            for (rtt, packets) in [
+                (2, 10),
+                (2, 100),
+                (10, 10),
+                (10, 1_000),
+                (40, 30),
+                (40, 400),
+            ] {
+                let limit = [("limit", Value::Packets(packets))];
+                let mut f = flow("f", entry.name, Time::from_ms(rtt), &[]);
+                f.bytes = Some(Bytes(bytes_over(rate, Time::from_secs(2))));
+                let p = plan(
+                    Time::from_secs(60),
+                    vec![link(rate, "fifo", &limit)],
+                    vec![f],
+                );
+                let outcome = run(network(&p));
+                let f = &outcome.flows[0];
+                let (sent_again, dropped) = (f.retransmits, f.counts.drops());
+                if f.timeouts > 0 || f.completion_ns.is_none() || dropped == 0 {
+                    continue;
+                }
+                if sent_again != dropped {
+                    let case = format!("{} {rate} bit/s {rtt} ms {packets}p", entry.name);
+                    wrong.push(format!("{case}: {sent_again} for {dropped}"));
+                }
+                judged += 1;
+            }
+        }
+    }
+    assert!(judged >= 150, "{judged}");
+    assert_eq!(wrong, [""; 0]);
+}
+
+/// Spearman's rank correlation of values with their order.
+fn correlation_with_order(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let rank = |value: f64| {
+        let below = values.iter().filter(|v| **v < value).count() as f64;
+        let equal = values.iter().filter(|v| **v == value).count() as f64;
+        below + (equal - 1.0) / 2.0 - (n - 1.0) / 2.0
+    };
+    let ranks: Vec<f64> = values.iter().map(|v| rank(*v)).collect();
+    let order = |i: usize| i as f64 - (n - 1.0) / 2.0;
+    let both: f64 = ranks.iter().enumerate().map(|(i, r)| r * order(i)).sum();
+    let own: f64 = ranks.iter().map(|r| r * r).sum();
+    let all: f64 = (0..values.len()).map(|i| order(i).powi(2)).sum();
+    both / (own * all).sqrt()
+}
+
+/// Flows alike have no order: which of them stands first in the file does not decide what it
+/// gets, not even where most of what they send is dropped. Of independent seeds the correlation
+/// of throughput with the place in the file is 0 with a standard deviation of 1 / sqrt(n - 1).
+#[test]
+fn flows_alike_have_no_order() {
+    const SEEDS: u64 = 8;
+    let (rate, rtt) = (2_000_000, Time::from_ms(40));
+    let (mut squares, mut cases) = (0.0, 0.0);
+    for (queue, options) in [
+        ("fifo", vec![("limit", Value::Packets(50))]),
+        ("codel", vec![]),
+        ("pie", vec![]),
+        ("fq_codel", vec![]),
+        ("dualpi2", vec![]),
+    ] {
+        for control in ["reno", "cubic", "bbr", "prague"] {
+            for count in [20, 60] {
+                let flows = (0..count).map(|i| flow(&format!("f{i}"), control, rtt, &[]));
+                let mut p = plan(
+                    Time::from_secs(30),
+                    vec![link(rate, queue, &options)],
+                    flows.collect(),
+                );
+                p.start_jitter = rtt;
+                let sum: f64 = (1..=SEEDS)
+                    .map(|seed| {
+                        let outcome = run(Network::new(&Arc::new(p.clone()), seed));
+                        let bytes = outcome.flows.iter().map(|f| f.delivered_bytes as f64);
+                        correlation_with_order(&bytes.collect::<Vec<_>>())
+                    })
+                    .sum();
+                let deviations = sum / (SEEDS as f64).sqrt() * f64::from(count - 1).sqrt();
+                assert!(
+                    deviations.abs() < 4.0,
+                    "{queue} {control} {count}: {deviations:.1} standard deviations"
+                );
+                squares += deviations * deviations;
+                cases += 1.0;
+            }
+        }
+    }
+    // Of 40 squares of standard normals the mean is below 1.9 but once in 2,000.
+    assert!(squares / cases < 1.9, "{}", squares / cases);
 }

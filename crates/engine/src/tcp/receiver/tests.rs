@@ -280,6 +280,60 @@ fn a_duplicate_out_of_order_is_reported_with_its_block() {
     assert_eq!(blocks, [(2, 1), (2, 2), (5, 1)]);
 }
 
+/// Linux `tcp_sack_compress_send_ack`: with two blocks to report, the compressed ACK goes before
+/// a third begins, so that no block goes unreported (RFC 2018 section 4).
+#[test]
+fn a_pending_ack_is_sent_before_its_blocks_are_displaced() {
+    let mut end = End::new(EcnEcho::None);
+    end.data(0, ms(1), Ecn::NotEct, 0);
+    let mut blocks = Vec::new();
+    let mut last = Vec::new();
+    // Every second segment is missing; four come in each tenth of a millisecond.
+    for i in 1..40_u64 {
+        let acks = end.data(2 * i, Time::from_us(1_100 + 25 * i), Ecn::NotEct, 0);
+        for ack in &acks {
+            let of = |b: &crate::packet::Sack| ack.seq + u64::from(b.offset);
+            last = ack.sack.iter().filter(|b| b.len > 0).map(of).collect();
+            blocks.extend(last.iter().copied());
+        }
+    }
+    for block in (2..76).step_by(2) {
+        assert!(blocks.contains(&block), "{block} is reported");
+    }
+    assert_eq!(
+        last,
+        [76, 74, 72],
+        "each arrival sends what the one before left"
+    );
+    // Beside one of the two newest blocks an ACK may wait: none is displaced.
+    assert!(end.data(79, ms(3), Ecn::NotEct, 0).is_empty());
+}
+
+/// Linux `tcp_sack_new_ofo_skb` keeps four blocks. Beside one that was pushed out a new one
+/// begins, and adjoining ones are joined.
+#[test]
+fn a_forgotten_block_begins_anew() {
+    let mut sack = SackBlocks::default();
+    for start in [10, 20, 30, 40, 50] {
+        sack.put(start, start + 1);
+    }
+    let shown = |sack: &SackBlocks| {
+        let mut sack = sack.clone();
+        let mut ack = Packet::new(0, 66, Ecn::NotEct);
+        sack.fill(&mut ack);
+        ack.sack.map(|b| (b.offset, b.offset + b.len))
+    };
+    assert_eq!(shown(&sack), [(50, 51), (40, 41), (30, 31)]);
+    sack.put(11, 12);
+    assert_eq!(shown(&sack), [(11, 12), (50, 51), (40, 41)]);
+    sack.put(41, 42);
+    assert_eq!(shown(&sack), [(40, 42), (11, 12), (50, 51)]);
+    for seq in 42..50 {
+        sack.put(seq, seq + 1);
+    }
+    assert_eq!(shown(&sack), [(40, 51), (11, 12), (30, 31)]);
+}
+
 /// Linux `tcp_event_data_recv`: after a silence longer than the timeout the
 /// sender may have restarted from a small window.
 #[test]
