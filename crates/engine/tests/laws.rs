@@ -615,7 +615,7 @@ fn correlation_with_order(values: &[f64]) -> f64 {
     let order = |i: usize| i as f64 - (n - 1.0) / 2.0;
     let both: f64 = ranks.iter().enumerate().map(|(i, r)| r * order(i)).sum();
     let own: f64 = ranks.iter().map(|r| r * r).sum();
-    let all: f64 = (0..values.len()).map(|i| order(i).powi(2)).sum();
+    let all: f64 = (0..values.len()).map(|i| order(i) * order(i)).sum();
     both / (own * all).sqrt()
 }
 
