@@ -55,6 +55,11 @@ keys! {
         /// Order-preserving delay that each host adds to a packet, uniform from 0 to this; below
         /// one packet time at the slowest link.
         host_jitter: Time = ANY_TIME.default("0s");
+        /// How long every host's timers had been running when the run begins: which instants are
+        /// ticks of 1 ms. Default: each host has a phase of its own, drawn from the seed, so that
+        /// alike flows do not time out at the same instant. Simulator only: hosts of the kernel
+        /// engine share the ticks of one kernel.
+        timer_phase: Option<Time> = ANY_TIME;
         /// The only link, named "bottleneck": short for one [links.NAME].
         key bottleneck = key(KeyKind::Table(&LinkPlan::TABLE));
         /// Links by name, in place of [bottleneck].

@@ -33,6 +33,11 @@ impl WheelPhase {
         let mut stream = Stream::new(seed, host, end);
         WheelPhase(stream.below(JIFFY << COARSEST))
     }
+
+    /// The phase of a host that had been running for this long.
+    pub fn running_for(time: Time) -> WheelPhase {
+        WheelPhase(time.ns() % (JIFFY << COARSEST))
+    }
 }
 
 /// The clock by which the timers of a host fire.

@@ -330,7 +330,15 @@ fn build_link(
 
 /// The phases of the timers of a flow's or source's two hosts, which are its alone unless the
 /// scenario names them.
-fn wheel_phases(seed: u64, hosts: Option<&[String; 2]>, name: &str) -> [WheelPhase; 2] {
+fn wheel_phases(
+    plan: &Plan,
+    seed: u64,
+    hosts: Option<&[String; 2]>,
+    name: &str,
+) -> [WheelPhase; 2] {
+    if let Some(time) = plan.timer_phase {
+        return [WheelPhase::running_for(time); 2];
+    }
     match hosts {
         Some(hosts) => hosts
             .each_ref()
@@ -353,7 +361,7 @@ fn of_flow(
     let mut control = (entry.build)(options);
     control.randomise(Stream::new(seed, &name, "cc"));
     let bytes = flow.bytes.map(|b| b.0);
-    let phases = wheel_phases(seed, flow.hosts.as_ref(), &name);
+    let phases = wheel_phases(plan, seed, flow.hosts.as_ref(), &name);
     Connection {
         client: End::Sender,
         opened: plan.start_of(seed, flow.start, &name),
@@ -414,7 +422,7 @@ fn build_traffic(
                 build: entry.build,
                 options: options.clone(),
                 seeds: Stream::new(seed, &name, "cc"),
-                phases: wheel_phases(seed, source.hosts.as_ref(), &name),
+                phases: wheel_phases(plan, seed, source.hosts.as_ref(), &name),
                 spare: Vec::new(),
                 started: 0,
                 refused: 0,

@@ -61,7 +61,7 @@ pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)])
     }
 }
 
-/// A plan without warm-up and jitter.
+/// A plan without warm-up and jitter, where every timer ticks with the beginning of the run.
 pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan {
     Plan {
         duration,
@@ -69,6 +69,7 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
         warmup: Time::ZERO,
         start_jitter: Time::ZERO,
         host_jitter: Time::ZERO,
+        timer_phase: Some(Time::ZERO),
         links,
         flows,
         traffic: vec![],
