@@ -179,11 +179,13 @@ def _metrics() -> Iterator[str]:
         "first name;\nthe JSON has the second, `--metric` takes it too, and "
         f"`[[assert]]` takes all{but}.\n"
     )
-    yield "| metric | of a | unit | in JSON | meaning |"
-    yield "|---|---|---|---|---|"
+    yield f"Over the seeds of a point all are pooled alike: {metrics.RULE}.\n"
+    yield "| metric | of a | unit | in JSON | meaning | within a run | a run without it |"
+    yield "|---|---|---|---|---|---|---|"
     for metric in metrics.METRICS:
         yield (
-            f"| `{metric.name}` | {metric.on} | {metric.unit} | `{metric.path}` | {metric.doc} |"
+            f"| `{metric.name}` | {metric.on} | {metric.unit} | `{metric.path}` | {metric.doc} | "
+            f"{metrics.WEIGHTS[metric.weight]} | {metric.missing} |"
         )
     yield ""
 

@@ -274,7 +274,7 @@ def test_numbers() -> None:
     found = [short(x) for x in (None, "a", 5e6, 0.98765, 12345.6, 0.00012346, 3, 99.99)]
     assert found == ["–", "a", "5000000", "0.9877", "12346", "0.0001235", "3", "99.99"]
     assert with_spread(metrics.estimate([1.0, 2.0, 3.0])) == "2.0 ±2.5"
-    assert with_spread(metrics.estimate([7.1251, 7.1252, 7.1253])) == "7.125 ±0.000"
+    assert with_spread(metrics.estimate([7.1251, 7.1252, 7.1253])) == "7.125"
     assert with_spread(metrics.estimate([7.25])) == "7.25"
 
 

@@ -258,13 +258,53 @@ def test_flows_of_other_names_are_matched_in_order(tmp_path: Path) -> None:
     runs = [column.results[0].summary["flows"] for column in found.variants]
     assert [flow["name"] for flow in runs[1]] == ["reno", "cubic"]
     means = [
-        sum(run.summary["flows"][0]["throughput_mbit"] for run in column.results) / 2
-        for column in found.variants
+        [
+            sum(run.summary["flows"][at]["throughput_mbit"] for run in column.results) / 2
+            for at in at_
+        ]
+        for column, at_ in zip(found.variants, ((0, 1), (0, 1), (0,)), strict=True)
     ]
     first, second = found.cells
-    assert first.values["both"].mean == pytest.approx(means[1])
+    # Names first; what is left is matched in the order of the file, and that is said.
+    assert first.values["both"].mean == pytest.approx(means[1][1])
+    assert second.values["both"].mean == pytest.approx(means[1][0])
+    assert second.other_names == {"both": "reno"}
+    assert not first.other_names
+    assert any('both: flow "reno" with "cubic-2" of two' in note for note in found.notes())
     assert first.values["one"].mean is None
-    assert second.values["one"].mean == pytest.approx(means[2])
+    assert second.values["one"].mean == pytest.approx(means[2][0])
+
+
+def test_a_flow_is_compared_with_the_one_of_its_name(tmp_path: Path) -> None:
+    text = SCENARIO.partition("[[flows]]")[0]
+    variants = {
+        "m1": {"flows": [{"cc": "cubic"}, {"cc": "reno"}]},
+        "m2": {"flows": [{"cc": "reno"}, {"cc": "bbr"}]},
+    }
+    found = tb.compare(text, variants, seeds=2, metrics=["throughput_mbit"], out=tmp_path)
+    cells = {cell.name: cell for cell in found.cells}
+    m1, m2 = (
+        {
+            flow["name"]: sum(
+                one["throughput_mbit"]
+                for run in column.results
+                for one in run.summary["flows"]
+                if one["name"] == flow["name"]
+            )
+            / 2
+            for flow in column.results[0].summary["flows"]
+        }
+        for column in found.variants
+    )
+    reno = cells["reno"]
+    assert reno.values["m1"].mean == pytest.approx(m1["reno"])
+    assert reno.values["m2"].mean == pytest.approx(m2["reno"])
+    assert reno.differences["m2"].absolute == pytest.approx(m2["reno"] - m1["reno"])
+    assert cells["cubic"].other_names == {"m2": "bbr"}
+    assert cells["cubic"].to_dict()["matched_by_order"] == {"m2": "bbr"}
+    assert {reason.name for at in found.reasons for reason in at.reasons} <= {
+        *("reno", "cubic", "bottleneck")
+    }
 
 
 def test_json_and_nothing_else(tailback: Tailback, scenario: Path) -> None:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailback import metrics
-from tailback.metrics import On, parts, results
+from tailback.metrics import On, parts, pooling, results
+from tailback.metrics.base import refuse_of_two
+from tailback.metrics.pooling import Reading
 from tailback.numbers import short
 
 
@@ -28,7 +30,8 @@ class Assertion:
             for word, bound in (("least", self.min), ("most", self.max))
             if bound is not None
         )
-        for subject, value in self._values(summary):
+        for subject, reading in self._readings(summary):
+            value = reading.value
             holds = (
                 value is not None
                 and (self.min is None or value >= self.min)
@@ -36,24 +39,27 @@ class Assertion:
             )
             if not holds:
                 found = "not available" if value is None else f"{value:g}"
+                if reading.at_least is not None:
+                    found = f"not finished after {reading.at_least:g} s"
                 params = [f"{k} = {short(v)}" for k, v in summary["params"].items()]
                 at = ", ".join([*params, f"seed {summary['seed']}"])
                 yield f"{self.metric}{subject} is {found}, expected {bounds} ({at})"
 
-    def _values(self, summary: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
+    def _readings(self, summary: Mapping[str, Any]) -> Iterator[tuple[str, Reading]]:
         on = self._on()
         found = metrics.find(self.metric, on)
+        refuse_of_two(found, "[[assert]]")
         match on:
             case "flow":
                 for what, flow in self._flows(summary):
                     name = flow["name"]
                     if self.flow is None or metrics.is_of(name, self.flow):
-                        yield f" of {what} {name}", found.value(flow)
+                        yield f" of {what} {name}", pooling.read(found, flow)
             case "link":
                 name = self.link if self.link is not None else next(iter(summary["queues"]), "")
-                yield f" of link {name}", found.value(summary["queues"].get(name, {}))
+                yield f" of link {name}", pooling.read(found, summary["queues"].get(name))
             case _:
-                yield "", found.value(summary)
+                yield "", pooling.read(found, summary)
 
     def _flows(self, summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
         """Flows and programs; without a name the flows, or of a run without any the programs: one

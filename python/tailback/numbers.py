@@ -16,8 +16,23 @@ def short(value: float | str | None, digits: int = 4) -> str:
     return f"{value:.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
 
 
-def with_spread(found: Estimate) -> str:
-    """A mean and, if there is one, half of its interval to the same decimal place."""
+def with_spread(found: Estimate, *, counted: bool = True) -> str:
+    """A mean and, if there is one, half of its interval to the same decimal place.
+
+    `counted`: whether the number of runs stands beside it where it is not all.
+
+    An interval that is less than the digits shown is none. A mean that is not of all runs says of
+    how many, and where some had not finished the bound of the mean over all stands for it.
+    """
+    of = "" if found.whole or not counted else f" ({found.n} of {found.of})"
+    if found.at_least is not None:
+        return f"> {short(found.at_least)}{of}"
+    if found.mean is None:
+        return short(None)
+    return f"{_spread(found)}{of}"
+
+
+def _spread(found: Estimate) -> str:
     mean = short(found.mean)
     if found.half_width is None:
         return mean
@@ -25,7 +40,14 @@ def with_spread(found: Estimate) -> str:
     if "." not in mean and found.mean is not None and found.half_width < 10:
         mean = f"{found.mean:.1f}"
     decimals = len(mean.partition(".")[2])
-    return f"{mean} ±{found.half_width:.{decimals}f}"
+    half = f"{found.half_width:.{decimals}f}"
+    if float(half) == 0:
+        return mean
+    if found.ci95 and found.mean is not None and found.ci95[1] - found.mean < found.half_width:
+        # It ends where values do.
+        above = f"{found.ci95[1] - found.mean:.{decimals}f}"
+        return f"{mean} −{half} +{above}" if above != half else f"{mean} ±{half}"
+    return f"{mean} ±{half}"
 
 
 def bytes_text(count: int) -> str:

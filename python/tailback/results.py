@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tailback import engines, frames, shape, store
+from tailback import engines, frames, names, registry, shape, store
 from tailback.errors import DamagedResults, InputError, VersionWarning
-from tailback.metrics import gain, parts
+from tailback.metrics import completion, gain, parts, series
 from tailback.metrics.naming import flat
 from tailback.numbers import short
 from tailback.stored import StoredRun
@@ -204,7 +204,8 @@ class Results:
 
         Columns are called as `tailback list metrics` does; counts by cause stay in the JSON.
         """
-        return _frame(self, lambda summary: summary["flows"], "flow", shape.FLOW)
+        wanted = {**shape.FLOW, completion.UNFINISHED: shape.number}
+        return _frame(self, lambda summary: summary["flows"], "flow", wanted)
 
     def queues(self) -> pl.DataFrame:
         """One row for each run and link: parameters, seed, run_id, and the link's summary."""
@@ -252,9 +253,73 @@ class Results:
         quantities or some, of everything or of a flow or link. `cubic` is cubic/1 and cubic/2 too.
         """
         if run is not None:
-            return frames.only(self._run(run).series(), quantity, flow, link)
+            one = self._run(run).series()
+            self._refuse_unknown(one, quantity)
+            return frames.only(one, quantity, flow, link)
         whole = frames.series([point.stored for point in self.points])
+        self._refuse_unknown(whole, quantity)
         return self._keyed(frames.only(whole, quantity, flow, link))
+
+    def series_statistics(
+        self,
+        quantity: str | Sequence[str] | None = None,
+        *,
+        flow: str | None = None,
+        link: str | None = None,
+    ) -> pl.DataFrame:
+        """Mean and percentiles of recorded series over the measured time: the parameters, seed and
+        run_id, flow, link, quantity, n (samples), mean, p1, p25, p50, p75, p99, min, max.
+
+        Weighted by time: a sample holds until the next one. The mean of the rows of `series()` is
+        that of samples, which are close together while a window moves.
+        """
+        import polars as pl
+
+        every = frames.series([point.stored for point in self.points])
+        self._refuse_unknown(every, quantity)
+        whole = frames.only(every, quantity, flow, link)
+        by = ["run", "flow", "link", "quantity"]
+        windows = pl.DataFrame(
+            [window for number, run in enumerate(self.points) for window in _windows(number, run)],
+            schema={
+                "run": pl.UInt32,
+                "flow": pl.String,
+                "link": pl.String,
+                "from_ns": pl.Int64,
+                "to_ns": pl.Int64,
+            },
+            orient="row",
+        )
+        joined = whole.join(windows, on=by[:3], nulls_equal=True, maintain_order="left")
+        state = pl.col("quantity").is_in(
+            [q for q in whole["quantity"].unique() if series.held(q) == "state"]
+        )
+        parts_ = [
+            series.weighted(joined.filter(state), by, "state"),
+            series.weighted(joined.filter(~state), by, "each"),
+        ]
+        return self._keyed(series.statistics(pl.concat(parts_), by))
+
+    def _refuse_unknown(self, frame: pl.DataFrame, quantity: str | Sequence[str] | None) -> None:
+        """Refuses a name that no series has: none here, none of another run, none there can be."""
+        wanted = [quantity] if isinstance(quantity, str) else list(quantity or ())
+        recorded = list(frame["quantity"].unique(maintain_order=True))
+        known = {*recorded, *(entry["name"] for entry in registry.entries("series"))}
+        known.update(series.EVENTS)
+        missing = [name for name in wanted if name not in known and not name.startswith("class.")]
+        if not missing:
+            return
+        # Another run of the sweep may have an algorithm with a gauge of this name.
+        every = frames.series([point.stored for point in self.points])["quantity"].unique()
+        for name in missing:
+            if name not in every:
+                raise InputError(
+                    names.unknown(
+                        "series",
+                        name,
+                        list(dict.fromkeys([*recorded, *every.sort(), *sorted(known)])),
+                    )
+                )
 
     def histogram(
         self,
@@ -364,6 +429,18 @@ class Results:
             f"<table><caption>{caption} ({note})</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table>{more}"
         )
+
+
+Window = tuple[int, str | None, str | None, int, int]
+"""Number of a run, flow or link, and between when it is measured, ns."""
+
+
+def _windows(number: int, run: Run) -> Iterator[Window]:
+    summary = run.summary
+    for part in parts.senders(summary):
+        yield number, part["name"], None, *series.measured(summary, part)
+    for name, queue in summary["queues"].items():
+        yield number, None, name, *series.measured(summary, queue)
 
 
 def open_results(path: Path | str) -> Results:

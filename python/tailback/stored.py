@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailback import _native, foreign, shape
 from tailback.errors import DamagedResults
+from tailback.metrics import completion
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,6 +58,8 @@ class StoredRun:
         for key, own in (("run_id", self._folder.run_id), ("seed", self._folder.seed)):
             if summary[key] != own:
                 raise DamagedResults(f"{self.path / SUMMARY}: {key} is not that of the run")
+        if any(flow["completion_s"] is None for flow in summary["flows"]):
+            completion.add(summary, self.manifest["canonical"])
         return summary
 
     def brief(self, most: int) -> tuple[dict[str, Any], int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,11 @@ from typing import Any
 from tailback import foreign, shape, store
 from tailback.comparison.model import VariantResults
 from tailback.comparison.points import Params, key_of
-from tailback.comparison.sides import KINDS, LIKE_FLOWS, Kept, Kind, Ran, Values
+from tailback.comparison.sides import KINDS, LIKE_FLOWS, Kept, Kind, Ran
 from tailback.errors import InputError
-from tailback.metrics import Metric, estimate
+from tailback.metrics import METRICS, Metric, pooling
+from tailback.metrics.base import refuse_of_two
+from tailback.metrics.pooling import NOTHING, Reading
 from tailback.results import Results
 
 SUFFIX = ".tailback.json"
@@ -48,6 +50,7 @@ _SHAPE: dict[str, Any] = {
                     "name": shape.text,
                     "quantity": shape.text,
                     "values": [shape.maybe(shape.number)],
+                    "at_least": shape.Absent([shape.maybe(shape.number)]),
                 }
             ],
         }
@@ -62,6 +65,8 @@ def is_named_so(path: Path) -> bool:
 
 def write(results: Results, wanted: Sequence[Metric], target: Path) -> int:
     """Writes what a sweep gave; returns the number of cells."""
+    for metric in wanted:
+        refuse_of_two(metric, "baseline")
     points = [_point(Ran(runs), [r.seed for r in runs], wanted) for runs in results.groups()]
     head = {
         "tailback": "baseline",
@@ -83,20 +88,27 @@ def _point(side: Ran, seeds: Sequence[int], wanted: Sequence[Metric]) -> dict[st
         on = "flow" if kind in LIKE_FLOWS else kind
         for at, name in enumerate(side.names(kind)):
             for metric in wanted:
-                values = side.values(kind, at, metric) if metric.on == on else {}
-                found = estimate(values.values())
-                if found.n:
-                    cells.append(
-                        {
-                            "kind": kind,
-                            "name": name,
-                            "quantity": metric.path,
-                            "unit": metric.unit,
-                            "mean": _rounded(found.mean),
-                            "ci95": _rounded(found.half_width),
-                            "values": [_rounded(values[seed]) for seed in seeds],
-                        }
-                    )
+                if metric.on != on:
+                    continue
+                readings = side.readings(kind, at, metric)
+                found = pooling.over_runs(metric, readings.values())
+                if not found.n and found.at_least is None:
+                    continue
+                by_seed = [readings.get(seed, NOTHING) for seed in seeds]
+                bounds = [_rounded(one.at_least) for one in by_seed]
+                cells.append(
+                    {
+                        "kind": kind,
+                        "name": name,
+                        "quantity": metric.path,
+                        "unit": metric.unit,
+                        "mean": _rounded(found.mean),
+                        "ci95": _rounded(found.half_width),
+                        "values": [_rounded(one.value) for one in by_seed],
+                        # Of what had not finished, how long it had taken.
+                        **({"at_least": bounds} if any(b is not None for b in bounds) else {}),
+                    }
+                )
     return {"params": side.params, "labels": side.labels, "seeds": list(seeds), "cells": cells}
 
 
@@ -127,6 +139,12 @@ def read(path: Path) -> VariantResults:
         fault = next(_short(found["points"]), None)
     if fault is not None:
         raise InputError(f"{foreign.line(path)}: {fault} is not what a baseline has there")
+    _refuse_values_of_one(found["points"], path)
+    for twice in _twice(found["points"]):
+        raise InputError(
+            f"{foreign.line(path)}: {foreign.line(twice)}; remove one of them, or write the file "
+            "again with `tailback baseline --force`"
+        )
     kept = {key_of(point["params"]): _kept(point) for point in found["points"]}
     seeds = {key_of(point["params"]): list(point["seeds"]) for point in found["points"]}
     version, engine = found["engine_version"], found["engine"]
@@ -135,19 +153,54 @@ def read(path: Path) -> VariantResults:
     return VariantResults(NAME, engine, version, {}, results, seeds, kept=kept)
 
 
+def _refuse_values_of_one(points: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Refuses what an earlier version kept under the name of a metric of two results."""
+    of_two = {metric.path for metric in METRICS if metric.of_two is not None}
+    for point in points:
+        for cell in point["cells"]:
+            if cell["quantity"] in of_two:
+                raise InputError(
+                    f"{foreign.line(path)}: {cell['quantity']} of one result is none; write the "
+                    "file again with `tailback baseline --force`"
+                )
+
+
 def _short(points: Sequence[Mapping[str, Any]]) -> Any:
     for i, point in enumerate(points):
         for j, cell in enumerate(point["cells"]):
-            if len(cell["values"]) != len(point["seeds"]):
-                yield f"points[{i}].cells[{j}].values"
+            for key in ("values", "at_least"):
+                if key in cell and len(cell[key]) != len(point["seeds"]):
+                    yield f"points[{i}].cells[{j}].{key}"
+
+
+def _twice(points: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What is there more than once, where one would take the place of the other."""
+    at: dict[Params, int] = {}
+    for i, point in enumerate(points):
+        first = at.setdefault(key_of(point["params"]), i)
+        if first != i:
+            yield f"points[{i}] has the parameters of points[{first}]"
+        seeds = point["seeds"]
+        if len(set(seeds)) < len(seeds):
+            yield f"points[{i}].seeds has a seed twice"
+        cells: dict[tuple[str, str, str], int] = {}
+        for j, cell in enumerate(point["cells"]):
+            first = cells.setdefault((cell["kind"], cell["name"], cell["quantity"]), j)
+            if first != j:
+                what = f"{cell['quantity']} of {cell['kind']} {cell['name']}".rstrip()
+                yield f"points[{i}].cells[{j}] is {what}, and so is cells[{first}]"
 
 
 def _kept(point: Mapping[str, Any]) -> Kept:
-    cells: dict[Kind, dict[str, dict[str, Values]]] = {}
+    cells: dict[Kind, dict[str, dict[str, dict[int, Reading]]]] = {}
     for cell in point["cells"]:
         names = cells.setdefault(cell["kind"], {})
-        values: Values = dict(zip(point["seeds"], cell["values"], strict=True))
-        names.setdefault(cell["name"], {})[cell["quantity"]] = values
+        bounds = cell.get("at_least") or [None] * len(cell["values"])
+        readings = {
+            seed: Reading(value, None if value is not None else bound)
+            for seed, value, bound in zip(point["seeds"], cell["values"], bounds, strict=True)
+        }
+        names.setdefault(cell["name"], {})[cell["quantity"]] = readings
     return Kept(point["params"], point["labels"], cells)
 
 
@@ -161,9 +214,9 @@ def cut(base: VariantResults, planned: Mapping[Params, Sequence[int]]) -> Varian
             # Other seeds altogether: two samples.
             return base
         seeds[params] = both
-        cells: dict[Kind, dict[str, dict[str, Values]]] = {
+        cells: dict[Kind, dict[str, dict[str, dict[int, Reading]]]] = {
             kind: {
-                name: {path: {seed: values[seed] for seed in both} for path, values in of.items()}
+                name: {path: {seed: found[seed] for seed in both} for path, found in of.items()}
                 for name, of in names.items()
             }
             for kind, names in point.cells.items()

@@ -22,6 +22,7 @@ from tailback.comparison.quantities import select
 from tailback.comparison.text import difference_text
 from tailback.comparison.thresholds import Threshold
 from tailback.errors import InputError
+from tailback.metrics.base import refuse_of_two
 from tailback.metrics.margins import Contrast, Samples
 
 LEVEL = 0.05
@@ -211,11 +212,13 @@ def hold(made: Comparison, thresholds: Sequence[Threshold], level: float = LEVEL
 
 def _cases(made: Comparison, threshold: Threshold) -> list[_Case]:
     wanted = {(m.on, m.path) for m in select([threshold.quantity])}
+    for metric in select([threshold.quantity]):
+        refuse_of_two(metric, f"--fail-if {threshold.text}")
     found: list[_Case] = []
     same = _same_runs(made)
     base = made.baseline
     for cell in made.cells:
-        if (cell.metric.on, cell.quantity) not in wanted or cell.metric.against is not None:
+        if (cell.metric.on, cell.quantity) not in wanted:
             continue
         a = cell.samples.get(base.name, {})
         for variant in made.others:

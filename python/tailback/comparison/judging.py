@@ -4,13 +4,16 @@ differs at one point is a family."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from tailback.comparison.families import false_discovery
+from tailback.comparison.matching import matched
 from tailback.comparison.model import Cell, Comparison, Judged, VariantResults
 from tailback.comparison.points import Params, key_of, runs_by_point
-from tailback.comparison.sides import KINDS, LIKE_FLOWS, Kind, Ran, Side, Values
-from tailback.metrics import Metric, estimate
+from tailback.comparison.sides import KINDS, LIKE_FLOWS, Kind, Ran, Side
+from tailback.metrics import Metric, estimate, pooling
 from tailback.metrics.differences import Difference, paired, unpaired
+from tailback.metrics.pooling import Readings
 
 
 def judge(
@@ -31,8 +34,8 @@ def judge(
     for (i, variant), q in zip(places, qs, strict=True):
         judged[i][variant] = Judged(**{**vars(drafts[i].differences[variant]), "q": q})
     cells = [
-        Cell(c.params, c.labels, c.kind, c.name, c.metric, c.values, differences, c.samples)
-        for c, differences in zip(drafts, judged, strict=True)
+        replace(draft, differences=differences)
+        for draft, differences in zip(drafts, judged, strict=True)
     ]
     titles = list(dict.fromkeys(c.results.title for c in columns if c.results.title))
     title = " and ".join(titles) or " and ".join(c.name for c in columns)
@@ -57,92 +60,91 @@ def _cells_of_point(
     labels = next((side.labels for side in sides if side), {})
     for kind in KINDS:
         on = "flow" if kind in LIKE_FLOWS else kind
-        for name, places in _matched(kind, sides):
+        named = [side.names(kind) if side else [] for side in sides]
+        for match in matched(named, by_name=kind == "class"):
+            other_names = {
+                column.name: names[at]
+                for column, names, at, by_order in zip(
+                    columns, named, match.places, match.by_order, strict=True
+                )
+                if by_order and at is not None
+            }
+            place = (params, labels, kind, match.name)
             for metric in wanted:
                 if metric.on != on:
                     continue
+                quantity = metric.of_two.quantity if metric.of_two else metric
                 # By variant, then by seed.
-                found: list[Values] = [
-                    side.values(kind, at, metric) if side and at is not None else {}
-                    for side, at in zip(sides, places, strict=True)
+                found = [
+                    side.readings(kind, at, quantity) if side and at is not None else {}
+                    for side, at in zip(sides, match.places, strict=True)
                 ]
-                if metric.against is not None:
-                    yield from _of_both(params, labels, kind, name, metric, columns, found)
-                    continue
-                values = {
-                    column.name: estimate(by_seed.values())
-                    for column, by_seed in zip(columns, found, strict=True)
-                }
-                if all(value.n == 0 for value in values.values()):
-                    continue
-                differences: dict[str, Judged] = {}
-                for column, by_seed in zip(columns[1:], found[1:], strict=True):
-                    difference = _difference(columns[0], column, found[0], by_seed)
-                    if difference is not None:
-                        differences[column.name] = Judged(**vars(difference))
-                samples = {
-                    column.name: {seed: x for seed, x in by_seed.items() if x is not None}
-                    for column, by_seed in zip(columns, found, strict=True)
-                }
-                yield Cell(params, labels, kind, name, metric, values, differences, samples)
+                judged = _of_both if metric.of_two else _of_each
+                cell = judged(place, metric, columns, found)
+                if cell is not None:
+                    yield replace(cell, other_names=other_names)
+
+
+Place = tuple[dict[str, float | str], dict[str, str], Kind, str]
+"""Parameters, their labels, and what a cell is of."""
+
+
+def _of_each(
+    place: Place,
+    metric: Metric,
+    columns: Sequence[VariantResults],
+    found: Sequence[Readings],
+) -> Cell | None:
+    """A value of every variant, and the differences to the baseline's."""
+    values = {
+        column.name: pooling.over_runs(metric, by_seed.values())
+        for column, by_seed in zip(columns, found, strict=True)
+    }
+    if all(value.n == 0 and value.at_least is None for value in values.values()):
+        return None
+    differences: dict[str, Judged] = {}
+    for column, by_seed in zip(columns[1:], found[1:], strict=True):
+        difference = _difference(columns[0], column, found[0], by_seed)
+        if difference is not None:
+            # What one side has no run of is in no pair either.
+            runs = max(len(found[0]), len(by_seed))
+            differences[column.name] = Judged(**vars(difference), runs=runs)
+    samples = {
+        column.name: pooling.values(by_seed) for column, by_seed in zip(columns, found, strict=True)
+    }
+    return Cell(*place, metric, values, differences, samples)
 
 
 def _of_both(
-    params: dict[str, float | str],
-    labels: dict[str, str],
-    kind: Kind,
-    name: str,
+    place: Place,
     metric: Metric,
     columns: Sequence[VariantResults],
-    found: Sequence[Mapping[int, float | None]],
-) -> Iterator[Cell]:
+    found: Sequence[Readings],
+) -> Cell | None:
     """A metric of two results: a value for each variant but the baseline, and no test. What it is
     made of is tested under its own name.
     """
-    against, base = metric.against, found[0]
+    base = found[0]
     values = {columns[0].name: estimate(())}
     for column, by_seed in zip(columns[1:], found[1:], strict=True):
-        if column.paired_with(columns[0]):
-            pairs = [(base.get(seed), other) for seed, other in by_seed.items()]
-        else:
-            pairs = [(estimate(base.values()).mean, estimate(by_seed.values()).mean)]
-        values[column.name] = estimate(
-            against(one, other)
-            for one, other in pairs
-            if against is not None and one is not None and other is not None
-        )
-    if any(value.n for value in values.values()):
-        yield Cell(params, labels, kind, name, metric, values, {})
+        paired_runs = column.paired_with(columns[0])
+        values[column.name] = pooling.between(metric, base, by_seed, paired=paired_runs)
+    if all(value.n == 0 for value in values.values()):
+        return None
+    return Cell(*place, metric, values, {})
 
 
 def _difference(
-    base: VariantResults,
-    other: VariantResults,
-    a: Mapping[int, float | None],
-    b: Mapping[int, float | None],
+    base: VariantResults, other: VariantResults, a: Readings, b: Readings
 ) -> Difference | None:
-    if other.paired_with(base):
-        pairs = [
-            (x, y) for seed, x in a.items() if x is not None and (y := b.get(seed)) is not None
-        ]
-        return paired([x for x, _ in pairs], [y for _, y in pairs])
-    return unpaired(
-        [x for x in a.values() if x is not None], [y for y in b.values() if y is not None]
-    )
+    """Of the seeds that have both values where runs are paired.
 
-
-def _matched(kind: Kind, sides: Sequence[Side | None]) -> Iterator[tuple[str, list[int | None]]]:
-    """The flows (traffic, links, classes) of a point: a name, and its place in each variant.
-
-    They are matched by name. Where names differ (a default name is that of the congestion control)
-    but not their number, they are matched in the order of the file; not so classes.
+    Unpaired, what has finished is no sample where other runs had not: there is no difference.
     """
-    found = [side.names(kind) if side else [] for side in sides]
-    first = next((named for named in found if named), [])
-    slots: dict[str, list[int | None]] = {}
-    for i, named in enumerate(found):
-        in_order = kind != "class" and set(named) != set(first) and len(named) == len(first)
-        for at, name in enumerate(named):
-            slot = slots.setdefault(first[at] if in_order else name, [None] * len(sides))
-            slot[i] = at
-    yield from slots.items()
+    if other.paired_with(base):
+        left, right = pooling.values(a), pooling.values(b)
+        seeds = [seed for seed in left if seed in right]
+        return paired([left[seed] for seed in seeds], [right[seed] for seed in seeds])
+    if any(one.at_least is not None for one in (*a.values(), *b.values())):
+        return None
+    return unpaired([*pooling.values(a).values()], [*pooling.values(b).values()])

@@ -68,8 +68,15 @@ class VariantResults:
 class Judged(Difference):
     """A difference in its place among all of a comparison."""
 
+    runs: int | None = None
+    """Seeds that either side has; more than `n` where not every seed has both values."""
     q: float | None = None
     """The false discovery rate at which it would just be flagged; `None` where there is no p."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every seed is in it."""
+        return self.runs is None or self.n >= self.runs
 
     @property
     def flagged(self) -> bool:
@@ -94,6 +101,8 @@ class Cell:
     """By variant, but for the baseline; without those that cannot be told."""
     samples: dict[str, dict[int, float]] = field(default_factory=dict)
     """What `values` are of: by variant, then by seed."""
+    other_names: dict[str, str] = field(default_factory=dict)
+    """What variants call it that call it otherwise: it is matched by its order there."""
 
     @property
     def quantity(self) -> str:
@@ -103,7 +112,9 @@ class Cell:
     @property
     def nothing(self) -> bool:
         """Whether it is 0 in every run: drops where none happen."""
-        return all(found.mean in (None, 0) for found in self.values.values())
+        return all(
+            found.mean in (None, 0) and found.at_least is None for found in self.values.values()
+        )
 
     def where(self) -> str:
         """Point and flow or link, in words."""
@@ -119,9 +130,16 @@ class Cell:
             "quantity": self.quantity,
             "unit": self.metric.unit,
             "values": {
-                variant: {"mean": found.mean, "n": found.n, "ci95": found.half_width}
+                variant: {
+                    "mean": found.mean,
+                    "n": found.n,
+                    "runs": found.of,
+                    "ci95": found.half_width,
+                    "at_least": found.at_least,
+                }
                 for variant, found in self.values.items()
             },
+            "matched_by_order": self.other_names,
             "differences": {
                 variant: {
                     "absolute": d.absolute,
@@ -130,6 +148,7 @@ class Cell:
                     "relative_ci95": d.relative_ci95,
                     "effect_size": d.effect_size,
                     "n": d.n,
+                    "runs": d.runs,
                     "paired": d.paired,
                     "p": d.p,
                     "q": d.q,
@@ -263,9 +282,28 @@ class Comparison:
         if any(column.engine == FLENT for column in self.variants) and any(warmups):
             first = ", ".join(f"{warmup:g} s" for warmup in sorted(warmups) if warmup)
             notes.append(f"the first {first} are left out, of Flent's data too")
+        notes += self._matched_by_order()
+        if any(not d.complete for cell in self.cells for d in cell.differences.values()):
+            notes.append(
+                "(n of N): of the N seeds only n have the value, a difference is of those that "
+                "have it on both sides; > is a bound of the mean over all seeds"
+            )
         if self.most_runs < 2:
             notes.append("one run of each point says nothing about noise: nothing can be flagged")
         return notes
+
+    def _matched_by_order(self) -> list[str]:
+        """What is compared under another name."""
+        found: dict[tuple[str, str], dict[str, None]] = {}
+        for cell in self.cells:
+            for variant, name in cell.other_names.items():
+                pair = f'"{name}" with "{cell.name}"'
+                found.setdefault((variant, cell.kind), {})[pair] = None
+        return [
+            f"{variant}: {kind} {', '.join(pairs)} of {self.baseline.name}: compared by their "
+            "order in the file, since each name is on one side only"
+            for (variant, kind), pairs in found.items()
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--json` prints."""
@@ -300,7 +338,10 @@ class Comparison:
                         "variant": variant,
                         "mean": found.mean,
                         "n": found.n,
+                        "runs": found.of,
                         "ci95": found.half_width,
+                        "at_least": found.at_least,
+                        "pairs": d.n if d and d.paired else None,
                         "difference": d.absolute if d else None,
                         "difference_ci95": d.ci95 if d else None,
                         "relative": d.relative if d else None,

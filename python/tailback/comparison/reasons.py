@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tailback.comparison import matching
 from tailback.explain import explain
-from tailback.explain.variants import Reason, differing, facts
+from tailback.explain.variants import Key, Reason, differing, facts
 from tailback.stored import MANIFEST
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 FLENT = "flent"
 """The engine of measured data, which has no account."""
+
+Facts = dict[Key, float]
+"""Numbers of an explanation by what they are of."""
 
 MOST_RUNS = 2000
 """Of a larger comparison no reasons are looked for."""
@@ -51,14 +55,44 @@ def of(made: Comparison) -> list[At]:
         found = {name: _facts(g, coarse) for name, g in zip(names, groups, strict=True)}
         if not all(found.values()):
             continue
-        reasons = differing(found)
+        reasons = differing(_matched(found))
         if reasons:
             first = groups[0][0]
             out.append(At(first.params, first.labels, reasons))
     return out
 
 
-def _facts(group: Sequence[Run], coarse: bool) -> list[dict[Any, float]]:
+def _matched(found: Mapping[str, Sequence[Facts]]) -> dict[str, list[Facts]]:
+    """The same facts under the baseline's names and places; what a variant does not have at all
+    is no reason."""
+    made: dict[str, list[Facts]] = {name: [{} for _ in runs] for name, runs in found.items()}
+    kinds = dict.fromkeys(key[0] for runs in found.values() for run in runs for key in run)
+    for kind in kinds:
+        named = [_names(runs, kind) for runs in found.values()]
+        for slot, match in enumerate(matching.matched(named, by_name=kind == "class")):
+            if None in match.places:
+                continue
+            for (variant, runs), names, at in zip(found.items(), named, match.places, strict=True):
+                own = names[at]  # type: ignore[index]
+                for into, facts_ in zip(made[variant], runs, strict=True):
+                    for key, value in facts_.items():
+                        if (key[0], key[2]) == (kind, own):
+                            into[kind, slot, match.name, key[3]] = value
+    return made
+
+
+def _names(runs: Sequence[Facts], kind: str) -> list[str]:
+    """In the order of the file."""
+    return list(
+        dict.fromkeys(
+            name
+            for run in runs
+            for _, name in sorted({(key[1], key[2]) for key in run if key[0] == kind})
+        )
+    )
+
+
+def _facts(group: Sequence[Run], coarse: bool) -> list[Facts]:
     """Of every seed that has an account."""
     # Its summary is all that is known of a run without a folder.
     stored = [run.stored for run in group if (run.path / MANIFEST).exists()]

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from tailback.metrics import Metric
+from tailback.metrics import Metric, pooling
+from tailback.metrics.pooling import Reading
 from tailback.results import Run
 
 Kind = Literal["flow", "traffic", "program", "link", "class", "run"]
@@ -28,9 +29,6 @@ _PARTS = {
 }
 """What a summary calls them."""
 
-Values = dict[int, float | None]
-"""By seed; None where a run has none."""
-
 
 class Side(Protocol):
     """One point of one variant."""
@@ -46,8 +44,8 @@ class Side(Protocol):
     def names(self, kind: Kind) -> list[str]:
         """Of its flows, links or classes; of a run the empty one."""
 
-    def values(self, kind: Kind, at: int, metric: Metric) -> Values:
-        """Of the part at this place among its names."""
+    def readings(self, kind: Kind, at: int, metric: Metric) -> dict[int, Reading]:
+        """Of the part at this place among its names, by seed."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +72,9 @@ class Ran:
         parts: Any = self.runs[0].summary.get(_PARTS[kind], ())
         return list(parts) if isinstance(parts, Mapping) else [part["name"] for part in parts]
 
-    def values(self, kind: Kind, at: int, metric: Metric) -> Values:
-        """Of the part at this place among its names."""
-        return {run.seed: metric.value(_part(run.summary, kind, at)) for run in self.runs}
+    def readings(self, kind: Kind, at: int, metric: Metric) -> dict[int, Reading]:
+        """Of the part at this place among its names, by seed."""
+        return {run.seed: pooling.read(metric, _part(run.summary, kind, at)) for run in self.runs}
 
 
 def _part(summary: Mapping[str, Any], kind: Kind, at: int) -> Mapping[str, Any]:
@@ -93,14 +91,14 @@ class Kept:
 
     params: dict[str, float | str]
     labels: dict[str, str]
-    cells: dict[Kind, dict[str, dict[str, Values]]] = field(default_factory=dict)
-    """Values by kind, name and path of the quantity."""
+    cells: dict[Kind, dict[str, dict[str, dict[int, Reading]]]] = field(default_factory=dict)
+    """Readings by kind, name, path of the quantity and seed."""
 
     def names(self, kind: Kind) -> list[str]:
         """Of its flows, links or classes; of a run the empty one."""
         return list(self.cells.get(kind, ()))
 
-    def values(self, kind: Kind, at: int, metric: Metric) -> Values:
-        """Of the part at this place among its names."""
+    def readings(self, kind: Kind, at: int, metric: Metric) -> dict[int, Reading]:
+        """Of the part at this place among its names, by seed."""
         parts = self.cells.get(kind, {})
         return dict(parts[self.names(kind)[at]].get(metric.path, {}))

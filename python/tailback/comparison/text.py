@@ -28,7 +28,7 @@ def difference_text(difference: Difference | None) -> str:
     value = 100 * difference.relative if difference.relative is not None else difference.absolute
     half = difference.relative_ci95 if relative else difference.ci95
     if value == 0 and half is None:
-        return "0"
+        return f"0{_of(difference)}"
     if half is not None and relative:
         half *= 100
     decimals = _decimals(half or abs(value))
@@ -37,7 +37,13 @@ def difference_text(difference: Difference | None) -> str:
         text = text.replace("+", "").replace("-", "")
     # What is gone altogether is gone for sure.
     spread = f" ±{half:.{decimals}f}" if half else ""
-    return f"{text}{spread}{' %' if relative else ''}"
+    return f"{text}{spread}{' %' if relative else ''}{_of(difference)}"
+
+
+def _of(difference: Difference) -> str:
+    """Of how many seeds, where that is not all."""
+    runs = getattr(difference, "runs", None)
+    return f" ({difference.n} of {runs})" if runs is not None and difference.n < runs else ""
 
 
 def percent(share: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Metrics: numbers computed from what runs recorded, one file each.
+"""Metrics: numbers computed from what runs recorded, one file each; how runs are pooled: `pooling`.
 
 They see summaries, series and histograms, never an engine. A new metric is a
 new file and one line in `_MODULES`.
@@ -23,8 +23,9 @@ from tailback.metrics import (
     throughput,
     utilisation,
 )
-from tailback.metrics.base import Metric, On
+from tailback.metrics.base import WEIGHTS, Metric, On
 from tailback.metrics.groups import group_of, is_of
+from tailback.metrics.pooling import RULE
 from tailback.metrics.statistics import Estimate, estimate
 
 _MODULES = (
@@ -70,6 +71,8 @@ def unknown(name: str) -> InputError:
 
 __all__ = [
     "METRICS",
+    "RULE",
+    "WEIGHTS",
     "Estimate",
     "Metric",
     "On",

@@ -1,4 +1,5 @@
-"""What a metric is: a number computed from what a run recorded."""
+"""What a metric is: a number computed from what a run recorded, and the rules by which several
+such numbers become one."""
 
 from __future__ import annotations
 
@@ -6,14 +7,48 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tailback.errors import InputError
 from tailback.metrics.naming import has_unit, identifier
 
 On = Literal["flow", "link", "class", "run"]
 
+Weight = Literal[
+    "count", "bytes", "packets", "samples", "requests", "time", "intervals", "flows", "once"
+]
+"""What each value within a run counts by; `WEIGHTS` says it in words."""
+
+WEIGHTS: Mapping[Weight, str] = {
+    "count": "a count of events",
+    "bytes": "bytes over the measured time",
+    "packets": "every packet once",
+    "samples": "every RTT sample or record interval once",
+    "requests": "every request once",
+    "time": "every moment once",
+    "intervals": "every interval of record.statistics once",
+    "flows": "every flow once",
+    "once": "one value",
+}
+
+Better = Literal["less", "more"]
+
+
+@dataclass(frozen=True)
+class OfTwo:
+    """How a metric of two results is made: from a quantity of both."""
+
+    quantity: Metric
+    between: Callable[[float, float], float | None]
+    """Of the result without the competitor and the one with it."""
+
 
 @dataclass(frozen=True)
 class Metric:
-    """A number about a flow, link, class of flows or run; `None` where it is not available."""
+    """A number about a flow, link, class of flows or run; `None` where it is not available.
+
+    Over runs with different seeds every metric is pooled by the same rules, in `pooling`: the mean
+    with Student's t interval; a run without a value is left out and the estimate says of how many
+    runs the mean is, unless `at_least` knows a bound. Pairs are the seeds that have both values.
+    """
 
     path: str
     """What the JSON and `[[assert]]` call it, e.g. `rtt_ms.p99`."""
@@ -22,9 +57,14 @@ class Metric:
     doc: str
     value: Callable[[Mapping[str, Any]], float | None]
     """Given the flow's, the link's or the class's part of a summary, or the summary."""
-    against: Callable[[float, float], float | None] | None = None
-    """What is made of two such values, the baseline's and a variant's, where the metric is of two
-    results (`harm`); of one there is none then."""
+    weight: Weight = "once"
+    """What each value within a run counts by."""
+    at_least: Callable[[Mapping[str, Any]], float | None] | None = None
+    """Where there is no value because it was still growing at the end: what it exceeds."""
+    most: float | None = None
+    """No value is larger; an interval ends there."""
+    of_two: OfTwo | None = None
+    """Of a metric of two results (`harm`), how it is made; a single run has no value then."""
 
     @property
     def name(self) -> str:
@@ -37,9 +77,32 @@ class Metric:
         said = not self.unit or has_unit(self.name)
         return self.name if said else f"{self.name} ({self.unit})"
 
+    @property
+    def missing(self) -> str:
+        """What becomes of a run without a value, in words."""
+        if self.of_two is not None:
+            return "only pairs of runs that have both"
+        if self.at_least is not None:
+            return "unfinished: a bound instead of the mean"
+        return "left out, and n says so"
+
     def is_called(self, word: str) -> bool:
         """Whether this is its name or its path."""
         return word in (self.name, self.path)
+
+
+class OfTwoResults(InputError):
+    """A metric of two results where there is one."""
+
+
+def refuse_of_two(metric: Metric, where: str) -> None:
+    """Refuses a metric that needs a result without the competitor and one with it."""
+    if metric.of_two is not None:
+        raise OfTwoResults(
+            f"{where}: {metric.name} needs two results, one of them without the competitor; "
+            f"compare two variants with --metric {metric.name}, or choose "
+            f"{metric.of_two.quantity.name}"
+        )
 
 
 def field(path: str) -> Callable[[Mapping[str, Any]], float | None]:
@@ -57,6 +120,8 @@ def field(path: str) -> Callable[[Mapping[str, Any]], float | None]:
     return read
 
 
-def recorded(path: str, on: On, unit: str, doc: str) -> Metric:
+def recorded(
+    path: str, on: On, unit: str, doc: str, weight: Weight, *, most: float | None = None
+) -> Metric:
     """A metric that is a field of the summary under its own path."""
-    return Metric(path, on, unit, doc, field(path))
+    return Metric(path, on, unit, doc, field(path), weight, most=most)

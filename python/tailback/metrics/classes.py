@@ -37,7 +37,7 @@ def _ratio(quantity: str) -> Metric:
 
     word = quantity.partition("_")[0]
     doc = f"With two classes that have TCP flows: mean {word} of the first over the second."
-    return Metric(f"class_{word}_ratio", "run", "", doc, value)
+    return Metric(f"class_{word}_ratio", "run", "", doc, value, "intervals")
 
 
 METRICS = (
@@ -47,6 +47,7 @@ METRICS = (
             "class",
             "ms",
             f"{text} queue delay of the class's forwarded packets.",
+            "packets",
         )
         for word, text in _WORDS.items()
     ),
@@ -57,6 +58,8 @@ METRICS = (
             unit,
             f"{text} {what} (record.statistics).",
             field(f"samples.{quantity}.{word}"),
+            "intervals",
+            most=1.0 if quantity.endswith("_share") else None,
         )
         for quantity, (unit, what) in _SAMPLES.items()
         for word, text in _WORDS.items()

@@ -1,9 +1,48 @@
 """Completion time of a flow of given size."""
 
-from tailback.metrics.base import recorded
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tailback.metrics.base import Metric, field
+from tailback.metrics.groups import group_of
+
+UNFINISHED = "unfinished_s"
+"""What a transfer without a completion time has: how long it had taken when it was last seen."""
 
 METRICS = (
-    recorded(
-        "completion_s", "flow", "s", "From the flow's start until its last byte was delivered."
+    Metric(
+        "completion_s",
+        "flow",
+        "s",
+        "From the flow's start until its last byte was delivered.",
+        field("completion_s"),
+        at_least=field(UNFINISHED),
     ),
 )
+
+
+def add(summary: Mapping[str, Any], canonical: Mapping[str, Any]) -> None:
+    """Puts into a summary how long each transfer had taken that was not finished.
+
+    That is known to be exceeded: it runs from the flow's start, or where that was in the warm-up
+    from the latest start there can have been, to the end of the flow or of the run.
+    """
+    try:
+        starts_s = {
+            flow["name"]: (flow["start"] + canonical["start_jitter"]) / 1e9
+            for flow in canonical["flows"]
+            if flow["bytes"] is not None
+        }
+    except (KeyError, TypeError):
+        # Of another format; nothing is known of its sizes.
+        return
+    for flow in summary["flows"] if starts_s else ():
+        latest_s = starts_s.get(flow["name"], starts_s.get(group_of(flow["name"])))
+        if latest_s is None or flow.get("completion_s") is not None:
+            continue
+        start_s = flow["from_s"]
+        if start_s <= summary["warmup_s"]:
+            start_s = min(start_s, latest_s)
+        flow[UNFINISHED] = max(0.0, flow["to_s"] - start_s)

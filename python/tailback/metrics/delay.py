@@ -18,6 +18,7 @@ METRICS = tuple(
         "link",
         "ms",
         f"{text} queue delay of forwarded packets, own serialisation not included.",
+        "packets",
     )
     for word, text in _WORDS.items()
 )

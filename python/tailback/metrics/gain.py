@@ -13,6 +13,7 @@ METRICS = (
         "flow",
         "",
         "Throughput over that at the sweep's point with the standard backoff and all else equal.",
+        "bytes",
     ),
 )
 

@@ -8,12 +8,12 @@ Negative: the competitor helped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
-from tailback.metrics.base import Metric, field
-
-Better = Literal["less", "more"]
+from tailback.metrics import completion, requests, rtt, throughput
+from tailback.metrics.base import Better, Metric, OfTwo
 
 
 def harm(alone: float, contended: float, better: Better) -> float | None:
@@ -24,34 +24,43 @@ def harm(alone: float, contended: float, better: Better) -> float | None:
     return (contended - alone if better == "less" else alone - contended) / whole
 
 
-def _of(better: Better) -> Callable[[float, float], float | None]:
-    return lambda alone, contended: harm(alone, contended, better)
+def _of_one(_: Mapping[str, Any]) -> None:
+    """A single run has no harm."""
 
 
-def _requests(part: Mapping[str, Any]) -> float | None:
-    """Mean completion time of all requests of a source, s."""
-    bins = [one for one in (part.get("completions") or {}).get("bins", ()) if one["n"]]
-    total = sum(one["n"] for one in bins)
-    return sum(one["n"] * one["completion_s"]["mean"] for one in bins) / total if total else None
-
-
-def _metric(
-    name: str, of: Callable[[Mapping[str, Any]], float | None], better: Better, words: str
-) -> Metric:
+def _metric(name: str, quantity: Metric, better: Better, words: str) -> Metric:
     return Metric(
         f"harm.{name}",
         "flow",
         "",
         f"Harm to {words}: of a variant with a competitor, the baseline being without.",
-        of,
-        _of(better),
+        _of_one,
+        quantity.weight,
+        most=1.0,
+        of_two=OfTwo(quantity, partial(harm, better=better)),
     )
 
 
+def _called(metrics: tuple[Metric, ...], path: str) -> Metric:
+    return next(metric for metric in metrics if metric.path == path)
+
+
 METRICS = (
-    _metric("throughput", field("throughput_mbit"), "more", "throughput"),
-    _metric("completion", field("completion_s"), "less", "the completion time of a flow"),
-    _metric("requests", _requests, "less", "the mean completion time of requests"),
-    _metric("rtt_mean", field("rtt_ms.mean"), "less", "the mean RTT"),
-    _metric("rtt_p99", field("rtt_ms.p99"), "less", "the 99th percentile of the RTT"),
+    _metric("throughput", _called(throughput.METRICS, "throughput_mbit"), "more", "throughput"),
+    _metric(
+        "completion",
+        _called(completion.METRICS, "completion_s"),
+        "less",
+        "the completion time of a flow",
+    ),
+    _metric(
+        "requests",
+        _called(requests.METRICS, "requests_completion_s"),
+        "less",
+        "the mean completion time of requests",
+    ),
+    _metric("rtt_mean", _called(rtt.METRICS, "rtt_ms.mean"), "less", "the mean RTT"),
+    _metric(
+        "rtt_p99", _called(rtt.METRICS, "rtt_ms.p99"), "less", "the 99th percentile of the RTT"
+    ),
 )

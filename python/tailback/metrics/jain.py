@@ -5,7 +5,14 @@ from collections.abc import Sequence
 from tailback.metrics.base import recorded
 
 METRICS = (
-    recorded("jain", "run", "", "Jain's index of the flows' throughputs: 1 when they are equal."),
+    recorded(
+        "jain",
+        "run",
+        "",
+        "Jain's index of the flows' throughputs: 1 when they are equal.",
+        "flows",
+        most=1.0,
+    ),
 )
 
 

@@ -8,5 +8,6 @@ METRICS = (
         "link",
         "byte",
         "Time-weighted mean backlog, without the packet in transmission.",
+        "time",
     ),
 )

@@ -45,5 +45,6 @@ METRICS = (
         "With two groups of flows, or of flows and programs where flows are of fewer: mean "
         "throughput of the first over that of the second.",
         _first_two,
+        "flows",
     ),
 )

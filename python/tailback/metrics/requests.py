@@ -17,7 +17,7 @@ BINS = (
 )
 """Name and upper bound in bytes of each bin; each begins where the one before it ends."""
 
-_OF_ALL = {
+_STATISTICS = {
     "": "mean",
     ".p1": "1st percentile",
     ".p25": "25th percentile",
@@ -27,7 +27,8 @@ _OF_ALL = {
 }
 
 
-def _of_bin(upto_bytes: int, path: str) -> Callable[[Mapping[str, Any]], float | None]:
+def of_bin(upto_bytes: int, path: str) -> Callable[[Mapping[str, Any]], float | None]:
+    """Reads a statistic of the bin of requests that ends at this size."""
     read = field(path)
 
     def value(part: Mapping[str, Any]) -> float | None:
@@ -37,6 +38,12 @@ def _of_bin(upto_bytes: int, path: str) -> Callable[[Mapping[str, Any]], float |
     return value
 
 
+def _of_all(part: Mapping[str, Any]) -> float | None:
+    bins = [one for one in (part.get("completions") or {}).get("bins", ()) if one["n"]]
+    total = sum(one["n"] for one in bins)
+    return sum(one["n"] * one["completion_s"]["mean"] for one in bins) / total if total else None
+
+
 METRICS = (
     Metric(
         "requests",
@@ -44,6 +51,15 @@ METRICS = (
         "",
         "Connections begun, of a source of requests.",
         field("completions.started"),
+        "count",
+    ),
+    Metric(
+        "requests_completion_s",
+        "flow",
+        "s",
+        "Mean time from connect to last byte of all completed requests of a source.",
+        _of_all,
+        "requests",
     ),
     *(
         Metric(
@@ -51,7 +67,8 @@ METRICS = (
             "flow",
             "s",
             f"Mean time from connect to last byte of requests of up to {name}.",
-            _of_bin(upto_bytes, "completion_s.mean"),
+            of_bin(upto_bytes, "completion_s.mean"),
+            "requests",
         )
         for name, upto_bytes in BINS
     ),
@@ -61,9 +78,11 @@ METRICS = (
             "flow",
             "",
             f"(size / link rate + 2 RTT) / completion time, {which} over requests of up to {name}.",
-            _of_bin(upto_bytes, f"normalised.{end[1:] or 'mean'}"),
+            of_bin(upto_bytes, f"normalised.{end[1:] or 'mean'}"),
+            "requests",
+            most=1.0,
         )
         for name, upto_bytes in BINS
-        for end, which in _OF_ALL.items()
+        for end, which in _STATISTICS.items()
     ),
 )

@@ -19,29 +19,69 @@ class Estimate:
     """A mean over seeds."""
 
     n: int
+    """The runs that have a value."""
     mean: float | None
+    """`None` without any, and where some had not finished: those that had are no sample."""
     ci95: tuple[float, float] | None
     """95 % interval of the mean; `None` for one run and for identical ones: they say nothing
-    about what another seed would give."""
+    about what another seed would give. It ends where values do."""
+    runs: int | None = None
+    """All runs, those without a value included; `None`: `n`."""
+    at_least: float | None = None
+    """What the mean over all runs exceeds, where some had not finished."""
 
     @property
     def half_width(self) -> float | None:
-        """Half the length of the interval."""
-        return (self.ci95[1] - self.ci95[0]) / 2 if self.ci95 else None
+        """Half the length of the interval, as it is where values have no end."""
+        if self.ci95 is None or self.mean is None:
+            return None
+        return max(self.mean - self.ci95[0], self.ci95[1] - self.mean)
+
+    @property
+    def of(self) -> int:
+        """All runs, those without a value included."""
+        return self.n if self.runs is None else self.runs
+
+    @property
+    def whole(self) -> bool:
+        """Whether every run has a value."""
+        return self.n == self.of
+
+    def scaled(self, times: float) -> Estimate:
+        """The same in another unit."""
+        if times == 1:
+            return self
+        return Estimate(
+            self.n,
+            None if self.mean is None else times * self.mean,
+            None if self.ci95 is None else (times * self.ci95[0], times * self.ci95[1]),
+            self.runs,
+            None if self.at_least is None else times * self.at_least,
+        )
+
+    @property
+    def identical(self) -> bool:
+        """Whether several runs gave the very same value: no evidence of how sure it is."""
+        return self.n > 1 and self.mean is not None and self.ci95 is None
 
 
-def estimate(values: Iterable[float | None]) -> Estimate:
-    """Mean and interval of what is available."""
-    found = [value for value in values if value is not None]
+def estimate(values: Iterable[float | None], *, most: float | None = None) -> Estimate:
+    """Mean and interval of what is available; `most`: no value is larger."""
+    every = list(values)
+    found = [value for value in every if value is not None]
     n = len(found)
     if n == 0:
-        return Estimate(0, None, None)
+        return Estimate(0, None, None, len(every))
     mean = math.fsum(found) / n
     if n == 1 or all(value == found[0] for value in found):
-        return Estimate(n, mean, None)
+        return Estimate(n, mean, None, len(every))
     variance = math.fsum((value - mean) ** 2 for value in found) / (n - 1)
     half = t_quantile(n - 1) * math.sqrt(variance / n)
-    return Estimate(n, mean, (mean - half, mean + half))
+    high = mean + half
+    if most is not None:
+        # Rounding may put a mean above what it is a mean of.
+        high = max(min(high, most), mean)
+    return Estimate(n, mean, (mean - half, high), len(every))
 
 
 @cache

@@ -19,6 +19,7 @@ METRICS = (
         "flow",
         "Mbit/s",
         "Payload delivered in order, over the flow's measured time; of a program's sender.",
+        "bytes",
     ),
     Metric(
         "throughput_total_mbit",
@@ -26,5 +27,6 @@ METRICS = (
         "Mbit/s",
         "Sum of the throughputs of flows and programs, each over its own measured time.",
         _total,
+        "bytes",
     ),
 )

@@ -2,4 +2,4 @@
 
 from tailback.metrics.base import recorded
 
-METRICS = (recorded("utilisation", "link", "", "Frame bytes sent over rate x time."),)
+METRICS = (recorded("utilisation", "link", "", "Frame bytes sent over rate x time.", "bytes"),)

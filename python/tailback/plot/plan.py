@@ -65,12 +65,16 @@ class Plan:
     """What series, column and row are; x too, where it is a dimension."""
     parts: Mapping[On, Mapping[str, frozenset[str]]]
     """By scope of a quantity, the parts of a run that are drawn: values by dimension."""
+    own_link: bool = False
+    """Whether a quantity of links is, for each flow, that of the first link of its route."""
     down: Dimension | None = None
     """Of a map, what its rows are."""
     x_scale: Scale = "auto"
     y_scale: Scale = "auto"
     notes: Sequence[str] = ()
     """What was chosen that nobody asked for."""
+    missing: list[str] = field(default_factory=list)
+    """What is not drawn, or not of all runs; known once it is drawn."""
 
     @property
     def series(self) -> Dimension | None:

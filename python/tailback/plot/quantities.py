@@ -12,6 +12,7 @@ from tailback import metrics
 from tailback.errors import InputError
 from tailback.foreign import line
 from tailback.metrics import Metric, On
+from tailback.metrics.base import refuse_of_two
 from tailback.plot import words
 from tailback.registry import entries
 
@@ -104,6 +105,7 @@ def _metric(name: str) -> Quantity | None:
     scope, _, rest = name.partition(".")
     for found in metrics.METRICS:
         if found.is_called(name) or (found.on == scope and found.is_called(rest)):
+            refuse_of_two(found, line(name))
             title, unit = words.metric(found)
             return Quantity(name, title, unit, found.on, "metric", metric=found)
     if own := metrics.results.metric(name):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tailback.errors import InputError
 from tailback.foreign import line
 from tailback.metrics import On, group_of
+from tailback.metrics.base import OfTwoResults
 from tailback.metrics.parts import flows as flows_of
 from tailback.names import unknown
 from tailback.plot import dimensions, kinds, quantities, values
@@ -151,6 +152,9 @@ class _Search:
             return True
         try:
             quantities.find(word, {}, classes=self.classes)
+        except OfTwoResults:
+            # It is known; that it cannot be drawn is said where it is looked up.
+            return True
         except InputError:
             return False
         return True
@@ -307,10 +311,15 @@ class _Search:
                 f"{panels} panels; expected at most {MOST_PANELS}: choose values with --where"
             )
         scopes: dict[On, Mapping[str, frozenset[str]]] = {y.on: self._chosen(parts)}
+        own_link = False
         if isinstance(across, Quantity) and across.on != y.on:
             other = self._parts(across, recorded)
+            own_link = self._own_link(across, y, other)
             scopes[across.on] = self._chosen(other)
             self._check()
+        if isinstance(across, Quantity):
+            across = self._of_link(across, own_link=own_link)
+        y = self._of_link(y)
         return Plan(
             kind=kind,
             y=y,
@@ -318,11 +327,36 @@ class _Search:
             members=self.members,
             roles=roles,
             parts=scopes,
+            own_link=own_link,
             down=rows,
             x_scale=self.asked.x_scale,
             y_scale=self.asked.y_scale,
             notes=self.notes,
         )
+
+    def _own_link(self, across: Quantity, y: Quantity, links: Mapping[str, Dimension]) -> bool:
+        """Whether each flow has a link of its own across; of a run the first is taken."""
+        if across.on != "link" or len(links["link"].texts) < 2:
+            return False
+        if y.on in ("flow", "class"):
+            self.notes.append(f"{across.name}: of the first link of each {y.on}'s route")
+            return True
+        first = links["link"].texts[0]
+        self.notes.append(f"of link only {first}")
+        self.wanted["link"] = frozenset([first])
+        return False
+
+    def _of_link(self, quantity: Quantity, *, own_link: bool = False) -> Quantity:
+        """A quantity of links whose title says which one is drawn, where there are several."""
+        wanted = self.wanted.get("link", frozenset())
+        several = any(len(member.run.summary["queues"]) > 1 for member in self.members)
+        if quantity.on != "link" or not several:
+            return quantity
+        if own_link:
+            return replace(quantity, title=f"{quantity.title} of the flow's first link")
+        if len(wanted) == 1:
+            return replace(quantity, title=f"{quantity.title} of {next(iter(wanted))}")
+        return quantity
 
     def _asked_keys(self, x: str | Quantity | None, down: str | None) -> set[str]:
         words = [self.asked.color, *self.asked.facet, down]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tailback import frames
-from tailback.metrics import Estimate, On, estimate, group_of
+from tailback.metrics import Estimate, On, estimate, group_of, pooling, series
+from tailback.metrics.pooling import Reading
 from tailback.plot.dimensions import SEED, parts, text_at
 from tailback.plot.plan import ROLES, Member, Plan
 from tailback.plot.quantities import Quantity, Recorded
@@ -64,12 +65,19 @@ class Value:
 
 
 def numbers(plan: Plan, quantity: Quantity) -> list[Value]:
-    """One number for each part of each run: the metric, or the mean of what was recorded."""
+    """The numbers of the parts that have one."""
+    return [
+        Value(place, reading.value)
+        for place, reading in readings(plan, quantity)
+        if reading.value is not None
+    ]
+
+
+def readings(plan: Plan, quantity: Quantity) -> list[tuple[Place, Reading]]:
+    """What each part of each run says: the metric, or the mean of what was recorded."""
     found = list(places(plan, quantity))
     if quantity.metric is not None:
-        read = quantity.metric.value
-        values = ((place, read(place.summary)) for place in found)
-        return [Value(place, value) for place, value in values if value is not None]
+        return [(place, pooling.read(quantity.metric, place.summary)) for place in found]
     import polars as pl
 
     cloud = samples(plan, quantity)
@@ -78,28 +86,72 @@ def numbers(plan: Plan, quantity: Quantity) -> list[Value]:
         (((pl.col("lower") + pl.col("upper")) / 2 * pl.col("count")).sum() / total).alias("mean")
     )
     by_part = {(run, part): mean for run, part, mean in means.iter_rows()}
-    return [
-        Value(place, by_part[key]) for place in found if (key := (place.run, place.part)) in by_part
-    ]
+    return [(place, Reading(by_part.get((place.run, place.part)))) for place in found]
 
 
-def estimates(values: Sequence[Value]) -> dict[Roles, Estimate]:
-    """Means over runs with their intervals; parts of one run that are pooled are one value."""
-    runs: dict[Roles, dict[int, list[float]]] = {}
-    for value in values:
-        own = runs.setdefault(value.place.roles, {})
-        own.setdefault(value.place.run, []).append(value.value)
-    return {
-        roles: estimate(sum(own) / len(own) for own in by_run.values())
+def estimates(plan: Plan, quantity: Quantity) -> dict[Roles, Estimate]:
+    """Means over runs with their intervals; parts of one run that are pooled are one value.
+
+    What is not of all runs is among the notes of the plan.
+    """
+    runs: dict[Roles, dict[int, list[Reading]]] = {}
+    for place, reading in readings(plan, quantity):
+        runs.setdefault(place.roles, {}).setdefault(place.run, []).append(reading)
+    found = {
+        roles: pooled(quantity, [pooling.together(own) for own in by_run.values()])
         for roles, by_run in runs.items()
     }
+    say_what_is_missing(plan, quantity, list(found.values()))
+    return {roles: one for roles, one in found.items() if one.mean is not None}
+
+
+def pooled(quantity: Quantity, found: Sequence[Reading]) -> Estimate:
+    """Readings of runs with different seeds."""
+    if quantity.metric is None:
+        return estimate(one.value for one in found)
+    return pooling.over_runs(quantity.metric, found)
+
+
+def say_what_is_missing(plan: Plan, quantity: Quantity, found: Sequence[Estimate]) -> None:
+    """Notes how many of the means are not of all seeds, or cannot be given."""
+    unfinished = [one for one in found if one.at_least is not None]
+    if unfinished:
+        runs, of = sum(one.n for one in unfinished), sum(one.of for one in unfinished)
+        plan.missing.append(
+            f"{quantity.name}: {len(unfinished)} of {len(found)} means are not drawn, since only "
+            f"{runs} of {of} transfers finished there"
+        )
+    partial = [one for one in found if one.mean is not None and not one.whole]
+    if partial:
+        runs, of = sum(one.n for one in partial), sum(one.of for one in partial)
+        plan.missing.append(
+            f"{quantity.name}: {len(partial)} of {len(found)} means are of {runs} runs of {of}, "
+            "since the others do not have it"
+        )
+
+
+def first_link(plan: Plan, place: Place) -> str | None:
+    """The first link of the route of a flow or source, or the link of a class."""
+    if "link" in place.known:
+        return place.known["link"]
+    if "class" in place.known:
+        found: str | None = place.summary.get("link")
+        return found
+    canonical = plan.members[place.run].run.manifest["canonical"]
+    names = {place.part, group_of(place.part)}
+    for kind in ("flows", "traffic", "programs"):
+        for planned in canonical.get(kind, ()):
+            if planned.get("name") in names and planned.get("route"):
+                link: str = canonical["links"][planned["route"][0]]["name"]
+                return link
+    return None
 
 
 def samples(plan: Plan, quantity: Quantity) -> pl.DataFrame:
     """All values of a quantity: run, part, the roles, lower, upper, count.
 
-    Of a distribution the buckets, of a series its samples after the warm-up (lower = upper, each
-    counts once), of a metric its values.
+    Of a distribution the buckets, of a series its samples in the measured time (lower = upper,
+    weighted by how long each holds), of a metric its values.
     """
     import polars as pl
 
@@ -126,28 +178,59 @@ def samples(plan: Plan, quantity: Quantity) -> pl.DataFrame:
             )
         )
     else:
-        warmups = [member.run.summary["warmup_s"] for member in plan.members]
-        ends = pl.DataFrame(
-            {"run": range(len(warmups)), "warmup": warmups},
-            schema={"run": pl.UInt32, "warmup": pl.Float64},
+        measured = series.weighted(
+            over_time(plan, quantity).join(_measured(plan, quantity), on=["run", "part"]),
+            ["run", "part"],
+            _held(quantity),
         )
-        scaled = (
-            over_time(plan, quantity)
-            .join(ends, on="run")
-            .filter(pl.col("time_s") >= pl.col("warmup"))
-            .select(
-                "run",
-                "part",
-                pl.col("value").alias("lower"),
-                pl.col("value").alias("upper"),
-                pl.lit(1, dtype=pl.Int64).alias("count"),
-            )
+        scaled = measured.select(
+            "run",
+            "part",
+            pl.col("value").alias("lower"),
+            pl.col("value").alias("upper"),
+            pl.col("weight_ns").alias("count"),
         )
     return where.join(scaled, on=["run", "part"], how="inner", maintain_order="left_right")
 
 
+def _held(quantity: Quantity) -> series.Held:
+    return "growth" if quantity.source == "rate" else series.held(quantity.stored)
+
+
+def is_state(quantity: Quantity) -> bool:
+    """Whether a sample of a series holds until the next one."""
+    return _held(quantity) == "state"
+
+
+def ends_s(plan: Plan, quantity: Quantity) -> dict[tuple[int, str], float]:
+    """By run and part, until when it is measured, s."""
+    return {
+        (place.run, place.part): series.measured(
+            plan.members[place.run].run.summary, place.summary
+        )[1]
+        / NS
+        for place in places(plan, quantity)
+    }
+
+
+def _measured(plan: Plan, quantity: Quantity) -> pl.DataFrame:
+    """Between when each part is measured: run, part, from_ns, to_ns."""
+    import polars as pl
+
+    found = list(places(plan, quantity))
+    windows = [series.measured(plan.members[p.run].run.summary, p.summary) for p in found]
+    data = {
+        "run": [place.run for place in found],
+        "part": [place.part for place in found],
+        "from_ns": [begin for begin, _ in windows],
+        "to_ns": [end for _, end in windows],
+    }
+    types = {"run": pl.UInt32, "part": pl.String, "from_ns": pl.Int64, "to_ns": pl.Int64}
+    return pl.DataFrame(data, schema=types)
+
+
 def over_time(plan: Plan, quantity: Quantity) -> pl.DataFrame:
-    """A recorded series: run, part, the roles, time_s, value, in the order of time."""
+    """A recorded series: run, part, the roles, time_ns, time_s, value, in the order of time."""
     import polars as pl
 
     stored = frames.series([member.run.stored for member in plan.members])
@@ -157,6 +240,7 @@ def over_time(plan: Plan, quantity: Quantity) -> pl.DataFrame:
         .select(
             "run",
             "part",
+            "time_ns",
             (pl.col("time_ns") / NS).alias("time_s"),
             (pl.col("value") / quantity.scale).alias("value"),
         )

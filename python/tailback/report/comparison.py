@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 import polars as pl
 
+from tailback.comparison.matching import matched
 from tailback.comparison.model import FLENT, Cell, Comparison, VariantResults
 from tailback.comparison.text import difference_text, percent, quantity_text, with_spread_of
 from tailback.figures.cdf import cdf, cumulative
@@ -277,17 +279,14 @@ def _traces_of_point(
     plain_at = f" at {plain(labels)}" if labels else ""
     charts = []
     rules = set()
-    for what, column, place, scale in _panels(runs[0]):
-        # A flow may have another name in each variant: it has the same place.
+    for what, column, called, scale in _panels(runs):
         frames = [
-            frame.filter(
-                pl.col("quantity") == what, pl.col(column) == _name_in(run, column, place)
-            ).select(
+            frame.filter(pl.col("quantity") == what, pl.col(column) == own).select(
                 (pl.col("time_ns") / 1e9).alias("time_s"),
                 pl.lit(name).alias("variant"),
                 pl.col("value") * scale,
             )
-            for run, frame, name in zip(runs, series, names, strict=True)
+            for frame, name, own in zip(series, names, called, strict=True)
         ]
         frame = pl.concat(frames)
         if frame.is_empty():
@@ -304,7 +303,7 @@ def _traces_of_point(
                 series="variant",
                 series_title="variant",
                 height=130,
-            ).properties(title=_name_in(runs[0], column, place))
+            ).properties(title=next(own for own in called if own is not None))
         )
     blocks: list[Block] = []
     which = f"seed {seed}" if seed is not None else "the first seed of each"
@@ -327,23 +326,25 @@ def _traces_of_point(
     return blocks
 
 
-def _panels(run: Run) -> list[tuple[str, str, int, float]]:
-    """Quantity, what it is of, which of them, and the factor to the unit that is shown."""
-    flows = min(len(parts.flows(run.summary)), MAX_PANELS)
-    links = min(len(run.summary["queues"]), MAX_PANELS)
+def _panels(runs: Sequence[Run]) -> list[tuple[str, str, list[str | None], float]]:
+    """Quantity, what it is of, its name in each variant, and the factor to the unit shown."""
+    flows = _called([[f["name"] for f in parts.flows(run.summary)] for run in runs])
+    links = _called([[*run.summary["queues"]] for run in runs])
     return [
-        *(("cwnd", "flow", i, 1.0) for i in range(flows)),
-        *(("backlog_bytes", "link", i, 1e-3) for i in range(links)),
+        *(("cwnd", "flow", names, 1.0) for names in flows),
+        *(("backlog_bytes", "link", names, 1e-3) for names in links),
     ]
 
 
-def _name_in(run: Run, column: str, place: int) -> str:
-    found = (
-        [f["name"] for f in parts.flows(run.summary)]
-        if column == "flow"
-        else [*run.summary["queues"]]
-    )
-    return found[place] if place < len(found) else ""
+def _called(named: Sequence[Sequence[str]]) -> list[list[str | None]]:
+    """The names of each of the first flows or links in every variant."""
+    return [
+        [
+            names[at] if at is not None else None
+            for names, at in zip(named, match.places, strict=True)
+        ]
+        for match in itertools.islice(matched(named), MAX_PANELS)
+    ]
 
 
 def _delays(group: Sequence[Run]) -> pl.DataFrame | None:

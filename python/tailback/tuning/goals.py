@@ -1,7 +1,7 @@
 """What is wanted: a metric as small or as large as can be, and bounds that have to hold.
 
-A metric is one number of a run: of the run, of its link, of its only flow, or of what stands after
-an @. Of several flows of that name it is the mean.
+A metric is one number of a run: of the run, of its only link, of its only flow, or of what stands
+after an @. Of several flows of that name it is the mean.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any, Literal
 from tailback import metrics
 from tailback.comparison.quantities import select
 from tailback.errors import InputError
-from tailback.metrics import Metric
+from tailback.metrics import Metric, pooling
+from tailback.metrics.base import refuse_of_two
 from tailback.names import unknown
 
 _BOUND = re.compile(r"(?P<quantity>.+?)\s*(?P<sign>>=|<=)\s*(?P<number>[+-]?[\d.]+(?:e[+-]?\d+)?)")
@@ -41,16 +42,17 @@ class Quantity:
         """The number; None where the run has none."""
         match self.metric.on:
             case "run":
-                return self.metric.value(summary)
+                return pooling.read(self.metric, summary).value
             case "link":
-                return self.metric.value(summary["queues"].get(self.name, {}))
+                return pooling.read(self.metric, summary["queues"].get(self.name)).value
             case "class":
                 parts = [c for c in summary.get("classes", ()) if c["name"] == self.name]
             case _:
                 parts = [f for f in summary["flows"] if metrics.is_of(f["name"], self.name)]
-        found = [self.metric.value(part) for part in parts]
-        known = [value for value in found if value is not None]
-        return math.fsum(known) / len(known) if known and len(known) == len(found) else None
+        found = [pooling.read(self.metric, part) for part in parts]
+        if any(reading.value is None for reading in found):
+            return None
+        return pooling.together(found).value
 
 
 @dataclass(frozen=True)
@@ -114,9 +116,9 @@ class There:
 def quantity(text: str, there: There) -> Quantity:
     """Reads `METRIC` or `METRIC@NAME`."""
     word, at, name = (part.strip() for part in text.partition("@"))
-    found = [metric for metric in select([word]) if metric.against is None]
-    if not found:
-        raise InputError(f"{word} is of two results; expected a metric of one")
+    found = select([word])
+    for metric in found:
+        refuse_of_two(metric, text)
     offered = {metric.on: metric for metric in found}
     named = {"link": there.links, "flow": there.flows, "class": there.classes}
     if at:
@@ -130,9 +132,9 @@ def quantity(text: str, there: There) -> Quantity:
         raise InputError(f"{text}: {unknown(kind, name, valid)}")
     if "run" in offered:
         return Quantity(text, offered["run"], "")
-    if "link" in offered:
+    if "link" in offered and len(there.links) == 1:
         return Quantity(text, offered["link"], there.links[0])
-    if "flow" in offered and there.single:
+    if "flow" in offered and "link" not in offered and there.single:
         return Quantity(text, offered["flow"], there.flows[0])
     valid = [one for on in offered for one in named[on]]
     if not valid:

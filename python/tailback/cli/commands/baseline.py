@@ -58,6 +58,7 @@ def baseline(
     from tailback.comparison import baseline as kept
     from tailback.comparison.quantities import select
     from tailback.comparison.run import load_with_seeds
+    from tailback.metrics.base import refuse_of_two
 
     if not kept.is_named_so(target):
         raise InputError(f"{target}: expected a name that ends in {kept.SUFFIX}")
@@ -66,6 +67,8 @@ def baseline(
     if not target.parent.is_dir():
         raise InputError(f"{target}: there is no folder {target.parent}")
     wanted = select(chosen)
+    for metric in wanted:
+        refuse_of_two(metric, "--metric")
     from tailback import engines, running
 
     runner = engines.get(engine)

@@ -286,7 +286,8 @@ def _refuse_lacking(base: VariantResults, file: Path, names: tuple[str, ...]) ->
 
     has = baseline.quantities(base)
     for name in names:
-        if not any(f"{metric.on}.{metric.path}" in has for metric in select([name])):
+        quantities = [m.of_two.quantity if m.of_two else m for m in select([name])]
+        if not any(f"{metric.on}.{metric.path}" in has for metric in quantities):
             raise InputError(
                 f"{file}: {name} was not kept; expected one of {', '.join(has)}, or the file "
                 "written again with --metric"

@@ -145,6 +145,8 @@ def plot(
     terminal.err(f"drawn: {made.plan.command()}; {made.plan.kind.facts}")
     for note in made.plan.notes:
         terminal.err(f"{note}; --where chooses")
+    for note in made.plan.missing:
+        terminal.err(f"note: {note}")
     return OK
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -148,7 +149,11 @@ def _difference(cell: Cell, variant: str, layout: Layout) -> Text:
 
 
 def _lines(text: str, layout: Layout) -> str:
-    return text if layout.one_line else text.replace(" ±", "\n±")
+    return text if layout.one_line else _BREAK.sub("\n", text)
+
+
+_BREAK = re.compile(r"(?<=[\d%]) (?=[±−(])")
+"""Where a number goes on in another line: before its interval or the count of its runs."""
 
 
 def _summary(made: Comparison) -> Table:

@@ -18,7 +18,14 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
     if kind == "metrics":
         from tailback import metrics
 
-        yield from _aligned((m.name, m.on, m.unit or "–", m.path, m.doc) for m in metrics.METRICS)
+        heads = _aligned((m.name, m.on, m.unit or "–", m.path, m.doc) for m in metrics.METRICS)
+        for metric, head in zip(metrics.METRICS, heads, strict=True):
+            yield head
+            if options:
+                yield f"    within a run: {metrics.WEIGHTS[metric.weight]}"
+                yield f"    a run without it: {metric.missing}"
+        if options:
+            yield f"all: {metrics.RULE}"
     elif kind == "experiments":
         from tailback import experiments
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,8 +12,12 @@ from rich.table import Table
 from tailback import store, terminal
 from tailback.cli.tables.layout import MAX_ROWS, new_console, print_table, short_names, width_of
 from tailback.foreign import line
-from tailback.metrics import estimate
+from tailback.metrics import Metric, On, find, pooling
+from tailback.metrics.base import recorded
+from tailback.metrics.completion import UNFINISHED
 from tailback.metrics.parts import programs
+from tailback.metrics.requests import BINS, of_bin
+from tailback.metrics.statistics import Estimate
 from tailback.numbers import with_spread
 from tailback.progress import is_quiet
 
@@ -20,53 +25,82 @@ if TYPE_CHECKING:
     from tailback.results import Results, Run
 
 
-Value = Callable[[Mapping[str, Any]], float | None]
+class Quantity(NamedTuple):
+    """A column: its title, and the metric that it shows."""
+
+    title: str
+    metric: Metric
+    scale: float = 1.0
+
+
+def _of(title: str, name: str, on: On, scale: float = 1.0) -> Quantity:
+    return Quantity(title, find(name, on), scale)
+
+
+def _field(title: str, name: str, on: On = "flow") -> Quantity:
+    """A field of the summary that is no metric."""
+    return Quantity(title, recorded(name, on, "", "", "count"))
+
 
 # A source of traffic has some of a flow's quantities only.
-FLOW: tuple[tuple[str, Value], ...] = (
-    ("Mbit/s", lambda f: f["throughput_mbit"]),
-    ("RTT ms", lambda f: f["rtt_ms"]["mean"] if "rtt_ms" in f else None),
-    ("p99", lambda f: f["rtt_ms"]["p99"] if "rtt_ms" in f else None),
-    ("retrans", lambda f: f.get("retransmits")),
-    ("drops", lambda f: f["drops"]),
-    ("marks", lambda f: f["marks"]),
+FLOW: tuple[Quantity, ...] = (
+    _of("Mbit/s", "throughput_mbit", "flow"),
+    _of("RTT ms", "rtt_ms.mean", "flow"),
+    _of("p99", "rtt_ms.p99", "flow"),
+    _of("retrans", "retransmits", "flow"),
+    _of("drops", "drops", "flow"),
+    _of("marks", "marks", "flow"),
 )
-SCE: tuple[str, Value] = ("SCE", lambda of: of.get("sce_marks"))
-DONE: tuple[str, Value] = ("done s", lambda f: f.get("completion_s"))
-QUEUE: tuple[tuple[str, Value], ...] = (
-    ("queue ms", lambda q: q["delay_ms"]["mean"]),
-    ("p99", lambda q: q["delay_ms"]["p99"]),
-    ("util.", lambda q: q["utilisation"]),
+SCE = _of("SCE", "sce_marks", "flow")
+SCE_OF_LINK = _of("SCE", "sce_marks", "link")
+DONE = _of("done s", "completion_s", "flow")
+FINISHED = "done"
+"""Title of the column that counts the runs in which a transfer finished, where not all did."""
+QUEUE: tuple[Quantity, ...] = (
+    _of("queue ms", "delay_ms.mean", "link"),
+    _of("p99", "delay_ms.p99", "link"),
+    _of("util.", "utilisation", "link"),
 )
-LINK: tuple[tuple[str, Value], ...] = (
+LINK: tuple[Quantity, ...] = (
     *QUEUE,
-    ("drops", lambda q: q["drops"]),
-    ("marks", lambda q: q["marks"]),
+    _of("drops", "drops", "link"),
+    _of("marks", "marks", "link"),
 )
 
-PROGRAM: tuple[tuple[str, Value], ...] = (
-    ("Mbit/s", lambda p: p["throughput_mbit"]),
-    ("back", lambda p: p["back_mbit"]),
-    ("RTT ms", lambda p: p["rtt_ms"]["mean"]),
-    ("p99", lambda p: p["rtt_ms"]["p99"]),
-    ("drops", lambda p: p["drops"]),
-    ("marks", lambda p: p["marks"]),
-    ("done s", lambda p: p["completion_s"]),
-)
-
-CLASS: tuple[tuple[str, Value], ...] = (
-    ("flow Mbit/s", lambda c: c["samples"]["rate_mbit"]["mean"] if c["samples"] else None),
-    ("queue ms", lambda c: c["delay_ms"]["mean"]),
-    ("p99", lambda c: c["delay_ms"]["p99"]),
-    ("drops %", lambda c: _share(c["drops"], c["packets"], c["drops"])),
-    ("marks %", lambda c: _share(c["marks"], c["packets"])),
+PROGRAM: tuple[Quantity, ...] = (
+    _of("Mbit/s", "throughput_mbit", "flow"),
+    _field("back", "back_mbit"),
+    _of("RTT ms", "rtt_ms.mean", "flow"),
+    _of("p99", "rtt_ms.p99", "flow"),
+    _of("drops", "drops", "flow"),
+    _of("marks", "marks", "flow"),
+    _of("done s", "completion_s", "flow"),
 )
 
 
-def _share(part: int | None, *whole: int | None) -> float | None:
+def _share(part: str, *whole: str) -> Callable[[Mapping[str, Any]], float | None]:
     """Percent of all that is counted."""
-    total = sum(n for n in whole if n is not None)
-    return 100 * part / total if part is not None and total else None
+
+    def value(of: Mapping[str, Any]) -> float | None:
+        total = sum(n for name in whole if (n := of[name]) is not None)
+        return 100 * of[part] / total if of[part] is not None and total else None
+
+    return value
+
+
+CLASS: tuple[Quantity, ...] = (
+    _of("flow Mbit/s", "rate_mbit.mean", "class"),
+    _of("queue ms", "delay_ms.mean", "class"),
+    _of("p99", "delay_ms.p99", "class"),
+    Quantity(
+        "drops %",
+        Metric("drops_percent", "class", "%", "", _share("drops", "packets", "drops"), most=100.0),
+    ),
+    Quantity(
+        "marks %", Metric("marks_percent", "class", "%", "", _share("marks", "packets"), most=100.0)
+    ),
+)
+JAIN = _of("Jain", "jain", "run")
 
 
 class Layout(NamedTuple):
@@ -95,7 +129,9 @@ def show(results: Results) -> None:
     """
     groups = results.groups()
     # The link stands beside the first flow, if there is one.
-    one_link = all(len(_of(run)["queues"]) == 1 and _senders(_of(run)) for run in results.points)
+    one_link = all(
+        len(_of_run(run)["queues"]) == 1 and _senders(_of_run(run)) for run in results.points
+    )
     console = new_console()
     tables: list[Table] = []
     hidden = 0
@@ -110,10 +146,54 @@ def show(results: Results) -> None:
     seeds = max((len(group) for group in groups), default=0)
     if seeds > 1:
         console.print(f"mean over {seeds} seeds ± half the 95 % interval (Student's t)")
+        for note in _notes(groups):
+            console.print(note, soft_wrap=True)
     if hidden:
         console.print(f"{hidden} more rows; --json has them all")
     for warning in _warnings(results):
         console.print(warning, soft_wrap=True)
+
+
+def _notes(groups: Sequence[Sequence[Run]]) -> list[str]:
+    """What has to be known of the means: which are not of all seeds, which seeds tell nothing."""
+    notes = []
+    if any(_unfinished(group) for group in groups):
+        notes.append(
+            "done: runs in which the transfer finished; >: the mean over all seeds is larger, "
+            "since some had not finished"
+        )
+    alike = sum(_same_in_every_seed(group) for group in groups)
+    if alike:
+        where = "" if alike == len(groups) else f"at {alike} of {len(groups)} points "
+        notes.append(
+            f"{where}every seed gave the same run: nothing there depends on the seed, so that "
+            "several runs are no more evidence than one"
+        )
+    return notes
+
+
+def _unfinished(group: Sequence[Run]) -> bool:
+    return any(UNFINISHED in flow for run in group for flow in _of_run(run)["flows"])
+
+
+def _same_in_every_seed(group: Sequence[Run]) -> bool:
+    """Whether the seeds of a point gave the same numbers to the digits that are shown."""
+    if len(group) < 2:
+        return False
+    summaries = [_of_run(run) for run in group]
+    parts: list[tuple[tuple[Quantity, ...], list[Any]]] = [
+        (LINK, [[*summary["queues"].values()] for summary in summaries]),
+        ((*FLOW, DONE), [_senders(summary) for summary in summaries]),
+        (PROGRAM, [[*programs(summary)] for summary in summaries]),
+    ]
+    for quantities, by_run in parts:
+        for same in zip(*by_run, strict=False):
+            for quantity in quantities:
+                readings = [pooling.read(quantity.metric, part) for part in same]
+                found = pooling.over_runs(quantity.metric, readings)
+                if found.n not in (0, found.of) or "±" in with_spread(found):
+                    return False
+    return True
 
 
 FEW = 3
@@ -151,22 +231,27 @@ def _tables(
     """The table of flows, that of links unless they are together, that of classes if there are any,
     and how many rows are not in."""
     paths = list(dict.fromkeys(path for run in results.points for path in run.params))
-    completes = any(f["completion_s"] is not None for r in results.points for f in _of(r)["flows"])
+    flows_ = [flow for run in results.points for flow in _of_run(run)["flows"]]
+    unfinished = any(UNFINISHED in flow for flow in flows_)
+    completes = unfinished or any(flow["completion_s"] is not None for flow in flows_)
     # Of few scenarios, so that a column is there where somebody marks them.
-    queues = (q for r in results.points for q in _of(r)["queues"].values())
-    sce = (SCE,) if any(q["sce_marks"] for q in queues) else ()
-    quantities = (*FLOW, *sce, *((DONE,) if completes else ()))
-    of_link = (*LINK, *sce)
-    with_jain = any(len(_of(run)["flows"]) > 1 for run in results.points)
+    queues = (q for r in results.points for q in _of_run(r)["queues"].values())
+    sce = any(q["sce_marks"] for q in queues)
+    done = (DONE,) if completes else ()
+    quantities = (*FLOW, *((SCE,) if sce else ()), *done)
+    of_link = (*LINK, *((SCE_OF_LINK,) if sce else ()))
+    with_jain = any(len(_of_run(run)["flows"]) > 1 for run in results.points)
 
     titles = paths if layout.full_paths else short_names(paths, {"flow", "link", "cc", "aqm"})
     requests, more = _requests(groups, paths, titles, layout)
     flows = _table([*titles, "flow", "cc"], quantities, layout)
+    if unfinished:
+        flows.add_column(FINISHED, justify="right", no_wrap=True)
     flows.title = line(results.title) or None
     links = _table([*titles, "link", "aqm"], of_link, layout)
     if layout.together:
-        for name, _ in QUEUE:
-            flows.add_column(name, justify="right", no_wrap=True)
+        for quantity in QUEUE:
+            flows.add_column(quantity.title, justify="right", no_wrap=True)
     if with_jain:
         last = flows if layout.together else links
         last.add_column("Jain", justify="right", no_wrap=True)
@@ -175,38 +260,40 @@ def _tables(
     results_of = _own(results)
     for group in groups:
         labels = [line(group[0].labels.get(path, "")) for path in paths]
-        jain = _over_seeds(group, lambda s: s["jain"], lambda s: s)
-        for i, part in enumerate(_senders(_of(group[0]))):
-            values = [_over_seeds(group, v, partial(_sender, index=i)) for _, v in quantities]
+        jain = _over_seeds(group, JAIN, lambda s: s)
+        for i, part in enumerate(_senders(_of_run(group[0]))):
+            values = [_over_seeds(group, v, partial(_sender, index=i)) for v in quantities]
             cells = [
                 *_first(i, labels),
                 part["name"],
                 part.get("cc", part.get("kind", "")),
                 *values,
             ]
+            if unfinished:
+                cells.append(_finished(group, partial(_sender, index=i)))
             if i == 0 and layout.together:
-                cells += [_over_seeds(group, value, lambda s: s["queue"]) for _, value in QUEUE]
+                cells += [_over_seeds(group, value, lambda s: s["queue"]) for value in QUEUE]
             elif layout.together:
                 cells += [""] * len(QUEUE)
             if i == 0 and with_jain and layout.together:
                 cells.append(jain)
             rows["flows"].append(cells)
-        for i, (name, queue) in enumerate(_of(group[0])["queues"].items()):
-            values = [_over_seeds(group, v, partial(_link, name=name)) for _, v in of_link]
+        for i, (name, queue) in enumerate(_of_run(group[0])["queues"].items()):
+            values = [_over_seeds(group, v, partial(_link, name=name)) for v in of_link]
             cells = [*_first(i, labels), name, queue["aqm"], *values]
             if i == 0 and with_jain:
                 cells.append(jain)
             rows["links"].append(cells)
-        for i, part in enumerate(programs(_of(group[0]))):
+        for i, part in enumerate(programs(_of_run(group[0]))):
             found = [
                 _over_seeds(group, value, partial(_program, index=i))
-                for _, value in (*PROGRAM, *results_of)
+                for value in (*PROGRAM, *results_of)
             ]
-            status = _status([programs(_of(run))[i]["status"] for run in group])
+            status = _status([programs(_of_run(run))[i]["status"] for run in group])
             named = [part["name"], part["kind"] or ""]
             rows["programs"].append([*_first(i, labels), *named, *found, status])
-        for i, part in enumerate(_of(group[0]).get("classes", ())):
-            values = [_over_seeds(group, v, partial(_class, name=part["name"])) for _, v in CLASS]
+        for i, part in enumerate(_of_run(group[0]).get("classes", ())):
+            values = [_over_seeds(group, v, partial(_class, name=part["name"])) for v in CLASS]
             rows["classes"].append([*_first(i, labels), part["name"], part["link"], *values])
 
     of_programs = _table([*titles, "program", "kind"], (*PROGRAM, *results_of), layout)
@@ -231,7 +318,7 @@ def _requests(
     sources = [
         (group, i, part)
         for group in groups
-        for i, part in enumerate(_of(group[0])["traffic"])
+        for i, part in enumerate(_of_run(group[0])["traffic"])
         if "completions" in part
     ]
     bounds = sorted(
@@ -239,16 +326,16 @@ def _requests(
     )
     if not bounds:
         return [], 0
-    quantities: list[tuple[str, Value]] = [
-        ("requests", lambda part: part["completions"]["started"]),
-        ("done", lambda part: part["completions"]["completed"]),
-        *((f"{_size(upto)} ms", partial(_mean_ms, upto=upto)) for upto in bounds),
+    quantities: list[Quantity] = [
+        _of("requests", "requests", "flow"),
+        _field("done", "completions.completed"),
+        *(_of_bin(upto) for upto in bounds),
     ]
     table = _table([*titles, "source"], quantities, layout)
     table.title = "mean completion time of requests by size, up to"
     rows = []
     for group, i, part in sources:
-        values = [_over_seeds(group, value, partial(_source, index=i)) for _, value in quantities]
+        values = [_over_seeds(group, value, partial(_source, index=i)) for value in quantities]
         labels = [line(group[0].labels.get(path, "")) for path in paths]
         rows.append([*_first(i, labels), part["name"], *values])
     return [table], _fill(table, rows, layout)
@@ -259,41 +346,48 @@ def _source(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
     return found
 
 
-def _mean_ms(part: Mapping[str, Any], upto: int) -> float | None:
-    for bin_ in part["completions"]["bins"]:
-        if bin_["upto_bytes"] == upto:
-            mean = bin_["completion_s"]["mean"]
-            return None if mean is None else 1e3 * mean
-    return None
+def _of_bin(upto_bytes: int) -> Quantity:
+    """Mean completion time of the requests of a bin of sizes, ms."""
+    title = f"{_size(upto_bytes)} ms"
+    name = next((name for name, bound in BINS if bound == upto_bytes), None)
+    if name is not None:
+        return _of(title, f"completion_s.{name}", "flow", 1e3)
+    # Of a version with other bins.
+    read = of_bin(upto_bytes, "completion_s.mean")
+    return Quantity(title, Metric("completion_s", "flow", "s", "", read, "requests"), 1e3)
 
 
 def _size(in_bytes: int) -> str:
     return f"{in_bytes // 1_000_000} MB" if in_bytes >= 1_000_000 else f"{in_bytes // 1_000} kB"
 
 
-def _table(names: Iterable[str], quantities: Iterable[tuple[str, Value]], layout: Layout) -> Table:
+def _table(names: Iterable[str], quantities: Iterable[Quantity], layout: Layout) -> Table:
     table = Table(
         title_justify="left", box=None, pad_edge=False, collapse_padding=not layout.one_line
     )
     for name in names:
         table.add_column(name, no_wrap=True)
-    for name, _ in quantities:
-        table.add_column(_lines(name, layout), justify="right", no_wrap=True)
+    for quantity in quantities:
+        table.add_column(_lines(quantity.title, layout), justify="right", no_wrap=True)
     return table
 
 
 def _fill(table: Table, rows: Sequence[Sequence[str]], layout: Layout) -> int:
     """Adds the first rows; returns how many are left."""
     for cells in rows[:MAX_ROWS]:
-        table.add_row(*(_lines(cell, layout) if "±" in cell else cell for cell in cells))
+        table.add_row(*(cell if layout.one_line else _BREAK.sub("\n", cell) for cell in cells))
     return max(0, len(rows) - MAX_ROWS)
+
+
+_BREAK = re.compile(r"(?<=\d) (?=[±−(])")
+"""Where a number goes on in another line: before its interval or the count of its runs."""
 
 
 def _lines(text: str, layout: Layout) -> str:
     return text if layout.one_line else text.replace(" ", "\n")
 
 
-def _of(run: Run) -> Mapping[str, Any]:
+def _of_run(run: Run) -> Mapping[str, Any]:
     """Its summary, with the flows that are shown."""
     return run.brief[0]
 
@@ -313,16 +407,11 @@ def _program(summary: Mapping[str, Any], index: int) -> Any:
     return programs(summary)[index]
 
 
-def _own(results: Results) -> list[tuple[str, Value]]:
+def _own(results: Results) -> list[Quantity]:
     """What the files of programs say, by name."""
-    first = (_of(group[0]) for group in results.groups())
+    first = (_of_run(group[0]) for group in results.groups())
     names = dict.fromkeys(n for summary in first for p in programs(summary) for n in p["results"])
-    return [(line(name), partial(_result, name=name)) for name in names]
-
-
-def _result(part: Mapping[str, Any], name: str) -> float | None:
-    found: float | None = part["results"].get(name)
-    return found
+    return [_of(line(name), f"results.{name}", "flow") for name in names]
 
 
 def _status(ended: Sequence[Mapping[str, int | None]]) -> str:
@@ -347,8 +436,24 @@ def _first(index: int, labels: list[str]) -> list[str]:
     return labels if index == 0 else [""] * len(labels)
 
 
-def _over_seeds(
-    group: Sequence[Run], value: Value, part: Callable[[Mapping[str, Any]], Any]
-) -> str:
-    parts = [part(_of(run)) for run in group]
-    return with_spread(estimate(value(p) if p is not None else None for p in parts))
+Part = Callable[[Mapping[str, Any]], Any]
+"""The part of a summary that a row is of."""
+
+
+def _estimate(group: Sequence[Run], quantity: Quantity, part: Part) -> Estimate:
+    readings = [pooling.read(quantity.metric, part(_of_run(run))) for run in group]
+    return pooling.over_runs(quantity.metric, readings).scaled(quantity.scale)
+
+
+def _over_seeds(group: Sequence[Run], quantity: Quantity, part: Part) -> str:
+    # How many transfers finished has a column of its own.
+    counted = quantity.metric.at_least is None
+    return with_spread(_estimate(group, quantity, part), counted=counted)
+
+
+def _finished(group: Sequence[Run], part: Part) -> str:
+    """In how many runs a transfer finished; empty for what is none."""
+    found = _estimate(group, DONE, part)
+    if found.n == 0 and found.at_least is None:
+        return ""
+    return f"{found.n} of {found.of}"

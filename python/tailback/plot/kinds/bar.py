@@ -14,7 +14,7 @@ from tailback.plot.plan import Drawing, Kind, Panel, Plan, Rows
 def draw(plan: Plan) -> Drawing:
     """A bar for each value of the key and each series."""
     rows: Rows = []
-    for roles, found in values.estimates(values.numbers(plan, plan.y)).items():
+    for roles, found in values.estimates(plan, plan.y).items():
         own: dict[str, Any] = common.by_role(roles)
         own["x"] = common.x_value(plan, own["x"], numeric=False)
         rows.append({**own, **common.reach(found.mean, found.ci95), "n": found.n, "from": 0.0})

@@ -110,7 +110,9 @@ def _box(found: Sequence[float], counts: Sequence[int], plan: Plan) -> dict[str,
         made = {name: nearest(found, counts, share) for name, share in shares.items()}
     else:
         made = {name: _between(found, share) for name, share in _WHOLE.items()}
-    return {**made, "n": sum(counts)}
+    # Samples of a series are weighted by time, and not by how many there are.
+    weighted = plan.y.source in ("series", "rate")
+    return {**made, "n": len(found) if weighted else sum(counts)}
 
 
 _WHOLE = {"low": 0.0, "p25": 0.25, "p50": 0.5, "p75": 0.75, "high": 1.0}

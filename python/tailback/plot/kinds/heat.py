@@ -24,7 +24,7 @@ def draw(plan: Plan) -> Drawing:
     # While values are gathered the rows of the map are where series are elsewhere.
     inner = dataclasses.replace(plan, roles={**plan.roles, "series": down})
     rows: Rows = []
-    for roles, found in values.estimates(values.numbers(inner, plan.y)).items():
+    for roles, found in values.estimates(inner, plan.y).items():
         own: dict[str, Any] = common.by_role(roles)
         own["x"] = common.x_value(plan, own["x"], numeric=False)
         own["down"] = down.short(own.pop("series")) if down.name else ""

@@ -17,7 +17,7 @@ def draw(plan: Plan) -> Drawing:
     assert isinstance(plan.x, Dimension)
     across, numeric = plan.x.label, plan.x.numbers is not None
     rows: Rows = []
-    for roles, found in values.estimates(values.numbers(plan, plan.y)).items():
+    for roles, found in values.estimates(plan, plan.y).items():
         own = common.by_role(roles)
         own["x"] = common.x_value(plan, own["x"], numeric=numeric)  # type: ignore[assignment]
         rows.append({**own, **common.reach(found.mean, found.ci95), "n": found.n})

@@ -85,6 +85,17 @@ def _pairs(plan: Plan, across: Quantity | None) -> Rows:
     assert across is not None
     ups = values.numbers(plan, plan.y)
     others = values.numbers(plan, across)
+    for quantity in (plan.y, across):
+        found = [
+            values.pooled(quantity, [reading])
+            for _, reading in values.readings(plan, quantity)
+            if reading.value is None
+        ]
+        lacking = sum(one.at_least is not None for one in found)
+        if lacking:
+            plan.missing.append(
+                f"{quantity.name}: {lacking} transfers had not finished and are not drawn"
+            )
     by_part = {(value.place.run, value.place.part): value.value for value in others}
     by_run: dict[int, list[float]] = {}
     for value in others:
@@ -94,6 +105,13 @@ def _pairs(plan: Plan, across: Quantity | None) -> Rows:
         run = value.place.run
         if across.on == plan.y.on:
             beside = by_part.get((run, value.place.part))
+        elif across.on == "link":
+            link = values.first_link(plan, value.place) if plan.own_link else None
+            beside = (
+                by_part.get((run, link))
+                if link is not None
+                else _only(plan, across, by_run.get(run, []))
+            )
         else:
             beside = _only(plan, across, by_run.get(run, []))
         if beside is None:
@@ -103,7 +121,7 @@ def _pairs(plan: Plan, across: Quantity | None) -> Rows:
         settings.setdefault(key, []).append((value, beside))
     rows: Rows = []
     for key, own in settings.items():
-        x, y = _over_runs(own, 1), _over_runs(own, 0)
+        x, y = _over_runs(across, own, 1), _over_runs(plan.y, own, 0)
         sideways = common.reach(x.mean, x.ci95)
         rows.append(
             {
@@ -119,8 +137,6 @@ def _pairs(plan: Plan, across: Quantity | None) -> Rows:
 
 
 def _only(plan: Plan, across: Quantity, found: Sequence[float]) -> float | None:
-    if len(found) > 1 and across.on == "link":
-        return found[0]
     if len(found) > 1:
         raise InputError(
             f"--x: {across.name} is of each {across.on}, {plan.y.name} is not: expected one "
@@ -129,11 +145,12 @@ def _only(plan: Plan, across: Quantity, found: Sequence[float]) -> float | None:
     return found[0] if found else None
 
 
-def _over_runs(own: Sequence[tuple[Value, float]], which: int) -> Estimate:
+def _over_runs(quantity: Quantity, own: Sequence[tuple[Value, float]], which: int) -> Estimate:
     runs: dict[int, list[float]] = {}
     for value, beside in own:
         runs.setdefault(value.place.run, []).append((value.value, beside)[which])
-    return estimate(sum(one) / len(one) for one in runs.values())
+    most = quantity.metric.most if quantity.metric else None
+    return estimate((sum(one) / len(one) for one in runs.values()), most=most)
 
 
 KIND = Kind(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from tailback.metrics import series
 from tailback.metrics.statistics import t_quantile
 from tailback.plot import values
 from tailback.plot.kinds import common
@@ -21,7 +23,7 @@ ROLES = ["series", "column", "row"]
 def draw(plan: Plan) -> Drawing:
     """A line for each series: the mean over seeds in equally long intervals."""
     frame = values.over_time(plan, plan.y)
-    rows, end = _pooled(frame)
+    rows, end = _pooled(frame, values.ends_s(plan, plan.y), held=values.is_state(plan.y))
     ends = [row[name] for row in rows for name in ("y", "low", "high") if row[name] is not None]
     up = common.chosen(rows, plan.y_scale, ("y",))
     banded = any(row["low"] is not None for row in rows)
@@ -63,10 +65,13 @@ def draw(plan: Plan) -> Drawing:
     return Drawing(layers, common.free(y=up))
 
 
-def _pooled(frame: pl.DataFrame) -> tuple[Rows, float]:
+def _pooled(
+    frame: pl.DataFrame, ends_s: Mapping[tuple[int, str], float], *, held: bool
+) -> tuple[Rows, float]:
     """The mean of each interval with that over seeds, and where time ends.
 
     An interval is as long as the one of the record, or longer where a figure cannot show so many.
+    In an interval a state (`held`) is weighted by time.
     """
     import polars as pl
 
@@ -81,10 +86,15 @@ def _pooled(frame: pl.DataFrame) -> tuple[Rows, float]:
     # Whole steps, so that every interval has as many samples as the next.
     width = step * -(-samples // bins) or 1.0
     place = ((pl.col("time_s") - start) / width + 1e-6).floor().alias("bin")
-    by_run = (
-        frame.with_columns(place)
-        .group_by([*ROLES, "bin", "run"], maintain_order=True)
+    by_part = (
+        _held_in(frame, ends_s, start, width)
+        if held
+        else frame.with_columns(place)
+        .group_by([*ROLES, "bin", "run", "part"], maintain_order=True)
         .agg(pl.col("value").mean())
+    )
+    by_run = by_part.group_by([*ROLES, "bin", "run"], maintain_order=True).agg(
+        pl.col("value").mean()
     )
     means = (
         by_run.group_by([*ROLES, "bin"], maintain_order=True)
@@ -108,6 +118,33 @@ def _pooled(frame: pl.DataFrame) -> tuple[Rows, float]:
         at = start + row["bin"] * width + (width - step) / 2
         rows.append({**where, "x": at, "y": row["y"], "low": low, "high": high})
     return rows, end
+
+
+def _held_in(
+    frame: pl.DataFrame, ends_s: Mapping[tuple[int, str], float], start: float, width: float
+) -> pl.DataFrame:
+    """The mean of each part in each interval, from how long every sample holds."""
+    import numpy as np
+    import polars as pl
+
+    made = []
+    for keys, own in frame.group_by([*ROLES, "run", "part"], maintain_order=True):
+        *roles, run, part = keys
+        times = own["time_s"].to_numpy()
+        end = ends_s.get((run, part), times[-1])
+        bins = int(np.floor((max(end, times[-1]) - start) / width + 1e-6)) + 1
+        # As where samples are counted: one that is on an edge begins its interval.
+        edges = np.asarray(start + width * (np.arange(bins + 1) - 1e-6), dtype=np.float64)
+        means = series.means_between(times, own["value"].to_numpy(), edges, end)
+        known = np.flatnonzero(~np.isnan(means))
+        made.append(
+            pl.DataFrame({"bin": known.astype(float), "value": means[known]}).with_columns(
+                pl.lit(run, dtype=pl.UInt32).alias("run"),
+                *(pl.lit(role).alias(name) for name, role in zip(ROLES, roles, strict=True)),
+                pl.lit(part, dtype=pl.String).alias("part"),
+            )
+        )
+    return pl.concat(made)
 
 
 KIND = Kind(

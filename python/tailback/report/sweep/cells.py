@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tailback.metrics import METRICS, Metric, estimate, find
+from tailback.metrics import METRICS, Estimate, Metric, find, pooling
 from tailback.metrics.base import On
 from tailback.numbers import with_spread
 from tailback.plot import words
@@ -119,6 +119,9 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
         _ABOUT.get(what, "")
         + "Mean over seeds \u00b1 half the 95 % interval (Student's t) where seeds differ."
     )
+    if any("(" in text for row in numbers for text in row):
+        caption += " (n of N): only n of the N seeds have the value; >: what the mean over all "
+        caption += "seeds exceeds, since transfers had not finished."
     if same:
         everywhere = ", ".join(f"{heads[i]} {labels[0][i]}" for i in same)
         caption += f" In every row: {plain(everywhere)}."
@@ -144,17 +147,21 @@ def _column(metric: Metric) -> Column:
     return Column(name.replace("_", " "), unit="" if metric.unit == "packets" else metric.unit)
 
 
-def _over_seeds(group: Sequence[Run], key: str, index: int, metric: Metric) -> Any:
-    return estimate(metric.value(_parts(run, key)[index]) for run in group)
+def _over_seeds(group: Sequence[Run], key: str, index: int, metric: Metric) -> Estimate:
+    readings = [pooling.read(metric, _parts(run, key)[index]) for run in group]
+    return pooling.over_runs(metric, readings)
 
 
 def csv_of(groups: Sequence[Sequence[Run]]) -> str:
     """A row for each point, part and metric: the mean over seeds with all its digits, the number of
-    seeds, half the 95 % interval."""
+    seeds that have it, half the 95 % interval, the number of all seeds, and, where transfers had
+    not finished, what the mean over all exceeds."""
     paths = list(dict.fromkeys(path for group in groups for path in group[0].params))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*paths, "of", "name", "metric", "unit", "mean", "n", "ci95"])
+    writer.writerow(
+        [*paths, "of", "name", "metric", "unit", "mean", "n", "ci95", "runs", "at_least"]
+    )
     for group in groups:
         point = [group[0].labels.get(path, "") for path in paths]
         for what, on, key in _PARTS:
@@ -163,13 +170,12 @@ def csv_of(groups: Sequence[Sequence[Run]]) -> str:
                 for metric in (*METRICS, *own):
                     if metric.on != on:
                         continue
-                    if metric.value(part) is None and len(group) == 1:
-                        continue
                     found = _over_seeds(group, key, i, metric)
-                    if found.mean is None:
+                    if found.mean is None and found.at_least is None:
                         continue
                     name = part["name"] if key else ""
                     # The writer takes None for an empty field.
                     row = [*point, what, name, metric.name, metric.unit]
-                    writer.writerow([*row, found.mean, found.n, found.half_width])
+                    spread = [found.half_width, found.of, found.at_least]
+                    writer.writerow([*row, found.mean, found.n, *spread])
     return out.getvalue()

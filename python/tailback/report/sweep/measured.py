@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tailback.figures import faceted
-from tailback.metrics import Estimate, estimate, find, group_of
+from tailback.metrics import Estimate, find, group_of, pooling
 from tailback.metrics.base import Metric, On
+from tailback.metrics.pooling import Reading
 from tailback.report.model import Block, Facts, Figure
 from tailback.report.sweep.axes import MOST_COLOURS, Axis, Roles, roles
 from tailback.report.text import plain
@@ -114,18 +115,17 @@ def _values(groups: Sequence[Sequence[Run]], quantity: Quantity) -> list[Value]:
     """The estimate at each point, of each part: over seeds, of the mean of what has its name."""
     out: list[Value] = []
     for group in groups:
-        by_name: dict[str, list[float | None]] = {}
+        by_name: dict[str, list[Reading]] = {}
         for run in group:
-            own: dict[str, list[float]] = {}
+            own: dict[str, list[Reading]] = {}
             for name, part in parts(run.summary, quantity.of):
-                value = quantity.metric.value(part)
-                own.setdefault(name, [])
-                if value is not None:
-                    own[name].append(value)
-            for name, values in own.items():
-                mean = sum(values) / len(values) if values else None
-                by_name.setdefault(name, []).append(mean)
-        out += [(group[0], name, estimate(values)) for name, values in by_name.items()]
+                own.setdefault(name, []).append(pooling.read(quantity.metric, part))
+            for name, readings in own.items():
+                by_name.setdefault(name, []).append(pooling.together(readings))
+        out += [
+            (group[0], name, pooling.over_runs(quantity.metric, readings))
+            for name, readings in by_name.items()
+        ]
     return out
 
 
@@ -184,6 +184,12 @@ def _figure(
         levels = role.x.levels if role.x else ("all",)
         chart = faceted.over_names(rows, levels, value_axis, of, width=width)
     cut = f" The first {MOST_PANELS} of {len(panels)} panels." if len(panels) > MOST_PANELS else ""
+    unfinished = sum(value.at_least is not None for _, _, value in values)
+    if unfinished:
+        cut += f" {unfinished} of {len(values)} means are not drawn: transfers had not finished."
+    partial = sum(value.mean is not None and not value.whole for _, _, value in values)
+    if partial:
+        cut += f" {partial} of {len(values)} means are not of all seeds: cells.csv has n."
     if by_name and len(names) > len(series):
         cut += f" The first {len(series)} of {len(names)}."
     several = ", mean of those of one name" if quantity.of in ("flow", "traffic", "program") else ""

@@ -1,0 +1,44 @@
+"""Which flow (source, program, link, class) of a variant is which of the baseline.
+
+Names decide. Only what is left of both, and is of the same number, is matched by its order in the
+file: a default name is that of the congestion control, which a variant may change. Classes are
+matched by name alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Match:
+    """A flow, link or class, wherever it is."""
+
+    name: str
+    """As the baseline calls it; what the baseline does not have, as its variant does."""
+    places: tuple[int | None, ...]
+    """Among the names of each variant."""
+    by_order: tuple[bool, ...]
+    """In which variants it has another name and is matched by its order."""
+
+
+def matched(named: Sequence[Sequence[str]], *, by_name: bool = False) -> Iterator[Match]:
+    """Matches the names that each variant has, the baseline's first; `by_name`: never by order."""
+    first = next((names for names in named if names), ())
+    places: dict[str, list[int | None]] = {name: [None] * len(named) for name in first}
+    ordered: dict[str, list[bool]] = {}
+    for i, names in enumerate(named):
+        left = [name for name in names if name not in set(first)]
+        open_ = [name for name in first if name not in set(names)]
+        renamed = {}
+        if not by_name and len(left) == len(open_):
+            renamed = dict(zip(left, open_, strict=True))
+        for at, name in enumerate(names):
+            slot = renamed.get(name, name)
+            places.setdefault(slot, [None] * len(named))[i] = at
+            if name in renamed:
+                ordered.setdefault(slot, [False] * len(named))[i] = True
+    for slot, found in places.items():
+        by_order = ordered.get(slot, [False] * len(named))
+        yield Match(slot, tuple(found), tuple(by_order))

@@ -1,0 +1,86 @@
+"""From the numbers of runs to what is shown: the one place where seeds become a mean.
+
+Commands ask for a metric of a part of some runs, and lay out what they get. The rules are the
+metric's own (`Metric`): what it is worth where a run has no value, and where its interval ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tailback.metrics.base import Metric
+from tailback.metrics.statistics import Estimate, estimate
+
+RULE = (
+    "mean over seeds with Student's t interval at 95 %; flows of one name are averaged in their "
+    "run first; pairs are the seeds that have both values"
+)
+"""How every metric is pooled."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one run says."""
+
+    value: float | None
+    at_least: float | None = None
+    """Where there is no value: what it exceeds."""
+
+
+Readings = Mapping[int, Reading]
+"""By seed."""
+
+NOTHING = Reading(None)
+
+
+def read(metric: Metric, part: Mapping[str, Any] | None) -> Reading:
+    """A metric of a part of a summary; of a part that is not there nothing."""
+    if part is None:
+        return NOTHING
+    value = metric.value(part)
+    if value is not None or metric.at_least is None:
+        return Reading(value)
+    return Reading(None, metric.at_least(part))
+
+
+def together(readings: Sequence[Reading]) -> Reading:
+    """The mean of several parts of one run; a bound if one had not finished."""
+    known = [one.value for one in readings if one.value is not None]
+    bounds = [one.at_least for one in readings if one.at_least is not None]
+    if bounds:
+        return Reading(None, math.fsum([*known, *bounds]) / (len(known) + len(bounds)))
+    return Reading(math.fsum(known) / len(known) if known else None)
+
+
+def over_runs(metric: Metric, readings: Iterable[Reading]) -> Estimate:
+    """What runs of one point with different seeds say together."""
+    every = list(readings)
+    bounds = [one.at_least for one in every if one.at_least is not None]
+    if not bounds:
+        return estimate((one.value for one in every), most=metric.most)
+    known = [one.value for one in every if one.value is not None]
+    whole = math.fsum([*known, *bounds]) / (len(known) + len(bounds))
+    return Estimate(len(known), None, None, len(every), whole)
+
+
+def between(metric: Metric, base: Readings, other: Readings, *, paired: bool) -> Estimate:
+    """A metric of two results: seed by seed where they are paired, of the means otherwise."""
+    assert metric.of_two is not None
+    make, quantity = metric.of_two.between, metric.of_two.quantity
+    if paired:
+        pairs = [(base.get(seed, NOTHING).value, one.value) for seed, one in other.items()]
+    else:
+        means = (over_runs(quantity, side.values()).mean for side in (base, other))
+        pairs = [tuple(means)]  # type: ignore[list-item]
+    return estimate(
+        (make(a, b) if a is not None and b is not None else None for a, b in pairs),
+        most=metric.most,
+    )
+
+
+def values(readings: Readings) -> dict[int, float]:
+    """The values of the runs that have one, by seed."""
+    return {seed: one.value for seed, one in readings.items() if one.value is not None}

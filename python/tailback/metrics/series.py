@@ -1,0 +1,122 @@
+"""Recorded series, weighted by time: the one place where a series becomes a number.
+
+A sample of a state (a window, a backlog, a gauge) holds until the next one of the same series,
+however far apart they are: with `record.series = "changes"` or `"acks"` they are close together
+while the state moves. What was taken over equal intervals counts once for each, and so does an
+event.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+Held = Literal["state", "growth", "each"]
+"""How long a value of a series holds: until the next one, since the one before, or for a moment
+(an event, or an interval as long as all others)."""
+
+EVENTS = (
+    *(f"drop.{cause}" for cause in ("overflow", "aqm", "blue", "overload", "loss")),
+    *("drop.scheduled", "drop.ack_filter"),
+    *(f"mark.{cause}" for cause in ("mark", "step_mark", "sce_mark", "scheduled_mark")),
+    *("completion_ns", "completion_bytes", "rate_mbit"),
+)
+"""Series of events and of statistics, which a run may have none of."""
+
+_EACH = re.compile(
+    r"(?:completion_(?:ns|bytes)|rate_mbit|(?:drop|mark|sce_mark|class)\..+|rtt_ns|delay_ns)"
+)
+"""Events, and what is of an interval as a whole: statistics of classes, means of programs."""
+
+
+def held(quantity: str) -> Held:
+    """How long a value of a recorded series holds."""
+    return "each" if _EACH.fullmatch(quantity) else "state"
+
+
+def measured(summary: Mapping[str, Any], part: Mapping[str, Any]) -> tuple[int, int]:
+    """Between when a part of a run is measured, ns: a flow from its start or the warm-up on until
+    it stops or is done, everything else until the end."""
+    begin = part.get("from_s", summary["warmup_s"])
+    end = part.get("to_s", summary["duration_s"])
+    return round(1e9 * begin), round(1e9 * end)
+
+
+def weighted(frame: pl.DataFrame, by: Sequence[str], how: Held) -> pl.DataFrame:
+    """The samples of a measured time with their weights.
+
+    `frame` has time_ns, value, the columns `by` that tell series apart, in the order of time, and
+    from_ns and to_ns, between which is measured. The column weight_ns says for how long a value
+    holds there (1 for what counts once); samples that hold for no time are left out.
+    """
+    import polars as pl
+
+    time, begin, end = pl.col("time_ns"), pl.col("from_ns"), pl.col("to_ns")
+    if how == "each":
+        inside = frame.filter((time >= begin) & (time <= end))
+        return inside.with_columns(pl.lit(1, dtype=pl.Int64).alias("weight_ns"))
+    if how == "state":
+        first, last = time, time.shift(-1).over(by).fill_null(end)
+    else:
+        first, last = time.shift(1).over(by).fill_null(begin), time
+    length = pl.min_horizontal(last, end) - pl.max_horizontal(first, begin)
+    return frame.with_columns(length.alias("weight_ns")).filter(pl.col("weight_ns") > 0)
+
+
+def means_between(
+    times: NDArray[np.float64],
+    values: NDArray[np.float64],
+    edges: NDArray[np.float64],
+    end: float,
+) -> NDArray[np.float64]:
+    """The means of a state between neighbouring edges; NaN where it is not known.
+
+    A sample holds until the next one, the last until `end`. Where an interval has no more than the
+    moment of the last sample its value is taken.
+    """
+    import numpy as np
+
+    bounds = np.append(times, max(end, times[-1]))
+    whole = np.concatenate(([0.0], np.cumsum(values * np.diff(bounds))))
+    inside = np.clip(edges, bounds[0], bounds[-1])
+    length = np.diff(inside)
+    area = np.diff(np.interp(inside, bounds, whole))
+    means = np.full(len(length), np.nan)
+    np.divide(area, length, out=means, where=length > 0)
+    last = np.searchsorted(edges, times[-1], side="right") - 1
+    if 0 <= last < len(means) and np.isnan(means[last]):
+        means[last] = values[-1]
+    return means
+
+
+STATISTICS = ("n", "mean", "p1", "p25", "p50", "p75", "p99", "min", "max")
+
+
+def statistics(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Mean and percentiles of weighted samples (`weighted`), for each series.
+
+    A percentile is the least value that this share of the time does not exceed.
+    """
+    import polars as pl
+
+    value, weight = pl.col("value"), pl.col("weight_ns")
+    share = (weight.cum_sum() / weight.sum()).over(by)
+    ordered = frame.sort([*by, "value"], maintain_order=True).with_columns(share.alias("share"))
+
+    def rank(percent: int) -> pl.Expr:
+        reached = value.filter(pl.col("share") >= percent / 100 - 1e-12)
+        return reached.first().alias(f"p{percent}")
+
+    return ordered.group_by(list(by), maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("n"),
+        ((value * weight).sum() / weight.sum()).alias("mean"),
+        *(rank(percent) for percent in (1, 25, 50, 75, 99)),
+        value.min().alias("min"),
+        value.max().alias("max"),
+    )
