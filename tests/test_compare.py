@@ -504,7 +504,7 @@ def test_harm_of_the_textbook() -> None:
 
 
 def test_harm_is_of_a_variant_and_untested(tmp_path: Path) -> None:
-    two = SCENARIO + '\n[[flows]]\nname = "rival"\ncc = "cubic"\n'
+    two = SCENARIO + '\n[[flows]]\nname = "rival"\ncc = "cubic"\ncount = 6\n'
     made = tb.compare(
         two,
         {"alone": {"flows.rival.stop": "1ms"}, "beside": {}},
@@ -529,7 +529,7 @@ def test_harm_is_of_a_variant_and_untested(tmp_path: Path) -> None:
     assert all(0 < one < 1 for one in by_seed)
     assert not lost.differences
     assert rate.differences
-    assert ("rival", "harm.throughput") not in cells, "it is not there alone"
+    assert ("rival/1", "harm.throughput") not in cells, "it is not there alone"
     assert {row["quantity"] for row in made.to_dict()["cells"]} == {
         "harm.throughput",
         "throughput_mbit",

@@ -530,6 +530,13 @@ def test_the_table_and_the_json_have_what_is_defined(
         assert row[head.index(title)] == with_spread(estimate(values))
 
 
+def test_the_rules_are_listed(tailback: Tailback) -> None:
+    listed = tailback("list", "metrics", "--options").stdout
+    assert listed.count("    within a run: ") == len(METRICS)
+    assert listed.count("    a run without it: unfinished: a bound instead of the mean") == 1
+    assert listed.count("only pairs of runs that have both") == len(HARM)
+
+
 # --- what some runs do not have -----------------------------------------------------------------
 
 LOSSY = """\
@@ -650,6 +657,12 @@ def test_the_same_run_several_times_is_no_evidence(tailback: Tailback, tmp_path:
     shown = tailback("run", file, "--seeds", "3", "--out", tmp_path / "out").stdout
     assert "no more evidence than one" in shown
     assert "±" not in shown.partition("mean over")[0]
+    done = tailback(
+        "compare", file, "--variant", "a", "--variant", "b:path.rtt=30ms", "--seeds", "3",
+        "--metric", "throughput_mbit", "--out", tmp_path / "out", "--no-report",
+    )  # fmt: skip
+    for name in ("a", "b"):
+        assert f"{name}: every seed gave the same numbers" in done.stdout
 
 
 def test_an_interval_ends_where_values_do() -> None:
@@ -741,3 +754,16 @@ def test_a_scatter_takes_the_link_of_each_flow(tmp_path: Path) -> None:
     for kind in ("line", "bar", "box", "cdf"):
         one = resolve(results, Asked(kind=kind, y="delay_ms.p99", where={"link": ("back",)}))
         assert "of back" in one.y.label
+
+
+def test_a_bound_can_be_of_one_link(compared: tb.Comparison) -> None:
+    found = hold(compared, [Threshold.parse("delay_ms.mean@second:1000%")])
+    assert {(v.cell.kind, v.cell.name) for v in found.verdicts} == {("link", "second")}
+    every = hold(compared, [Threshold.parse("link.delay_ms.mean:1000%")])
+    assert {v.where() for v in every.verdicts} == {
+        f"delay_mean_ms of link {link} ({KEY} = {beta})"
+        for link in ("first", "second")
+        for beta in ("0.85", "0.7")
+    }
+    with pytest.raises(InputError, match=r'"secnd" does not exist.*did you mean "second"'):
+        hold(compared, [Threshold.parse("delay_ms.mean@secnd:1000%")])

@@ -332,6 +332,10 @@ def test_values_in_the_words_of_the_scenario(label: str, said: str) -> None:
 def test_values_of_one_axis_have_one_unit() -> None:
     assert words.numbers(["500us", "0.02s"]) == ([0.5, 20.0], "ms")
     assert words.numbers(["4Mbit", "1Gbit"]) == ([4.0, 1000.0], "Mbit/s")
+    # Sizes are in bytes, however they are written.
+    assert words.numbers(["1500b", "64kb", "1mb"]) == ([1500.0, 65536.0, 1048576.0], "bytes")
+    assert words.numbers(["10kb", "100kb"]) == ([10240.0, 102400.0], "bytes")
+    assert words.numbers(["20p", "20000b"]) is None
     assert words.numbers(["0.5bdp", "1bdp"]) == ([0.5, 1.0], "BDP")
     assert words.numbers(["0.5bdp", "100p"]) is None
     assert words.numbers(["codel", "5ms"]) is None

@@ -16,6 +16,16 @@ def short(value: float | str | None, digits: int = 4) -> str:
     return f"{value:.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
 
 
+def mean_text(found: Estimate) -> str:
+    """A mean without its interval, or the bound that stands for it."""
+    return short(found.mean) if found.at_least is None else f"> {short(found.at_least)}"
+
+
+def has_spread(found: Estimate) -> bool:
+    """Whether runs differ in the digits that are shown."""
+    return found.mean is not None and _spread(found) != short(found.mean)
+
+
 def with_spread(found: Estimate, *, counted: bool = True) -> str:
     """A mean and, if there is one, half of its interval to the same decimal place.
 
@@ -26,7 +36,7 @@ def with_spread(found: Estimate, *, counted: bool = True) -> str:
     """
     of = "" if found.whole or not counted else f" ({found.n} of {found.of})"
     if found.at_least is not None:
-        return f"> {short(found.at_least)}{of}"
+        return f"{mean_text(found)}{of}"
     if found.mean is None:
         return short(None)
     return f"{_spread(found)}{of}"

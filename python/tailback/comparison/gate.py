@@ -22,8 +22,10 @@ from tailback.comparison.quantities import select
 from tailback.comparison.text import difference_text
 from tailback.comparison.thresholds import Threshold
 from tailback.errors import InputError
+from tailback.metrics import is_of
 from tailback.metrics.base import refuse_of_two
 from tailback.metrics.margins import Contrast, Samples
+from tailback.names import unknown
 
 LEVEL = 0.05
 """Of the one-sided tests."""
@@ -216,9 +218,15 @@ def _cases(made: Comparison, threshold: Threshold) -> list[_Case]:
         refuse_of_two(metric, f"--fail-if {threshold.text}")
     found: list[_Case] = []
     same = _same_runs(made)
+    name = threshold.name
+    if name:
+        valid = [cell.name for cell in made.cells if (cell.metric.on, cell.quantity) in wanted]
+        if not any(is_of(one, name) for one in valid):
+            message = unknown("flow or link", name, list(dict.fromkeys(valid)))
+            raise InputError(f"--fail-if {threshold.text}: {message}")
     base = made.baseline
     for cell in made.cells:
-        if (cell.metric.on, cell.quantity) not in wanted:
+        if (cell.metric.on, cell.quantity) not in wanted or (name and not is_of(cell.name, name)):
             continue
         a = cell.samples.get(base.name, {})
         for variant in made.others:

@@ -18,6 +18,7 @@ from tailback.metrics import Estimate, Metric
 from tailback.metrics.differences import FALSE_DISCOVERY, Difference
 from tailback.metrics.naming import identifier
 from tailback.metrics.statistics import median, nearest_rank
+from tailback.numbers import has_spread
 from tailback.results import Results, Run
 
 if TYPE_CHECKING:
@@ -282,6 +283,14 @@ class Comparison:
         if any(column.engine == FLENT for column in self.variants) and any(warmups):
             first = ", ".join(f"{warmup:g} s" for warmup in sorted(warmups) if warmup)
             notes.append(f"the first {first} are left out, of Flent's data too")
+        for column in self.variants:
+            found = [cell.values[column.name] for cell in self.cells if column.name in cell.values]
+            several = [one for one in found if one.n > 1]
+            if several and not any(has_spread(one) for one in several):
+                notes.append(
+                    f"{column.name}: every seed gave the same numbers; several such runs are no "
+                    "more evidence than one"
+                )
         notes += self._matched_by_order()
         if any(not d.complete for cell in self.cells for d in cell.differences.values()):
             notes.append(

@@ -17,6 +17,8 @@ class Threshold:
 
     text: str
     quantity: str
+    name: str
+    """Of the flow, link or class that it is for; empty: all that have the quantity."""
     sign: str
     """`+` for a rise, `-` for a fall, empty for both."""
     limit: float
@@ -24,17 +26,18 @@ class Threshold:
 
     @classmethod
     def parse(cls, text: str) -> Threshold:
-        """Reads `QUANTITY:[+|-]NUMBER[%]`."""
-        quantity, _, rest = text.rpartition(":")
+        """Reads `QUANTITY[@NAME]:[+|-]NUMBER[%]`."""
+        of, _, rest = text.rpartition(":")
+        quantity, _, name = (part.strip() for part in of.partition("@"))
         match = _THRESHOLD.fullmatch(rest.strip())
         if not quantity or match is None:
             raise InputError(
                 f"--fail-if {text}: expected QUANTITY:+10%, QUANTITY:-0.5 or QUANTITY:2% "
-                "(either way)"
+                "(either way), or QUANTITY@NAME:+10% of one flow or link"
             )
         select([quantity])
         return cls(
-            text, quantity.strip(), match["sign"], float(match["number"]), bool(match["percent"])
+            text, quantity, name, match["sign"], float(match["number"]), bool(match["percent"])
         )
 
     @property

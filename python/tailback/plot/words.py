@@ -95,6 +95,9 @@ def numbers(labels: Sequence[str]) -> tuple[list[float], str] | None:
     if not found or len(known) < len(found):
         return None
     units = list(dict.fromkeys(unit for _, unit in known))
+    if all(_SAME.get(unit, ("",))[0] == "size" for unit in units):
+        # Sizes that are written with and without a prefix stand on one axis, as what they are.
+        return [float(f"{number * _SAME[unit][1]:.12g}") for number, unit in known], "bytes"
     if len(units) == 1:
         return [number for number, _ in known], units[0]
     families = {_SAME[unit][0] for unit in units if unit in _SAME}

@@ -19,7 +19,7 @@ from tailback.figures.differences import differences
 from tailback.figures.time_series import thin, time_series
 from tailback.metrics import parts
 from tailback.metrics.differences import FALSE_DISCOVERY
-from tailback.numbers import short
+from tailback.numbers import mean_text
 from tailback.report import reasons
 from tailback.report.model import Facts, Figure, Mark, Report, Section, Table, Text, Value
 from tailback.report.tables import left, right
@@ -243,7 +243,7 @@ def _largest(cell: Cell) -> float:
 def _values_of(cell: Cell, variant: str, baseline: str) -> str:
     """Both values of a difference."""
     found = (cell.values.get(name) for name in (variant, baseline))
-    return " against ".join(short(value.mean) if value else "\u2013" for value in found)
+    return " against ".join(mean_text(value) if value else "\u2013" for value in found)
 
 
 def _place(cell: Cell) -> str:

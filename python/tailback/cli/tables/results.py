@@ -18,7 +18,7 @@ from tailback.metrics.completion import UNFINISHED
 from tailback.metrics.parts import programs
 from tailback.metrics.requests import BINS, of_bin
 from tailback.metrics.statistics import Estimate
-from tailback.numbers import with_spread
+from tailback.numbers import has_spread, with_spread
 from tailback.progress import is_quiet
 
 if TYPE_CHECKING:
@@ -166,8 +166,8 @@ def _notes(groups: Sequence[Sequence[Run]]) -> list[str]:
     if alike:
         where = "" if alike == len(groups) else f"at {alike} of {len(groups)} points "
         notes.append(
-            f"{where}every seed gave the same run: nothing there depends on the seed, so that "
-            "several runs are no more evidence than one"
+            f"{where}every seed gave the same numbers: several such runs are no more evidence "
+            "than one"
         )
     return notes
 
@@ -191,7 +191,7 @@ def _same_in_every_seed(group: Sequence[Run]) -> bool:
             for quantity in quantities:
                 readings = [pooling.read(quantity.metric, part) for part in same]
                 found = pooling.over_runs(quantity.metric, readings)
-                if found.n not in (0, found.of) or "±" in with_spread(found):
+                if found.n not in (0, found.of) or has_spread(found):
                     return False
     return True
 
