@@ -223,6 +223,11 @@ class Comparison:
         """The largest number of runs behind a difference."""
         return max((d.n for cell in self.cells for d in cell.differences.values()), default=0)
 
+    @property
+    def most_seeds(self) -> int:
+        """The largest number of seeds that a value is of, or that could have had it."""
+        return max((one.of for cell in self.cells for one in cell.values.values()), default=0)
+
     def flagged(self) -> list[tuple[Cell, str, Judged]]:
         """The differences that are more than noise, with their cell and variant."""
         return [
@@ -285,7 +290,7 @@ class Comparison:
             notes.append(f"the first {first} are left out, of Flent's data too")
         for column in self.variants:
             found = [cell.values[column.name] for cell in self.cells if column.name in cell.values]
-            several = [one for one in found if one.n > 1]
+            several = [one for one in found if one.n > 1 and one.mean is not None]
             if several and not any(has_spread(one) for one in several):
                 notes.append(
                     f"{column.name}: every seed gave the same numbers; several such runs are no "
