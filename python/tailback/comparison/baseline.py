@@ -16,10 +16,11 @@ from typing import Any
 from tailback import foreign, shape, store
 from tailback.comparison.model import VariantResults
 from tailback.comparison.points import Params, key_of
-from tailback.comparison.sides import KINDS, LIKE_FLOWS, Kept, Kind, Ran
+from tailback.comparison.sides import Kept, Ran
 from tailback.errors import InputError
-from tailback.metrics import METRICS, Metric, pooling
+from tailback.metrics import METRICS, Metric, parts, pooling
 from tailback.metrics.base import refuse_of_two
+from tailback.metrics.parts import KINDS, Kind
 from tailback.metrics.pooling import NOTHING, Reading
 from tailback.results import Results
 
@@ -85,7 +86,7 @@ def write(results: Results, wanted: Sequence[Metric], target: Path) -> int:
 def _point(side: Ran, seeds: Sequence[int], wanted: Sequence[Metric]) -> dict[str, Any]:
     cells = []
     for kind in KINDS:
-        on = "flow" if kind in LIKE_FLOWS else kind
+        on = parts.on(kind)
         for at, name in enumerate(side.names(kind)):
             for metric in wanted:
                 if metric.on != on:
@@ -235,7 +236,7 @@ def quantities(base: VariantResults) -> list[str]:
     found: dict[str, None] = {}
     for point in (base.kept or {}).values():
         for kind, names in point.cells.items():
-            on = "flow" if kind in LIKE_FLOWS else kind
+            on = parts.on(kind)
             for of in names.values():
                 found.update(dict.fromkeys(f"{on}.{path}" for path in of))
     return list(found)

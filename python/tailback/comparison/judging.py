@@ -10,9 +10,10 @@ from tailback.comparison.families import false_discovery
 from tailback.comparison.matching import matched
 from tailback.comparison.model import Cell, Comparison, Judged, VariantResults
 from tailback.comparison.points import Params, key_of, runs_by_point
-from tailback.comparison.sides import KINDS, LIKE_FLOWS, Kind, Ran, Side
-from tailback.metrics import Metric, estimate, pooling
+from tailback.comparison.sides import Ran, Side
+from tailback.metrics import Metric, estimate, parts, pooling
 from tailback.metrics.differences import Difference, paired, unpaired
+from tailback.metrics.parts import KINDS, Kind
 from tailback.metrics.pooling import Readings
 
 
@@ -59,7 +60,7 @@ def _cells_of_point(
     params = next((side.params for side in sides if side), params)
     labels = next((side.labels for side in sides if side), {})
     for kind in KINDS:
-        on = "flow" if kind in LIKE_FLOWS else kind
+        on = parts.on(kind)
         named = [side.names(kind) if side else [] for side in sides]
         for match in matched(named, by_name=kind == "class"):
             other_names = {

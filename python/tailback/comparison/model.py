@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from tailback import arguments, metrics
 from tailback.comparison import reasons as why
 from tailback.comparison.points import Params, runs_by_point
-from tailback.comparison.sides import Kept, Kind
+from tailback.comparison.sides import Kept
 from tailback.metrics import Estimate, Metric
 from tailback.metrics.differences import FALSE_DISCOVERY, Difference
 from tailback.metrics.naming import identifier
+from tailback.metrics.parts import Kind
 from tailback.metrics.statistics import median, nearest_rank
 from tailback.numbers import has_spread
 from tailback.results import Results, Run

@@ -6,28 +6,14 @@ and does not know where they come from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Protocol
 
-from tailback.metrics import Metric, pooling
+from tailback.metrics import Metric, parts, pooling
+from tailback.metrics.parts import Kind
 from tailback.metrics.pooling import Reading
 from tailback.results import Run
-
-Kind = Literal["flow", "traffic", "program", "link", "class", "run"]
-KINDS: tuple[Kind, ...] = ("flow", "traffic", "program", "link", "class", "run")
-
-LIKE_FLOWS = ("flow", "traffic", "program")
-"""What has the metrics of a flow."""
-
-_PARTS = {
-    "flow": "flows",
-    "traffic": "traffic",
-    "program": "programs",
-    "link": "queues",
-    "class": "classes",
-}
-"""What a summary calls them."""
 
 
 class Side(Protocol):
@@ -68,21 +54,13 @@ class Ran:
         """Of its flows, links or classes; of a run the empty one."""
         if kind == "run":
             return [""]
-        # Runs without programs say nothing of them.
-        parts: Any = self.runs[0].summary.get(_PARTS[kind], ())
-        return list(parts) if isinstance(parts, Mapping) else [part["name"] for part in parts]
+        return [part["name"] for part in parts.of(self.runs[0].summary, kind)]
 
     def readings(self, kind: Kind, at: int, metric: Metric) -> dict[int, Reading]:
         """Of the part at this place among its names, by seed."""
-        return {run.seed: pooling.read(metric, _part(run.summary, kind, at)) for run in self.runs}
-
-
-def _part(summary: Mapping[str, Any], kind: Kind, at: int) -> Mapping[str, Any]:
-    if kind == "run":
-        return summary
-    parts = summary[_PARTS[kind]]
-    found: Mapping[str, Any] = [*parts.values()][at] if isinstance(parts, Mapping) else parts[at]
-    return found
+        return {
+            run.seed: pooling.read(metric, parts.of(run.summary, kind)[at]) for run in self.runs
+        }
 
 
 @dataclass(frozen=True)
@@ -100,5 +78,5 @@ class Kept:
 
     def readings(self, kind: Kind, at: int, metric: Metric) -> dict[int, Reading]:
         """Of the part at this place among its names, by seed."""
-        parts = self.cells.get(kind, {})
-        return dict(parts[self.names(kind)[at]].get(metric.path, {}))
+        named = self.cells.get(kind, {})
+        return dict(named[self.names(kind)[at]].get(metric.path, {}))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from tailback.metrics import METRICS, Estimate, Metric, find, pooling
-from tailback.metrics.base import On
+from tailback.metrics import METRICS, Estimate, Metric, find, parts, pooling
+from tailback.metrics.parts import Kind
 from tailback.numbers import with_spread
 from tailback.plot import words
 from tailback.report.model import Block, Column, Facts, Table, Value
@@ -19,15 +18,15 @@ from tailback.results import Run
 MOST_ROWS = 150
 """Of a table; the file has all."""
 
-#: What a table is of, the metrics of which of these, and where the summary has them.
-_PARTS: tuple[tuple[str, On, str], ...] = (
-    ("flow", "flow", "flows"),
-    ("source", "flow", "traffic"),
-    ("program", "flow", "programs"),
-    ("class", "class", "classes"),
-    ("link", "link", "queues"),
-    ("run", "run", ""),
-)
+#: What a table is of, in the order of the file, and the kind of part that is.
+_KINDS_OF: Mapping[str, Kind] = {
+    "flow": "flow",
+    "source": "traffic",
+    "program": "program",
+    "class": "class",
+    "link": "link",
+    "run": "run",
+}
 
 _SHOWN = {
     "flow": (
@@ -59,8 +58,6 @@ _ABOUT = {
     "the base RTT and the time in queues. "
 }
 
-Part = Mapping[str, Any]
-
 
 def tables(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
     """The table of each kind that there is."""
@@ -68,20 +65,9 @@ def tables(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
     return [table for table in made if table is not None]
 
 
-def _parts(run: Run, key: str) -> list[Part]:
-    if not key:
-        return [run.summary]
-    found = run.summary.get(key, ())
-    return list(found.values() if isinstance(found, Mapping) else found)
-
-
-def _place(what: str) -> tuple[On, str]:
-    return next((on, key) for name, on, key in _PARTS if name == what)
-
-
 def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | None:
-    on, key = _place(what)
-    metrics = [find(name, on) for name in _SHOWN[what]]
+    kind = _KINDS_OF[what]
+    metrics = [find(name, parts.on(kind)) for name in _SHOWN[what]]
     if what == "program":
         metrics += _own(groups)
     paths = list(dict.fromkeys(path for group in groups for path in group[0].params))
@@ -90,13 +76,13 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
     numbers: list[list[str]] = []
     total = 0
     for group in groups:
-        for i, part in enumerate(_parts(group[0], key)):
+        for i, part in enumerate(parts.of(group[0].summary, kind)):
             total += 1
             if total > MOST_ROWS:
                 continue
             point = [words.value(group[0].labels.get(path, "")) for path in paths]
             labels.append([*point, part["name"], part[_KINDS[what]] or "program"])
-            numbers.append([with_spread(_over_seeds(group, key, i, m)) for m in metrics])
+            numbers.append([with_spread(_over_seeds(group, kind, i, m)) for m in metrics])
     if not labels:
         return None
     # What is the same in every row is said once; of a table of one row nothing is left out.
@@ -135,7 +121,9 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
 
 def _own(groups: Sequence[Sequence[Run]]) -> list[Metric]:
     """Metrics of what the files of programs say."""
-    names = (name for run, *_ in groups for p in _parts(run, "programs") for name in p["results"])
+    names = (
+        name for run, *_ in groups for p in parts.programs(run.summary) for name in p["results"]
+    )
     return [find(f"results.{name}", "flow") for name in dict.fromkeys(names)]
 
 
@@ -147,8 +135,8 @@ def _column(metric: Metric) -> Column:
     return Column(name.replace("_", " "), unit="" if metric.unit == "packets" else metric.unit)
 
 
-def _over_seeds(group: Sequence[Run], key: str, index: int, metric: Metric) -> Estimate:
-    readings = [pooling.read(metric, _parts(run, key)[index]) for run in group]
+def _over_seeds(group: Sequence[Run], kind: Kind, index: int, metric: Metric) -> Estimate:
+    readings = [pooling.read(metric, parts.of(run.summary, kind)[index]) for run in group]
     return pooling.over_runs(metric, readings)
 
 
@@ -164,16 +152,16 @@ def csv_of(groups: Sequence[Sequence[Run]]) -> str:
     )
     for group in groups:
         point = [group[0].labels.get(path, "") for path in paths]
-        for what, on, key in _PARTS:
-            for i, part in enumerate(_parts(group[0], key)):
+        for what, kind in _KINDS_OF.items():
+            for i, part in enumerate(parts.of(group[0].summary, kind)):
                 own = _own([[group[0]]]) if what == "program" else []
                 for metric in (*METRICS, *own):
-                    if metric.on != on:
+                    if metric.on != parts.on(kind):
                         continue
-                    found = _over_seeds(group, key, i, metric)
+                    found = _over_seeds(group, kind, i, metric)
                     if found.mean is None and found.at_least is None:
                         continue
-                    name = part["name"] if key else ""
+                    name = "" if kind == "run" else part["name"]
                     # The writer takes None for an empty field.
                     row = [*point, what, name, metric.name, metric.unit]
                     spread = [found.half_width, found.of, found.at_least]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from tailback.figures import faceted
-from tailback.metrics import Estimate, find, group_of, pooling
-from tailback.metrics.base import Metric, On
+from tailback.metrics import Estimate, find, group_of, parts, pooling
+from tailback.metrics.base import Metric
+from tailback.metrics.parts import Kind
 from tailback.metrics.pooling import Reading
 from tailback.report.model import Block, Facts, Figure
 from tailback.report.sweep.axes import MOST_COLOURS, Axis, Roles, roles
@@ -25,7 +26,6 @@ SAME = 0.01
 """The same of other quantities, as a share of the largest."""
 CUT = "Bars are cut where they are longer than all else."
 
-Of = Literal["flow", "link", "class", "traffic", "program", "run"]
 WORDS = {
     "flow": "flow",
     "link": "link",
@@ -41,16 +41,14 @@ class Quantity:
     """A metric that has a figure."""
 
     metric: Metric
-    of: Of
+    of: Kind
     title: str
     """In words, with the unit."""
     share: bool = False
 
 
-def _quantity(name: str, of: Of, title: str, *, share: bool = False) -> Quantity:
-    # A source and a program have a flow's words.
-    on: On = "flow" if of == "traffic" or of == "program" else of
-    return Quantity(find(name, on), of, title, share)
+def _quantity(name: str, of: Kind, title: str, *, share: bool = False) -> Quantity:
+    return Quantity(find(name, parts.on(of)), of, title, share)
 
 
 QUANTITIES = (
@@ -70,14 +68,12 @@ QUANTITIES = (
 )
 
 
-def parts(summary: Mapping[str, Any], of: Of) -> list[tuple[str, Mapping[str, Any]]]:
+def named(summary: Mapping[str, Any], of: Kind) -> list[tuple[str, Mapping[str, Any]]]:
     """What a quantity is of, by name; flows of one table have one name."""
     if of == "run":
         return [("", summary)]
-    if of == "link":
-        return [(part["name"], part) for part in summary["queues"].values()]
-    key = {"flow": "flows", "class": "classes", "traffic": "traffic", "program": "programs"}[of]
-    return [(group_of(part["name"]), part) for part in summary.get(key, ())]
+    name = group_of if of in parts.LIKE_FLOWS or of == "class" else str
+    return [(name(part["name"]), part) for part in parts.of(summary, of)]
 
 
 def figures(groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts) -> list[Block]:
@@ -118,7 +114,7 @@ def _values(groups: Sequence[Sequence[Run]], quantity: Quantity) -> list[Value]:
         by_name: dict[str, list[Reading]] = {}
         for run in group:
             own: dict[str, list[Reading]] = {}
-            for name, part in parts(run.summary, quantity.of):
+            for name, part in named(run.summary, quantity.of):
                 own.setdefault(name, []).append(pooling.read(quantity.metric, part))
             for name, readings in own.items():
                 by_name.setdefault(name, []).append(pooling.together(readings))
