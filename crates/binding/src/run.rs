@@ -125,6 +125,12 @@ impl Control {
         self.inner.progress(fraction);
     }
 
+    /// The congestion control of a crate that is at work at this moment, and its hook.
+    #[getter]
+    fn at_work(&self) -> Option<(&'static str, &'static str)> {
+        self.inner.at_work()
+    }
+
     /// Simulated part of the duration, from 0 to 1.
     #[getter]
     fn fraction(&self) -> f64 {

@@ -1,6 +1,9 @@
 //! What a run tells others while it is under way, and what they tell it.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use tailback_engine::crates::Whereabouts;
 
 /// Progress of a run, and the wish that it stop; shared between threads.
 #[derive(Debug, Default)]
@@ -8,6 +11,8 @@ pub struct Control {
     cancelled: AtomicBool,
     /// Bits of a float from 0 to 1.
     fraction: AtomicU64,
+    /// Where code of crates is at work, once the run has begun.
+    at_work: OnceLock<Whereabouts>,
     panics: bool,
     /// 0 and 1: one.
     cores: usize,
@@ -51,6 +56,16 @@ impl Control {
     /// How far the run is, from 0 to 1.
     pub fn fraction(&self) -> f64 {
         f64::from_bits(self.fraction.load(Ordering::Relaxed))
+    }
+
+    /// The run begins on this thread.
+    pub(crate) fn begin(&self) {
+        self.at_work.get_or_init(Whereabouts::begin);
+    }
+
+    /// The congestion control of a crate that is at work at this moment, and its hook.
+    pub fn at_work(&self) -> Option<(&'static str, &'static str)> {
+        self.at_work.get()?.hook()
     }
 
     pub(crate) fn panics(&self) -> bool {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::thread;
 
+use tailback_engine::crates::Fault;
 use tailback_engine::network::parts::{Ended, Meeting, Split};
 use tailback_engine::plan::Plan;
 use tailback_engine::units::Time;
@@ -33,6 +34,7 @@ pub enum NoOutcome {
 /// # Panics
 /// Whatever in the engine panics, on whichever thread.
 pub fn simulate(plan: &Arc<Plan>, seed: u64, control: &Control, split: &Split) -> OnCores {
+    control.begin();
     let meeting = &Meeting::new(split);
     let duration = plan.duration.ns().max(1) as f64;
     let mut look = |now: Time| {
@@ -61,7 +63,7 @@ pub fn simulate(plan: &Arc<Plan>, seed: u64, control: &Control, split: &Split) -
                     elsewhere_s += taken_s;
                 }
                 // With the place where it was.
-                Ok(Err(message)) => panic!("{message}"),
+                Ok(Err(message)) => std::panic::panic_any(Fault(message)),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }

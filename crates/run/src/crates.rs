@@ -1,8 +1,13 @@
 //! Crates that bring algorithms of their own: what they register, and the engine's version with
 //! them.
 
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
 use tailback_engine::aqm::QueueContext;
-use tailback_engine::crates::{Crate, Registry, install as add, installed};
+use tailback_engine::cc;
+use tailback_engine::crates::{Crate, Registry, forgotten, install as add, installed};
 use tailback_engine::registry::{Entry, Options, complete_defaults};
 use tailback_engine::rng::Stream;
 use tailback_engine::units::Rate;
@@ -18,7 +23,8 @@ pub fn install(crates: &'static [Crate]) -> Result<(), Vec<String>> {
     let registry = registry.map_err(|panic| vec![format!("register: {panic}")])??;
     let mut problems = Vec::new();
     for entry in registry.ccs() {
-        problems.extend(wrong(entry, |options| _ = (entry.build)(options).needs()));
+        let problem = wrong(entry, |options| _ = (entry.build)(options).needs());
+        problems.extend(problem.or_else(|| forgetful(entry)));
     }
     for entry in registry.queues() {
         problems.extend(wrong(entry, |options| {
@@ -51,6 +57,33 @@ fn wrong<B>(entry: &'static Entry<B>, build: impl FnOnce(&Options)) -> Option<St
     Some(format!(
         "\"{}\" cannot be made with nothing set: {panic}",
         entry.name
+    ))
+}
+
+/// How long a probe may take: it calls every hook once.
+const PROBE_TIME: Duration = Duration::from_secs(20);
+
+/// What a congestion control that wraps one of this tree has forgotten.
+fn forgetful(entry: &'static Entry<cc::Build>) -> Option<String> {
+    let (tell, told) = mpsc::channel();
+    // A hook may never return, and whoever loads a module waits for this.
+    thread::spawn(move || tell.send(panics::caught(|| forgotten(entry))));
+    let name = entry.name;
+    let Ok(found) = told.recv_timeout(PROBE_TIME) else {
+        return Some(format!(
+            "\"{name}\" has a hook that does not return; look for a loop that never ends"
+        ));
+    };
+    let (inside, missing) = found.ok()??;
+    if missing.is_empty() {
+        return None;
+    }
+    let missing: Vec<_> = missing.iter().map(|hook| hook.name()).collect();
+    Some(format!(
+        "\"{name}\" wraps {} and does not pass on {}; write tailback_engine::forward_hooks!(FIELD) \
+         in its impl, which passes on all, or these hooks by hand (empty, if nothing is to happen)",
+        inside.join(" and "),
+        missing.join(", ")
     ))
 }
 

@@ -6,6 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tailback_engine::crates::Fault;
+
 thread_local! {
     static IN_RUN: Cell<bool> = const { Cell::new(false) };
     static OF_RUN: RefCell<Option<String>> = const { RefCell::new(None) };
@@ -20,7 +22,10 @@ pub fn keep_those_of_runs() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if IN_RUN.get() {
-            OF_RUN.set(Some(info.to_string()));
+            let fault = info.payload().downcast_ref::<Fault>();
+            // What is wrong with the code of a crate, and no place of the engine's.
+            let text = fault.map_or_else(|| info.to_string(), |fault| fault.0.clone());
+            OF_RUN.set(Some(text));
         } else if KEEP.load(Ordering::Relaxed) {
             if let Ok(mut kept) = KEPT.lock() {
                 *kept = Some(info.to_string());

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use tailback_engine::capture::PacketEvent;
+use tailback_engine::crates::installed;
 use tailback_engine::network::Network;
 use tailback_engine::plan::Plan;
 use tailback_record::Outcome;
@@ -16,6 +17,9 @@ const SLICE_EVENTS: u64 = 200_000;
 
 /// The same where packets are recorded: what a slice leaves is kept until its end.
 const SLICE_EVENTS_RECORDING: u64 = 20_000;
+
+/// The same with code of crates, which may be slow: that it goes on is seen by its progress.
+const SLICE_EVENTS_WATCHED: u64 = 1_000;
 
 /// Takes the packets that were recorded since it was last called, in the order of time.
 pub type Recorder<'a> = dyn FnMut(&[PacketEvent]) -> io::Result<()> + 'a;
@@ -33,9 +37,12 @@ pub fn simulate(
     control: &Control,
     record: &mut Recorder<'_>,
 ) -> io::Result<Option<Outcome>> {
+    control.begin();
     let mut network = Network::new(plan, seed);
     let duration = plan.duration.ns().max(1) as f64;
-    let slice = if plan.record.packets {
+    let slice = if !installed().is_empty() {
+        SLICE_EVENTS_WATCHED
+    } else if plan.record.packets {
         SLICE_EVENTS_RECORDING
     } else {
         SLICE_EVENTS

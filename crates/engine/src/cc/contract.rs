@@ -7,6 +7,7 @@
 //! `tcp_congestion_ops`; the stack ([`crate::tcp`]) owns the congestion
 //! states, PRR and loss recovery.
 
+use super::hook::{Hook, default_of};
 use super::view::{Ack, CaState, LostSegment, View};
 use super::window::Window;
 use crate::registry::Options;
@@ -96,20 +97,26 @@ pub struct Needs {
 pub trait CongestionControl: Send {
     /// What it needs.
     fn needs(&self) -> Needs {
+        default_of(Hook::Needs);
         Needs::default()
     }
 
     /// Whatever it does at random is drawn from here. Before `init`.
-    fn randomise(&mut self, _stream: Stream) {}
+    fn randomise(&mut self, _stream: Stream) {
+        default_of(Hook::Randomise);
+    }
 
     /// The other end does not speak Accurate ECN, which it needs; the share in
     /// the window that it takes without. Before `init`.
     fn ecn_refused(&mut self) -> Control {
+        default_of(Hook::EcnRefused);
         self.needs().control
     }
 
     /// Before the first data packet.
-    fn init(&mut self, _view: View<'_>, _window: &mut Window) {}
+    fn init(&mut self, _view: View<'_>, _window: &mut Window) {
+        default_of(Hook::Init);
+    }
 
     /// The slow-start threshold to reduce to: asked once on entering CWR, Recovery
     /// or Loss, and again at a timeout that finds a new window lost. From CWR to
@@ -123,47 +130,69 @@ pub trait CongestionControl: Send {
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32);
 
     /// An ACK, once it is processed (only with [`Control::Window`]).
-    fn cong_control(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {}
+    fn cong_control(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {
+        default_of(Hook::CongControl);
+    }
 
     /// A segment was found lost (only with `rate_samples`).
-    fn on_lost(&mut self, _view: View<'_>, _window: &Window, _segment: &LostSegment) {}
+    fn on_lost(&mut self, _view: View<'_>, _window: &Window, _segment: &LostSegment) {
+        default_of(Hook::OnLost);
+    }
 
     /// For each ACK, once it is counted in `flight`, `delivered` and
     /// `delivered_ce` (Linux since 6.16), before losses are looked for.
-    fn in_ack_event(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {}
+    fn in_ack_event(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {
+        default_of(Hook::InAckEvent);
+    }
 
     /// After the RTT was measured with an ACK that delivered something,
     /// before the window changes.
-    fn pkts_acked(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {}
+    fn pkts_acked(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {
+        default_of(Hook::PktsAcked);
+    }
 
     /// Other events.
-    fn cwnd_event(&mut self, _view: View<'_>, _window: &mut Window, _event: CwndEvent) {}
+    fn cwnd_event(&mut self, _view: View<'_>, _window: &mut Window, _event: CwndEvent) {
+        default_of(Hook::CwndEvent);
+    }
 
     /// The congestion state is about to change to `new` (`view.ca_state` is the old one).
-    fn set_state(&mut self, _view: View<'_>, _window: &mut Window, _new: CaState) {}
+    fn set_state(&mut self, _view: View<'_>, _window: &mut Window, _new: CaState) {
+        default_of(Hook::SetState);
+    }
 
     /// The window to go back to when a reduction proves spurious; it was
     /// `prior_cwnd` when that began.
     fn undo_cwnd(&mut self, _view: View<'_>, window: &Window, prior_cwnd: u32) -> u32 {
+        default_of(Hook::UndoCwnd);
         window.cwnd.max(prior_cwnd)
     }
 
     /// CWR has begun (only with [`Control::Cwr`]); `window.ssthresh` is set.
-    fn cwr_begin(&mut self, _window: &mut Window) {}
+    fn cwr_begin(&mut self, _window: &mut Window) {
+        default_of(Hook::CwrBegin);
+    }
 
     /// An ACK in CWR (only with [`Control::Cwr`]); `grow` is what growth counts.
-    fn cwr_ack(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack, _grow: u32) {}
+    fn cwr_ack(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack, _grow: u32) {
+        default_of(Hook::CwrAck);
+    }
 
     /// A loss was found in CWR and fast recovery begins: nothing more is
     /// reduced, unless this lowers `window.ssthresh`.
-    fn loss_in_cwr(&mut self, _window: &mut Window) {}
+    fn loss_in_cwr(&mut self, _window: &mut Window) {
+        default_of(Hook::LossInCwr);
+    }
 
     /// Internal state worth a time series, e.g. alpha; names and order as in
     /// [`CongestionControl::gauge_names`].
-    fn gauges(&self, _view: View<'_>, _window: &Window, _out: &mut Vec<f64>) {}
+    fn gauges(&self, _view: View<'_>, _window: &Window, _out: &mut Vec<f64>) {
+        default_of(Hook::Gauges);
+    }
 
     /// Names of the gauges, unit as suffix.
     fn gauge_names(&self) -> &'static [&'static str] {
+        default_of(Hook::GaugeNames);
         &[]
     }
 }

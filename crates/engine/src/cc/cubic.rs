@@ -96,6 +96,7 @@ pub const ENTRY: Entry<Build> = Entry {
     rules: abe::RULES,
     finish: abe::finish,
     build: |options| {
+        super::hook::made("cubic");
         Box::new(Cubic {
             fast_convergence: options.bool("fast_convergence"),
             tcp_friendliness: options.bool("tcp_friendliness"),
@@ -260,9 +261,11 @@ impl CongestionControl for Cubic {
         if self.hystart && !self.epoch.found && window.in_slow_start() {
             let delay_min = self.epoch.delay_min;
             let train = &mut self.train;
-            if train.ends_slow_start(view, window, delay, delay_min, self.ack_delay) {
+            let end = train.ends_slow_start(view, window, delay, delay_min, self.ack_delay);
+            if end.is_some() {
                 self.epoch.found = true;
                 window.ssthresh = window.cwnd;
+                window.left_slow_start = end;
                 self.cwnd_prior = window.cwnd;
             }
         }

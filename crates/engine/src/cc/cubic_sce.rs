@@ -59,6 +59,7 @@ pub const ENTRY: Entry<Build> = Entry {
     rules: Rules::NONE,
     finish: no_finish,
     build: |options| {
+        super::hook::made("cubic-sce");
         let fixed = |name| libm::round(options.float(name) * SCALE) as u32;
         let beta = fixed("beta");
         Box::new(CubicSce {

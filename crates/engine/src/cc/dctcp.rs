@@ -145,6 +145,7 @@ pub const ENTRY: Entry<Build> = Entry {
     rules: Rules::NONE,
     finish,
     build: |options| {
+        super::hook::made("dctcp");
         let bits = options.int("alpha_bits") as u32;
         let full = 1_u64 << bits;
         Box::new(Dctcp {

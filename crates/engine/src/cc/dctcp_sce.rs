@@ -33,7 +33,10 @@ pub const ENTRY: Entry<Build> = Entry {
     kernel: Kernel::None,
     rules: Rules::NONE,
     finish: no_finish,
-    build: |options| Box::new(Sce::new(options, Window)),
+    build: |options| {
+        super::hook::made("dctcp-sce");
+        Box::new(Sce::new(options, Window))
+    },
 };
 
 /// The response is in proportion to the window.

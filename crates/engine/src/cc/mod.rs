@@ -1,6 +1,8 @@
 //! Congestion controls: the contract, and one file for each.
 
 mod contract;
+mod forward;
+pub(crate) mod hook;
 mod view;
 mod window;
 
@@ -21,6 +23,7 @@ mod sce;
 mod testing;
 
 pub use contract::{Build, CeEcho, CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal};
+pub use hook::Hook;
 pub use view::{Ack, CaState, Conn, Flight, LostSegment, RateSample, View};
 pub use window::{INFINITE_SSTHRESH, MAX_CWND, Window};
 

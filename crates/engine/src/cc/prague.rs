@@ -120,6 +120,7 @@ pub const ENTRY: Entry<Build> = Entry {
     rules: Rules::NONE,
     finish,
     build: |options| {
+        super::hook::made("prague");
         let bits = options.int("alpha_bits") as u32;
         let one = 1_u64 << bits;
         Box::new(Prague {

@@ -39,6 +39,7 @@ pub const ENTRY: Entry<Build> = Entry {
     rules: abe::RULES,
     finish: abe::finish,
     build: |options| {
+        super::hook::made("reno");
         Box::new(Reno {
             backoff: Backoff::of(options, 1_000_000),
         })

@@ -35,7 +35,10 @@ pub const ENTRY: Entry<Build> = Entry {
     kernel: Kernel::None,
     rules: Rules::NONE,
     finish: no_finish,
-    build: |options| Box::new(Sce::new(options, Root(1))),
+    build: |options| {
+        super::hook::made("reno-sce");
+        Box::new(Sce::new(options, Root(1)))
+    },
 };
 
 /// Follows the square root of the window.

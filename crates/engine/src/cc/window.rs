@@ -27,6 +27,10 @@ pub struct Window {
     /// segments are delivered: there was nothing to send; 0: they do (Linux `app_limited`). The
     /// stack writes it, and a model of the path that holds its window down on purpose.
     pub app_limited: u64,
+    /// Why the congestion control itself has ended slow start, in a word or a few ("hystart_delay");
+    /// None where it leaves that to losses and marks. Nothing depends on it but what
+    /// `tailback explain` says.
+    pub left_slow_start: Option<&'static str>,
     growth: Growth,
 }
 
@@ -41,6 +45,7 @@ impl Window {
             pacing_burst: 1,
             pace_first: false,
             app_limited: 0,
+            left_slow_start: None,
             growth,
         }
     }

@@ -17,6 +17,7 @@ use super::sources::{Connections, Places, Traffic};
 use crate::aqm::{self, QueueContext, Sink};
 use crate::calendar::Calendar;
 use crate::cc;
+use crate::crates;
 use crate::link::Link;
 use crate::plan::{Algorithm, FlowPlan, LinkPlan, Member, Plan, SeriesMode, TrafficPlan};
 use crate::registry::{Entry, Options, find};
@@ -277,9 +278,9 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
 
 /// The entry of an algorithm, and the options it is built with.
 fn known<'a, B>(
-    entries: &'a [&'static Entry<B>],
+    entries: &'static [&'static Entry<B>],
     chosen: &'a Algorithm,
-) -> (&'a Entry<B>, &'a Options) {
+) -> (&'static Entry<B>, &'a Options) {
     let (name, options) = chosen
         .known()
         .expect("a plan validated for the simulator has nothing of the kernel only");
@@ -358,7 +359,7 @@ fn of_flow(
 ) -> Connection {
     let (flow, name, number) = (member.of, member.name(), member.number as u32);
     let (entry, options) = known(cc::TABLE.entries(), &flow.cc);
-    let mut control = (entry.build)(options);
+    let mut control = crates::build(entry, options);
     control.randomise(Stream::new(seed, &name, "cc"));
     let bytes = flow.bytes.map(|b| b.0);
     let phases = wheel_phases(plan, seed, flow.hosts.as_ref(), &name);
@@ -419,7 +420,7 @@ fn build_traffic(
             Connections {
                 group: member.group,
                 places: Places::new(slots),
-                build: entry.build,
+                entry,
                 options: options.clone(),
                 seeds: Stream::new(seed, &name, "cc"),
                 phases: wheel_phases(plan, seed, source.hosts.as_ref(), &name),

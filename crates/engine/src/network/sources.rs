@@ -15,8 +15,9 @@ use super::Network;
 use super::connections::{Connection, End, Ends, Opener};
 use crate::calendar::Component;
 use crate::cc;
+use crate::crates;
 use crate::packet::{Packet, flags};
-use crate::registry::Options;
+use crate::registry::{Entry, Options};
 use crate::rng::Stream;
 use crate::tcp::sender::SenderStats;
 use crate::traffic::{Source, Step};
@@ -42,7 +43,7 @@ pub(super) struct Connections {
     /// Index of the source's group in the plan.
     pub group: usize,
     pub places: Places,
-    pub build: cc::Build,
+    pub entry: &'static Entry<cc::Build>,
     pub options: Options,
     /// Seeds of their congestion controls.
     pub seeds: Stream,
@@ -189,7 +190,7 @@ impl Network {
             return;
         };
         connections.started += measured;
-        let mut control = (connections.build)(&connections.options);
+        let mut control = crates::build(connections.entry, &connections.options);
         control.randomise(connections.seeds.fork());
         let mut fresh = Connection {
             client: End::Receiver,

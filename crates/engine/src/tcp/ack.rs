@@ -123,6 +123,7 @@ impl Sender {
         if self.window.cwnd < before {
             self.account_own(before, &event());
         }
+        self.note_slow_start();
         self.update_pacing_rate();
         if !self.transmit(port) {
             self.set_xmit_timer();
@@ -256,6 +257,7 @@ impl Sender {
         if self.window.cwnd < before {
             self.account_own(before, &event);
         }
+        self.note_slow_start();
         self.update_pacing_rate();
         self.resend(resend, port);
         self.transmit(port);

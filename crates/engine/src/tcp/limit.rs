@@ -52,6 +52,7 @@ impl Sender {
         if self.needs.control != Control::Window {
             let (now, to) = (self.conn.now.ns(), self.window.ssthresh);
             self.account.reduced(now, reason, from, to);
+            self.reduce_in_slow_start(reason, from);
         }
     }
 
@@ -76,5 +77,6 @@ impl Sender {
     pub(super) fn account_step(&mut self, reason: Reason, from: u32) {
         let (now, to) = (self.conn.now.ns(), self.window.cwnd);
         self.account.reduced(now, reason, from, to);
+        self.reduce_in_slow_start(reason, from);
     }
 }

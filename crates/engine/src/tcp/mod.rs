@@ -7,7 +7,7 @@
 //! | `connect`, `ack`, `timeouts` | what it does on a SYN-ACK, an ACK, a deadline |
 //! | `states` | congestion states: reductions and their undoing (`tcp_fastretrans_alert`) |
 //! | [`handshake`], `timer`, `timestamps`, `pacing`, `ecn`, `send_queue` | its pieces |
-//! | `limit` | what it waits for, and why its window shrank |
+//! | `limit`, `slow_start` | what it waits for, why its window shrank, how slow start ended |
 //! | `recovery`, `rack`, `prr`, `undo` | those of loss recovery |
 //! | [`scoreboard`], [`rtt`], [`rate`] | sent segments, round-trip times, samples of the delivery rate |
 //! | [`receiver`] | acknowledgement (quick, delayed, compressed SACKs) and ECN echo |
@@ -59,6 +59,7 @@ pub mod sce;
 pub mod scoreboard;
 mod send_queue;
 pub mod sender;
+mod slow_start;
 mod states;
 #[cfg(test)]
 mod tests;

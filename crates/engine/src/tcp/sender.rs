@@ -51,6 +51,8 @@ pub struct Sender {
     pub ecn_fallback: bool,
     /// Next new segment when the usage of the window was last noted.
     usage_noted: u64,
+    /// The threshold of the first slow start; 0 once that is over.
+    pub(super) first_ssthresh: u32,
     /// Segments the receive window allows to be outstanding.
     rwnd: u64,
     pub(super) flow: u32,
@@ -140,6 +142,7 @@ impl Sender {
             idle_restart: true,
             ecn_fallback: false,
             usage_noted: 0,
+            first_ssthresh: ssthresh,
             rwnd: (plan.rwnd.0 / u64::from(plan.mss)).max(1),
             flow,
             plan: Stack {

@@ -245,6 +245,7 @@ impl Sender {
             if prior_ssthresh > self.window.ssthresh {
                 self.window.ssthresh = prior_ssthresh;
                 self.ecn.withdraw_cwr();
+                self.reopen_slow_start();
             }
         }
         self.recovery.undo.marker = None;
@@ -257,6 +258,7 @@ impl Sender {
         } else {
             self.recovery.rack.recovered();
         }
+        self.settle_slow_start();
         self.set_ca_state(CaState::Open);
     }
 

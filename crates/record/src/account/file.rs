@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::{Account, Limit, QueueAccount, Reason, Told, WINDOW_NS};
+use super::{Account, Limit, QueueAccount, Reason, SlowStart, Told, WINDOW_NS};
 use crate::{Cause, Outcome};
 
 /// Version of the file.
@@ -43,6 +43,18 @@ fn told(told: &Told) -> Value {
     })
 }
 
+fn slow_start(end: &SlowStart) -> Value {
+    json!({
+        "at_ns": end.at_ns,
+        "why": end.why,
+        "cwnd": end.cwnd,
+        "srtt_ns": end.srtt_ns,
+        "min_rtt_ns": end.min_rtt_ns,
+        "lost": end.lost,
+        "settled": end.settled,
+    })
+}
+
 fn sender(account: &Account) -> Map<String, Value> {
     let listed = &account.listed;
     let column =
@@ -59,6 +71,13 @@ fn sender(account: &Account) -> Map<String, Value> {
         "to": column(&|r| r.to.into()),
     });
     all.insert("reductions".to_owned(), reductions);
+    all.insert(
+        "slow_start".to_owned(),
+        account
+            .slow_start
+            .as_deref()
+            .map_or(Value::Null, slow_start),
+    );
     all.insert(
         "tcp_info".to_owned(),
         account.told.as_deref().map_or(Value::Null, told),

@@ -110,6 +110,33 @@ impl Reduction {
     }
 }
 
+/// How the first slow start of a connection ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowStart {
+    /// When, ns.
+    pub at_ns: u64,
+    /// Why: the name of a [`Reason`], [`SlowStart::THRESHOLD`], [`SlowStart::OWN`], or what the
+    /// congestion control says.
+    pub why: String,
+    /// The window that it had come to, segments.
+    pub cwnd: u32,
+    /// Smoothed RTT then, ns.
+    pub srtt_ns: u64,
+    /// The smallest RTT until then, ns.
+    pub min_rtt_ns: u64,
+    /// Segments found lost until then; where a loss ended it, until its recovery was over.
+    pub lost: u64,
+    /// Whether that recovery was over before the run was.
+    pub settled: bool,
+}
+
+impl SlowStart {
+    /// The window has reached a threshold that the connection began with.
+    pub const THRESHOLD: &str = "threshold";
+    /// The congestion control ended it and says no more.
+    pub const OWN: &str = "own";
+}
+
 /// Events by reason.
 pub type Counts = [u64; Reason::COUNT];
 /// Times by what was waited for, ns.
@@ -132,6 +159,8 @@ pub struct Account {
     /// The first reductions of all, in the order of time.
     pub listed: Vec<Reduction>,
     keep: u32,
+    /// How slow start ended, once it has.
+    pub slow_start: Option<Box<SlowStart>>,
     /// What Linux says of the same.
     pub told: Option<Box<Told>>,
 }
@@ -170,6 +199,7 @@ impl Default for Account {
             before: None,
             listed: Vec::new(),
             keep: LISTED,
+            slow_start: None,
             told: None,
         }
     }
@@ -204,6 +234,14 @@ impl Account {
         self.counts[reason as usize] += 1;
         if self.listed.len() < self.keep as usize {
             self.listed.push(Reduction::new(at_ns, reason, from, to));
+        }
+    }
+
+    /// Slow start is over. Not kept of a connection that is one of many.
+    #[cold]
+    pub fn left_slow_start(&mut self, end: SlowStart) {
+        if self.keep > 0 {
+            self.slow_start = Some(Box::new(end));
         }
     }
 

@@ -230,6 +230,7 @@ impl Bbr {
         if matches!(self.phase, Phase::Startup) && self.full.reached {
             self.phase = Phase::Drain;
             window.ssthresh = self.inflight(view, window, Gain::ONE);
+            window.left_slow_start = Some("full_pipe");
         }
         if matches!(self.phase, Phase::Drain) {
             let in_network = self.in_network(view, window, view.flight.in_flight());

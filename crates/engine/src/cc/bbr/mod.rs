@@ -99,5 +99,8 @@ pub const ENTRY: Entry<Build> = Entry {
     kernel: Kernel::Module(&Module::named("bbr", Some("4.9"))),
     rules: Rules::NONE,
     finish: no_finish,
-    build: |options| Box::new(Bbr::new(options)),
+    build: |options| {
+        super::hook::made("bbr");
+        Box::new(Bbr::new(options))
+    },
 };

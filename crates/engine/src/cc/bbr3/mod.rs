@@ -186,5 +186,8 @@ pub const ENTRY: Entry<Build> = Entry {
     kernel: Kernel::Module(&Module::named("bbr3", None)),
     rules: Rules::NONE,
     finish: no_finish,
-    build: |options| Box::new(Bbr3::new(Params::of(options))),
+    build: |options| {
+        super::hook::made("bbr3");
+        Box::new(Bbr3::new(Params::of(options)))
+    },
 };

@@ -56,6 +56,11 @@ impl Bbr3 {
         if matches!(self.phase, Phase::Startup) && self.full.reached {
             self.phase = Phase::Drain;
             window.ssthresh = self.inflight(view, window, self.max_bw());
+            window.left_slow_start = Some(if self.full.now {
+                "full_pipe"
+            } else {
+                "too_much"
+            });
             self.signals = Signals::default();
         }
         if matches!(self.phase, Phase::Drain)

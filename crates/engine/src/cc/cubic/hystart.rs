@@ -65,8 +65,8 @@ impl Train {
         (GSO_MAX_SIZE * 4 * 1_000_000 / rate).min(1_000)
     }
 
-    /// Whether an ACK in slow start is the last of it; `delay` is its RTT, `delay_min` the smallest, us;
-    /// `ack_delay`: bursts are allowed for.
+    /// Why an ACK in slow start is the last of it, if it is; `delay` is its RTT, `delay_min` the
+    /// smallest, us; `ack_delay`: bursts are allowed for.
     pub(super) fn ends_slow_start(
         &mut self,
         view: View<'_>,
@@ -74,15 +74,15 @@ impl Train {
         delay: u32,
         delay_min: u32,
         ack_delay: bool,
-    ) -> bool {
+    ) -> Option<&'static str> {
         if view.flight.una > self.end_seq {
             self.restart(view);
         }
         if window.cwnd < HYSTART_LOW_WINDOW {
-            return false;
+            return None;
         }
         let now = micros(view.now);
-        let mut found = false;
+        let mut end = None;
         if now - self.last_ack <= HYSTART_ACK_DELTA {
             self.last_ack = now;
             let mut threshold = u64::from(delay_min);
@@ -93,15 +93,18 @@ impl Train {
             if window.pacing_rate == 0 {
                 threshold /= 2;
             }
-            found = now - self.round_start > threshold;
+            end = (now - self.round_start > threshold).then_some("hystart_train");
         }
         self.curr_rtt = self.curr_rtt.min(delay);
         if self.samples < HYSTART_MIN_SAMPLES {
             self.samples += 1;
         } else {
             let (least, most) = HYSTART_DELAY;
-            found |= self.curr_rtt > delay_min.saturating_add((delay_min >> 3).clamp(least, most));
+            let most = delay_min.saturating_add((delay_min >> 3).clamp(least, most));
+            if self.curr_rtt > most {
+                end = end.or(Some("hystart_delay"));
+            }
         }
-        found
+        end
     }
 }

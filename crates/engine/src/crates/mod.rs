@@ -2,8 +2,25 @@
 //!
 //! Such a crate has a function `register` that hands its entries to a [`Registry`]. Whoever
 //! compiles crates in calls [`install`] before anything else.
+//!
+//! | file | what |
+//! |---|---|
+//! | `guarded` | their congestion controls in a run: a window of 0 ends it |
+//! | `whereabouts` | which hook of them is at work, for another thread to read |
+//! | `wrapping` | hooks that one which wraps another has forgotten |
+
+mod guarded;
+mod whereabouts;
+#[cfg(test)]
+mod whole;
+mod wrapping;
 
 use std::sync::OnceLock;
+
+pub use guarded::Fault;
+pub(crate) use guarded::build;
+pub use whereabouts::Whereabouts;
+pub use wrapping::forgotten;
 
 use crate::registry::{Entry, find};
 use crate::traffic::{self, Transport};

@@ -1,0 +1,86 @@
+//! The hooks of a congestion control by their names, and which of them one leaves to their defaults.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+macro_rules! hooks {
+    ($($name:ident = $word:literal;)*) => {
+        /// A hook of [`super::CongestionControl`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Hook {
+            $(#[doc = concat!("`", $word, "`.")] $name,)*
+        }
+
+        impl Hook {
+            /// All of them, in the order of the trait.
+            pub const ALL: &[Hook] = &[$(Hook::$name,)*];
+
+            /// Its name in Rust.
+            pub const fn name(self) -> &'static str {
+                match self { $(Hook::$name => $word,)* }
+            }
+        }
+    };
+}
+
+hooks! {
+    Needs = "needs";
+    Randomise = "randomise";
+    EcnRefused = "ecn_refused";
+    Init = "init";
+    Ssthresh = "ssthresh";
+    CongAvoid = "cong_avoid";
+    CongControl = "cong_control";
+    OnLost = "on_lost";
+    InAckEvent = "in_ack_event";
+    PktsAcked = "pkts_acked";
+    CwndEvent = "cwnd_event";
+    SetState = "set_state";
+    UndoCwnd = "undo_cwnd";
+    CwrBegin = "cwr_begin";
+    CwrAck = "cwr_ack";
+    LossInCwr = "loss_in_cwr";
+    Gauges = "gauges";
+    GaugeNames = "gauge_names";
+}
+
+/// How many probes are under way: none while anything runs.
+static PROBES: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    static NOTES: RefCell<Notes> = RefCell::default();
+}
+
+/// What a probe has seen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notes {
+    /// Hooks whose defaults were called.
+    pub defaults: Vec<Hook>,
+    /// Congestion controls of this tree that were made.
+    pub made: Vec<&'static str>,
+}
+
+/// Called by the default of a hook.
+#[inline]
+pub(super) fn default_of(hook: Hook) {
+    if PROBES.load(Ordering::Relaxed) > 0 {
+        NOTES.with_borrow_mut(|notes| notes.defaults.push(hook));
+    }
+}
+
+/// Called where a congestion control of this tree is made.
+#[inline]
+pub(super) fn made(name: &'static str) {
+    if PROBES.load(Ordering::Relaxed) > 0 {
+        NOTES.with_borrow_mut(|notes| notes.made.push(name));
+    }
+}
+
+/// What `work` gives, and what it called meanwhile on this thread.
+pub(crate) fn probe<R>(work: impl FnOnce() -> R) -> (R, Notes) {
+    NOTES.take();
+    PROBES.fetch_add(1, Ordering::Relaxed);
+    let result = work();
+    PROBES.fetch_sub(1, Ordering::Relaxed);
+    (result, NOTES.take())
+}

@@ -1,0 +1,233 @@
+//! Congestion controls of crates that wrap one of this tree: hooks that they forget.
+//!
+//! A hook that a wrapper does not write is the trait's default, which mostly does nothing: the one
+//! inside never hears of ACKs or losses, and its numbers are wrong without a word. Each hook is
+//! called once on a sender that does not exist, and defaults say that they were called.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::cc::hook::probe;
+use crate::cc::{
+    self, Ack, CaState, CongestionControl, Conn, CwndEvent, Flight, Hook, INFINITE_SSTHRESH,
+    LostSegment, Window,
+};
+use crate::plan::Growth;
+use crate::registry::{Entry, complete_defaults, find};
+use crate::rng::Stream;
+use crate::units::Time;
+
+/// What it wraps, and hooks of that which it has not written itself. `None` if it wraps nothing of
+/// this tree.
+pub fn forgotten(entry: &'static Entry<cc::Build>) -> Option<(Vec<&'static str>, Vec<Hook>)> {
+    let (mut control, notes) = probe(|| (entry.build)(&complete_defaults(entry)));
+    let mut inside = notes.made;
+    inside.dedup();
+    let known = inside
+        .iter()
+        .filter_map(|name| find(cc::TABLE.shipped(), name));
+    let mut needed: Vec<Hook> = Vec::new();
+    for inner in known {
+        let defaults = left_out(&mut *(inner.build)(&complete_defaults(inner)));
+        needed.extend(Hook::ALL.iter().filter(|hook| !defaults.contains(hook)));
+    }
+    if needed.is_empty() {
+        return None;
+    }
+    let mut missing = left_out(&mut *control);
+    missing.retain(|hook| needed.contains(hook) && !is_harmless(*hook));
+    Some((inside, missing))
+}
+
+/// Without it nothing is wrong but that less is recorded.
+fn is_harmless(hook: Hook) -> bool {
+    matches!(hook, Hook::Gauges | Hook::GaugeNames)
+}
+
+/// The hooks that a congestion control leaves to their defaults.
+pub(crate) fn left_out(control: &mut dyn CongestionControl) -> Vec<Hook> {
+    let mut defaults = Vec::new();
+    for hook in Hook::ALL {
+        let ((), notes) = probe(|| {
+            // One that panics has something of its own.
+            _ = catch_unwind(AssertUnwindSafe(|| call(control, *hook)));
+        });
+        defaults.extend(notes.defaults);
+    }
+    defaults.sort_unstable();
+    defaults.dedup();
+    defaults
+}
+
+/// Calls a hook of a sender that has ten segments in flight.
+fn call(control: &mut dyn CongestionControl, hook: Hook) {
+    let conn = Conn {
+        now: Time::from_ms(100),
+        srtt: Time::from_ms(20),
+        min_rtt: Time::from_ms(20),
+        delivered: 10,
+        max_packets_out: 10,
+        cwnd_limited: true,
+        ..Conn::default()
+    };
+    let flight = Flight {
+        nxt: 10,
+        ..Flight::default()
+    };
+    let view = conn.view(&flight);
+    let mut window = Window::new(10, INFINITE_SSTHRESH, Growth::Segments);
+    let ack = Ack {
+        delivered: 1,
+        acked: 1,
+        prior_in_flight: 10,
+        rtt: Some(Time::from_ms(20)),
+        ..Ack::default()
+    };
+    let lost = LostSegment {
+        tx_in_flight: 10,
+        lost: 1,
+        app_limited: false,
+    };
+    match hook {
+        Hook::Needs => _ = control.needs(),
+        Hook::Randomise => control.randomise(Stream::new(1, "probe", "cc")),
+        Hook::EcnRefused => _ = control.ecn_refused(),
+        Hook::Init => control.init(view, &mut window),
+        // Who forgets one of these does not compile.
+        Hook::Ssthresh | Hook::CongAvoid => {}
+        Hook::CongControl => control.cong_control(view, &mut window, &ack),
+        Hook::OnLost => control.on_lost(view, &window, &lost),
+        Hook::InAckEvent => control.in_ack_event(view, &mut window, &ack),
+        Hook::PktsAcked => control.pkts_acked(view, &mut window, &ack),
+        Hook::CwndEvent => control.cwnd_event(view, &mut window, CwndEvent::CompleteCwr),
+        Hook::SetState => control.set_state(view, &mut window, CaState::Disorder),
+        Hook::UndoCwnd => _ = control.undo_cwnd(view, &window, 10),
+        Hook::CwrBegin => control.cwr_begin(&mut window),
+        Hook::CwrAck => control.cwr_ack(view, &mut window, &ack, 1),
+        Hook::LossInCwr => control.loss_in_cwr(&mut window),
+        Hook::Gauges => control.gauges(view, &window, &mut Vec::new()),
+        Hook::GaugeNames => _ = control.gauge_names(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::whole::Whole;
+    use super::*;
+    use crate::cc::{Build, Signal, View, cubic, dctcp, reno};
+    use crate::registry::Options;
+
+    /// Hooks by hand, and all of them but two forgotten.
+    struct ByHand(Box<dyn CongestionControl>);
+
+    impl CongestionControl for ByHand {
+        fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
+            self.0.ssthresh(view, window, signal)
+        }
+
+        fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
+            self.0.cong_avoid(view, window, acked);
+        }
+
+        /// Does nothing, on purpose.
+        fn in_ack_event(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {}
+    }
+
+    /// All of them by a line.
+    struct ByLine {
+        inner: Box<dyn CongestionControl>,
+    }
+
+    impl CongestionControl for ByLine {
+        crate::forward_hooks!(inner);
+    }
+
+    /// The same with one of its own.
+    struct Gentler {
+        inner: Box<dyn CongestionControl>,
+    }
+
+    impl CongestionControl for Gentler {
+        crate::forward_hooks!(inner, except ssthresh, undo_cwnd);
+
+        fn ssthresh(&mut self, _view: View<'_>, window: &Window, _signal: Signal) -> u32 {
+            window.cwnd - 1
+        }
+
+        fn undo_cwnd(&mut self, _view: View<'_>, window: &Window, _prior_cwnd: u32) -> u32 {
+            window.cwnd
+        }
+    }
+
+    const fn entry(build: Build) -> Entry<Build> {
+        Entry {
+            name: "mine",
+            options: &[],
+            finish: crate::registry::no_finish,
+            build,
+            ..reno::ENTRY
+        }
+    }
+
+    fn inner(of: &'static Entry<Build>) -> Box<dyn CongestionControl> {
+        (of.build)(&complete_defaults(of))
+    }
+
+    fn found(build: Build) -> Option<(Vec<&'static str>, Vec<Hook>)> {
+        forgotten(Box::leak(Box::new(entry(build))))
+    }
+
+    const CUBIC: &Entry<Build> = &cubic::ENTRY;
+    const DCTCP: &Entry<Build> = &dctcp::ENTRY;
+
+    #[test]
+    fn what_a_wrapper_forgets_is_found() {
+        let (inside, missing) = found(|_: &Options| Box::new(ByHand(inner(CUBIC)))).expect("cubic");
+        assert_eq!(inside, ["cubic"]);
+        assert_eq!(
+            missing,
+            [
+                Hook::Needs,
+                Hook::Init,
+                Hook::PktsAcked,
+                Hook::CwndEvent,
+                Hook::SetState,
+                Hook::CwrBegin,
+                Hook::LossInCwr,
+            ]
+        );
+        // DCTCP lives by `in_ack_event`, which is written here: empty, and meant so.
+        let (_, missing) = found(|_| Box::new(ByHand(inner(DCTCP)))).expect("dctcp");
+        assert!(missing.contains(&Hook::Needs) && !missing.contains(&Hook::InAckEvent));
+    }
+
+    #[test]
+    fn the_line_forgets_none() {
+        for of in cc::ENTRIES {
+            let defaults = left_out(&mut *inner(of));
+            let mut wrapped = ByLine { inner: inner(of) };
+            assert_eq!(left_out(&mut wrapped), defaults, "{}", of.name);
+        }
+        let mut whole = ByLine {
+            inner: Box::new(Whole),
+        };
+        assert_eq!(left_out(&mut whole), []);
+        let gentler = found(|_| {
+            Box::new(Gentler {
+                inner: inner(CUBIC),
+            })
+        });
+        assert_eq!(gentler, Some((vec!["cubic"], vec![])));
+    }
+
+    #[test]
+    fn one_that_wraps_nothing_is_left_alone() {
+        struct Plain;
+        impl CongestionControl for Plain {
+            fn ssthresh(&mut self, _: View<'_>, window: &Window, _: Signal) -> u32 {
+                window.cwnd / 2
+            }
+            fn cong_avoid(&mut self, _: View<'_>, _: &mut Window, _: u32) {}
+        }
+        assert_eq!(found(|_| Box::new(Plain)), None);
+    }
+}

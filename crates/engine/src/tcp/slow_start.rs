@@ -1,0 +1,82 @@
+//! The end of a connection's first slow start: when, why, and what it cost. Noted once, for
+//! `tailback explain`; nothing here changes what is sent.
+
+use tailback_record::account::{Reason, SlowStart};
+
+use super::sender::Sender;
+use crate::cc::{Control, INFINITE_SSTHRESH};
+
+impl Sender {
+    /// After an ACK: the congestion control may have ended slow start without a loss or a mark.
+    #[inline]
+    pub(super) fn note_slow_start(&mut self) {
+        if self.first_ssthresh != 0 && !self.window.in_slow_start() {
+            self.end_slow_start(None, self.window.cwnd);
+        }
+    }
+
+    /// A reduction from `cwnd` ends slow start.
+    #[inline]
+    pub(super) fn reduce_in_slow_start(&mut self, reason: Reason, cwnd: u32) {
+        let ends = !matches!(
+            reason,
+            Reason::Idle | Reason::Model | Reason::UndoDsack | Reason::UndoOriginal
+        );
+        // One that sets the window itself says by its threshold when its start is over.
+        if self.first_ssthresh != 0 && ends && self.needs.control != Control::Window {
+            self.end_slow_start(Some(reason), cwnd);
+        }
+    }
+
+    #[cold]
+    fn end_slow_start(&mut self, reason: Option<Reason>, cwnd: u32) {
+        let first = std::mem::take(&mut self.first_ssthresh);
+        let why = match (self.window.left_slow_start, reason) {
+            (Some(why), _) => why,
+            (None, Some(reason)) => reason.name(),
+            (None, None) if self.window.ssthresh == first => SlowStart::THRESHOLD,
+            (None, None) => SlowStart::OWN,
+        };
+        // Of a loss the first segments are known now, all of them when its recovery is over.
+        let settled = !matches!(
+            reason,
+            Some(
+                Reason::Dupthresh
+                    | Reason::Rack
+                    | Reason::RackTimer
+                    | Reason::Probe
+                    | Reason::Timeout
+            )
+        );
+        let min_rtt = self.conn.min_rtt.min(self.conn.srtt);
+        self.account.left_slow_start(SlowStart {
+            at_ns: self.conn.now.ns(),
+            why: why.to_owned(),
+            cwnd,
+            srtt_ns: self.conn.srtt.ns(),
+            min_rtt_ns: min_rtt.ns(),
+            lost: self.board.lost_marks,
+            settled,
+        });
+    }
+
+    /// A recovery is over: what was found lost in it is known.
+    pub(super) fn settle_slow_start(&mut self) {
+        if let Some(end) = &mut self.account.slow_start
+            && !end.settled
+        {
+            end.lost = self.board.lost_marks;
+            end.settled = true;
+        }
+    }
+
+    /// A reduction is taken back: where it has ended slow start, that goes on.
+    pub(super) fn reopen_slow_start(&mut self) {
+        if self.needs.control != Control::Window
+            && self.window.ssthresh >= INFINITE_SSTHRESH
+            && self.account.slow_start.take().is_some()
+        {
+            self.first_ssthresh = self.window.ssthresh;
+        }
+    }
+}
