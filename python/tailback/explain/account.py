@@ -26,6 +26,20 @@ _SENDER = {
         "from": [shape.whole],
         "to": [shape.whole],
     },
+    # Earlier versions did not note it.
+    "slow_start": shape.Absent(
+        shape.maybe(
+            {
+                "at_ns": shape.whole,
+                "why": shape.text,
+                "cwnd": shape.whole,
+                "srtt_ns": shape.whole,
+                "min_rtt_ns": shape.whole,
+                "lost": shape.whole,
+                "settled": lambda value: isinstance(value, bool),
+            }
+        )
+    ),
     "tcp_info": shape.maybe(
         {
             "elapsed_ns": shape.whole,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tailback.explain import reductions, words
+from tailback.explain import reductions, slow_start, words
 
 SEEN = 0.005
 """A smaller share is not worth a word; the JSON has it."""
@@ -33,6 +33,11 @@ def of(recorded: dict[str, Any], summary: dict[str, Any], kind: str) -> dict[str
         "mark_share": marks / packets if packets and marks is not None else None,
         "drop_share": drops / packets if packets and drops is not None else None,
         "rtt_ms": summary.get("rtt_ms", {}).get("mean"),
+        **(
+            {"slow_start": slow_start.of(recorded)}
+            if "slow_start" in recorded and told is None
+            else {}
+        ),
         "reductions": rounds,
         "told_by_kernel": told is not None,
         "seen_every_s": None if told is None else told["interval_ns"] / 1e9,
@@ -98,6 +103,7 @@ def sentences(found: dict[str, Any], warmup_s: float) -> list[str]:
         time = f"{found['time_s']:.4g} s"
         of = f"{time} of connections, taken together" if connections else f"{time}"
         out.append(f"{its} held back by {words.listed(parts)} of {of}.")
+    out += slow_start.sentences(found)
     if not connections or found["reductions"]["count"]:
         out += reductions.sentences(found["reductions"], found["told_by_kernel"])
     if found["cc"] in words.MODELLED:

@@ -18,8 +18,20 @@ SEEN = 0.01
 DROPS = ("overflow", "aqm", "blue", "overload", "loss", "scheduled", "ack_filter")
 
 
-def of(recorded: dict[str, Any], summary: dict[str, Any], duration_s: float) -> dict[str, Any]:
-    """The facts of a link."""
+def target_ms(options: Any) -> float | None:
+    """The delay that a queue discipline aims at, of its options in the canonical point; None where
+    it has no such aim."""
+    target = options.get("target") if isinstance(options, dict) else None
+    return target / 1e6 if isinstance(target, int | float) and target > 0 else None
+
+
+def of(
+    recorded: dict[str, Any],
+    summary: dict[str, Any],
+    duration_s: float,
+    target: float | None = None,
+) -> dict[str, Any]:
+    """The facts of a link; `target` is the delay that its AQM aims at, ms."""
     minima = recorded["minima"]
     mean = summary["delay_ms"]["mean"]
     windows = minima["windows"]
@@ -41,19 +53,25 @@ def of(recorded: dict[str, Any], summary: dict[str, Any], duration_s: float) -> 
         "window_s": minima["window_ns"] / 1e9,
         "windows": windows,
         "backlog_mean_bytes": backlog,
-        "queue": _kind(backlog, standing, mean),
+        "target_ms": target,
+        "queue": _kind(backlog, standing, mean, target),
         "shares": dict(sorted(shares.items(), key=lambda item: -item[1])),
         "events": events,
         "state": [],
     }
 
 
-def _kind(backlog: float | None, standing: float | None, mean: float | None) -> str | None:
+def _kind(
+    backlog: float | None, standing: float | None, mean: float | None, target: float | None
+) -> str | None:
     if backlog is None or standing is None or mean is None:
         return None
     if backlog < PACKET:
         return "none"
-    return "standing" if standing >= STANDING * mean else "bursts"
+    if standing < STANDING * mean:
+        return "bursts"
+    # What an AQM allows is no bloat: it keeps the link busy.
+    return "held" if target is not None and standing <= target else "standing"
 
 
 def _events(
@@ -100,7 +118,13 @@ def sentences(found: dict[str, Any], warmup_s: float) -> list[str]:
             f"{words.seconds(standing / 1e3)} of it was there throughout every "
             f"{words.seconds(found['window_s'])} ({words.percent(found['standing_share'])})"
         )
-        verdict = "a standing queue" if found["queue"] == "standing" else "bursts, which drained"
+        verdict = {
+            "standing": "a standing queue",
+            "bursts": "bursts, which drained",
+            "held": "the AQM holds it below its target",
+        }[found["queue"]]
+        if found["queue"] == "held":
+            verdict += f" of {words.seconds(found['target_ms'] / 1e3)}"
         out.append(f"Delay of {words.seconds(mean / 1e3)} on average; {always}: {verdict}.")
     shown = [(name, share) for name, share in found["shares"].items() if share >= SEEN][:5]
     if shown and found["queue"] not in (None, "none"):

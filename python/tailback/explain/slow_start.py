@@ -1,0 +1,87 @@
+"""How slow start ended: when, why, and how far it went beyond what the path holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tailback.explain import words
+
+if TYPE_CHECKING:
+    import polars as pl
+
+UNTOLD = "untold"
+"""Linux has a threshold, and neither a loss nor a mark was seen before."""
+
+WHY = words.REASONS | {
+    "hystart_delay": "HyStart: the RTT of a round rose by an eighth (4 to 16 ms)",
+    "hystart_train": "HyStart: the train of ACKs took half of the least RTT",
+    "full_pipe": "its model: three rounds without a rate that is a quarter higher",
+    "too_much": "its model: losses or marks say that less fits",
+    "threshold": "the threshold that it began with (initial_ssthresh)",
+    "own": "the congestion control's own choice, which it does not explain",
+    UNTOLD: "the congestion control's own choice (HyStart, say): no loss and no mark was seen",
+}
+"""Why slow start ended."""
+
+
+def of(recorded: dict[str, Any]) -> dict[str, Any] | None:
+    """The facts of the end of slow start; None where it did not end."""
+    end = recorded["slow_start"]
+    if end is None:
+        return None
+    return {
+        "ended_s": end["at_ns"] / 1e9,
+        "why": end["why"],
+        "cwnd": end["cwnd"],
+        "rtt_ms": end["srtt_ns"] / 1e6,
+        # What the queue had come to, as the sender measures it.
+        "queue_ms": max(end["srtt_ns"] - end["min_rtt_ns"], 0) / 1e6,
+        "lost": end["lost"],
+        "settled": end["settled"],
+    }
+
+
+def of_series(series: pl.DataFrame, flow: dict[str, Any]) -> dict[str, Any] | None:
+    """The same of a flow of Linux, as far as its samples tell: from the first threshold it has."""
+    import polars as pl
+
+    own = series.filter(pl.col("flow") == flow["name"])
+    rows = own.filter(pl.col("quantity") == "ssthresh")["time_ns"]
+    if not len(rows):
+        return None
+    at = int(rows[0])
+    windows = own.filter(pl.col("quantity") == "cwnd", pl.col("time_ns") <= at)["value"]
+    listed = flow["reductions"]["listed"]
+    first = next((one for one in listed if one["reason"] not in words.UNDONE), None)
+    reduced = first is not None and first["time_s"] <= at / 1e9 + (flow["seen_every_s"] or 0.0)
+    cwnd: Any = first["from"] if first is not None and reduced else windows.max()
+    return {
+        "ended_s": at / 1e9,
+        "why": first["reason"] if first is not None and reduced else UNTOLD,
+        "cwnd": None if cwnd is None else int(cwnd),
+        "rtt_ms": None,
+        "queue_ms": None,
+        "lost": None,
+        "settled": None,
+    }
+
+
+def sentences(flow: dict[str, Any]) -> list[str]:
+    """What there is to say of it."""
+    if flow["kind"] != "flow" or "slow_start" not in flow:
+        return []
+    end = flow["slow_start"]
+    if end is None:
+        return ["Slow start did not end."] if flow["packets"] else []
+    reasons = WHY | (words.KERNEL_REASONS if flow["told_by_kernel"] else {})
+    why = reasons.get(end["why"], f'"{end["why"]}", as its congestion control says')
+    window = "" if end["cwnd"] is None else f" with a window of {end['cwnd']} segments"
+    text = f"Slow start ended at {words.moment(end['ended_s'])}{window}, by {why}"
+    if end["queue_ms"] is None:
+        return [f"{text}."]
+    text += f". The queue had come to {words.seconds(end['queue_ms'] / 1e3)} then"
+    lost = words.count(end["lost"], "segment")
+    if end["why"] in words.LOSSES:
+        more = "" if end["settled"] else " at least"
+        return [f"{text}, and the overshoot cost {lost}{more}."]
+    return [f"{text}; {lost if end['lost'] else 'no segment'} had been lost."]
