@@ -13,7 +13,7 @@ import pytest
 
 import tailback
 from conftest import COMMAND, Tailback, contents, wait_for
-from tailback.errors import InputError
+from tailback.errors import InputError, ScenarioError
 from tailback.metrics import find
 from tailback.spread.shard import PartDone, Shard, using
 from tailback.tuning import goals, labels, page, ranges
@@ -321,6 +321,7 @@ def test_the_command_shows_the_front(tailback: Tailback, tmp_path: Path) -> None
         ("log:5ms..30ms", True, ["5ms", "30ms"]),
         ("500us..30ms", True, ["500us", "30000us"]),
         ("1..10", False, [1, 10]),
+        ("0..1", False, [0, 1]),
         ("0.5..0.95", False, [0.5, 0.95]),
     ],
 )
@@ -346,6 +347,37 @@ def test_a_value_has_four_digits_and_stays_in_its_range() -> None:
     wide = ranges.parse("a", "1bit..5000000bit")
     assert isinstance(wide, ranges.Range)
     assert wide.word(1234567.0) == "1235000bit"
+
+
+def test_a_range_of_whole_ends_has_fractions_where_they_may_stand() -> None:
+    def real(path: str, asked: Any) -> list[float | str]:
+        assert path == "a.b"
+        return [float(one) for one in asked]
+
+    def whole(path: str, asked: Any) -> list[float | str]:
+        if any(isinstance(one, float) for one in asked):
+            raise ScenarioError([f"{path}: expected a whole number"])
+        return list(asked)
+
+    found = ranges.parse("a.b", "1..4").settle(real)
+    assert isinstance(found, ranges.Range)
+    assert [found.whole, found.word(2.34567), found.word(3.0)] == [False, 2.346, 3]
+    found = ranges.parse("a.b", "1..4").settle(whole)
+    assert isinstance(found, ranges.Range)
+    assert [found.whole, found.word(2.34567)] == [True, 2]
+
+
+def test_a_search_over_a_factor_tries_fractions(tmp_path: Path) -> None:
+    asked = {**ASKED, "vary": {"bottleneck.queue.beta": "1..8"}}
+    asked |= {"sampler": "qmc", "runs": 16, "over": {"path.rtt": ["20ms"]}, "seeds": 1}
+    toy = TOY.replace(
+        '{ aqm = "fifo", limit = "30p" }',
+        '"pi2"',
+    )
+    done = tailback.tune(toy, **asked, out=tmp_path)
+    tried = [one.values["bottleneck.queue.beta"] for one in done.tried]
+    assert len(set(tried)) == len(tried) == 16
+    assert sum(float(value).is_integer() for value in tried if not isinstance(value, bool)) < 4
 
 
 def _point(base: list[float], found: list[float]) -> Point:

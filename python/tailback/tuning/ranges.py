@@ -79,7 +79,8 @@ class Range:
     high: float
     unit: str
     log: bool
-    whole: bool
+    whole: bool = False
+    """Whether only whole numbers may stand there; known once it is settled."""
     scale: str = "auto"
     units: tuple[str, str] = ("", "")
     """Of the ends, where they differ."""
@@ -104,7 +105,7 @@ class Range:
             raise InputError(f"{said}: {self.text} is empty; {_EXPECTED}")
         if self.scale == "log" and low <= 0:
             raise InputError(f"{said}: a logarithmic scale has no 0; expected lin: or more than 0")
-        whole = self.whole or _is_whole(self.path, low, high, unit, bases)
+        whole = _is_whole(self.path, low, high, unit, bases)
         log = self.scale == "log" or (self.scale == "auto" and low > 0 and high / low > DECADE)
         return Range(self.path, self.text, low, high, unit, log, whole)
 
@@ -120,16 +121,21 @@ class Range:
         """A number as a value of the scenario, with so many digits."""
         if self.whole:
             return f"{int(number)}{self.unit}" if self.unit else int(number)
+        if number.is_integer() and not self.unit and abs(number) < 2**53:
+            # Where a fraction may stand a whole number may, and not the other way round.
+            return int(number)
         kept = min(max(float(f"{number:.{DIGITS}g}"), self.low), self.high)
         return f"{_plain(kept)}{self.unit}" if self.unit else kept
 
 
 def _is_whole(path: str, low: float, high: float, unit: str, bases: Bases) -> bool:
-    """Whether what stands there has no fractions, such as packets."""
-    if not unit or not low.is_integer() or not high.is_integer():
+    """Whether no fraction may stand there, as of packets: the reader of scenarios is asked, since
+    the ends of a range do not tell (`0..1` of a factor)."""
+    if not low.is_integer() or not high.is_integer():
         return False
+    half = low + 0.5
     try:
-        bases(path, [f"{_plain(low + 0.5)}{unit}"])
+        bases(path, [f"{_plain(half)}{unit}" if unit else half])
     except ScenarioError:
         return True
     return False
@@ -167,7 +173,6 @@ def parse(path: str, asked: object) -> Vary:
     if bool(units[0]) != bool(units[1]):
         lacking = low_text if not units[0] else high_text
         raise InputError(f"{said}: {lacking.strip()} has no unit; {_EXPECTED}")
-    whole = low.isdigit() and high.isdigit() and not any(units)
     return Range(
         path,
         text,
@@ -175,7 +180,6 @@ def parse(path: str, asked: object) -> Vary:
         float(high),
         units[0],
         log=False,
-        whole=whole,
         scale=scale,
         units=units,
     )
