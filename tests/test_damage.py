@@ -104,6 +104,22 @@ def test_no_flipped_bit_is_read(file: str, flips: int, results: Path) -> None:
     read()
 
 
+def test_times_of_another_run_are_not_read(results: Path, tailback: Tailback) -> None:
+    one, other = sorted((results / "runs").iterdir())
+    whole = (one / "timing.json").read_bytes()
+    assert json.loads(whole)["run_id"] == one.name
+    (one / "timing.json").write_bytes((other / "timing.json").read_bytes())
+    with pytest.raises(DamagedResults, match=r"timing\.json: that of another run"):
+        _ = StoredRun(one).timing
+    done = tailback("verify", results)
+    assert (done.returncode, f"{one}/timing.json: that of another run" in done.stderr) == (1, True)
+    # Earlier versions did not write whose it is.
+    old = json.loads(whole)
+    del old["sha256"], old["run_id"]
+    (one / "timing.json").write_bytes(_native.seal(json.dumps(old, indent=1)))
+    assert tailback("verify", results).returncode == 0
+
+
 def test_an_id_is_no_path(results: Path, tmp_path: Path, tailback: Tailback) -> None:
     documents = tmp_path / "victim" / "Documents"
     documents.mkdir(parents=True)

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tailback import engines, frames, names, registry, shape, store
+from tailback import agreement, engines, frames, names, registry, shape, store
 from tailback.errors import DamagedResults, InputError, VersionWarning
 from tailback.metrics import completion, gain, parts, series
 from tailback.metrics.naming import flat
@@ -448,14 +448,24 @@ def open_results(path: Path | str) -> Results:
     path = Path(path)
     if os.path.lexists(path / store.INDEX):
         index = store.read_index(path / store.INDEX)
+        root = _root_of(path, "sweeps")
+        _refuse_others(path, index, root)
         _say_version(path, index)
-        return Results.of(index, _root_of(path, "sweeps"))
+        return Results.of(index, root)
     found = store.sweeps(path)
     if not found:
         raise InputError(f"{path}: no results; expected a folder that holds sweeps/")
     index = store.read_index(found[0])
+    _refuse_others(found[0].parent, index, path)
     _say_version(found[0].parent, index)
     return Results.of(index, path)
+
+
+def _refuse_others(path: Path, index: store.Index, root: Path) -> None:
+    """Points whose values are not those of their runs would be labels of other results."""
+    wrong = agreement.faults(index, root / "runs", agreement.LOOKED_AT)
+    if wrong:
+        raise DamagedResults("\n".join(f"{path / store.INDEX}: {text}" for text in wrong))
 
 
 def _say_version(path: Path, index: store.Index) -> None:

@@ -172,7 +172,12 @@ def read_index(path: Path) -> Index:
     if found["id"] != Path(os.path.abspath(path)).parent.name:
         raise DamagedResults(f"{path}: the index of another sweep than its folder is named after")
     points = [PointRef(**{key: p[key] for key in _POINT}) for p in found["points"]]
-    return Index(**{**{key: found[key] for key in _INDEX}, "points": points})
+    index = Index(**{**{key: found[key] for key in _INDEX}, "points": points})
+    from tailback import agreement
+
+    if (wrong := agreement.fault(index)) is not None:
+        raise DamagedResults(f"{path}: {wrong}")
+    return index
 
 
 _POINT = tuple(PointRef.__dataclass_fields__)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tailback import marker, store
+from tailback import agreement, marker, store
 from tailback.errors import InputError
 from tailback.progress import Progress
 from tailback.shape import identity
@@ -120,10 +120,11 @@ def _sweep(path: Path) -> list[str]:
     if not os.path.lexists(path / store.INDEX):
         return [f"{path / store.INDEX}: is missing"]
     try:
-        store.read_index(path / store.INDEX)
+        index = store.read_index(path / store.INDEX)
     except InputError as damage:
         return [str(damage)]
-    return []
+    found = agreement.faults(index, path.parent.parent / "runs")
+    return [f"{path / store.INDEX}: {text}" for text in found]
 
 
 def _is_complete(root: Path, sweep: Path) -> bool:

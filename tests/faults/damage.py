@@ -104,6 +104,10 @@ def _sealed(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], obje
     return damage
 
 
+def _swap(rows: list[dict[str, Any]], key: str) -> None:
+    rows[0][key], rows[1][key] = rows[1][key], rows[0][key]
+
+
 OF_AN_INDEX: dict[str, Callable[[dict[str, Any]], object]] = {
     "the id a path": lambda d: d.update(id="../../victim/Documents"),
     "the id an absolute path": lambda d: d.update(id="/tmp/victim"),
@@ -121,6 +125,11 @@ OF_AN_INDEX: dict[str, Callable[[dict[str, Any]], object]] = {
     "a seed below zero": lambda d: d["points"][0].update(seed=-1),
     "a parameter a list": lambda d: d["points"][0].update(params={"a": [1]}),
     "a label a number": lambda d: d["points"][0].update(labels={"a": 1}),
+    "runs that change places": lambda d: _swap(d["points"], "run_id"),
+    "a run of another sweep": lambda d: d["points"][0].update(run_id="0" * 20),
+    "a baseline of another seed": lambda d: d["points"][0].update(
+        baseline=d["points"][1]["run_id"]
+    ),
     "another format": lambda d: d.update(format=1),
     "deep": lambda d: d.update(more=json.loads("[" * 90 + "]" * 90)),
 }
@@ -175,7 +184,14 @@ def _other_run(run: Path) -> None:
     shutil.copytree(others[0], run)
 
 
+def _other_timing(run: Path) -> None:
+    """The times of the sweep's other run."""
+    others = [p for p in run.parent.iterdir() if p.name != run.name and not p.name.startswith(".")]
+    shutil.copy(others[0] / "timing.json", run / "timing.json")
+
+
 OF_A_RUN: dict[str, Callable[[Path], object]] = {
+    "times of another run": _other_timing,
     "empty folder": _instead(Path.mkdir),
     "a file": _instead(lambda path: path.write_text("x")),
     "a link to it": _as_link,

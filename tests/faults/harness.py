@@ -67,6 +67,8 @@ COMMANDS = (
     Command("export-flent", ("export", "RUN", "--format", "flent"), before=[RUN]),
     Command("export-pcapng", ("export", "RUN", "--format", "pcapng"), before=[RUN]),
     Command("verify", ("verify",), before=[RUN]),
+    Command("plot", ("plot", "--out", "x.svg"), before=[RUN]),
+    Command("baseline", ("baseline", "SCENARIO", "x.tailback.json"), before=[RUN]),
 )
 
 REPRODUCE = Command("reproduce", ("reproduce", "dctcp-internet-2014", "--quick", "--part", "fig2"))

@@ -267,7 +267,9 @@ fn write_files(
     })?;
     files.insert(stored::HISTOGRAMS.to_owned(), entry_of(&mark, Some(rows)));
 
-    let timing = serde_json::to_value(timing).map_err(io::Error::from)?;
+    let mut timing = serde_json::to_value(timing).map_err(io::Error::from)?;
+    // The manifest has no hash of it: it is bound to its run by name.
+    timing["run_id"] = manifest.run_id.into();
     for (name, object) in [
         (stored::TIMING, timing),
         (stored::MANIFEST, identity(manifest, outcome, files)),

@@ -68,6 +68,7 @@ pub fn is_id(name: &str) -> bool {
 /// A run folder whose manifest is what was written.
 pub struct RunFolder {
     path: PathBuf,
+    run_id: String,
     manifest: String,
     files: BTreeMap<String, (Mark, Option<u64>)>,
 }
@@ -113,12 +114,14 @@ impl RunFolder {
         // A path like `.` has a name all the same.
         let own = std::path::absolute(path).map_err(|e| Fault::Io(at(path, e)))?;
         let name = own.file_name().and_then(|name| name.to_str());
-        if !manifest["run_id"].as_str().is_some_and(is_id) || manifest["run_id"].as_str() != name {
+        let run_id = manifest["run_id"].as_str();
+        let Some(run_id) = run_id.filter(|id| is_id(id) && Some(*id) == name) else {
             return damaged(
                 &file,
                 "the manifest of another run than its folder is named after",
             );
-        }
+        };
+        let run_id = run_id.to_owned();
         let texts = ["engine", "engine_version"];
         let whole = texts.iter().all(|key| manifest[*key].is_string())
             && manifest["seed"].is_u64()
@@ -134,6 +137,7 @@ impl RunFolder {
         };
         Ok(RunFolder {
             path: path.to_owned(),
+            run_id,
             manifest,
             files,
         })
@@ -148,11 +152,15 @@ impl RunFolder {
     pub fn timing(&self) -> Result<Vec<u8>> {
         let file = self.path.join(TIMING);
         let bytes = read_whole(&file, MAX_JSON)?;
-        if is_whole(&bytes) {
-            Ok(bytes)
-        } else {
-            damaged(&file, NOT_WRITTEN)
+        let timing: Option<Value> = serde_json::from_slice(&bytes).ok();
+        let Some(timing) = timing.filter(|_| is_whole(&bytes)) else {
+            return damaged(&file, NOT_WRITTEN);
+        };
+        // Earlier versions did not write whose it is.
+        if timing.get("run_id").is_some_and(|id| *id != self.run_id) {
+            return damaged(&file, "that of another run");
         }
+        Ok(bytes)
     }
 
     /// Whether the run has a file of this name.
