@@ -25,7 +25,14 @@ def script(*args: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 @pytest.mark.parametrize(
     ("command", "tries"),
-    [("run", 6), ("run-again", 4), ("export-csv", 3), ("verify", 2), ("report-again", 1)],
+    [
+        ("run", 6),
+        ("run-again", 4),
+        ("export-csv", 3),
+        ("verify", 2),
+        ("report-again", 1),
+        ("plot", 1),
+    ],
 )
 def test_a_failing_call_is_a_sentence_and_no_harm(command: str, tries: int) -> None:
     done = script(f"{FAULTS / 'inject.py'}", "--tries", str(tries), "--command", command)

@@ -273,7 +273,10 @@ def test_a_full_disk_behind_stdout_is_a_sentence(scenario: Path) -> None:
             timeout=60,
             check=False,
         )
-    assert (done.returncode, done.stderr) == (1, "tailback: No space left on device\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "tailback: standard output: No space left on device\n",
+    )
 
 
 def test_shown_leaves_what_people_write() -> None:

@@ -13,6 +13,7 @@ import re
 import sys
 from typing import Any, TextIO
 
+from tailback import disk
 from tailback.foreign import shown
 
 
@@ -62,5 +63,11 @@ def _is_unicode(stream: TextIO) -> bool:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    stream.write(text)
-    stream.flush()
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError as error:
+        # A reader that has had enough is no error; a full disk behind stdout has no path.
+        if stream is not sys.stdout or isinstance(error, BrokenPipeError) or error.filename:
+            raise
+        raise type(error)(error.errno, error.strerror, disk.STDOUT) from error

@@ -17,7 +17,7 @@ from typing import TextIO
 
 import click
 
-from tailback import _native, foreign, terminal
+from tailback import _native, disk, foreign, terminal
 from tailback.errors import (
     DamageWarning,
     InputError,
@@ -82,7 +82,8 @@ def _said(error: BaseException) -> int:
             where = f"{foreign.line(error.filename)}: " if error.filename is not None else ""
             # Rust's own words end in the number of the error, which says nothing more.
             words = re.sub(r" \(os error \d+\)", "", str(error))
-            terminal.complain(f"{where}{error.strerror}" if error.strerror else words)
+            words = f"{where}{error.strerror}" if error.strerror else words
+            terminal.complain(f"{words}{disk.where_full(error)}")
             return FAILED
         case MemoryError():
             terminal.complain("out of memory; fewer --jobs or a smaller scenario take less")

@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from tailback import __name__ as package
-from tailback import foreign, registry
+from tailback import folders, foreign, registry, store
 from tailback.crates import sources, workspace
 from tailback.errors import InputError
 from tailback.names import unknown
@@ -38,10 +38,15 @@ def write(kind: str, folder: Path) -> list[Path]:
     if folder.exists():
         raise InputError(f"{foreign.line(folder)} is there already; nothing is overwritten")
     texts = _texts(kind, name)
-    for relative, text in texts.items():
-        path = folder / relative
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # All of it or nothing: half a crate would be in the way of the next try.
+    with store.naming(folder), folders.scratch(folder.parent) as scratch:
+        begun = scratch / name
+        for relative, text in texts.items():
+            path = begun / relative
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        begun.rename(folder)
     return [folder / relative for relative in texts]
 
 

@@ -1,0 +1,58 @@
+"""Says which disk is full."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import tempfile
+from pathlib import Path
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+_IN_TEXT = re.compile(r"(?:(?P<path>.*?): )?(?:No space left on device|Disk quota exceeded)")
+"""Errors of the engine's side are text: the path, then what is wrong."""
+
+
+def where_full(error: OSError) -> str:
+    """Name the disk in brackets, after a space, where a full disk is what is wrong; else empty.
+
+    A disk is named by its mount point. Where the error has no path, those that this process writes
+    to and that have no room are named.
+    """
+    text = _IN_TEXT.match(str(error))
+    if error.errno not in FULL and not (error.errno is None and text):
+        return ""
+    name = error.filename if error.filename is not None else text and text["path"]
+    if isinstance(name, str | bytes | os.PathLike) and name != STDOUT:
+        return f" (the disk that is mounted at {mount_point(Path(os.fsdecode(name)))})"
+    if name == STDOUT:
+        return ""
+    places = dict.fromkeys(mount_point(place) for place in _written())
+    full = [str(place) for place in places if _is_full(place)]
+    return f" (the disk that is mounted at {' and '.join(full)})" if full else ""
+
+
+STDOUT = "standard output"
+"""The name of what is printed to, where it takes no more."""
+
+
+def mount_point(path: Path) -> Path:
+    """The mount point of the file system that a path is on, or will be."""
+    place = Path(os.path.realpath(path))
+    while not os.path.ismount(place) and place != place.parent:
+        place = place.parent
+    return place
+
+
+def _written() -> list[Path]:
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return [Path(), Path(tempfile.gettempdir()), Path(cache).expanduser()]
+
+
+def _is_full(place: Path) -> bool:
+    try:
+        found = os.statvfs(place)
+    except OSError:
+        return False
+    return found.f_bavail == 0 or (found.f_files > 0 and found.f_favail == 0)
