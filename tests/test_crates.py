@@ -5,8 +5,10 @@ One copy with three crates is built; cargo finds the engine as `make build` has 
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,8 +17,10 @@ import pytest
 
 import tailback as tb
 from conftest import COMMAND, ROOT
+from tailback import engines
 from tailback.crates import asked, begin, copies, crate, shipping, sources, workspace
 from tailback.errors import EnginePanic, InputError, RunsFailed, ScenarioError, TailbackError
+from tailback.explain import explain
 
 KINDS = {"my-cc": "cc", "my-queue": "queue", "my-traffic": "traffic"}
 
@@ -281,6 +285,28 @@ def test_nothing_is_overwritten_and_names_are_new(shelf: Path, tmp_path: Path) -
     assert "tailback run mine/scenario.toml" in done.stderr
 
 
+def test_a_full_disk_leaves_no_half_a_crate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Path] = []
+    whole = Path.write_text
+
+    def write(path: Path, text: str, encoding: str) -> int:
+        written.append(path)
+        if len(written) == 3:
+            path.touch()
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return whole(path, text, encoding=encoding)
+
+    monkeypatch.setattr(Path, "write_text", write)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        begin.write("cc", tmp_path / "mine")
+    assert caught.value.filename == str(tmp_path / "mine")
+    assert list(tmp_path.iterdir()) == []
+    # With room again it is there.
+    assert all(path.is_file() for path in begin.write("cc", tmp_path / "mine"))
+
+
 def test_what_a_package_has_is_enough(tmp_path: Path) -> None:
     shipping.copy_to(tmp_path)
     shipped = sources.Sources(tmp_path, checkout=False)
@@ -311,3 +337,238 @@ def test_a_panic_while_a_scenario_is_read_is_told(shelf: Path, tmp_path: Path) -
     text = 'duration = "1s"\n[bottleneck]\nrate = "1Mbit"\n[[flows]]\ncc = "early"\n'
     with pytest.raises(EnginePanic, match="too much"):
         tb.check(text, set={"flows[0].cc": {"name": "early", "beta": 0.9}}, crates=[folder])
+
+
+# --- plugins that go wrong in a run ------------------------------------------------------------
+
+WRAPPERS = """\
+use tailback_engine::cc::{Build, CongestionControl, Signal, View, Window, cubic};
+use tailback_engine::crates::Registry;
+use tailback_engine::registry::kernel::Kernel;
+use tailback_engine::registry::rules::Rules;
+use tailback_engine::registry::{Entry, complete_defaults, no_finish};
+
+pub fn register(registry: &mut Registry) {
+    REGISTER
+}
+
+const fn entry(name: &'static str, build: Build) -> Entry<Build> {
+    Entry {
+        name,
+        doc: "A wrapper.",
+        follows: "nothing",
+        options: &[],
+        kernel: Kernel::None,
+        rules: Rules::NONE,
+        finish: no_finish,
+        build,
+    }
+}
+
+fn inside() -> Box<dyn CongestionControl> {
+    (cubic::ENTRY.build)(&complete_defaults(&cubic::ENTRY))
+}
+
+struct Whole {
+    inner: Box<dyn CongestionControl>,
+}
+
+impl CongestionControl for Whole {
+    tailback_engine::forward_hooks!(inner);
+}
+
+static WHOLE: Entry<Build> = entry("whole", |_| Box::new(Whole { inner: inside() }));
+
+/// As it is, but for a window of 20 segments.
+struct AtTwenty {
+    inner: Box<dyn CongestionControl>,
+    act: fn(&mut Window),
+}
+
+impl CongestionControl for AtTwenty {
+    tailback_engine::forward_hooks!(inner, except cong_avoid);
+
+    fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
+        self.inner.cong_avoid(view, window, acked);
+        if window.cwnd > 20 {
+            (self.act)(window);
+        }
+    }
+}
+
+fn never_returns(window: &mut Window) {
+    loop {
+        window.cwnd = std::hint::black_box(window.cwnd);
+    }
+}
+
+fn stops(window: &mut Window) {
+    window.ssthresh = window.cwnd;
+}
+
+fn says(window: &mut Window) {
+    window.ssthresh = window.cwnd;
+    window.left_slow_start.get_or_insert("twenty are enough");
+}
+
+static ZERO: Entry<Build> = entry("zero", |_| {
+    Box::new(AtTwenty { inner: inside(), act: |window| window.cwnd = 0 })
+});
+static LOOPS: Entry<Build> = entry("loops", |_| {
+    Box::new(AtTwenty { inner: inside(), act: never_returns })
+});
+static STOPS: Entry<Build> = entry("stops", |_| {
+    Box::new(AtTwenty { inner: inside(), act: stops })
+});
+static SAYS: Entry<Build> = entry("says", |_| {
+    Box::new(AtTwenty { inner: inside(), act: says })
+});
+
+/// HyStart lives in `pkts_acked`, which is not here.
+struct Forgets(Box<dyn CongestionControl>);
+
+impl CongestionControl for Forgets {
+    fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
+        self.0.ssthresh(view, window, signal)
+    }
+
+    fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
+        self.0.cong_avoid(view, window, acked);
+    }
+}
+
+static FORGETS: Entry<Build> = entry("forgets", |_| Box::new(Forgets(inside())));
+"""
+
+
+def wrappers(shelf: Path, into: Path, crate_name: str, *entries: str) -> Path:
+    """A crate that registers some of the above."""
+    folder = changed(shelf, into, crate_name)
+    lines = "\n    ".join(f"registry.cc(&{entry});" for entry in entries)
+    text = "#![allow(dead_code)]\n\n" + WRAPPERS.replace("REGISTER", lines)
+    (folder / "src" / "lib.rs").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wrapped(shelf: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    names = ("WHOLE", "ZERO", "LOOPS", "STOPS", "SAYS")
+    return wrappers(shelf, tmp_path_factory.mktemp("wrapped"), "wrapped", *names)
+
+
+ONE = """\
+duration = "3s"
+[bottleneck]
+rate = "20Mbit"
+queue = { aqm = "fifo", limit = "10bdp" }
+[path]
+rtt = "40ms"
+[[flows]]
+name = "it"
+cc = "cubic"
+"""
+
+
+def test_a_wrapper_by_the_line_is_what_it_wraps(wrapped: Path, tmp_path: Path) -> None:
+    sets: dict[str, object] = {"flows.it.cc": "whole"}
+    [same] = tb.run(ONE, set=sets, out=tmp_path, crates=[wrapped])
+    [shipped] = tb.run(ONE, out=tmp_path)
+    flows = [run.summary["flows"][0] | {"cc": ""} for run in (same, shipped)]
+    assert flows[0] == flows[1]
+    ends = [explain(run.stored).to_dict()["flows"][0]["slow_start"] for run in (same, shipped)]
+    assert ends[0] == ends[1]
+    assert ends[0]["why"].startswith("hystart_")
+
+
+def test_why_slow_start_ended_is_what_the_plugin_says(wrapped: Path, tmp_path: Path) -> None:
+    for name, why, words in (
+        ("stops", "own", "own choice, which it does not explain"),
+        ("says", "twenty are enough", '"twenty are enough", as its congestion control says'),
+    ):
+        sets: dict[str, object] = {"flows.it.cc": name}
+        [run] = tb.run(ONE, set=sets, out=tmp_path, crates=[wrapped])
+        flow = explain(run.stored).to_dict()["flows"][0]
+        assert flow["slow_start"]["why"] == why
+        assert flow["slow_start"]["cwnd"] == 21
+        assert any(words in sentence for sentence in flow["sentences"])
+
+
+def test_a_window_of_0_ends_the_run(wrapped: Path, tmp_path: Path) -> None:
+    sets: dict[str, object] = {"sweep": {"flows.it.cc": ["zero", "whole"]}}
+    with pytest.raises(RunsFailed) as caught:
+        tb.run(ONE, set=sets, out=tmp_path, crates=[wrapped])
+    [failure] = caught.value.failures
+    assert re.fullmatch(
+        r"run \w{20} \(flows\.it\.cc = zero, seed 1\): the congestion control \"zero\" left cwnd "
+        r"at 0 segments in cong_avoid at 0\.\d{6} s; leave at least 1, or nothing more is sent",
+        failure,
+    )
+    # The other one is there.
+    [results] = caught.value.results
+    assert [run.labels["flows.it.cc"] for run in results] == ["whole"]
+
+
+def test_a_hook_that_never_returns_costs_its_run_alone(
+    shelf: Path, wrapped: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "f.toml"
+    text = ONE.replace("[[flows]]", '[sweep]\n"flows.it.cc" = ["loops", "whole"]\n[[flows]]')
+    file.write_text(text, encoding="utf-8")
+    out = tmp_path / "out"
+    words = ("run", file, "--with", wrapped, "--jobs", "1", "--out", out)
+    done = command(shelf, *words, TAILBACK_PLUGIN_TIMEOUT="5")
+    assert done.returncode == 1, done.stderr
+    assert '"loops" has not returned from cong_avoid for 5 s, at 0.' in done.stderr
+    assert "Traceback" not in done.stderr
+    # One worker: the next run had to get another one.
+    results = tb.open_results(out)
+    assert [run.labels["flows.it.cc"] for run in results] == ["whole"]
+    assert command(shelf, "verify", out).returncode == 0
+
+
+def test_a_hook_that_is_forgotten_is_named(shelf: Path, tmp_path: Path) -> None:
+    folder = wrappers(shelf, tmp_path, "forgetful", "FORGETS")
+    with pytest.raises(InputError) as caught:
+        copies.native([folder])
+    assert str(caught.value) == (
+        '"forgets" wraps cubic and does not pass on needs, init, pkts_acked, cwnd_event, '
+        "set_state, cwr_begin, loss_in_cwr; write tailback_engine::forward_hooks!(FIELD) in its "
+        "impl, which passes on all, or these hooks by hand (empty, if nothing is to happen)"
+    )
+
+
+def test_results_of_a_plugin_are_no_other_engines(
+    shelf: Path, wrapped: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    tb.run(ONE, set={"flows.it.cc": "whole"}, out=out, crates=[wrapped])
+    target = tmp_path / "x.svg"
+    for words in (
+        ("plot", out, "--out", target),
+        ("plot", out, "--out", target, "--with", wrapped),
+        ("results", "show", "--out", out),
+        ("report", out),
+    ):
+        done = command(shelf, *words)
+        assert done.returncode == 0, done.stderr
+        assert "and this is" not in done.stderr
+    # What is compiled here from other sources is another one.
+    other = tmp_path / "wrapped"
+    shutil.copytree(wrapped, other)
+    with (other / "src" / "lib.rs").open("a", encoding="utf-8") as file:
+        file.write("// changed\n")
+    hashes = [crate.read(folder).hash for folder in (wrapped, other)]
+    done = command(shelf, "plot", out, "--out", target, "--with", other)
+    assert f".wrapped-{hashes[0]}, and this is wrapped-{hashes[1]}" in done.stderr
+    # And so is another engine.
+    engine = tb.engine_version()
+    assert engines.unlike("sim", f"{engine}.wrapped-{hashes[0]}") == ""
+    strange = engine[:-1] + ("0" if engine[-1] != "0" else "1")
+    assert engines.unlike("sim", f"{strange}.wrapped-{hashes[0]}") == f"sim {engine}"
+
+
+def test_a_published_experiment_takes_a_crate(shelf: Path, tmp_path: Path) -> None:
+    done = command(shelf, "reproduce", "--help")
+    assert "--with DIR" in done.stdout
+    done = command(tmp_path, "reproduce", "abe-2017", "--quick", "--with", "nowhere")
+    assert (done.returncode, done.stderr.partition(";")[0]) == (2, "nowhere: no such folder")

@@ -12,14 +12,24 @@ import re
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tailback import _native, arguments, engines, foreign, frames, machine, shape, store, toml
-from tailback.crates import asked, copies
+from tailback import (
+    _native,
+    arguments,
+    engines,
+    foreign,
+    frames,
+    machine,
+    pool,
+    shape,
+    store,
+    toml,
+)
+from tailback.crates import asked, copies, crate
 from tailback.errors import (
     DamagedResults,
     DamageWarning,
@@ -522,9 +532,6 @@ def _execute(
     failures: dict[str, str] = {}
     if not planned:
         return failures
-    # Completions come through a queue: waiting on thousands of futures costs
-    # more than short runs do.
-    finished: queue.SimpleQueue[tuple[Planned, Future[None]]] = queue.SimpleQueue()
     active: dict[str, Planned] = {}
 
     def work(run: Planned) -> None:
@@ -534,41 +541,67 @@ def _execute(
             run.runner.run(run.scenario, run.index, run.store, run.control)
 
     workers = max(1, min(jobs, len(planned), _fitting(planned)))
-    pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="run")
+    # Of a copy of the compiled part: code of crates may never return.
+    doubtful = {run.run_id for run in planned if not isinstance(run.store, _native.Store)}
+    patience = pool.patience_s()
+    watch: pool.Watch[str] = pool.Watch(patience)
+    threads: pool.Pool[Planned] = pool.Pool(workers, work)
     total = sum(run.cost for run in planned)
     cost_done = 0.0
     try:
         with Progress(len(planned), enabled=progress) as bar:
             for run in planned:
-                future = pool.submit(work, run)
-                future.add_done_callback(lambda f, run=run: finished.put((run, f)))  # type: ignore[misc]
+                threads.submit(run)
             done = 0
             while done < len(planned):
                 try:
-                    run, future = finished.get(timeout=0.2)
+                    run, error = threads.done.get(timeout=0.2)
                 except queue.Empty:
                     pass
                 else:
+                    if run.run_id in failures:
+                        # Given up, and come back after all.
+                        continue
                     done += 1
                     active.pop(run.run_id, None)
                     cost_done += run.cost
-                    # Not raised here: an exception whose traceback holds this frame, and with it
-                    # the future, keeps the store's scratch folder until the garbage collector runs.
-                    error = future.exception()
                     if isinstance(error, EnginePanic):
                         # One run's loss; whatever else fails stops the sweep.
                         what = copies.placed(str(error))
                         failures[run.run_id] = f"run {run.run_id} ({run.label}): {what}"
                     elif error is not None:
                         raise error
-                running = sum(r.cost * r.control.fraction for r in list(active.values()))
+                now = list(active.values())
+                if doubtful:
+                    own = [run for run in now if run.run_id in doubtful]
+                    for one in watch.stuck((run.run_id, run.control.fraction) for run in own):
+                        run = active.pop(one)
+                        threads.give_up(run)
+                        done += 1
+                        cost_done += run.cost
+                        failures[one] = f"run {one} ({run.label}): {_stuck(run, patience)}"
+                running = sum(r.cost * r.control.fraction for r in now)
                 bar.update(done, (cost_done + running) / total)
     finally:
         # After an error or Ctrl-C the runs that go on stop within a slice.
         for run in planned:
             run.control.cancel()
-        pool.shutdown(wait=True, cancel_futures=True)
+        threads.stop(run for run in planned if run.run_id in doubtful)
     return failures
+
+
+def _stuck(run: Planned, patience_s: float) -> str:
+    """Why a run was given up."""
+    at = run.control.fraction * run.scenario.points[run.index].duration_ns / 1e9
+    since = f"for {patience_s:g} s, at {at:.6f} s of the run"
+    if (here := run.control.at_work) is not None:
+        name, hook = here
+        return f'the congestion control "{name}" has not returned from {hook} {since}; {_LOOP}'
+    names = ", ".join(crate.hashes_of(run.scenario.engine_version))
+    return f"simulated time has stood still {since}, with code of {names}; {_LOOP}"
+
+
+_LOOP = f"look for a loop that never ends ({pool.VARIABLE}=SECONDS waits longer)"
 
 
 def _index(scenario: _native.Scenario) -> store.Index:

@@ -50,6 +50,13 @@ def engine_of(version: str) -> str:
     return _OF_CRATES.sub(r"\1", version)
 
 
+def hashes_of(version: str) -> dict[str, str]:
+    """The crates in the version of an engine, each with the hash it had."""
+    added = version.removeprefix(engine_of(version)).split(".")
+    parts = (one.rpartition("-") for one in added)
+    return {name: digest for name, _, digest in parts if NAME.fullmatch(name)}
+
+
 _OF_CRATES = re.compile(r"(\+[0-9a-f]{16}(?:-realtime)?)\.[^, ]*")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tailback.errors import InputError, TailbackError
@@ -76,15 +75,28 @@ def versions() -> dict[str, set[str]]:
     return found
 
 
-ADDED = re.compile(r"(?<=\+[0-9a-f]{16})\.[0-9a-f]{8}")
-"""Behind the hash of a guest in its version, that of what a scenario adds to it."""
-
-
 def unlike(name: str, version: str) -> str:
-    """What this installation has instead of this version of an engine, in words; empty where it
-    has it, or cannot tell for want of the engine."""
+    """Say what is here instead of this version of an engine; empty where nothing differs.
+
+    What a scenario adds is no other engine: crates, and what is put into a guest. A crate that this
+    command names (`--with`, the environment) is compared by its own hash. Empty, too, where the
+    engine is not installed.
+    """
+    from tailback.crates import crate
+
     # Nobody looks for a kernel kit because of the simulator.
     has = {get(name).version} if name == "sim" else versions().get(name, set())
-    # What a scenario adds to a guest, its modules and programs, is not the installation's.
-    version = ADDED.sub("", version)
-    return "" if version in has or not has else f"{name} {', '.join(sorted(has))}"
+    if has and crate.engine_of(version) not in has:
+        return f"{name} {', '.join(sorted(has))}"
+    return _unlike_crates(crate.hashes_of(version))
+
+
+def _unlike_crates(stored: Mapping[str, str]) -> str:
+    """The crates that this command names and that were others in the run."""
+    from tailback.crates import asked, crate
+
+    folders = asked.by_environment() if stored else []
+    named = crate.read_all(folders)
+    return ", ".join(
+        f"{one.name}-{one.hash}" for one in named if stored.get(one.name, one.hash) != one.hash
+    )

@@ -16,6 +16,7 @@ from tailback.cli.options import (
     seeds_option,
     set_option,
     walls_options,
+    with_option,
 )
 from tailback.errors import InputError, RunsFailed
 
@@ -32,6 +33,7 @@ from tailback.errors import InputError, RunsFailed
 )
 @click.option("--force", is_flag=True, help="Replace a TARGET that is there.")
 @engine_option
+@with_option
 @set_option
 @seeds_option
 @jobs_option

@@ -11,6 +11,7 @@ import click
 from tailback import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import plot_kinds, plot_quantities, sweep_ids, swept_keys
+from tailback.cli.options import with_option
 from tailback.errors import InputError
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     metavar="POINTS",
     help="Of titles; numbers are a point smaller.",
 )
+@with_option
 def plot(
     results: Path,
     x: str | None,

@@ -9,7 +9,7 @@ import click
 from tailback import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import sweep_ids
-from tailback.cli.options import pdf_option
+from tailback.cli.options import pdf_option, with_option
 
 
 @click.command()
@@ -21,6 +21,7 @@ from tailback.cli.options import pdf_option
     shell_complete=sweep_ids,
 )
 @pdf_option
+@with_option
 def report(folder: Path, pdf: bool) -> int:
     """Write the report of a sweep [default: latest].
 

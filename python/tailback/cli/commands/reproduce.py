@@ -18,6 +18,7 @@ from tailback.cli.options import (
     quiet_option,
     seeds_option,
     walls_options,
+    with_option,
 )
 from tailback.cli.spreading import spread_options
 
@@ -34,6 +35,7 @@ from tailback.cli.spreading import spread_options
 )
 @pdf_option
 @engine_option
+@with_option
 @seeds_option
 @jobs_option
 @out_option

@@ -9,7 +9,7 @@ import click
 from tailback import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import run_ids, sweep_ids
-from tailback.cli.options import json_option, out_option
+from tailback.cli.options import json_option, out_option, with_option
 from tailback.errors import InputError
 
 
@@ -42,6 +42,7 @@ def list_(out: Path | None, as_json: bool) -> int:
 @results.command("show")
 @click.argument("name", metavar="SWEEP", default="latest", shell_complete=sweep_ids)
 @out_option
+@with_option
 @json_option
 def show(name: str, out: Path | None, as_json: bool) -> int:
     """The table of a sweep, as at the end of `run` [default: latest]."""

@@ -1,0 +1,124 @@
+"""Threads that run things, and may be left behind: code of crates may never return.
+
+A loop in compiled code cannot be stopped from outside. Its thread is given up, and goes with the
+process; everything else goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+from tailback.errors import InputError
+
+T = TypeVar("T")
+
+VARIABLE = "TAILBACK_PLUGIN_TIMEOUT"
+"""Seconds without progress after which a run with code of crates is given up."""
+
+PATIENCE_S = 60.0
+"""The same where the variable is not set."""
+
+GRACE_S = 5.0
+"""How long one that may be stuck is waited for when everything is to end."""
+
+
+class Pool(Generic[T]):
+    """Some threads that work on what is handed in, in its order."""
+
+    def __init__(self, workers: int, work: Callable[[T], None]) -> None:
+        self._work = work
+        self._todo: queue.SimpleQueue[T | None] = queue.SimpleQueue()
+        self._at: dict[threading.Thread, T | None] = {}
+        self._given_up: list[T] = []
+        #: What is done, each with the exception that ended it.
+        self.done: queue.SimpleQueue[tuple[T, BaseException | None]] = queue.SimpleQueue()
+        for _ in range(workers):
+            self._start()
+
+    def _start(self) -> None:
+        # Not of a `ThreadPoolExecutor`: the interpreter waits for those before it ends.
+        name = f"run_{len(self._at)}"
+        thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._at[thread] = None
+        thread.start()
+
+    def _run(self) -> None:
+        own = threading.current_thread()
+        while (item := self._todo.get()) is not None:
+            self._at[own] = item
+            error: BaseException | None = None
+            try:
+                self._work(item)
+            except BaseException as raised:
+                error = raised
+            self._at[own] = None
+            self.done.put((item, error))
+            del item, error
+
+    def submit(self, item: T) -> None:
+        """Hands something in."""
+        self._todo.put(item)
+
+    def give_up(self, item: T) -> None:
+        """Leaves the thread that works on this behind; another one takes its place."""
+        self._given_up.append(item)
+        self._start()
+
+    def stop(self, doubtful: Iterable[T]) -> None:
+        """Drops what has not begun and waits for the rest; not for what was given up, and not long
+        for what is doubtful."""
+        try:
+            while True:
+                self._todo.get_nowait()
+        except queue.Empty:
+            pass
+        for _ in self._at:
+            self._todo.put(None)
+        unsure = list(doubtful)
+        for thread, item in list(self._at.items()):
+            if not any(item is one for one in self._given_up):
+                thread.join(GRACE_S if any(item is one for one in unsure) else None)
+
+
+class Watch(Generic[T]):
+    """Sees which of some runs have made no progress for too long."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit = limit_s
+        self._last = time.monotonic()
+        self._seen: dict[T, tuple[float, float]] = {}
+
+    def stuck(self, fractions: Iterable[tuple[T, float]]) -> list[T]:
+        """Those whose fraction has not changed; to be called several times a second."""
+        now = time.monotonic()
+        # A process that was stopped, or a machine that slept, has not waited.
+        step = min(now - self._last, 1.0)
+        self._last = now
+        found = []
+        for run, fraction in fractions:
+            before, waited = self._seen.get(run, (-1.0, 0.0))
+            # At its end it is stored, however long that takes.
+            waited = waited + step if fraction == before and fraction < 1.0 else 0.0
+            self._seen[run] = fraction, waited
+            if waited >= self._limit:
+                found.append(run)
+        return found
+
+
+def patience_s() -> float:
+    """How long a run with code of crates may be without progress, s."""
+    text = os.environ.get(VARIABLE)
+    if not text:
+        return PATIENCE_S
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e9:
+        raise InputError(f"{VARIABLE}={text}: expected seconds, more than 0")
+    return value
