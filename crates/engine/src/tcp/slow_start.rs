@@ -22,8 +22,11 @@ impl Sender {
             reason,
             Reason::Idle | Reason::Model | Reason::UndoDsack | Reason::UndoOriginal
         );
+        if self.first_ssthresh == 0 || !ends {
+            return;
+        }
         // One that sets the window itself says by its threshold when its start is over.
-        if self.first_ssthresh != 0 && ends && self.needs.control != Control::Window {
+        if self.needs.control != Control::Window || !self.window.in_slow_start() {
             self.end_slow_start(Some(reason), cwnd);
         }
     }
