@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tailback.validation import causes, grid
 from tailback.validation.cells import Cell, Measure, cell
 from tailback.validation.verdicts import LIMITS, OF_RATE, judges, misses, verdict
 
-THROUGHPUT, ORDER, DELAY, SIGNALS, RATIO, COMPLETION = LIMITS
+THROUGHPUT, ORDER, DELAY, SIGNALS, RATIO, COMPLETION, RETRANSMITS = LIMITS
 
 
 def summary(*throughputs: float, delay: float = 5.0, marks: int | None = 0, drops: int = 0) -> Any:
@@ -142,17 +143,31 @@ def test_signals_are_marks_and_drops() -> None:
     assert SIGNALS.within(signals)
 
 
+def test_what_is_sent_again_is_a_goal_of_its_own() -> None:
+    """Senders may send again what the queue never dropped."""
+    sim = {**summary(9.0, drops=56_101), "flows": [{**summary(9.0)["flows"][0]}]}
+    sim["flows"][0]["retransmits"] = 130_886
+    found = alone([sim], [summary(9.0, drops=56_101)])
+    assert SIGNALS.misses(found) == []
+    assert [m.error for m in RETRANSMITS.misses(found)] == [pytest.approx(1.333, abs=1e-3)]
+    # A few packets are no cell that differs.
+    few = alone([summary(9.0, drops=6)], [summary(9.0, drops=2)])
+    assert RETRANSMITS.misses(few) == []
+    assert "or 5 packets" in RETRANSMITS.text
+
+
 def test_goals_count_cells() -> None:
     good = alone([summary(9.0)], [summary(9.0)])
     bad = alone([summary(9.0, delay=6.0)], [summary(10.0, delay=5.0)])
     found = judges([good] * 19 + [bad])
-    # The median; throughput; delay; marks and drops; throughput over the rate.
-    assert [judge.within for judge in found] == [None, 19, 19, 20, 19]
-    assert [judge.holds for judge in found] == [True] * 5
+    # The median; throughput; delay; marks and drops; sent again; throughput over the rate.
+    assert [judge.within for judge in found] == [None, 19, 19, 20, 20, 19]
+    assert [judge.holds for judge in found] == [True] * 6
     assert found[0].median == 0
     assert [judge.error for judge in found] == [
         "share",
         "share",
+        "relative",
         "relative",
         "relative",
         "capacity",
@@ -214,12 +229,19 @@ def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
     found = []
     for queue in grid.QUEUES:
         for mix in queue.mixes:
+            if queue.fixed or queue.base == "fast":
+                continue
             at = Cell(queue.name, mix, 10e6, 0.02, (), {"sim": ["a"]})
             loaded = running.load(queue.file, running.texts(causes.around(queue, at)), 1)
             assert len(loaded.points) == len(causes.RTTS)
             found += loaded.points
     assert {point.params["bottleneck.rate"] for point in found} == {10e6}
     assert {point.params["path.rtt"] for point in found} == {19.6e6, 19.8e6, 20.2e6, 20.4e6}
+    for name in ("fast-0.1bdp", "step-down"):
+        (queue,) = (q for q in grid.QUEUES if q.name == name)
+        at = Cell(name, queue.mixes[0], 250e6, 0.02, (), {"sim": ["a"]})
+        loaded = running.load(queue.file, running.texts(causes.around(queue, at)), 1)
+        assert [p.params["path.rtt"] for p in loaded.points] == [19.6e6, 19.8e6, 20.2e6, 20.4e6]
     # RED's thresholds are those of the slower link.
     thresholds = {point.params.get("bottleneck.queue.max") for point in found}
     assert thresholds == {None, 37500.0}
@@ -232,6 +254,16 @@ def test_every_scenario_is_complete() -> None:
     for queue in grid.QUEUES:
         for mix in queue.mixes:
             loaded = running.load(queue.file, running.texts(grid.sets(queue, mix)), None)
+            if queue.fixed:
+                # As it stands, and its flows are what the grid says.
+                groups = tomllib.loads(queue.file.read_text(encoding="utf-8"))["flows"]
+                flows = [flow["cc"] for flow in groups for _ in range(flow.get("count", 1))]
+                assert (len(loaded.points), tuple(flows)) == (5, mix)
+                assert queue.point[0] > 0 < queue.point[1]
+                continue
+            if queue.base == "fast":
+                assert len(loaded.points) == 15
+                continue
             # 2 rates, 3 round-trip times (2 of requests, 1 where flows have queues of their own
             # or where something else is looked at), 5 seeds.
             one = ("fq_", "cake", "dualpi2-options", "dualpi2-udp")
@@ -299,7 +331,7 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     shown = json.loads(done.stdout)
     assert set(shown["engines"]) == {"sim", "kernel"}
     assert [c["flows"] for c in shown["cells"]] == [["reno"]] * 4
-    assert [v["holds"] for v in shown["summary"]] == [True] * 5
+    assert [v["holds"] for v in shown["summary"]] == [True] * 6
     assert shown["misses"] == []
     # A part does not stand in the place of the whole.
     assert not (tmp_path / "docs" / "validation.md").exists()
@@ -310,7 +342,7 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     assert "- **command**: tailback validate --quick --seeds 1 --queue codel --write\n" in text
     assert prose.loose("validation-codel.md", text) == []
     told = from_csv((tmp_path / "docs" / "validation-codel" / "goals.csv").read_text())
-    assert [judge.within for judge in told] == [None, 4, 4, 4, 4]
+    assert [judge.within for judge in told] == [None, 4, 4, 4, 4, 4]
     assert {judge.within_or_chance for judge in told} == {None}
     # What is stored is compared without running anything, and is the same.
     again = tailback(

@@ -7,7 +7,7 @@ what can be measured of why a cell differs; `page` writes it down, with `tables`
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -90,13 +90,11 @@ def cells_of(ran: grid.Ran) -> list[Cell]:
     found = []
     for batch in ran.batches:
         for sim, kernel in batch.pairs():
-            params = sim[0].params
             found.append(
                 cell(
                     batch.queue.name,
                     batch.mix,
-                    float(params["bottleneck.rate"]),
-                    float(params["path.rtt"]) / 1e9,
+                    *_where(batch.queue, sim[0].params),
                     [run.summary for run in sim],
                     [run.summary for run in kernel],
                     {"sim": [r.run_id for r in sim], "kernel": [r.run_id for r in kernel]},
@@ -104,3 +102,10 @@ def cells_of(ran: grid.Ran) -> list[Cell]:
                 )
             )
     return found
+
+
+def _where(queue: grid.Queue, params: Mapping[str, Any]) -> tuple[float, float]:
+    """Rate, bit/s, and round-trip time, s, of a cell."""
+    if queue.fixed:
+        return queue.point
+    return float(params["bottleneck.rate"]), float(params["path.rtt"]) / 1e9

@@ -141,6 +141,8 @@ def neighbours(
 def around(queue: grid.Queue, one: Cell) -> dict[str, object]:
     """What is replaced in the scenario of a cell's queue to get its neighbours: the cell's rate,
     with what goes with it, at other round-trip times."""
+    if queue.fixed:
+        return {"sweep": {"path.rtt": [f"{factor * one.rtt_s * 1e9:.0f}ns" for factor in RTTS]}}
     with queue.file.open("rb") as file:
         (zipped,) = tomllib.load(file)["sweep"]["zip"]
     rates = [float(rate.removesuffix("Mbit")) * 1e6 for rate in zipped["bottleneck.rate"]]

@@ -17,7 +17,7 @@ from tailback.report.tables import left
 from tailback.stored import StoredRun
 from tailback.validation import Validation
 from tailback.validation.cells import Cell
-from tailback.validation.grid import FAMILIES
+from tailback.validation.grid import FAMILIES, QUEUES
 from tailback.validation.tables import FAMILY
 from tailback.validation.verdicts import LIMITS
 
@@ -36,6 +36,8 @@ REPRESENTATIVE = (
 MOST_TRACES = 4
 """Flows of a cell whose windows are drawn, the first."""
 
+FIXED = {queue.name for queue in QUEUES if queue.fixed}
+
 SAMPLES = 1600
 """Rows of a panel of traces."""
 
@@ -46,6 +48,7 @@ TITLES = {
     "signals": "signals",
     "ratio": "ratio",
     "completion": "completion",
+    "retransmits": "sent again",
 }
 """Of panels, by quantity."""
 
@@ -69,12 +72,12 @@ def heats(made: Validation) -> Iterator[Figure]:
 
 def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
     """The cells by queue, those queues together whose rates and round-trip times are some of the
-    other's."""
+    other's, and all that are one point."""
     found: list[list[Cell]] = []
     for queue in dict.fromkeys(cell.queue for cell in cells):
         own = [cell for cell in cells if cell.queue == queue]
         for group in found:
-            here, there = ({(c.rate_bit, c.rtt_s) for c in side} for side in (own, group))
+            here, there = ({_at(c) for c in side} for side in (own, group))
             if here <= there or there <= here:
                 group += own
                 break
@@ -103,7 +106,7 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
             rows.append(
                 {
                     "of": f"{cell.queue}: {cell.flows}",
-                    "at": _place(cell.rate_bit, cell.rtt_s),
+                    "at": _place(*_at(cell)),
                     "quantity": limit.quantity,
                     "error": max(-999.0, min(999.0, error)),
                     # Within an absolute limit, however large the error is.
@@ -115,13 +118,20 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+def _at(cell: Cell) -> tuple[float, float]:
+    """Rate and round-trip time by which a cell is laid out; 0 where its scenario is one point."""
+    return (0.0, 0.0) if cell.queue in FIXED else (cell.rate_bit, cell.rtt_s)
+
+
 def _place(rate_bit: float, rtt_s: float) -> str:
+    if not rate_bit:
+        return "as it stands"
     return f"{rate_bit / 1e6:g} Mbit/s, {rtt_s * 1e3:g} ms"
 
 
 def _panels(frame: pl.DataFrame, cells: Sequence[Cell]) -> Chart:
     order = list(dict.fromkeys(f"{cell.queue}: {cell.flows}" for cell in cells))
-    at = [_place(*where) for where in sorted({(cell.rate_bit, cell.rtt_s) for cell in cells})]
+    at = [_place(*where) for where in sorted(set(map(_at, cells)))]
     charts: list[Chart] = []
     for quantity, title in TITLES.items():
         rows = frame.filter(pl.col("quantity") == quantity)

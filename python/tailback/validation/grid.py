@@ -3,6 +3,7 @@ and its runs on both engines."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,11 +43,40 @@ class Queue:
     """The scenario file, if it is another queue's."""
     sets: Mapping[str, object] = field(default_factory=dict)
     """What is replaced in it."""
+    fixed: bool = False
+    """Whether it is run as it stands, one point with flows of its own; `mixes` then names those."""
 
     @property
     def file(self) -> Path:
         """The scenario."""
         return HERE / f"{self.base or self.name}.toml"
+
+    @property
+    def point(self) -> tuple[float, float]:
+        """Rate, bit/s, and round-trip time, s, of a fixed scenario; of steps the first rate."""
+        with self.file.open("rb") as file:
+            scenario = tomllib.load(file)
+        rate = scenario["bottleneck"]["rate"]
+        if not isinstance(rate, str):
+            rate = rate["steps"][0][1]
+        rtt = scenario["path"]["rtt"]
+        return float(rate.removesuffix("Mbit")) * 1e6, float(rtt.removesuffix("ms")) / 1e3
+
+
+def odd(name: str, *mix: str, quick: bool = False) -> Queue:
+    """A scenario of the folder `odd`, with the congestion controls of its flows in its order."""
+    return Queue(
+        *("odd scenarios", name, False, (mix,)),
+        quick=(mix,) if quick else (),
+        base=f"odd/{name}",
+        fixed=True,
+    )
+
+
+def fast(limit: str) -> Queue:
+    """A buffer at high rates."""
+    sets = {"bottleneck.queue": {"aqm": "fifo", "limit": limit}}
+    return Queue("high rates", f"fast-{limit}", False, FAST, base="fast", sets=sets)
 
 
 ALONE = (("reno",), ("cubic",))
@@ -68,6 +98,10 @@ COUNTED: Mapping[str, object] = {"tcp.ecn_feedback": "accecn"}
 BBR = (("bbr",), ("cubic", "bbr"))
 # Short connections, alone and beside a long one.
 BESIDE = ((), ("cubic",))
+
+# At high rates, where most of what is in flight may be lost in one round trip.
+FAST = (*ALONE, ("bbr",))
+MANY = ("reno",) * 100 + ("cubic",) * 100
 
 QUEUES = (
     Queue("FIFO", "fifo", False, (*EVERY, *TWINS), (("cubic",), ("reno", "cubic"))),
@@ -107,12 +141,54 @@ QUEUES = (
     Queue("web", "codel-web", False, BESIDE),
     Queue("web", "pie-web", False, BESIDE),
     Queue("web", "fq_codel-web", False, BESIDE),
+    *(fast(limit) for limit in ("0.02bdp", "0.1bdp", "1bdp")),
+    odd("loss-1", "cubic", quick=True),
+    odd("loss-5", "bbr"),
+    odd("loss-20", "reno"),
+    odd("loss-20-bbr", "bbr"),
+    odd("loss-acks", "cubic"),
+    odd("rtt-600", "cubic"),
+    odd("rtt-600-bbr", "bbr"),
+    odd("rate-64k", "cubic"),
+    odd("rate-64k-bbr", "bbr"),
+    odd("rate-64k-codel", "cubic"),
+    odd("flows-200", *MANY),
+    odd("flows-200-fq", *MANY),
+    odd("reverse", "cubic", "cubic"),
+    odd("reverse-bbr", "bbr", "cubic"),
+    odd("step-down", "cubic"),
+    odd("step-down-bbr", "bbr"),
+    odd("step-up", "cubic"),
+    odd("delay-jitter", "cubic"),
+    odd("delay-jitter-bbr", "bbr"),
+    odd("slots", "cubic"),
+    odd("slots-bbr", "bbr"),
+    odd("wire", "reno", "cubic"),
+    odd("accecn-red", "cubic"),
+    odd("accecn-loss", "cubic"),
+    odd("rwnd-20kb", "cubic"),
+    odd("rwnd-64kb", "cubic", quick=True),
+    odd("rwnd-3mb", "reno"),
+    odd("buffer-3p", "reno", "cubic"),
+    odd("buffer-10p-bbr", "bbr", "bbr"),
+    odd("bbr-8bdp", "cubic", "bbr"),
+    odd("rtts", "cubic", "cubic"),
+    odd("delack-off", "reno"),
+    odd("mss-500", "cubic"),
+    odd("initial-window-1", "reno"),
+    odd("udp", "cubic"),
+    odd("schedule", "reno", quick=True),
+    odd("stop-and-start", "cubic", "reno"),
+    odd("dctcp-drops", "dctcp"),
 )
+
+SEVERAL = 8
+"""Flows of a fixed scenario that are looked at one by one, at most."""
 
 FAMILIES = tuple(dict.fromkeys(queue.family for queue in QUEUES))
 
 QUICK: dict[str, object] = {"duration": "20s", 'sweep."path.rtt"': ["10ms", "40ms"]}
-"""What `--quick` replaces in every scenario."""
+"""What `--quick` replaces in every scenario that is not fixed."""
 
 
 @dataclass(frozen=True)
@@ -167,11 +243,16 @@ def flows(queue: Queue, mix: Sequence[str]) -> list[dict[str, object]]:
 
 def kinds(queue: Queue, mix: Sequence[str]) -> list[str]:
     """For each flow a text that those share which nothing tells apart."""
+    if queue.fixed:
+        # Their scenarios tell apart what is few: by round-trip time, direction, start.
+        return list(mix) if len(mix) > SEVERAL else [f"{n}" for n in range(len(mix))]
     return [repr(sorted(flow.items(), key=str)) for flow in flows(queue, mix)]
 
 
 def sets(queue: Queue, mix: Sequence[str]) -> dict[str, object]:
     """What a cell replaces in the scenario of its queue."""
+    if queue.fixed:
+        return {}
     return {**queue.sets, **({"flows": flows(queue, mix)} if mix else {})}
 
 
@@ -207,7 +288,8 @@ def run(
         own = [(queue, mix) for queue, mix in plan if queue.name == name]
         loaded, who = [], []
         for queue, mix in own:
-            texts = running.texts(sets(queue, mix) | (QUICK if quick else {}))
+            less = QUICK if quick and not queue.fixed else {}
+            texts = running.texts(sets(queue, mix) | less)
             for runner in runners.values():
                 loaded.append(running.load(queue.file, texts, count, runner))
                 who.append(runner)

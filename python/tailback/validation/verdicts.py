@@ -29,6 +29,7 @@ class Limit:
     """Of the cells that have to be within it."""
     absolute: float = 0.0
     """A smaller difference is within it too, in the quantity's unit."""
+    unit: str = "ms"
     of: str = "relative"
     """What an error is over: one of `entries.KINDS`."""
 
@@ -52,7 +53,7 @@ class Limit:
     @property
     def text(self) -> str:
         """The limit for people."""
-        absolute = f" or {self.absolute:g} ms" if self.absolute else ""
+        absolute = f" or {self.absolute:g} {self.unit}" if self.absolute else ""
         return f"{100 * self.relative:g} %{absolute} in {100 * self.share:g} % of cells"
 
 
@@ -68,6 +69,8 @@ LIMITS = (
     Limit("marks and drops", "signals", 0.20, 0.90),
     Limit("throughput ratio of two flows", "ratio", 0.15, 0.90),
     Limit("mean completion time of requests", "completion", 0.10, 0.90),
+    # What is sent again is counted by the senders, and marks and drops at the queue.
+    Limit(*("retransmissions of all flows", "retransmits", 0.20, 0.90), absolute=5, unit="packets"),
 )
 """What every cell is held against."""
 
