@@ -5,6 +5,7 @@ isolation/hostile.c is that program: each way out that it tries, it says how far
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,6 +92,13 @@ def run(hostile: Path, *entries: str) -> Ran:
     return Ran(out, said)
 
 
+def summary(ran: Ran) -> dict[str, Any]:
+    """What a run of one point measured."""
+    [path] = ran.out.glob("runs/*/summary.json")
+    measured: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return measured
+
+
 @pytest.fixture
 def listeners() -> Iterator[tuple[socket.socket, socket.socket]]:
     """Sockets of this machine that a program may try to reach: UDP and TCP."""
@@ -152,6 +161,31 @@ OWN = {
     *("usr", "var", ".", "..", "files", "work", "out"),
 }
 """What every root has, this machine's too."""
+
+
+@pytest.mark.usefixtures("kernel_kit")
+def test_nobody_sends_in_the_name_of_another(hostile: Path) -> None:
+    flow = '[[flows]]\ncc = "reno"\n'
+    quiet = entry("quiet")
+    alone = summary(run(hostile, flow, quiet))
+    with pytest.warns(ScenarioWarning, match=r'"spoof": \d+ frames .* were dropped before') as told:
+        ran = run(hostile, flow, entry("spoof", "10.1.0.1", "10.2.0.1", "fd00:4::1", "fd00:3::99"))
+    tried = ran.results("spoof")
+    # All that Linux permits, and what no device lets in: frames between the hosts of the flow, an
+    # address that is not this host's, and ways on which no route leads.
+    assert tried["frames"] == 1000
+    [number] = (re.search(r'"spoof": (\d+) frames', str(one.message)) for one in told)
+    assert number is not None
+    sent = [tried[way] for way in ("frames", "borrowed", "reached", "around")]
+    assert int(number[1]) == sum(sent) == 1300
+    beside = summary(ran)
+    [mine], [other] = beside["flows"], alone["flows"]
+    for what in ("throughput_mbit", "retransmits", "drops", "packets"):
+        assert mine[what] == other[what] > 0
+    # A program's calls take some time, which moves the clock's phase.
+    assert mine["rtt_ms"]["mean"] == pytest.approx(other["rtt_ms"]["mean"], rel=1e-4)
+    assert beside["queue"]["packets"] == alone["queue"]["packets"]
+    assert beside["programs"][0]["packets"] == 0
 
 
 @pytest.mark.usefixtures("kernel_kit")

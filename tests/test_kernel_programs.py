@@ -162,7 +162,7 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
     # The first process waits for it; besides, there are only the three that count.
     number, processes = map(int, said[-3].split())
     assert (number, processes) == (2, 5)
-    assert said[-2:] == ["CapEff:\t00000000a00425fb", "NoNewPrivs:\t1"]
+    assert said[-2:] == ["CapEff:\t00000000000425fb", "NoNewPrivs:\t1"]
     assert (left / "files/receiver/stderr.txt").read_text().endswith("to stderr\n")
 
     assert programs["files"]["status"] == {"sender": 0, "receiver": 0}

@@ -6,12 +6,16 @@
  *     hostile read FILE|FOLDER...     hostile send ADDRESS PORT...
  *     hostile write FILE...           hostile fill FOLDER
  *     hostile memory | processes | forks | survive | devices
+ *     hostile spoof FLOW FLOWS_RECEIVER PEER6 NEIGHBOUR6
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -64,6 +68,83 @@ static void try_to_send(const char *address, const char *port)
 	say("udp", sendto(udp, "out", 3, 0, (struct sockaddr *)&to, sizeof(to)));
 	setsockopt(tcp, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 	say("tcp", connect(tcp, (struct sockaddr *)&to, sizeof(to)));
+}
+
+/* Frames of its own making: of TCP, between the hosts of a flow and with its ports. */
+static long forge(const char *flow, const char *receiver, long count)
+{
+	unsigned char frame[1514] = { 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 1, 8, 0, 0x45 };
+	struct sockaddr_ll by = { .sll_family = AF_PACKET, .sll_ifindex = if_nametoindex("data"),
+				  .sll_halen = 6, .sll_addr = { 2, 0, 0, 0, 0, 1 } };
+	int fd = socket(AF_PACKET, SOCK_RAW, htons(0x0800));
+	long sent = 0;
+
+	if (fd < 0)
+		return -1;
+	frame[16] = 1500 >> 8;
+	frame[17] = 1500 & 255;
+	frame[22] = 64;
+	frame[23] = IPPROTO_TCP;
+	inet_pton(AF_INET, flow, frame + 26);
+	inet_pton(AF_INET, receiver, frame + 30);
+	frame[34] = frame[36] = 5001 >> 8;
+	frame[35] = frame[37] = 5001 & 255;
+	frame[46] = 0x50;
+	frame[47] = 0x10;
+	for (; count-- > 0; usleep(1000)) {
+		frame[18]++;
+		frame[40]++;
+		sent += sendto(fd, frame, sizeof(frame), 0, (struct sockaddr *)&by, sizeof(by)) > 0;
+	}
+	return sent;
+}
+
+/* In another's name, as far as a program without any right may: IPv6 lets whoever asks send from
+ * any address. */
+static long borrow(const char *address, const char *peer, long count)
+{
+	struct sockaddr_in6 from = { .sin6_family = AF_INET6 };
+	struct sockaddr_in6 to = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0), on = 1;
+	char data[1000] = "";
+	long sent = 0;
+
+	inet_pton(AF_INET6, address, &from.sin6_addr);
+	inet_pton(AF_INET6, peer, &to.sin6_addr);
+	if (setsockopt(fd, IPPROTO_IPV6, 78 /* IPV6_FREEBIND */, &on, sizeof(on)) ||
+	    bind(fd, (struct sockaddr *)&from, sizeof(from)))
+		return -1;
+	for (; count-- > 0; usleep(1000))
+		sent += sendto(fd, data, sizeof(data), 0, (struct sockaddr *)&to, sizeof(to)) > 0;
+	return sent;
+}
+
+/* To whom no route leads: a device that is asked for by its name needs none. */
+static long reach(const char *device, const char *address, long count)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(5001) };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	char data[1000] = "";
+	long sent = 0;
+
+	inet_pton(AF_INET, address, &to.sin_addr);
+	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device)))
+		return -1;
+	for (; count-- > 0; usleep(1000))
+		sent += sendto(fd, data, sizeof(data), 0, (struct sockaddr *)&to, sizeof(to)) > 0;
+	return sent;
+}
+
+static void spoof(char **of)
+{
+	int on = 1, udp = socket(AF_INET, SOCK_DGRAM, 0);
+
+	say("raw", socket(AF_INET, SOCK_RAW, IPPROTO_TCP));
+	say("transparent", setsockopt(udp, IPPROTO_IP, IP_TRANSPARENT, &on, sizeof(on)));
+	say("frames", forge(of[0], of[1], 1000));
+	say("borrowed", borrow(of[3], of[2], 100));
+	say("reached", reach("data", of[1], 100));
+	say("around", reach("ack", of[1], 100));
 }
 
 static void write_to(const char *path)
@@ -140,6 +221,8 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "write"))
 		for (int i = 2; i < argc; i++)
 			write_to(argv[i]);
+	else if (!strcmp(what, "spoof"))
+		spoof(argv + 2);
 	else if (!strcmp(what, "fill"))
 		fill(argv[2]);
 	else if (!strcmp(what, "devices"))

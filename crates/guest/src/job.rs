@@ -4,7 +4,7 @@
 //! Everything is decided on the host, where it can be refused, shown and
 //! tested; the agent only carries it out.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,29 @@ pub struct Job {
     /// Programs, in the order of the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,
+    /// Every device that hears a host of programs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Gate>,
+}
+
+/// The hardware address of every device.
+pub const HARDWARE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
+
+/// A device that hears a host of programs: what may come in there. A program sends what it
+/// likes, by whichever device of its host it likes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gate {
+    /// The device.
+    pub device: Device,
+    /// Index of the entry whose host it hears, and which of its hosts that is.
+    pub host: (usize, usize),
+    /// Sources and destinations of the packets that pass; all others are dropped.
+    pub pairs: Vec<(IpAddr, IpAddr)>,
+}
+
+impl Gate {
+    /// Preference of the filter that drops what does not pass.
+    pub const DROP: u32 = 3;
 }
 
 /// What is recorded.
@@ -152,6 +175,8 @@ pub struct Flow {
     pub cc: String,
     /// Name by which the kernel knows it.
     pub kernel_cc: String,
+    /// Whether ECN is negotiated.
+    pub ecn: bool,
     /// Namespace of the sender.
     pub sender: usize,
     /// Namespace of the receiver.
@@ -174,8 +199,8 @@ pub struct Flow {
     pub header: u16,
     /// The send buffer, bytes as `SO_SNDBUF` counts.
     pub send_buffer: u32,
-    /// Bound of the receive window, bytes; `None`: the buffer's.
-    pub window_clamp: Option<u32>,
+    /// The largest receive window that it offers, bytes.
+    pub window: u32,
     /// Whether TCP paces at its pacing rate.
     pub pacing: bool,
     /// Whether the receiver spends its quick ACKs at the start.
@@ -364,6 +389,10 @@ pub struct Link {
     pub drops_at: DropsAt,
     /// Packets leave in the order in which they came, whatever their flow.
     pub in_order: bool,
+    /// Packets of a flow leave in the order in which they came.
+    pub keeps_order: bool,
+    /// The namespace behind the queue whose `in` and `out` are the ends of a lossy wire.
+    pub loss_namespace: Option<usize>,
     /// Packets (of data, from 1) that are marked whatever the queue does.
     pub scheduled_marks: Vec<u64>,
     /// Packets (of data, from 1) that are dropped whatever the queue does.

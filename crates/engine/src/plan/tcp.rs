@@ -111,7 +111,7 @@ keys! {
         // By it RTT samples are taken of retransmitted data, and spurious retransmissions are
         // told apart. What it costs on the wire stands in `header`.
         timestamps: bool = BOOL.default("true");
-        /// Receive window.
+        /// The largest window that the receiver offers, on either engine.
         rwnd: Bytes = BYTES.default("32mb").kernel(AtMost("1gb"), "longer than a TCP window");
         /// "auto": if the congestion control asks for it; "fq": as the fq qdisc paces,
         /// segment by segment; "fq-gso": what Linux joins for it at a time, two segments or more.

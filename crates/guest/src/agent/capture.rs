@@ -9,16 +9,18 @@ use tailback_guest::job::{Flow, Job};
 use tailback_record::{Cause, Ended, Histogram, Meter, PacketCount, ProgramOutcome, Series};
 
 use super::frame::{self, Frame, flag};
-use super::packets::Packets;
+use super::gates::Gates;
+use super::packets::{Head, Packets};
 use super::queue::{Packet, Queue};
 use super::ring::{Captured, PROGRAM_SNAPLEN, Ring, SNAPLEN, Which};
 use super::rtt::RttTracker;
 use super::setup::Namespaces;
 use super::sys;
 use super::taps::{Owner, Taps};
+use super::wire::{LossTap, OnWire, Wire};
 
-/// Between two looks at the captures, ns.
-pub const DRAIN_NS: u64 = 50_000_000;
+/// At most between two looks at the captures, ns.
+const DRAIN_NS: u64 = 50_000_000;
 
 /// Packets that a ring has room for, at least and at most. A small one stays in the
 /// processor's cache, and its pages need not be mapped.
@@ -28,17 +30,32 @@ const RING_PACKETS: [usize; 2] = [1 << 13, 1 << 16];
 /// room for what comes faster than it leaves.
 const SMALL_FRAME: u64 = 256;
 
-/// Room for what passes the fastest link between two looks, coming and going. Nothing is known
-/// of what programs send.
+/// What passes the fastest link in [`DRAIN_NS`], coming and going, packets.
+fn passing(job: &Job) -> u64 {
+    let rates = job.links.iter().flat_map(|link| &link.rates);
+    let fastest = rates.map(|&(_, rate)| rate).max().unwrap_or(u64::MAX);
+    let bytes = (fastest / 8).saturating_mul(DRAIN_NS) / 1_000_000_000;
+    2 * bytes / SMALL_FRAME
+}
+
+/// Room for what passes the fastest link between two looks. Nothing is known of what programs
+/// send.
 fn ring_packets(job: &Job) -> usize {
     let [least, most] = RING_PACKETS;
     if !job.programs.is_empty() {
         return most;
     }
-    let rates = job.links.iter().flat_map(|link| &link.rates);
-    let fastest = rates.map(|&(_, rate)| rate).max().unwrap_or(u64::MAX);
-    let bytes = (fastest / 8).saturating_mul(DRAIN_NS) / 1_000_000_000;
-    ((2 * bytes / SMALL_FRAME) as usize).clamp(least, most)
+    (passing(job) as usize).clamp(least, most)
+}
+
+/// The time between two looks at the captures, ns: the shorter the more the rings would have to
+/// hold otherwise.
+pub fn drain_ns(job: &Job) -> u64 {
+    let [_, most] = RING_PACKETS;
+    match passing(job) {
+        passing if passing <= most as u64 => DRAIN_NS,
+        passing => (DRAIN_NS * most as u64 / passing).max(DRAIN_NS / 1000),
+    }
 }
 
 /// The captures of a link.
@@ -48,6 +65,8 @@ struct LinkTap {
     out: i32,
     /// Before the schedule of marks and losses, if there is one.
     schedule: Option<ScheduleTap>,
+    /// Behind the queue, where packets are lost.
+    loss: Option<LossTap>,
 }
 
 struct ScheduleTap {
@@ -76,6 +95,10 @@ pub struct Captures {
     flows: Vec<FlowTap>,
     /// Programs, if there are any.
     taps: Option<Taps>,
+    /// Where their hosts are heard.
+    gates: Gates,
+    /// Namespaces of each link: of its schedule, its queue and its wire.
+    places: Vec<[usize; 3]>,
     /// Flow or source by port, from the first one.
     first_port: u16,
     plan: Vec<Flow>,
@@ -121,6 +144,14 @@ impl Captures {
             sender_namespaces: Vec::new(),
             flows: job.flows.iter().map(|_| FlowTap::default()).collect(),
             taps: Taps::new(job),
+            gates: Gates::of(job, namespaces).map_err(io::Error::other)?,
+            places: (job.links.iter())
+                .map(|link| {
+                    let others = [link.schedule_namespace, link.loss_namespace];
+                    let [schedule, wire] = others.map(|place| place.unwrap_or(usize::MAX));
+                    [schedule, link.namespace, wire]
+                })
+                .collect(),
             first_port: job
                 .flows
                 .iter()
@@ -174,10 +205,22 @@ impl Captures {
                     })
                 }
             };
+            let loss = match link.loss_namespace {
+                None => None,
+                Some(namespace) => {
+                    enter(namespace)?;
+                    Some(LossTap {
+                        ring: Ring::new(Which::Both, room, snaplen)?,
+                        out: sys::device_index("out")?,
+                        wire: Wire::default(),
+                    })
+                }
+            };
             captures.links.push(LinkTap {
                 ring,
                 out,
                 schedule,
+                loss,
             });
         }
         let mut senders: Vec<usize> = job.flows.iter().map(|f| f.sender).collect();
@@ -216,6 +259,8 @@ impl Captures {
             plan,
             packets,
             taps,
+            gates,
+            places,
             ..
         } = self;
         let lanes = Lanes {
@@ -237,8 +282,9 @@ impl Captures {
                     drops,
                     seen,
                 } = schedule;
+                let place = (places[index][0], &*gates);
                 ring.drain(|c| {
-                    let Some((packet, frame)) = lanes.packet(&c, taps) else {
+                    let Some((packet, frame)) = lanes.packet(place, &c, taps) else {
                         return;
                     };
                     lanes.note_sent(index, &packet, &frame, flows);
@@ -273,7 +319,8 @@ impl Captures {
             let out = tap.out;
             tap.ring.drain(|c| {
                 *captured += 1;
-                let Some((packet, frame)) = lanes.packet(&c, taps) else {
+                let place = (places[index][1], &*gates);
+                let Some((packet, frame)) = lanes.packet(place, &c, taps) else {
                     return;
                 };
                 if c.outgoing {
@@ -297,12 +344,35 @@ impl Captures {
                     queue.enter(packet);
                 }
             });
+            if let Some(LossTap { ring, out, wire }) = &mut tap.loss {
+                let place = (places[index][2], &*gates);
+                ring.drain(|c| {
+                    let Some((packet, frame)) = lanes.packet(place, &c, taps) else {
+                        return;
+                    };
+                    if !c.outgoing {
+                        let head = packets.as_ref().map(|_| Head::of(&packet, &c, &frame));
+                        wire.enter(packet, head);
+                    } else if c.device == *out {
+                        for lost in wire.leave(&packet) {
+                            lose((index, queue), packets, lost);
+                        }
+                    }
+                });
+            }
             if let Some(taps) = taps {
                 taps.note(index, &mut queue.notes);
             }
         }
         if let Some(packets) = packets {
-            let oldest = queues.iter().filter_map(Queue::oldest_ns).min();
+            let wires = links
+                .iter()
+                .filter_map(|tap| tap.loss.as_ref()?.wire.oldest_ns());
+            let oldest = queues
+                .iter()
+                .filter_map(Queue::oldest_ns)
+                .chain(wires)
+                .min();
             let horizon = oldest.map_or(now_ns, |oldest| oldest.min(now_ns));
             if let Err(error) = packets.write(horizon) {
                 self.broken.get_or_insert(error);
@@ -312,7 +382,8 @@ impl Captures {
         // After the links: the segments an ACK covers have been seen there.
         for ring in senders {
             ring.drain(|c| {
-                let Some((packet, frame)) = lanes.packet(&c, taps) else {
+                let place = (usize::MAX, &*gates);
+                let Some((packet, frame)) = lanes.packet(place, &c, taps) else {
                     return;
                 };
                 if packet.lane & 1 == 0 || frame.flags & flag::ACK == 0 {
@@ -330,8 +401,19 @@ impl Captures {
             });
         }
         if let Some(taps) = taps {
-            taps.drain(self.origin_ns, self.end_ns);
+            taps.drain(gates, self.origin_ns, self.end_ns);
         }
+    }
+
+    /// The end of the run for the wire behind a link: how many packets it has lost, if its netem
+    /// holds so many; `None`: nobody watched it.
+    pub fn finish_wire(&mut self, link: usize, queued: u64) -> Option<u64> {
+        let wire = &mut self.links.get_mut(link)?.loss.as_mut()?.wire;
+        let queue = &mut self.queues[link];
+        for lost in wire.finish(queued) {
+            lose((link, queue), &mut self.packets, lost);
+        }
+        Some(wire.lost())
     }
 
     /// Completes the file of the packets, after the queues: how many it holds, if there is one.
@@ -391,11 +473,13 @@ impl Captures {
             .iter()
             .filter_map(|l| l.schedule.as_ref())
             .map(|s| &s.ring);
+        let wires = self.links.iter().filter_map(|l| l.loss.as_ref());
         let rings = self
             .links
             .iter()
             .map(|l| &l.ring)
             .chain(schedules)
+            .chain(wires.map(|w| &w.ring))
             .chain(&self.senders);
         rings.map(Ring::lost).sum::<u64>() + self.lost_at_hosts
     }
@@ -416,6 +500,14 @@ impl Captures {
     }
 }
 
+/// A packet was lost behind a link.
+fn lose((link, queue): (usize, &mut Queue), packets: &mut Option<Packets>, (packet, head): OnWire) {
+    queue.count(&packet, Cause::Loss, packet.time_ns);
+    if let (Some(packets), Some(head)) = (packets, head) {
+        packets.lost_behind(link, head, packet.time_ns);
+    }
+}
+
 /// From a frame to the flow or program it belongs to.
 struct Lanes<'a> {
     first_port: u16,
@@ -428,9 +520,17 @@ struct Lanes<'a> {
 }
 
 impl Lanes<'_> {
-    /// `None`: not of the scenario, or outside the time of the run.
-    fn packet(&self, captured: &Captured<'_>, taps: &mut Option<Taps>) -> Option<(Packet, Frame)> {
+    /// `None`: not of the scenario, not let into the namespace, or outside the time of the run.
+    fn packet(
+        &self,
+        (namespace, gates): (usize, &Gates),
+        captured: &Captured<'_>,
+        taps: &mut Option<Taps>,
+    ) -> Option<(Packet, Frame)> {
         let frame = frame::parse(captured.bytes)?;
+        if !gates.admit(namespace, captured, &frame) {
+            return None;
+        }
         let time_ns = captured.time_ns.checked_sub(self.origin_ns)?;
         if time_ns >= self.end_ns {
             return None;

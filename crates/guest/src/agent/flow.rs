@@ -141,7 +141,7 @@ impl<'a> Connection<'a> {
         let socket = Arc::new(socket);
         self.receiver = Some(socket.clone());
         if let Some(failure) = &self.pumped {
-            return pump::read(socket, failure.clone()).map_err(io(name));
+            return pump::read(self.flow, self.slack, socket, failure.clone()).map_err(io(name));
         }
         poll.add(socket.fd(), READABLE, token(RECEIVER, self.index))
             .map_err(io(name))?;

@@ -11,6 +11,8 @@ use super::setup::Namespaces;
 /// What the queue of a link says of itself.
 pub struct LinkProbe {
     probe: Probe,
+    /// Of the netem behind it that loses packets, with what it said at the end of the warm-up.
+    wire: Option<(Probe, Statistics)>,
     /// At the end of the warm-up.
     base: Statistics,
     sampler: Option<LinkSampler>,
@@ -30,8 +32,17 @@ impl LinkProbe {
         let gauges = aqm::face(&link.kind).map_or(&[][..], |face| face.xstats.gauges);
         let gauges: Vec<&str> = gauges.iter().map(|gauge| gauge.series).collect();
         let sampler = || LinkSampler::new(series, &link.name, &gauges);
+        let wire = match link.loss_namespace {
+            None => None,
+            Some(namespace) => {
+                namespaces.enter(namespace)?;
+                let probe = Probe::new("out", "netem").map_err(io(&what))?;
+                Some((probe, Statistics::default()))
+            }
+        };
         Ok(LinkProbe {
             probe,
+            wire,
             base: Statistics::default(),
             sampler: job.record.series.then(sampler),
         })
@@ -42,9 +53,20 @@ impl LinkProbe {
         self.probe.read().map_err(io("statistics"))
     }
 
+    /// What the netem behind it that loses packets says now, if there is one.
+    pub fn read_wire(&mut self) -> Result<Option<Statistics>, String> {
+        match &mut self.wire {
+            None => Ok(None),
+            Some((probe, _)) => probe.read().map_err(io("statistics")),
+        }
+    }
+
     /// Counters start from here.
     pub fn end_warmup(&mut self) -> Result<(), String> {
         self.base = self.read()?.unwrap_or_default();
+        if let Some((probe, base)) = &mut self.wire {
+            *base = probe.read().map_err(io("statistics"))?.unwrap_or_default();
+        }
         Ok(())
     }
 
@@ -65,13 +87,22 @@ impl LinkProbe {
     }
 
     /// What is known of a link whose packets were not watched.
-    pub fn totals(&self, now: &Statistics, outcome: &mut Outcome, index: usize) {
+    pub fn totals(
+        &self,
+        (now, wire): (&Statistics, Option<&Statistics>),
+        outcome: &mut Outcome,
+        index: usize,
+    ) {
         let counted = now.since(&self.base);
+        let base = self.wire.as_ref().map(|(_, base)| base);
+        let lost = wire
+            .zip(base)
+            .map_or(0, |(now, base)| now.since(base).drops);
         let link = &mut outcome.links[index];
         link.packets = u64::from(counted.sent_packets);
         link.bytes = counted.sent_bytes;
         link.totals = Some(Totals {
-            drops: u64::from(counted.drops),
+            drops: u64::from(counted.drops) + u64::from(lost),
             marks: counted.marks.map(u64::from),
         });
     }

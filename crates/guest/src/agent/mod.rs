@@ -16,6 +16,8 @@
 //! | `capture` | packets before and behind the queues, and what follows from them |
 //! | `ring`, `frame` | captured packets, and what they say |
 //! | `taps` | what programs do, as their hosts' packets show it |
+//! | `gates` | which frames of programs' hosts were let in |
+//! | `wire` | what a wire behind a link has lost |
 //! | `queue`, `rtt` | what went in and came out, for a link's meter; round-trip times |
 //! | `packets` | `packets.pcapng` |
 //! | `qdisc`, `xstats` | statistics of queue disciplines, and how they are read |
@@ -29,6 +31,7 @@ mod datagrams;
 mod diag;
 mod flow;
 mod frame;
+mod gates;
 mod ip;
 mod link;
 mod packets;
@@ -46,6 +49,7 @@ mod taps;
 mod tcp;
 mod token;
 mod watch;
+mod wire;
 mod xstats;
 
 use std::fs;

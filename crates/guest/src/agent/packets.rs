@@ -35,7 +35,7 @@ const DATAGRAM_NUMBER: u32 = 8;
 
 /// The first bytes of a packet.
 #[derive(Clone, Copy)]
-struct Head {
+pub struct Head {
     /// Frame length, bytes.
     len: u32,
     kept: u8,
@@ -44,7 +44,7 @@ struct Head {
 
 impl Head {
     /// The headers of a packet, and what tells datagrams apart.
-    fn of(packet: &Packet, captured: &Captured<'_>, frame: &Frame) -> Head {
+    pub fn of(packet: &Packet, captured: &Captured<'_>, frame: &Frame) -> Head {
         // What the captures tell them apart by.
         let number = match (packet.tuple.is_some(), frame.is_tcp()) {
             (_, true) => 0,
@@ -78,8 +78,14 @@ struct Record {
 pub struct Packets<W: Write = BufWriter<File>> {
     file: PacketCapture<W>,
     waiting: Vec<Record>,
-    /// By link and slot: packets in the queue, as `Queue` has them.
-    queued: Vec<Vec<VecDeque<Head>>>,
+    /// By link and slot: packets in the queue, as `Queue` has them, with their keys.
+    queued: Vec<Vec<VecDeque<(u64, Head)>>>,
+}
+
+/// Takes a packet out of those of its slot: mostly the first.
+fn take(queued: &mut VecDeque<(u64, Head)>, key: u64) -> Option<Head> {
+    let place = queued.iter().position(|(other, _)| *other == key)?;
+    queued.remove(place).map(|(_, head)| head)
 }
 
 impl Packets {
@@ -146,7 +152,7 @@ impl<W: Write> Packets<W> {
         frame: &Frame,
     ) {
         let head = Head::of(packet, captured, frame);
-        at(&mut self.queued[link], packet.slot).push_back(head);
+        at(&mut self.queued[link], packet.slot).push_back((packet.key, head));
     }
 
     /// A packet came out of the queue. `slot`: where it was seen going in, if it was.
@@ -158,16 +164,21 @@ impl<W: Write> Packets<W> {
         frame: &Frame,
     ) {
         if let Some(slot) = slot {
-            at(&mut self.queued[link], slot).pop_front();
+            take(at(&mut self.queued[link], slot), packet.key);
         }
         let head = Head::of(packet, captured, frame);
         self.add(link, Seen::Left, packet.time_ns, head);
     }
 
+    /// The wire behind a link lost a packet that came to it at `at_ns`.
+    pub fn lost_behind(&mut self, link: usize, head: Head, at_ns: u64) {
+        self.add(link, Seen::Dropped(Cause::Loss), at_ns, head);
+    }
+
     /// What the queue of a link is now known to have dropped.
     pub fn lost(&mut self, link: usize, lost: &mut Vec<Lost>) {
         for lost in lost.drain(..) {
-            if let Some(head) = at(&mut self.queued[link], lost.slot).pop_front() {
+            if let Some(head) = take(at(&mut self.queued[link], lost.slot), lost.key) {
                 self.add(link, Seen::Dropped(lost.cause), lost.at_ns, head);
             }
         }
@@ -235,25 +246,30 @@ mod tests {
             lane: 0,
             slot: 0,
             tuple: None,
-            key: 0,
+            key: time_ns,
             len: 1514,
             ecn: 0,
+        };
+        let leaves = |key, time_ns| Packet {
+            key,
+            ..packet(time_ns)
         };
         for time in [10, 20, 30] {
             packets.arrived(0, &packet(time), &captured, &frame);
             packets.entered(0, &packet(time), &captured, &frame);
         }
-        packets.left((0, Some(0)), &packet(25), &captured, &frame);
+        packets.left((0, Some(0)), &leaves(10, 25), &captured, &frame);
         packets.arrived(1, &packet(25), &captured, &frame);
         // The second of them may still turn out to be dropped at 20.
         packets.write(20).expect("in memory");
         let mut lost = vec![Lost {
             slot: 0,
+            key: 20,
             at_ns: 20,
             cause: Cause::Aqm,
         }];
         packets.lost(0, &mut lost);
-        packets.left((0, Some(0)), &packet(40), &captured, &frame);
+        packets.left((0, Some(0)), &leaves(30, 40), &captured, &frame);
         let count = packets.finish().expect("in memory");
         assert_eq!((count.recorded, count.lost), (7, 0));
         assert_eq!(

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Builder;
 
 use super::sys::Socket;
-use super::tcp;
+use super::tcp::{self, Slack};
 use tailback_guest::job::{Flow, Job};
 
 /// Flows of which each can have two threads.
@@ -40,12 +40,23 @@ pub fn write(socket: Arc<Socket>, zeros: Arc<File>, failure: Failure) -> io::Res
 }
 
 /// Reads.
-pub fn read(socket: Arc<Socket>, failure: Failure) -> io::Result<()> {
-    start(socket, failure, "read", |socket| {
-        match socket.discard_all(1 << 30)? {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            _ => Ok(()),
+pub fn read(flow: &Flow, slack: Slack, socket: Arc<Socket>, failure: Failure) -> io::Result<()> {
+    let flow = flow.clone();
+    let mut bounded = false;
+    start(socket, failure, "read", move |socket| {
+        let wanted = match bounded {
+            true => 1 << 30,
+            false => tcp::unbounded(&flow) as usize,
+        };
+        let read = socket.discard_all(wanted)?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        if !bounded {
+            tcp::bound_window(&flow, slack, socket, read as u64)?;
+            bounded = true;
+        }
+        Ok(())
     })
 }
 

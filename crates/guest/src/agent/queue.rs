@@ -3,11 +3,13 @@
 //!
 //! The guest's own work takes no virtual time, so the time between the two
 //! captures of a packet is its sojourn time, exactly. Within a flow and a
-//! direction every queue keeps the order, and a single queue does so for all
-//! of them: a packet that a later one overtakes was dropped. What does not show
+//! direction every queue of a known kind keeps the order, and a single queue does so for all
+//! of them: a packet that a later one overtakes was dropped. Of other kinds (netem reorders)
+//! that cannot be concluded: there a packet that was overtaken may still leave, and only what
+//! has not left at the end was dropped. What does not show
 //! is the mark on a packet that the full buffer then drops (RED marks first).
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use tailback_engine::aqm;
 use tailback_record::{Cause, Meter};
@@ -100,8 +102,10 @@ struct Waiting {
 /// A packet that the queue is known to have dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Its slot, of which it was the oldest.
+    /// Its slot, of which it was the oldest where packets keep their order.
     pub slot: usize,
+    /// What tells it from the others of its lane.
+    pub key: u64,
     /// When it was dropped, ns.
     pub at_ns: u64,
     /// Why.
@@ -127,6 +131,8 @@ pub struct Queue {
     tail_drop: bool,
     /// All packets keep their order: they wait in the first of `slots`.
     in_order: bool,
+    /// Those that were overtaken, by lane and key, where packets of a slot may change their order.
+    overtaken: Option<HashMap<(usize, u64), Waiting>>,
     slots: Vec<VecDeque<Waiting>>,
     /// Marks seen over the whole run, warm-up included.
     marked: u64,
@@ -153,6 +159,7 @@ impl Queue {
             drops_at: link.drops_at,
             tail_drop: aqm::face(&link.kind).is_some_and(|face| face.tail_drop),
             in_order: link.in_order,
+            overtaken: (!link.keeps_order).then(HashMap::new),
             slots: vec![VecDeque::new(); if link.in_order { 1 } else { 2 * numbers }],
             marked: 0,
             overflowed: false,
@@ -186,20 +193,29 @@ impl Queue {
 
     /// A packet came out; its slot when it was seen going in, if it was.
     pub fn leave(&mut self, packet: Packet) -> Option<usize> {
-        let Some((slot, ahead)) = self.find(&packet) else {
-            self.strangers += 1;
-            return None;
-        };
-        for _ in 0..ahead {
-            if let Some(lost) = self.slots[slot].pop_front() {
-                self.lose(&lost, packet.time_ns);
+        let late = (self.overtaken.as_mut())
+            .and_then(|overtaken| overtaken.remove(&(packet.lane, packet.key)));
+        let keeps_order = late.is_none();
+        let waiting = match late {
+            Some(waiting) => waiting,
+            None => {
+                let Some((slot, ahead)) = self.find(&packet) else {
+                    self.strangers += 1;
+                    return None;
+                };
+                for _ in 0..ahead {
+                    if let Some(passed) = self.slots[slot].pop_front() {
+                        self.pass_by(passed, packet.time_ns);
+                    }
+                }
+                self.slots[slot].pop_front()?
             }
-        }
-        let waiting = self.slots[slot].pop_front()?;
+        };
         let slot = waiting.packet.slot;
         let (entered, len) = (waiting.packet.time_ns, waiting.packet.len);
         self.newest_out_ns = self.newest_out_ns.max(entered);
-        if entered >= self.warmup_ns {
+        // What was ahead of one that changed its place is not known.
+        if entered >= self.warmup_ns && keeps_order {
             let before = self.bytes_out - waiting.bytes_out;
             self.meter.note_backlog(before + u64::from(len));
         }
@@ -244,6 +260,18 @@ impl Queue {
         }
     }
 
+    /// A later packet of its slot has left before it, at `seen_ns`.
+    fn pass_by(&mut self, passed: Waiting, seen_ns: u64) {
+        let Some(overtaken) = &mut self.overtaken else {
+            return self.lose(&passed, seen_ns);
+        };
+        let name = (passed.packet.lane, passed.packet.key);
+        // Another one that looks the same will not be told from it any more.
+        if let Some(other) = overtaken.insert(name, passed) {
+            self.lose(&other, seen_ns);
+        }
+    }
+
     /// A packet is known to have been dropped, at the latest at `seen_ns`.
     fn lose(&mut self, lost: &Waiting, seen_ns: u64) {
         self.dropped += 1;
@@ -267,6 +295,7 @@ impl Queue {
         if let Some(log) = &mut self.lost {
             log.push(Lost {
                 slot: packet.slot,
+                key: packet.key,
                 at_ns,
                 cause,
             });
@@ -275,7 +304,7 @@ impl Queue {
         self.note(&packet, at_ns, Noted::Counted(cause));
     }
 
-    /// When the packet that has waited longest went in, ns.
+    /// When the packet that has waited longest and was not overtaken went in, ns.
     pub fn oldest_ns(&self) -> Option<u64> {
         let fronts = self.slots.iter().filter_map(VecDeque::front);
         fronts.map(|w| w.packet.time_ns).min()
@@ -285,15 +314,18 @@ impl Queue {
     /// nothing came after it to show that. `queued` is what the queue says
     /// that it holds, `dropped` and `marked` what it has over the whole run.
     pub fn finish(&mut self, queued: Option<u64>, dropped: Option<u64>, marked: Option<u64>) {
+        let overtaken = self.overtaken.take().unwrap_or_default();
         let waiting: u64 = self.slots.iter().map(|l| l.len() as u64).sum();
+        let waiting = waiting + overtaken.len() as u64;
         let mut surplus = queued.map_or(0, |queued| waiting.saturating_sub(queued));
         // The oldest first: the queue holds the newest.
         let mut rest: Vec<Waiting> = self
             .slots
             .iter_mut()
             .flat_map(|slot| slot.drain(..))
+            .chain(overtaken.into_values())
             .collect();
-        rest.sort_by_key(|w| (w.packet.time_ns, w.packet.lane));
+        rest.sort_by_key(|w| (w.packet.time_ns, w.packet.lane, w.packet.key));
         let mut kept = Vec::new();
         for waiting in rest {
             if surplus > 0 && waiting.packet.time_ns <= self.newest_out_ns {
@@ -341,6 +373,8 @@ mod tests {
             limit,
             drops_at,
             in_order: false,
+            keeps_order: true,
+            loss_namespace: None,
             scheduled_marks: Vec::new(),
             scheduled_drops: Vec::new(),
             schedule_namespace: None,
@@ -524,6 +558,26 @@ mod tests {
         queue.finish(Some(2), Some(1), None);
         assert_eq!(queue.meter.counts.get(Cause::Overflow), 1);
         assert_eq!(queue.dropped, 1);
+    }
+
+    #[test]
+    fn where_packets_change_their_order_the_overtaken_are_not_dropped() {
+        let mut netem = queue(Limit::Unknown, DropsAt::Enqueue);
+        netem.overtaken = Some(HashMap::new());
+        (0..6).for_each(|key| netem.enter(packet(200 + key, 0, key, 0)));
+        // 3 and 4 first, 1 is never seen again, 5 still waits.
+        let times = [(3, 210), (4, 211), (0, 300), (2, 302)];
+        for (key, at) in times {
+            assert_eq!(netem.leave(packet(at, 0, key, 0)), Some(0));
+        }
+        netem.finish(Some(1), Some(1), None);
+        assert_eq!((netem.strangers, netem.dropped), (0, 1));
+        let outcome = &measured(netem).links[0];
+        assert_eq!((outcome.packets, outcome.counts.drops()), (4, 1));
+        assert_eq!(outcome.delay.sum(), 7 + 7 + 100 + 100);
+        // What was dropped was dropped as it came.
+        let waited = 7 + 7 + 100 + 100 + (1000 - 205);
+        assert_eq!(outcome.backlog_byte_ns, 1000 * waited);
     }
 
     /// A packet of a program with number 1, behind four lanes.

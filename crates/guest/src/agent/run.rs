@@ -16,7 +16,7 @@ use tailback_guest::job::Job;
 use tailback_guest::result::GuestResult;
 use tailback_record::Series;
 
-use super::capture::{Captures, DRAIN_NS};
+use super::capture::{self, Captures};
 use super::clock::Clock;
 use super::crowd::Crowd;
 use super::datagrams::Datagrams;
@@ -190,7 +190,7 @@ impl Runner<'_> {
         }
         add(job.record.interval_ns, Due::Sample);
         if self.captures.watches() || players_of_datagrams {
-            add(DRAIN_NS, Due::Drain);
+            add(capture::drain_ns(job), Due::Drain);
         }
         if job.record.acks {
             add(JIFFY_NS, Due::Look);
@@ -236,7 +236,8 @@ impl Runner<'_> {
             }
             Due::Drain => {
                 self.drain(at);
-                self.due.push(Reverse((at + DRAIN_NS, due)));
+                let next = at + capture::drain_ns(self.job);
+                self.due.push(Reverse((next, due)));
             }
             Due::Look => {
                 // TCP's timers fire with jiffies; nothing tells of them.

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use super::{adapt, ip, sys};
-use tailback_guest::job::{Batch, Device, Job, Tool};
+use tailback_guest::job::{Batch, Device, HARDWARE_ADDRESS, Job, Tool};
 
 /// ethtool's commands for what a device may take over: get, set and the name.
 const FEATURES: [(u32, u32, &str); 3] = [
@@ -113,9 +113,6 @@ fn make_namespaces(job: &Job) -> Result<Namespaces, String> {
     })
 }
 
-/// The hardware address of every device.
-const ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
-
 /// Makes the pairs of devices. All have one hardware address and no ARP, so
 /// that each takes what any other sends without asking who has it.
 fn make_devices(job: &Job, namespaces: &Namespaces) -> Result<(), String> {
@@ -126,7 +123,7 @@ fn make_devices(job: &Job, namespaces: &Namespaces) -> Result<(), String> {
         requests.pair(
             [(&a.name, place(a)), (&b.name, place(b))],
             veth.mtu,
-            ADDRESS,
+            HARDWARE_ADDRESS,
         );
     }
     requests.run().map_err(|(number, error)| {
@@ -215,6 +212,33 @@ fn run_tool(tool: Tool, lines: &[String], place: &str) -> Result<(), String> {
         .filter(|l| !l.starts_with("Command failed"))
         .collect();
     Err(format!("{place}: {name}{line}: {}", said.join("; ")))
+}
+
+/// What a tool prints in the current namespace for several lines, after these words.
+pub fn batch_output(tool: Tool, words: &[&str], lines: &[String]) -> Result<String, String> {
+    let program = program(tool);
+    let mut child = Command::new(program)
+        .args(words)
+        .args(["-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| format!("{program}: {e}"))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // As above.
+        let _ = stdin.write_all((lines.join("\n") + "\n").as_bytes());
+    }
+    let output = child
+        .wait_with_output()
+        .map_err(|e| format!("{program}: {e}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(format!(
+            "{program}: {}",
+            String::from_utf8_lossy(&output.stderr).trim_end()
+        )),
+    }
 }
 
 /// What a tool prints in the current namespace.

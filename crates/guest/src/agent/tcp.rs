@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 
 use super::sys::Socket;
+use tailback_engine::cc;
 use tailback_engine::registry::kernel::Gauge;
 use tailback_guest::job::Flow;
 
@@ -152,22 +153,60 @@ pub fn client(flow: &Flow) -> io::Result<Socket> {
     receiver(flow, Slack::POLLED)
 }
 
+/// The congestion control of the receiving end, which decides about ECN: with DCTCP there ECN is
+/// negotiated whatever `net.ipv4.tcp_ecn` says, and without it DCTCP does as Reno. Of one that
+/// nothing is known of the receiver may have a part as well.
+fn receivers_control(flow: &Flow) -> &str {
+    let known = cc::face(&flow.kernel_cc).is_some();
+    if known && !flow.ecn {
+        return "reno";
+    }
+    &flow.kernel_cc
+}
+
 /// The receiving end.
 fn receiver(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_STREAM, 0)?;
-    // The listener's congestion control decides about ECN (DCTCP needs it there).
-    socket.set_text(libc::IPPROTO_TCP, TCP_CONGESTION, &flow.kernel_cc)?;
-    if let Some(clamp) = flow.window_clamp {
-        socket.set(libc::IPPROTO_TCP, TCP_WINDOW_CLAMP, &(clamp as i32))?;
-    }
-    socket.set(
-        libc::SOL_SOCKET,
-        libc::SO_RCVLOWAT,
-        &(low_water(flow, slack, 0) as i32),
-    )?;
+    socket.set_text(libc::IPPROTO_TCP, TCP_CONGESTION, receivers_control(flow))?;
+    clamp_window(flow, &socket)?;
+    wake_for(&socket, low_water(flow, slack, 0).min(unbounded(flow)))?;
     mark(flow, &socket)?;
     socket.bind(flow.receiver_address, flow.port)?;
     Ok(socket)
+}
+
+/// Bounds the window that a receiver offers.
+///
+/// Before a connection is there this decides its window scale. It does not last: when the first
+/// segment shows how much of a buffer is payload, Linux takes the bound that follows from its
+/// buffer instead (`tcp_measure_rcv_mss`), which is why [`unbounded`] counts.
+fn clamp_window(flow: &Flow, socket: &Socket) -> io::Result<()> {
+    socket.set(libc::IPPROTO_TCP, TCP_WINDOW_CLAMP, &(flow.window as i32))
+}
+
+/// Half of a buffer is window until a segment was seen, then this share of it, in 256ths: payload
+/// over `skb->truesize` of a full segment that was not merged with others.
+const PAYLOAD_SHARE: u64 = 162;
+
+/// Payload, bytes, after which the window has to be bounded again: so long it grows from half of a buffer
+/// to [`PAYLOAD_SHARE`] of it, two segments for each that arrives, and every segment is
+/// acknowledged at once. The simulator's receiver does so too, and a sender in slow start has not
+/// come near the window by then.
+pub fn unbounded(flow: &Flow) -> u64 {
+    let mss = u64::from(flow.mss).max(1);
+    let room = u64::from(flow.window) * (PAYLOAD_SHARE - 128) / 128;
+    (room + mss).div_ceil(2 * mss) * mss
+}
+
+/// Bounds the window again, once [`unbounded`] bytes are there; from then on the receiver is
+/// woken for more at once.
+pub fn bound_window(flow: &Flow, slack: Slack, socket: &Socket, read: u64) -> io::Result<()> {
+    clamp_window(flow, socket)?;
+    wake_for(socket, low_water(flow, slack, read))
+}
+
+fn wake_for(socket: &Socket, bytes: u64) -> io::Result<()> {
+    socket.set(libc::SOL_SOCKET, libc::SO_RCVLOWAT, &(bytes as i32))
 }
 
 /// The sending end before it is connected.
@@ -217,16 +256,20 @@ fn low_water(flow: &Flow, slack: Slack, read: u64) -> u64 {
 
 /// Reads what there is; gives how much was read in all.
 pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
-    // One call takes all: no receive buffer is larger. What comes meanwhile is told anew.
-    if let Some(n) = socket.discard(64 << 20)? {
+    let before = read;
+    // One call takes all. What comes meanwhile is told anew.
+    if let Some(n) = socket.discard(1 << 30)? {
         read += n as u64;
     }
-    if flow.bytes.is_some() {
-        socket.set(
-            libc::SOL_SOCKET,
-            libc::SO_RCVLOWAT,
-            &(low_water(flow, Slack::POLLED, read) as i32),
-        )?;
+    let growing = unbounded(flow);
+    if read < growing {
+        let left = low_water(flow, Slack::POLLED, read).min(growing - read);
+        wake_for(socket, left)?;
+    } else if flow.bytes.is_some() || before < growing {
+        bound_window(flow, Slack::POLLED, socket, read)?;
+    } else {
+        // Larger segments, merged by offloads, change the share of payload once more.
+        clamp_window(flow, socket)?;
     }
     Ok(read)
 }

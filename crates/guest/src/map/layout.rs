@@ -34,7 +34,7 @@ use tailback_engine::units::{Rate, Time};
 use super::kits::{Kits, TXREHASH};
 use super::stage::{delay_words, stages};
 use super::tc::Qdisc;
-use crate::job::{Batch, Change, Device, Namespace, Tool, Veth};
+use crate::job::{Batch, Change, Device, Gate, Namespace, Tool, Veth};
 use programs::{Addresses, IP_MTU, Pair};
 
 /// Flows or sources on the same two hosts.
@@ -56,6 +56,8 @@ pub(super) struct LinkNamespaces {
     pub namespace: usize,
     /// That of its schedule.
     pub schedule: Option<usize>,
+    /// That of the netem that loses packets.
+    pub loss: Option<usize>,
 }
 
 /// A network under construction.
@@ -87,6 +89,8 @@ pub(super) struct Layout {
     pub links: Vec<LinkNamespaces>,
     /// The hosts of each entry of programs.
     pub programs: Vec<Pair>,
+    /// The devices that hear hosts of programs.
+    pub gates: Vec<Gate>,
 }
 
 /// The end of a route: namespace and device.
@@ -153,7 +157,9 @@ impl Layout {
             layout.behind(i, link, seed, &routes, mtu);
             layout.shaper(i, link, &queues[i], mtu);
         }
+        layout.find_gates(plan);
         layout.hand_on();
+        layout.guard();
         layout.changes.sort_by_key(|c| c.at_ns);
         layout
     }
@@ -231,6 +237,7 @@ impl Layout {
     }
 
     fn hosts(&mut self, plan: &Plan, seed: u64, kit: &Kits<'_>) {
+        let buffers = receive_buffers(plan);
         for g in 0..self.groups.len() {
             let key = &self.groups[g].key;
             let mut sysctls = vec![
@@ -259,8 +266,7 @@ impl Layout {
                     // A router hashes addresses and ports; here it sees the hash of
                     // the socket, which must not change with a timeout either.
                     (TXREHASH.name, "0"),
-                    // Windows of 32 MiB: up to half of a buffer is overhead.
-                    ("net/ipv4/tcp_rmem", "4096 67108864 67108864"),
+                    ("net/ipv4/tcp_rmem", &buffers),
                     ("net/ipv4/tcp_wmem", "4096 1048576 67108864"),
                 ]);
                 sysctls.retain(|(path, _)| *path != TXREHASH.name || kit.has(TXREHASH.since));
@@ -345,6 +351,7 @@ impl Layout {
             self.links.push(LinkNamespaces {
                 namespace,
                 schedule,
+                loss: None,
             });
         }
     }
@@ -395,6 +402,9 @@ impl Layout {
             let joint = self.namespace(format!("{letter}{i}"), quiet());
             self.veth((here, "out".to_owned()), (joint, "in".to_owned()), mtu);
             self.tc[joint].push(netem("add", "out", &stage.words(None)));
+            if stage.loses() {
+                self.links[i].loss = Some(joint);
+            }
             if stage.wire.is_some()
                 && let RatePlan::Steps(steps) = &link.rate
             {
@@ -492,13 +502,15 @@ impl Layout {
                         } else {
                             "redirect dev out"
                         };
-                        self.tc[namespace].extend([
-                            format!("qdisc add dev {name} clsact"),
-                            format!(
+                        let how = format!("mirred egress {how}");
+                        self.tc[namespace].push(format!("qdisc add dev {name} clsact"));
+                        match self.gates.iter().find(|gate| gate.device == *device) {
+                            Some(gate) => self.tc[namespace].extend(programs::passes(gate, &how)),
+                            None => self.tc[namespace].push(format!(
                                 "filter add dev {name} ingress protocol all u32 match u32 0 0 \
-                                 action mirred egress {how}"
-                            ),
-                        ]);
+                                 action {how}"
+                            )),
+                        }
                     }
                 }
             }
@@ -578,6 +590,19 @@ impl Layout {
             },
         });
     }
+}
+
+/// The receive buffers of hosts: a window is half of one at first.
+fn receive_buffers(plan: &Plan) -> String {
+    const LEAST: u64 = 64 << 20;
+    let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());
+    let stacks = plan.flows.iter().map(|flow| &flow.tcp);
+    let windows = stacks
+        .chain(connections.map(|c| &c.tcp))
+        .map(|tcp| tcp.rwnd.0);
+    let buffer = 2 * windows.max().unwrap_or(0);
+    let buffer = buffer.clamp(LEAST, i32::MAX as u64);
+    format!("4096 {buffer} {buffer}")
 }
 
 /// IP bytes of the longest packet of a flow.

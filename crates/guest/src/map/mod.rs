@@ -271,6 +271,8 @@ pub fn map_with(plan: &Plan, seed: u64, kit: &Kit, places: &Places) -> Result<Jo
         name: link.name.clone(),
         aqm: link.queue.name().to_owned(),
         in_order: queue.in_order(),
+        keeps_order: queue.keeps_order(),
+        loss_namespace: at.loss,
         drops_at: queue.drops_at(),
         kind: queue.kind,
         namespace: at.namespace,
@@ -295,6 +297,7 @@ pub fn map_with(plan: &Plan, seed: u64, kit: &Kit, places: &Places) -> Result<Jo
             name,
             cc: flow.cc.name().to_owned(),
             kernel_cc: kernel_cc.to_owned(),
+            ecn: flow.ecn,
             sender: group.sender,
             receiver: group.receiver,
             sender_address: group.sender_address,
@@ -305,7 +308,7 @@ pub fn map_with(plan: &Plan, seed: u64, kit: &Kit, places: &Places) -> Result<Jo
             mss: tcp.mss,
             header: tcp.header,
             send_buffer: send_buffer(plan, &flow.route, flow.rtt),
-            window_clamp: (tcp.rwnd != TcpPlan::default().rwnd).then_some(tcp.rwnd.0 as u32),
+            window: tcp.rwnd.0 as u32,
             pacing: tcp.pacing == Pacing::Fq,
             quickack: tcp.quickack,
             access_delay_ns: flow.rtt.ns() / 2,
@@ -388,6 +391,7 @@ pub fn map_with(plan: &Plan, seed: u64, kit: &Kit, places: &Places) -> Result<Jo
         sources,
         links,
         programs,
+        gates: layout.gates,
     })
 }
 

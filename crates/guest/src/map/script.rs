@@ -73,9 +73,7 @@ impl fmt::Display for Job {
                 write!(f, ", {bytes} bytes")?;
             }
             write!(f, ", send buffer {}", flow.send_buffer)?;
-            if let Some(clamp) = flow.window_clamp {
-                write!(f, ", window {clamp}")?;
-            }
+            write!(f, ", window {}", flow.window)?;
             if flow.pacing {
                 write!(f, ", paced")?;
             }

@@ -36,6 +36,11 @@ pub(super) struct Stage {
 }
 
 impl Stage {
+    /// Whether it loses packets.
+    pub fn loses(&self) -> bool {
+        self.loss > 0.0
+    }
+
     /// netem's words, at another rate if one is given.
     pub fn words(&self, rate: Option<Rate>) -> String {
         let seed = self.seed;

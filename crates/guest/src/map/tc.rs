@@ -46,6 +46,11 @@ impl Qdisc {
         self.face.is_some_and(|face| face.order == Order::Arrival)
     }
 
+    /// Whether packets of a flow keep their order; of a kind that is not known nobody knows.
+    pub fn keeps_order(&self) -> bool {
+        self.face.is_some()
+    }
+
     /// Where its algorithm drops.
     pub fn drops_at(&self) -> DropsAt {
         match self.face {

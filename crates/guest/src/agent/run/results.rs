@@ -10,6 +10,7 @@ use tailback_record::{Ended, Measured, Outcome, TrafficOutcome};
 
 use super::{Player, Runner};
 use crate::agent::flow::Connection;
+use crate::agent::gates;
 use crate::agent::io;
 use crate::agent::link::LinkProbe;
 use crate::agent::programs::With;
@@ -38,8 +39,13 @@ impl Runner<'_> {
         self.receive_datagrams(end);
         let statistics = self.probes.iter_mut().map(LinkProbe::read);
         let statistics: Vec<Option<Statistics>> = statistics.collect::<Result<_, _>>()?;
+        let wires = self.probes.iter_mut().map(LinkProbe::read_wire);
+        let wires: Vec<Option<Statistics>> = wires.collect::<Result<_, _>>()?;
         for (index, says) in statistics.iter().enumerate() {
             self.finish_queue(index, says.as_ref());
+            if let Some(says) = &wires[index] {
+                self.finish_wire(index, says);
+            }
         }
         if job.offloads {
             self.warnings.push(
@@ -101,12 +107,15 @@ impl Runner<'_> {
         if outcome.unwatched {
             for (index, (probe, now)) in self.probes.iter().zip(statistics).enumerate() {
                 if let Some(now) = now {
-                    probe.totals(&now, &mut outcome, index);
+                    probe.totals((&now, wires[index].as_ref()), &mut outcome, index);
                 }
             }
         }
         let mut environment = self.environment()?;
         environment.warnings.extend(self.end_programs()?);
+        // By processes of its own, for which programs under way may have left no room.
+        let refused = gates::warnings(job, self.namespaces)?;
+        environment.warnings.extend(refused);
         Ok(GuestResult {
             outcome,
             environment,
@@ -152,6 +161,20 @@ impl Runner<'_> {
         {
             self.warnings.push(format!(
                 "link {name}: the queue counts {} drops, the captures show {dropped}",
+                says.drops
+            ));
+        }
+    }
+
+    /// The same of the wire behind it.
+    fn finish_wire(&mut self, index: usize, says: &Statistics) {
+        let lost = self.captures.finish_wire(index, u64::from(says.packets));
+        if let Some(lost) = lost
+            && lost != u64::from(says.drops)
+        {
+            let name = &self.job.links[index].name;
+            self.warnings.push(format!(
+                "link {name}: netem counts {} packets lost behind the queue, the captures show {lost}",
                 says.drops
             ));
         }

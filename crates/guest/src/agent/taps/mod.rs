@@ -21,6 +21,7 @@ use tailback_record::{Ended, Measures, ProgramOutcome, Series, TupleOutcome};
 
 use super::diag::Diag;
 use super::frame::{self, Frame};
+use super::gates::Gates;
 use super::queue::{Note, Noted};
 use super::ring::{PROGRAM_SNAPLEN, Ring, Which};
 use super::setup::Namespaces;
@@ -215,7 +216,7 @@ impl Taps {
 
     /// Takes everything captured at the hosts, after the links, with the start of the run
     /// on the captures' clock and its end.
-    pub fn drain(&mut self, origin_ns: u64, end_ns: u64) {
+    pub fn drain(&mut self, gates: &Gates, origin_ns: u64, end_ns: u64) {
         self.settle();
         let mut hosts = std::mem::take(&mut self.hosts);
         for host in &mut hosts {
@@ -224,6 +225,9 @@ impl Taps {
                 let Some(frame) = frame::parse(captured.bytes) else {
                     return;
                 };
+                if !gates.admit(namespace, &captured, &frame) {
+                    return;
+                }
                 let time_ns = captured.time_ns.checked_sub(origin_ns);
                 let Some(time_ns) = time_ns.filter(|time| *time < end_ns) else {
                     return;

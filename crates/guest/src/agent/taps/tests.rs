@@ -68,6 +68,7 @@ fn job() -> Job {
         sources: Vec::new(),
         links: Vec::new(),
         programs: vec![program(1), program(2)],
+        gates: Vec::new(),
     }
 }
 

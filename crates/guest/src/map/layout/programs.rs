@@ -3,13 +3,14 @@
 //! An entry that leaves a side out and speaks of another's host has that host in its place:
 //! what is at that end of its route is then the other's.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tailback_engine::plan::Plan;
 use tailback_engine::rng::Stream;
 use tailback_engine::units::Time;
 
 use super::{Destination, Layout, Route};
+use crate::job::{Gate, HARDWARE_ADDRESS};
 use crate::map::kits::{Kits, TXREHASH};
 
 /// IP bytes of the longest packet.
@@ -185,6 +186,58 @@ impl Layout {
         pairs.any(|pair| pair.hosts.contains(&namespace))
     }
 
+    /// Finds every device that hears a host of programs, and what may come in there: packets
+    /// between the hosts of entries that leave by the device at its other end. What comes by
+    /// any other device of a host would pass no link.
+    pub(super) fn find_gates(&mut self, plan: &Plan) {
+        for veth in &self.veths {
+            for (from, device) in [(&veth.a, &veth.b), (&veth.b, &veth.a)] {
+                let mut host = None;
+                let mut pairs = Vec::new();
+                for (number, pair) in self.programs.iter().enumerate() {
+                    let leaves = pair.leaves(number, plan.programs[pair.entry].back.is_empty());
+                    for side in [0, 1] {
+                        if pair.hosts[side] != from.namespace {
+                            continue;
+                        }
+                        if pair.shared.is_none_or(|(shared, _)| shared != side) {
+                            host = Some((number, side));
+                        }
+                        if leaves[side] == from.name {
+                            let (four, six) = pair.addresses[side];
+                            let (to_four, to_six) = pair.addresses[1 - side];
+                            pairs.push((four.into(), to_four.into()));
+                            pairs.push((six.into(), to_six.into()));
+                        }
+                    }
+                }
+                if let Some(host) = host {
+                    self.gates.push(Gate {
+                        device: device.clone(),
+                        host,
+                        pairs,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Guards the gates that do not hand on: hosts, where routes part, and the far sides of links.
+    pub(super) fn guard(&mut self) {
+        for gate in &self.gates {
+            let (namespace, name) = (gate.device.namespace, &gate.device.name);
+            if self.through.contains(&namespace) && name != "out" {
+                continue;
+            }
+            let lines = &mut self.tc[namespace];
+            let first = format!("qdisc add dev {name} clsact");
+            if !lines.contains(&first) {
+                lines.push(first);
+            }
+            lines.extend(passes(gate, "pass"));
+        }
+    }
+
     /// Where routes part, packets for a host of programs go out by a device.
     pub(super) fn hand_to(&mut self, fork: usize, (four, six): &Addresses, device: &str) {
         let first = "qdisc add dev in clsact";
@@ -202,6 +255,32 @@ impl Layout {
             filter("ipv6", format!("ip6 dst {six}/128")),
         ]);
     }
+}
+
+/// Filters of a gate: what passes, by an action, and that all else is dropped. Addresses and
+/// the protocol are those of the packet, the hardware address is that of every device: another
+/// one would be carried over the links and then not be taken.
+pub(super) fn passes(gate: &Gate, action: &str) -> Vec<String> {
+    let device = &gate.device.name;
+    let [a, b, c, d, e, f] = HARDWARE_ADDRESS;
+    let hardware = format!("ether dst {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}");
+    let pass = |(from, to): &(IpAddr, IpAddr)| {
+        let (preference, protocol, word, length) = match from {
+            IpAddr::V4(_) => (1, "ip", "ip", 32),
+            IpAddr::V6(_) => (2, "ipv6", "ip6", 128),
+        };
+        format!(
+            "filter add dev {device} ingress pref {preference} protocol {protocol} u32 \
+             match {hardware} match {word} src {from}/{length} match {word} dst {to}/{length} \
+             action {action}"
+        )
+    };
+    let mut lines: Vec<String> = gate.pairs.iter().map(pass).collect();
+    lines.push(format!(
+        "filter add dev {device} ingress pref {} protocol all u32 match u32 0 0 action drop",
+        Gate::DROP
+    ));
+    lines
 }
 
 /// By what the sender's host and the receiver's send.

@@ -1,0 +1,101 @@
+//! A wire behind a link that loses packets: which it has lost, from what went in and came out.
+//!
+//! It keeps the order of packets, whatever its delay and jitter, so that what a later packet has
+//! overtaken was lost; netem decides that when the packet comes in.
+
+use std::collections::VecDeque;
+
+use super::packets::Head;
+use super::queue::Packet;
+use super::ring::Ring;
+
+/// A packet on the wire, with its headers where they are recorded.
+pub type OnWire = (Packet, Option<Head>);
+
+/// The captures of a wire.
+pub struct LossTap {
+    /// Where packets come in and go out.
+    pub ring: Ring,
+    /// The device at its far end.
+    pub out: i32,
+    /// What is on it.
+    pub wire: Wire,
+}
+
+/// What is on a wire, or was lost and nothing shows it yet.
+#[derive(Default)]
+pub struct Wire {
+    waiting: VecDeque<OnWire>,
+    /// Packets lost so far, warm-up included.
+    lost: u64,
+}
+
+impl Wire {
+    /// A packet came in.
+    pub fn enter(&mut self, packet: Packet, head: Option<Head>) {
+        self.waiting.push_back((packet, head));
+    }
+
+    /// A packet came out: gives those that were lost before it.
+    pub fn leave(&mut self, packet: &Packet) -> impl Iterator<Item = OnWire> + use<'_> {
+        let is_it = |(other, _): &OnWire| other.key == packet.key && other.lane == packet.lane;
+        let ahead = self.waiting.iter().position(is_it);
+        let count = ahead.unwrap_or(0);
+        self.lost += count as u64;
+        // With the packet itself, which is not lost.
+        let with = ahead.map_or(0, |ahead| ahead + 1);
+        self.waiting.drain(..with).take(count)
+    }
+
+    /// The end of the run: what is on the wire is on its way, or was lost and nothing came
+    /// after it. `queued` is what netem says that it holds: the newest.
+    pub fn finish(&mut self, queued: u64) -> impl Iterator<Item = OnWire> + use<'_> {
+        let count = self.waiting.len().saturating_sub(queued as usize);
+        self.lost += count as u64;
+        self.waiting.drain(..).take(count)
+    }
+
+    /// When the oldest packet on it came in, ns.
+    pub fn oldest_ns(&self) -> Option<u64> {
+        self.waiting.front().map(|(packet, _)| packet.time_ns)
+    }
+
+    /// Packets lost over the whole run.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(key: u64) -> Packet {
+        Packet {
+            time_ns: key,
+            lane: 0,
+            slot: 0,
+            tuple: None,
+            key,
+            len: 1514,
+            ecn: 0,
+        }
+    }
+
+    fn keys(lost: impl Iterator<Item = OnWire>) -> Vec<u64> {
+        lost.map(|(packet, _)| packet.key).collect()
+    }
+
+    #[test]
+    fn what_does_not_come_out_was_lost() {
+        let mut wire = Wire::default();
+        (1..=7).for_each(|key| wire.enter(packet(key), None));
+        assert_eq!(keys(wire.leave(&packet(1))), [0_u64; 0]);
+        assert_eq!(keys(wire.leave(&packet(4))), [2, 3]);
+        assert_eq!(wire.oldest_ns(), Some(5));
+        // One that nobody saw coming in says nothing of the others.
+        assert_eq!(keys(wire.leave(&packet(9))), [0_u64; 0]);
+        assert_eq!(keys(wire.finish(1)), [5, 6]);
+        assert_eq!(wire.lost(), 4);
+    }
+}
