@@ -41,9 +41,9 @@ def build() -> Path:
     return HERE.parent / "target" / "release" / "examples" / "count"
 
 
-def count(runner: Path, case: str) -> float:
-    """Instructions per data packet of a case."""
-    scenario = [str(HERE / f"{case}.toml"), DURATIONS[case]]
+def count(runner: Path, case: str, file: Path | None = None) -> float:
+    """Instructions per data packet of a case, or of a file for as long as the case."""
+    scenario = [str(file or HERE / f"{case}.toml"), DURATIONS[case]]
     tool = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
     run = subprocess.run(
         [*tool, str(runner), *scenario], check=True, capture_output=True, text=True

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from tailback import InputError
+from tailback.errors import ScenarioWarning
 from tailback.metrics.statistics import estimate
 from tailback.report import Cell, Report, Section
 from tailback.reproduction.entries import Entry, counted
@@ -37,7 +39,7 @@ from tailback.reproduction.judges import Noise, from_csv, judge, to_csv
 from tailback.reproduction.page import Page
 from tailback.reproduction.shown import NO_OFFLOADS, facts, goals_table, span
 from tailback.reproduction.sources import set_value
-from tailback.running import Job
+from tailback.running import Job, check
 
 SCENARIO: dict[str, Any] = {
     "duration": "4s",
@@ -110,6 +112,17 @@ def test_an_experiment_fills_in_what_is_its_own(tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     assert [row["id"] for row in rows] == [cell["id"] for cell in done.cells]
     assert json.dumps(done.to_dict())
+
+
+def test_phases_in_the_set_up_of_a_source_are_not_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SCENARIO, "flows", [{"cc": "reno", "count": 2}])
+    with pytest.warns(ScenarioWarning, match=r"bottleneck\.queue: several TCP flows .*phase"):
+        check(SCENARIO)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ScenarioWarning)
+        run(tmp_path, seeds=1)
 
 
 def test_a_part_and_another_engine_do_not_take_the_place_of_the_whole(tmp_path: Path) -> None:

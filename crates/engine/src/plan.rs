@@ -53,7 +53,9 @@ keys! {
         /// Each flow's start is delayed by a uniform draw from 0 to this; default: path.rtt.
         start_jitter: Time = ANY_TIME;
         /// Order-preserving delay that each host adds to a packet, uniform from 0 to this; below
-        /// one packet time at the slowest link.
+        /// one packet time at the slowest link. Nine tenths of a packet time keep the flows of a
+        /// FIFO out of phase; without, their round-trip times modulo a packet time may decide their
+        /// rates.
         host_jitter: Time = ANY_TIME.default("0s");
         /// How long every host's timers had been running when the run begins: which instants are
         /// ticks of 1 ms. Default: each host has a phase of its own, drawn from the seed, so that
@@ -244,6 +246,17 @@ impl HostStack {
             delack: tcp.delack,
         }
     }
+}
+
+/// A jitter of hosts with which flows do not keep in phase at a FIFO: nine tenths of a packet time at
+/// the slowest link, to two digits.
+///
+/// Phases need a packet time to be spread (`benches/phases.py`); a longer jitter would reorder what
+/// the link has spaced.
+pub fn spreading_jitter(packet: Time) -> Time {
+    let most = (packet.0 / 10 * 9).max(1);
+    let unit = 10u64.pow(most.ilog10().saturating_sub(1));
+    Time(most / unit * unit)
 }
 
 /// Frame bytes of a full segment.

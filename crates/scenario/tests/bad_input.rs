@@ -177,7 +177,7 @@ cc = "cubik"
     check(
         "warmpu = \"5s\"\nduration = \"60s\"\n[bottleneck\nrate = \"100Mbit\"\nquue = 1\n",
         r#"
-        f.toml:1:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, programs, with, sweep, assert; did you mean "warmup"?
+        f.toml:1:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, with, sweep, assert; did you mean "warmup"?
         f.toml:3:12: unclosed table; expected `]`
         "#,
     );
@@ -211,8 +211,8 @@ initial_cwd = 3
 zzz = 1
 "#,
         &r#"
-        f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, programs, with, sweep, assert; did you mean "warmup"?
-        f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, bottleneck, links, path, tcp, record, flows, traffic, programs, with, sweep, assert; did you mean "bottleneck"?
+        f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, with, sweep, assert; did you mean "warmup"?
+        f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, with, sweep, assert; did you mean "bottleneck"?
         f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, overhead, count_in_service, schedule; did you mean "queue"?
         f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, class, tcp; did you mean "start"?
         f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of KEYS; did you mean "initial_cwnd"?
@@ -1465,7 +1465,7 @@ fn a_step_below_two_packet_times() {
 
 #[test]
 fn unusual_but_allowed() {
-    let text = "duration = \"60s\"\n[bottleneck]\nrate = \"100Mbit\"\n[[flows]]\necn = true\ncount = 3\ncc = { name = \"cubic\", beta_ecn = 0.6 }\n[sweep]\n\"path.rtt\" = [\"10ms\", \"20ms\"]\n";
+    let text = "duration = \"60s\"\nwarmup = \"1s\"\nbottleneck = { rate = \"100Mbit\", queue = \"codel\" }\n[[flows]]\necn = true\ncount = 3\ncc = { name = \"cubic\", beta_ecn = 0.6 }\n[sweep]\n\"path.rtt\" = [\"10ms\", \"20ms\"]\n";
     let made = load(text.as_bytes(), "f.toml", &[], None).expect("it is allowed");
     let warnings: Vec<String> = made.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(

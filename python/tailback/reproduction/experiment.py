@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailback.errors import InputError
+from tailback.errors import InputError, ScenarioWarning
 from tailback.names import unknown
 
 if TYPE_CHECKING:
@@ -175,7 +176,10 @@ class Reproduction(Experiment):
         request = self.request(parts, quick, seeds, engine, page)
         study = self.study(request)
         flat = [job for group in study.jobs.values() for job in group]
-        results = iter(run_many(flat, jobs=jobs, out=out, progress=progress, engine=engine))
+        with warnings.catch_warnings():
+            # The set-up is that of the source: there is nothing the user could change in it.
+            warnings.filterwarnings("ignore", ".*phase effects", ScenarioWarning)
+            results = iter(run_many(flat, jobs=jobs, out=out, progress=progress, engine=engine))
         found = {name: [next(results) for _ in group] for name, group in study.jobs.items()}
         findings = study.findings(found)
         name = self.folder(request)

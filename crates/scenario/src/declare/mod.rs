@@ -6,7 +6,9 @@
 mod burst;
 mod choice;
 mod fields;
+mod in_phase;
 mod kinds;
+
 mod metrics;
 mod name;
 mod paths;
@@ -23,6 +25,7 @@ use tailback_engine::units::Time;
 
 pub(crate) use choice::Choice;
 pub(crate) use fields::Fields;
+pub(crate) use in_phase::InPhase;
 pub(crate) use kinds::expectation;
 pub(crate) use metrics::GAIN;
 pub use metrics::{Assert, METRICS, Scope};

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use tailback_engine::keys::EngineKind;
 use tailback_engine::registry::Value;
 
+use super::in_phase::InPhase;
 use super::program::Files;
 use super::trace::Traces;
 use crate::read::{Item, Node, Problem, Span, shorten};
@@ -27,6 +28,8 @@ pub(crate) struct Reader<'a> {
     pub problems: Vec<Problem>,
     /// What is allowed but unusual.
     pub warnings: Vec<Problem>,
+    /// Where flows may keep in phase at a point: one warning for all points.
+    pub in_phase: Option<InPhase>,
     /// Values of a sweep: the places whose numbers label the points.
     pub watched: HashSet<Span>,
     /// The watched ones that were read as numbers, base units.
@@ -51,6 +54,7 @@ impl<'a> Reader<'a> {
         Reader {
             problems: Vec::new(),
             warnings: Vec::new(),
+            in_phase: None,
             watched: HashSet::new(),
             resolved: HashMap::new(),
             memory: request.memory,

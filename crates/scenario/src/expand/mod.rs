@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tailback_engine::keys::KeyKind;
 use tailback_engine::plan::Plan;
 
-use crate::declare::Reader;
+use crate::declare::{InPhase, Reader};
 use crate::plan::name_flows;
 use crate::read::{Node, Path, Problem, Sources, Span, Step, Toml, parse_value, render, shorten};
 use crate::request::{Override, Request};
@@ -105,6 +105,8 @@ pub(crate) fn expand(
     if !sound || !problems.is_empty() {
         return Err(problems);
     }
+    let in_phase = reader.in_phase.take();
+    reader.warnings.extend(in_phase.map(InPhase::problem));
     let axes = axes(&sweep, &runs);
     let version: Arc<str> = request.engine_version.into();
     let mut points = Vec::with_capacity(runs.len() * sweep.seeds as usize);

@@ -5,6 +5,7 @@ mod flows;
 mod links;
 mod names;
 mod origins;
+mod phases;
 mod programs;
 mod queues;
 mod record;
@@ -16,6 +17,7 @@ use std::collections::HashMap;
 
 use tailback_engine::keys::{EngineKind, KeyKind};
 use tailback_engine::plan::{FlowPlan, PathKeys, Plan, TcpPlan};
+use tailback_engine::units::Time;
 
 pub(crate) use names::{LISTS, name_flows, names};
 pub(crate) use origins::Origins;
@@ -117,7 +119,11 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
     };
     plan.set(|key| top.value(key));
     plan.kernel = kernel(reader, &top);
-    check_host_jitter(reader, &top, &plan, &links, &tcp, &flows);
+    let packet = slowest_packet(&links, &tcp, &flows);
+    check_host_jitter(reader, &top, &plan, packet);
+    if plan.host_jitter == Time::ZERO {
+        phases::check(reader, &links, &flows, plan.duration, packet);
+    }
     queues::check(reader, &links, &flows, &traffic, &programs);
     plan.links = links.plans;
     plan.flows = flows;
@@ -153,27 +159,23 @@ fn list<'n>(reader: &mut Reader<'_>, top: &Fields<'n>, name: &str) -> &'n [Node]
     }
 }
 
-/// The jitter of hosts must not reorder what a link has spaced.
-fn check_host_jitter(
-    reader: &mut Reader<'_>,
-    top: &Fields<'_>,
-    plan: &Plan,
-    links: &Links,
-    tcp: &TcpPlan,
-    flows: &[FlowPlan],
-) {
+/// The time that the shortest full packet of a flow takes at the slowest link.
+fn slowest_packet(links: &Links, tcp: &TcpPlan, flows: &[FlowPlan]) -> Option<Time> {
     let rate = links.plans.iter().map(|link| link.rate.lowest()).min();
-    let Some(rate) = rate.filter(|rate| rate.0 > 0) else {
-        return;
-    };
+    let rate = rate.filter(|rate| rate.0 > 0)?;
     let frame = |tcp: &TcpPlan| u64::from(tcp.mss) + u64::from(tcp.header);
     let frame = flows
         .iter()
         .map(|flow| frame(&flow.tcp))
         .min()
         .unwrap_or(frame(tcp));
-    let packet = rate.time_for(frame);
-    if let Some(item) = top.item("host_jitter")
+    Some(rate.time_for(frame))
+}
+
+/// The jitter of hosts must not reorder what a link has spaced.
+fn check_host_jitter(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan, packet: Option<Time>) {
+    if let Some(packet) = packet
+        && let Some(item) = top.item("host_jitter")
         && plan.host_jitter >= packet
     {
         reader.wrong(

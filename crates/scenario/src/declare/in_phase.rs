@@ -1,0 +1,37 @@
+//! That flows may keep in phase at a queue, over all points of a scenario.
+
+use tailback_engine::units::Time;
+
+use crate::read::{Problem, Span};
+
+/// Where flows may keep in phase, and what spreads them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InPhase {
+    /// The first queue where they may.
+    pub queue: Span,
+    /// A jitter of hosts that spreads phases; `None`: the links have no rate.
+    pub jitter: Option<Time>,
+}
+
+impl InPhase {
+    /// Both: the first queue, and the jitter that either of them allows.
+    pub fn and(self, other: InPhase) -> InPhase {
+        InPhase {
+            queue: self.queue.min(other.queue),
+            jitter: self.jitter.into_iter().chain(other.jitter).min(),
+        }
+    }
+
+    /// The warning.
+    pub fn problem(self) -> Problem {
+        let jitter = self.jitter.unwrap_or(Time::from_us(100));
+        Problem::new(
+            self.queue,
+            "several TCP flows share this FIFO and nothing varies when their packets arrive, so \
+             phase effects may decide their rates",
+        )
+        .expected(format!(
+            "host_jitter = \"{jitter}\", which spreads the phases"
+        ))
+    }
+}
