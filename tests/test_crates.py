@@ -275,6 +275,14 @@ def test_nothing_is_overwritten_and_names_are_new(shelf: Path, tmp_path: Path) -
         ("cc", "my-cc", "is there already; nothing is overwritten"),
         ("cc", "cubic", "cubic is one of tailback's own: bbr, bbr3, cubic"),
         ("queue", "My Queue", "cannot name a crate"),
+        ("cc", "fn", '"fn" is a keyword of Rust and cannot name a crate; choose another name'),
+        ("queue", "self", '"self" is a keyword of Rust'),
+        ("cc", "core", '"core" is a library of Rust'),
+        ("cc", "std", '"std" is a library of Rust'),
+        ("cc", "proc-macro", '"proc-macro" is a library of Rust'),
+        ("cc", "tailback-engine", '"tailback-engine" is a package that the engine is compiled'),
+        ("cc", "tailback_own", '"tailback_own" is a package that the engine is compiled'),
+        ("traffic", "serde_json", '"serde_json" is a package that the engine is compiled'),
         ("link", "x", 'crate "link" does not exist; expected one of cc, queue, traffic'),
     ):
         with pytest.raises(InputError, match=message):

@@ -15,6 +15,17 @@ from tailback.names import unknown
 KINDS = {"cc": "cc", "queue": "aqm", "traffic": "traffic"}
 """What a crate may begin with, and the registry that has such."""
 
+KEYWORDS = (
+    "abstract as async await become box break const continue crate do dyn else enum extern false "
+    "final fn for gen if impl in let loop macro match mod move mut override priv pub ref return "
+    "self static struct super trait true try type typeof union unsafe unsized use virtual where "
+    "while yield"
+)
+"""Words of Rust, in any edition: cargo refuses them as names of packages."""
+
+LIBRARIES = frozenset(("alloc", "core", "proc_macro", "std", "test"))
+"""Libraries that come with the compiler."""
+
 SCENARIO = {
     "cc": '[[flows]]\ncc = "{name}"\n\n[[flows]]\ncc = "cubic"\n',
     "queue": '[[flows]]\ncc = "cubic"\ncount = 2\n',
@@ -32,6 +43,7 @@ def write(kind: str, folder: Path) -> list[Path]:
             f"{foreign.line(folder)}: {name!r} cannot name a crate; "
             'expected a-z, 0-9, "-" and "_", a letter first'
         )
+    refuse_unusable(name, foreign.line(folder))
     taken = [entry["name"] for entry in registry.entries(KINDS[kind])]
     if name in taken:
         raise InputError(f"{name} is one of tailback's own: {', '.join(taken)}")
@@ -48,6 +60,21 @@ def write(kind: str, folder: Path) -> list[Path]:
             path.write_text(text, encoding="utf-8")
         begun.rename(folder)
     return [folder / relative for relative in texts]
+
+
+def refuse_unusable(name: str, shown: str) -> None:
+    """Refuses a name with which cargo compiles no crate beside the engine."""
+    module = name.replace("-", "_")
+    packages = re.findall(r'(?m)^name = "([^"]+)"', sources.find().lock.decode())
+    reason = None
+    if module in KEYWORDS.split():
+        reason = "is a keyword of Rust"
+    elif module in LIBRARIES:
+        reason = "is a library of Rust"
+    elif module in {package.replace("-", "_") for package in (*packages, workspace.OWN)}:
+        reason = "is a package that the engine is compiled from"
+    if reason is not None:
+        raise InputError(f'{shown}: "{name}" {reason} and cannot name a crate; choose another name')
 
 
 def _texts(kind: str, name: str) -> dict[str, str]:
