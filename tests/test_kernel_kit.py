@@ -379,6 +379,12 @@ def borrowed(kernel_kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return kits.current()
 
 
+def test_a_link_to_modules_that_leads_nowhere_is_refused(borrowed: Kit) -> None:
+    (borrowed.path / "modules").symlink_to("../../kernels/gone/modules")
+    with pytest.raises(InputError, match=r"modules links to \.\./\.\./kernels/gone/modules, which"):
+        kits.current()
+
+
 def boot(kit: Kit, commands: list[str], work: Path, extra: list[Path] | None = None) -> str:
     """What a shell script prints as the only program of a guest with modules added."""
     guest_root = work / "root"

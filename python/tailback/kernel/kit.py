@@ -128,6 +128,9 @@ class Kit:
                 said.append(f"{name} differs")
             elif entry["source"] != source_hash(texts):
                 said.append(f"{name} is that of another version of tailback")
+        extra = self.path / "modules"
+        if extra.is_symlink() and not extra.is_dir():
+            said.append(f"modules links to {os.readlink(extra)}, which is no folder")
         if said:
             raise InputError(
                 f"the kernel kit in {self.path} is not what was built: {contents.listed(said)}; "
