@@ -179,8 +179,21 @@ def test_an_assertion_that_does_not_hold_fails_the_run(tailback: Tailback, tmp_p
 
 def test_check_says_how_many_runs(tailback: Tailback, sweep: Path, tmp_path: Path) -> None:
     done = tailback("check", sweep)
-    assert (done.returncode, done.stdout) == (0, f"{sweep}: ok, 12 runs\n")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"{sweep}: ok, 12 runs: about ")
+    assert done.stdout.endswith(" of memory a run\n")
     assert list(tmp_path.iterdir()) == [sweep]
+
+
+def test_runs_of_more_than_an_hour_are_warned_of(tailback: Tailback, scenario: Path) -> None:
+    # 10 Mbit/s are 826 full frames a second, of 100 ns each.
+    done = tailback("check", scenario, "--set", "duration=1000000s", "--set", "path.rtt=1s")
+    assert done.returncode == 0
+    assert "1 run: about 830 million packets, 1.4 min of CPU time" in done.stdout
+    assert "warning" not in done.stderr
+    done = tailback("check", scenario, "--set", "duration=1000000s", "--seeds", "50")
+    assert "50 runs: about 41 billion packets, 1.1 h of CPU time" in done.stdout
+    assert "warning: 50 runs: about 41 billion packets, 1.1 h of CPU time" in done.stderr
 
 
 def test_the_table_groups_seeds(tailback: Tailback, sweep: Path) -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tailback import (
     _native,
     arguments,
+    costs,
     engines,
     foreign,
     frames,
@@ -72,6 +73,7 @@ class Planned:
     control: _native.Control
     run_id: str
     cost: float
+    packets: int
     memory: int
     label: str
 
@@ -195,11 +197,12 @@ def run_loaded(
         for index in indexes:
             store.write_index(folder, root, index)
         missing = _missing(loaded, runners, folder, root, cores)
-        costs = {point.run_id: point.cost for scenario in loaded for point in scenario.points}
+        sizes = {point.run_id: point.cost for scenario in loaded for point in scenario.points}
         part = shards.chosen()
-        mine = part.part(costs) if part is not None else list(costs)
+        mine = part.part(sizes) if part is not None else list(sizes)
         own = set(mine)
         missing = [run for run in missing if run.run_id in own]
+        costs.warn_of_hours(costs.total((run.packets, run.runner, run.memory) for run in missing))
         elsewhere = place.chosen()
         if elsewhere is None:
             at_once = jobs or max(1, machine.cores() // cores)
@@ -209,7 +212,7 @@ def run_loaded(
         # It clears up as it goes: not only when somebody has dealt with the error.
         del folder, missing
         if part is not None:
-            _refuse_part(part, mine, costs, root, failures)
+            _refuse_part(part, mine, sizes, root, failures)
     results = [
         Results.of(index, root, _assertions(scenario))
         for index, scenario in zip(indexes, loaded, strict=True)
@@ -447,6 +450,7 @@ def _missing(
                 control=native.Control(cores=cores),
                 run_id=point.run_id,
                 cost=point.cost,
+                packets=point.packets,
                 # Each core has the whole network.
                 memory=runner.memory(point) * (cores if cores > 1 and point.splits(cores) else 1),
                 label=_label(point),

@@ -358,6 +358,12 @@ impl Point {
         tailback_scenario::estimate_memory(&self.point().plan)
     }
 
+    /// Estimate of the packets that pass the links of the run, each counted at every link.
+    #[getter]
+    fn packets(&self) -> u64 {
+        tailback_scenario::estimate_packets(&self.point().plan)
+    }
+
     /// Rough size of the run in packets: for the order of runs and for the
     /// time left, not for results.
     #[getter]

@@ -14,9 +14,10 @@
 //! | `expand` | the sweep: points, seeds, assertions, baselines |
 //! | `plan` | a point's tree as the plan of a run |
 //! | `canonical`, `hash` | what names a run |
-//! | `memory` | what a run needs |
+//! | `memory`, `cost` | what a run needs |
 
 mod canonical;
+mod cost;
 mod declare;
 mod expand;
 mod hash;
@@ -30,6 +31,7 @@ mod scenario;
 pub use tailback_engine::keys::EngineKind;
 pub use tailback_engine::plan::Refusal;
 
+pub use cost::estimate_packets;
 pub use declare::{Assert, KeyPath, METRICS, Scope, json_schema, key_paths};
 pub use hash::Contents;
 pub use load::{MAX_FILE, load, load_request, load_with};

@@ -9,7 +9,7 @@ use tailback_engine::registry::{Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
 use tailback_scenario::{
     EngineKind, Override, Param, Point, Request, Scenario, check_memory, estimate_memory,
-    json_schema, key_paths, load, load_with,
+    estimate_packets, json_schema, key_paths, load, load_with,
 };
 
 #[track_caller]
@@ -1230,4 +1230,30 @@ fn a_program_stands_where_a_flow_does() {
         .collect();
     assert_eq!(members, [(1, 30_000_000), (2, 30_000_000)]);
     assert!(class.sources.is_empty());
+}
+
+/// What senders offer, and no more than links carry.
+#[test]
+fn packets_of_a_run() {
+    let packets = |set: &[(&str, &str)]| {
+        let text = "duration = \"10s\"\n[bottleneck]\nrate = \"12.112Mbit\"\n[path]\nrtt = \"20ms\"\n\
+                    [[flows]]\ncc = \"reno\"\n";
+        estimate_packets(&load_set(text, set).points[0].plan)
+    };
+    // 12.112 Mbit/s are 1000 frames of 1514 bytes a second.
+    assert_eq!(packets(&[]), 10_000);
+    assert_eq!(packets(&[("flows.reno.count", "50")]), 10_000);
+    assert_eq!(packets(&[("duration", "1000000s")]), 1_000_000_000);
+    assert_eq!(packets(&[("flows.reno.stop", "4s")]), 4_000);
+    assert_eq!(
+        packets(&[("flows.reno.bytes", "146000b"), ("flows.reno.count", "3")]),
+        303
+    );
+    // ACKs for every second of them, on a link of their own.
+    assert_eq!(packets(&[("bottleneck.both_directions", "true")]), 15_000);
+    // Ten segments a round-trip time of 20 ms.
+    assert_eq!(
+        packets(&[("tcp.rwnd", "14480b"), ("bottleneck.rate", "1Gbit")]),
+        5_010
+    );
 }

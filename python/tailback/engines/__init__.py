@@ -35,6 +35,9 @@ class Engine(Protocol):
     def memory(self, point: Point) -> int:
         """Estimate of what a run needs, bytes."""
 
+    def cpu_s(self, packets: int) -> float:
+        """Estimate of the CPU time of a run with so many packets at its links, s."""
+
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
         """Runs one point and stores its folder."""
 

@@ -34,6 +34,11 @@ AGENT_HASH = AGENT.with_name(f"{AGENT.name}.sha256")
 MEMORY_VARIABLE = "TAILBACK_GUEST_MIB"
 """Memory of a guest in MiB, for scenarios that need more than the default."""
 
+BOOT_S = 0.15
+PACKET_S = 3e-6
+"""CPU time of a guest without packets, and of a packet at a link, as measured once
+(docs/performance.md)."""
+
 STALL_VARIABLE = "TAILBACK_STALL_S"
 """Seconds without progress of virtual time after which a guest is ended."""
 
@@ -143,6 +148,10 @@ class Kernel:
     def memory(self, point: Point) -> int:  # noqa: ARG002 (that of every guest)
         """What a run may take, bytes: no guest takes more, and most far less."""
         return (self._memory_mib + confine.SPARE_MIB) << 20
+
+    def cpu_s(self, packets: int) -> float:
+        """Estimate of the CPU time of a run with so many packets at its links, s."""
+        return BOOT_S + packets * PACKET_S
 
     @cached_property
     def _memory_mib(self) -> int:

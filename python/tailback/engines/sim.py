@@ -12,6 +12,9 @@ from tailback._native import engine_version
 if TYPE_CHECKING:
     from tailback._native import Control, Point, Scenario, Store
 
+PACKET_S = 100e-9
+"""CPU time of a packet at a link, as measured once (docs/performance.md)."""
+
 
 @dataclass(frozen=True)
 class Sim:
@@ -27,6 +30,10 @@ class Sim:
     def memory(self, point: Point) -> int:
         """Estimate of what a run needs, bytes."""
         return point.memory
+
+    def cpu_s(self, packets: int) -> float:
+        """Estimate of the CPU time of a run with so many packets at its links, s."""
+        return packets * PACKET_S
 
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
         """Runs one point and stores its folder."""

@@ -18,10 +18,12 @@ from tailback.cli.options import engine_option, seeds_option, set_option, with_o
 @set_option
 @seeds_option
 def check(file: str, engine: str, overrides: tuple[str, ...], seeds: int | None) -> int:
-    """Validate a scenario; nothing runs."""
-    from tailback import engines, running
+    """Validate a scenario and estimate what its runs take; nothing runs."""
+    from tailback import costs, engines, running
 
-    scenario = running.load(Path(file), running.overrides(overrides), seeds, engines.get(engine))
-    runs = len(scenario.points)
-    terminal.out(f"{file}: ok, {runs} run{'s' if runs != 1 else ''}")
+    runner = engines.get(engine)
+    scenario = running.load(Path(file), running.overrides(overrides), seeds, runner)
+    cost = costs.total((point.packets, runner, runner.memory(point)) for point in scenario.points)
+    terminal.out(f"{file}: ok, {cost.text()}")
+    costs.warn_of_hours(cost)
     return OK

@@ -1,0 +1,128 @@
+//! How many packets a run has, before it is begun.
+
+use tailback_engine::plan::{FlowPlan, Plan, RatePlan, TrafficPlan};
+use tailback_engine::traffic::{Transport, transport};
+use tailback_engine::units::Time;
+
+/// What an ACK is charged for at a link, bytes.
+const ACK: u64 = 66;
+
+/// A full frame, bytes.
+const FRAME: u64 = 1514;
+
+/// An estimate of how many packets pass the links in a run, each counted at every link: what
+/// senders offer, and no more than a link carries. ACKs count at links on their way.
+pub fn estimate_packets(plan: &Plan) -> u64 {
+    let mut passing = vec![Passing::default(); plan.links.len()];
+    let mut add = |route: &[u32], packets: u64, frame: u64| {
+        for link in route {
+            if let Some(link) = passing.get_mut(*link as usize) {
+                link.packets = link.packets.saturating_add(packets);
+                link.bytes = link.bytes.saturating_add(packets.saturating_mul(frame));
+            }
+        }
+    };
+    for flow in &plan.flows {
+        let segments = segments(plan, flow).saturating_mul(flow.count);
+        let frame = u64::from(flow.tcp.mss) + u64::from(flow.tcp.header);
+        add(&flow.route, segments, frame);
+        add(&flow.back, acks(segments, flow.tcp.delack), ACK);
+    }
+    for source in &plan.traffic {
+        let active = active(plan, source.start, source.stop);
+        match (transport(source.kind), &source.connections) {
+            (Some(Transport::Datagrams(of)), _) => {
+                let datagrams = of(&source.options);
+                let frame = u64::from(datagrams.len);
+                let packets = datagrams.rate.bytes_in(active) / frame.max(1);
+                add(&source.route, packets.saturating_mul(source.count), frame);
+            }
+            (Some(Transport::Connections { largest, gap }), Some(connections)) => {
+                let requests = active.0 / gap(&source.options).0.max(1);
+                let mss = u64::from(connections.tcp.mss);
+                let each = largest(&source.options).div_ceil(mss.max(1));
+                let most = requests
+                    .saturating_mul(each)
+                    .min(carried(plan, source, active));
+                let segments = most.saturating_mul(source.count);
+                let frame = mss + u64::from(connections.tcp.header);
+                add(&source.route, segments, frame);
+                add(
+                    &connections.back,
+                    acks(segments, connections.tcp.delack),
+                    ACK,
+                );
+            }
+            _ => {}
+        }
+    }
+    for program in &plan.programs {
+        // What a program sends nobody knows: as much as its links carry.
+        for link in program.route.iter().chain(&program.back) {
+            if let Some(plan_of) = plan.links.get(*link as usize) {
+                let frames = capacity(&plan_of.rate, plan.duration) / FRAME;
+                add(&[*link], frames, FRAME);
+            }
+        }
+    }
+    let counts = plan.links.iter().zip(passing).map(|(link, passing)| {
+        let carries = capacity(&link.rate, plan.duration);
+        // Packets of the length that those that are offered have on average.
+        if passing.bytes <= carries {
+            return passing.packets;
+        }
+        let share = passing.packets as f64 / passing.bytes.max(1) as f64;
+        (carries as f64 * share) as u64
+    });
+    counts.fold(0, u64::saturating_add)
+}
+
+/// What is offered to a link.
+#[derive(Clone, Copy, Default)]
+struct Passing {
+    packets: u64,
+    bytes: u64,
+}
+
+/// Segments that a flow can send: all it has, or what its window and the slowest link let it.
+fn segments(plan: &Plan, flow: &FlowPlan) -> u64 {
+    let mss = u64::from(flow.tcp.mss).max(1);
+    let active = active(plan, flow.start, flow.stop);
+    let bytes = flow.bytes.map_or(u64::MAX, |bytes| bytes.0.div_ceil(mss));
+    let rtt = plan.rtt_over(flow.rtt, &flow.route, &flow.back);
+    let rounds = active.0 as f64 / rtt.0.max(1) as f64;
+    let windows = ((rounds + 1.0) * (flow.tcp.rwnd.0 as f64 / mss as f64)) as u64;
+    let frame = mss + u64::from(flow.tcp.header);
+    let links = flow
+        .route
+        .iter()
+        .filter_map(|at| plan.links.get(*at as usize));
+    let slowest = links.map(|link| capacity(&link.rate, active) / frame).min();
+    bytes.min(windows).min(slowest.unwrap_or_default())
+}
+
+/// Segments of the slowest link of a source of connections.
+fn carried(plan: &Plan, source: &TrafficPlan, active: Time) -> u64 {
+    let links = source
+        .route
+        .iter()
+        .filter_map(|at| plan.links.get(*at as usize));
+    let slowest = links.map(|link| capacity(&link.rate, active) / FRAME).min();
+    slowest.unwrap_or_default()
+}
+
+/// One ACK for two segments, or for each.
+fn acks(segments: u64, delayed: bool) -> u64 {
+    if delayed { segments / 2 } else { segments }
+}
+
+/// How long something sends.
+fn active(plan: &Plan, start: Time, stop: Option<Time>) -> Time {
+    stop.map_or(plan.duration, |stop| stop.min(plan.duration))
+        .since(start)
+}
+
+/// Bytes that a link carries from the beginning of a run on.
+fn capacity(rate: &RatePlan, time: Time) -> u64 {
+    rate.capacity_bytes(Time::ZERO, time) as u64
+}
