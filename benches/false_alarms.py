@@ -28,11 +28,12 @@ from tailback.batteries.side_by_side import run_battery
 from tailback.comparison.families import false_discovery
 from tailback.comparison.judging import judge
 from tailback.comparison.model import VariantResults
-from tailback.comparison.points import key_of, seeds_by_point
+from tailback.comparison.points import seeds_by_point
 from tailback.comparison.quantities import select
 from tailback.comparison.variants import parse
 from tailback.metrics import Metric
 from tailback.metrics.differences import FALSE_DISCOVERY, Difference, paired, unpaired
+from tailback.points import point_key
 from tailback.results import Results
 
 SWEEP = """
@@ -88,7 +89,7 @@ def values_of(column: VariantResults, wanted: Sequence[Metric]) -> Values:
         made = judge([variant], wanted)
         cells.append(
             {
-                (json.dumps(key_of(c.params)), c.kind, c.name, c.metric.on, c.quantity): mean
+                (json.dumps(point_key(c)), c.kind, c.name, c.metric.on, c.quantity): mean
                 for c in made.cells
                 if (mean := c.values[variant.name].mean) is not None
             }

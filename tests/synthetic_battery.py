@@ -17,8 +17,8 @@ from tailback.batteries.l4s_battery.cases import Spot, spot
 from tailback.batteries.side_by_side import BatteryComparison, Place
 from tailback.comparison.judging import judge
 from tailback.comparison.model import VariantResults
-from tailback.comparison.points import Params
 from tailback.comparison.quantities import select
+from tailback.points import Key
 from tailback.results import Results, Run
 
 UNITS = {"kbit": 1e3, "Mbit": 1e6, "us": 1e3, "ms": 1e6, "s": 1e9}
@@ -210,7 +210,7 @@ def made(
     columns = []
     for variant in variants:
         runs: list[Run] = []
-        planned: dict[Params, list[int]] = {}
+        planned: dict[Key, list[int]] = {}
         for part in chosen:
             for path in part.files:
                 table = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -70,8 +70,22 @@ def test_everything_that_is_wrong_with_a_dict_is_said_at_once() -> None:
 
 
 def test_warnings_of_a_dict_have_their_place() -> None:
-    with pytest.warns(UserWarning, match=r'^bottleneck.rate: "50Mbps" is 400Mbit/s'):
-        tb.check(but(bottleneck={"rate": "50Mbps"}))
+    with pytest.warns(UserWarning, match=r"^links.idle: nothing passes link"):
+        tb.check(
+            {
+                "duration": "1s",
+                "links": {"a": {"rate": "1Mbit"}, "idle": {"rate": "1Mbit"}},
+                "flows": [{"cc": "reno", "route": ["a"]}],
+            }
+        )
+
+
+def test_equal_points_of_a_dict_are_said_at_both_places() -> None:
+    with pytest.raises(tb.ScenarioError) as error:
+        tb.check(but(sweep={"path.rtt": ["20ms", "10ms", "0.02s"]}))
+    places = [text.partition(": ")[0] for text in error.value.diagnostics]
+    assert places == ['sweep."path.rtt"[0]', 'sweep."path.rtt"[2]']
+    assert '"20ms" and "0.02s" plan the same run' in error.value.diagnostics[0]
 
 
 two: dict[str, dict[str, object]] = {"a": {}, "b": {}}
@@ -144,15 +158,28 @@ def test_the_command_line(
     assert [path.name for path in scenario.parent.iterdir()] == ["scenario.toml"]
 
 
-@pytest.mark.parametrize("command", ["run", "check"])
-def test_megabytes_that_were_meant_as_megabits_are_said(
-    tailback: Tailback, scenario: Path, command: str
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "--set", "bottleneck.rate=5Mbps"),
+        ("check", "--set", "bottleneck.rate=5Mbps"),
+        ("compare", "--variant", "a", "--variant", "b: bottleneck.rate=5Mbps"),
+    ],
+)
+def test_rates_in_bytes_per_second_are_refused(
+    tailback: Tailback, scenario: Path, words: tuple[str, ...]
 ) -> None:
-    done = tailback(command, scenario, "--set", "bottleneck.rate=5Mbps")
-    assert done.returncode == 0
-    assert '"5Mbps" is 40Mbit/s: to tc "bps" are bytes' in done.stderr
+    command, *rest = words
+    readings = '"5Mbit" for bits, "40Mbit" for bytes as tc reads it'
+    done = tailback(command, scenario, *rest)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert readings in done.stderr
+    assert [path.name for path in scenario.parent.iterdir()] == ["scenario.toml"]
     scenario.write_text(SCENARIO.replace("10Mbit", "5Mbps"), encoding="utf-8")
-    assert ':7:9: "5Mbps" is 40Mbit/s' in tailback(command, scenario).stderr
+    done = tailback("run", scenario)
+    assert done.returncode == 2
+    assert ":7:9: " in done.stderr
+    assert readings in done.stderr
 
 
 def full(limit: int) -> Callable[[], None]:

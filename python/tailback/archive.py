@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tailback import folders, shape, store
+from tailback import folders, points, shape, store
 from tailback.crates.crate import engine_of
 from tailback.errors import DamagedResults, DamageWarning, InputError
 from tailback.names import unknown
@@ -51,7 +51,7 @@ class Kept:
             "engine": self.index.engine,
             "version": self.index.engine_version,
             "written": when.isoformat(timespec="seconds"),
-            "points": len({tuple(p.params.items()) for p in self.index.points}),
+            "points": points.count(self.index.points),
             "runs": len(self.runs),
             "stored": len(self.stored),
             "bytes": self.bytes,

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tailback import agreement, engines, frames, names, registry, shape, store
+from tailback import agreement, engines, frames, names, points, registry, shape, store
 from tailback.errors import DamagedResults, InputError, VersionWarning
 from tailback.metrics import completion, gain, parts, series
 from tailback.metrics.naming import flat
@@ -138,9 +138,13 @@ class Results:
     def of(cls, index: store.Index, root: Path, asserts: Sequence[Assertion] = ()) -> Results:
         """The runs of a sweep that are stored in a folder."""
         beside: dict[str, Run] = {}
+        # Once each: what earlier versions stored may have values that are equal, 20ms and 0.02s.
+        stored: dict[tuple[points.Key, int], store.PointRef] = {}
+        for point in index.points:
+            stored.setdefault((points.point_key(point), point.seed), point)
         runs = [
             Run(p.params, p.labels, p.seed, p.run_id, path, baseline=p.baseline, beside=beside)
-            for p in index.points
+            for p in stored.values()
             if os.path.lexists(path := store.run_path(root, p.run_id))
         ]
         beside.update((run.run_id, run) for run in runs)
@@ -194,9 +198,9 @@ class Results:
 
     def groups(self) -> list[list[Run]]:
         """The runs of each point, its seeds together."""
-        groups: dict[tuple[tuple[str, float | str], ...], list[Run]] = {}
+        groups: dict[points.Key, list[Run]] = {}
         for run in self.points:
-            groups.setdefault(tuple(run.params.items()), []).append(run)
+            groups.setdefault(points.point_key(run), []).append(run)
         return list(groups.values())
 
     def frame(self) -> pl.DataFrame:

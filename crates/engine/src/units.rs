@@ -166,7 +166,7 @@ pub fn parse_time(text: &str) -> Result<Time, ParseError> {
 
 /// Reads a rate: `100Mbit`, `1.5Gbit`, `512kbit`, `125kbps` (bytes), `1000bit`.
 pub fn parse_rate(text: &str) -> Result<Rate, ParseError> {
-    const EXPECTED: ParseError = "a rate such as \"100Mbit\" (units bit, kbit, Mbit, Gbit, Tbit, and bps, kbps, ... for bytes)";
+    const EXPECTED: ParseError = "a rate such as \"100Mbit\" (units bit, kbit, Mbit, Gbit, Tbit)";
     let (number, unit) = split(text).ok_or(EXPECTED)?;
     let unit = unit.to_ascii_lowercase();
     let unit = unit.strip_suffix("/s").unwrap_or(&unit);

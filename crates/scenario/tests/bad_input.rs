@@ -105,8 +105,7 @@ fn check_base(more: &str, expected: &str) {
 }
 
 const TIME: &str = "a time such as \"20ms\" (units ns, us, ms, s)";
-const RATE: &str =
-    "a rate such as \"100Mbit\" (units bit, kbit, Mbit, Gbit, Tbit, and bps, kbps, ... for bytes)";
+const RATE: &str = "a rate such as \"100Mbit\" (units bit, kbit, Mbit, Gbit, Tbit)";
 
 #[test]
 fn nothing_in_it() {
@@ -1531,29 +1530,207 @@ class = "of/b"
 }
 
 #[test]
-fn rates_in_bytes_are_warned_of() {
-    let warned = |rate: &str| -> Vec<String> {
-        let text = format!(
+fn rates_in_bytes_per_second_are_refused_with_both_readings() {
+    let text = |rate: &str| {
+        format!(
             "duration = \"1s\"\n[bottleneck]\nrate = {rate}\n[path]\nrtt = \"20ms\"\n[[flows]]\ncc = \"reno\"\n"
-        );
-        let made = load(text.as_bytes(), "f.toml", &[], None).expect("it is right");
-        made.warnings.iter().map(ToString::to_string).collect()
+        )
     };
-    assert_eq!(
-        warned("\"50Mbps\""),
-        [
-            "f.toml:3:8: \"50Mbps\" is 400Mbit/s: to tc \"bps\" are bytes; expected \"50Mbit\" if \
-             bits are meant, \"400Mbit\" if bytes are"
-        ]
+    check(
+        &text("\"50Mbps\""),
+        r#"f.toml:3:8: "50Mbps" for "rate" can be bits or bytes per second; expected "50Mbit" for bits, "400Mbit" for bytes as tc reads it"#,
     );
-    assert_eq!(
-        warned("{ steps = [[\"0s\", \"1MBps\"]] }")[0],
-        "f.toml:3:26: \"1MBps\" is 8Mbit/s: to tc \"bps\" are bytes; expected \"1Mbit\" if bits \
-         are meant, \"8Mbit\" if bytes are"
+    check(
+        &text("{ steps = [[\"0s\", \"1MBps/s\"]] }"),
+        r#"f.toml:3:26: "1MBps/s" for "steps" can be bits or bytes per second; expected "1Mbit" for bits, "8Mbit" for bytes as tc reads it"#,
+    );
+    check(
+        &(text("\"1Mbit\"") + "[[traffic]]\nkind = \"cbr\"\nrate = \"5kbps\"\n"),
+        r#"f.toml:10:8: "5kbps" for "rate" can be bits or bytes per second; expected "5kbit" for bits, "40kbit" for bytes as tc reads it"#,
+    );
+    check_with(
+        text("\"1Mbit\"").as_bytes(),
+        &[("bottleneck.rate", "50Mbps")],
+        None,
+        r#"--set bottleneck.rate=50Mbps:1:17: "50Mbps" for "rate" can be bits or bytes per second; expected "50Mbit" for bits, "400Mbit" for bytes as tc reads it"#,
     );
     for bits in ["50Mbit", "50Mbit/s", "1Gbit"] {
-        assert_eq!(warned(&format!("\"{bits}\"")), [""; 0]);
+        assert!(load(text(&format!("\"{bits}\"")).as_bytes(), "f.toml", &[], None).is_ok());
     }
+}
+
+/// A flow over one link, with more lines at the end.
+fn one_flow(queue: &str, more: &str) -> String {
+    format!(
+        "duration = \"10s\"\nwarmup = \"2s\"\n[bottleneck]\nrate = \"10Mbit\"\nqueue = {queue}\n\
+         [path]\nrtt = \"20ms\"\n[[flows]]\ncc = \"reno\"\n{more}"
+    )
+}
+
+#[test]
+fn values_that_make_points_equal_are_refused_at_both_places() {
+    let swept = |sweep: &str| one_flow("{ aqm = \"fifo\", limit = \"100p\" }", "[sweep]\n") + sweep;
+    check(
+        &swept("\"path.rtt\" = [\"20ms\", \"10ms\", \"0.02s\"]\n"),
+        r#"
+        f.toml:11:15: "20ms" and "0.02s" plan the same run; expected values that make a difference; remove one of them
+        f.toml:11:31: "20ms" and "0.02s" plan the same run; expected values that make a difference; remove one of them
+        "#,
+    );
+    check(
+        &swept("\"path.rtt\" = [\"10ms\", \"10ms\"]\n"),
+        r#"
+        f.toml:11:15: "10ms" and "10ms" plan the same run; expected values that make a difference; remove one of them
+        f.toml:11:23: "10ms" and "10ms" plan the same run; expected values that make a difference; remove one of them
+        "#,
+    );
+    check(
+        &swept(
+            "[[sweep.zip]]\n\"path.rtt\" = [\"1ms\", \"1ms\", \"0.001s\"]\n\
+             \"bottleneck.rate\" = [\"1Mbit\", \"2Mbit\", \"1000kbit\"]\n",
+        ),
+        r#"
+        f.toml:12:15: ["1ms", "1Mbit"] and ["0.001s", "1000kbit"] plan the same run; expected values that make a difference; remove one of them
+        f.toml:12:29: ["1ms", "1Mbit"] and ["0.001s", "1000kbit"] plan the same run; expected values that make a difference; remove one of them
+        "#,
+    );
+    check(
+        &swept("\"bottleneck.queue\" = [\"codel\", { aqm = \"codel\" }]\n"),
+        r#"
+        f.toml:11:23: "codel" and { aqm = "codel" } plan the same run; expected values that make a difference; remove one of them
+        f.toml:11:32: "codel" and { aqm = "codel" } plan the same run; expected values that make a difference; remove one of them
+        "#,
+    );
+}
+
+#[test]
+fn a_queue_that_lets_no_packet_in_is_refused() {
+    check(
+        &one_flow("{ aqm = \"fifo\", limit = \"100b\" }", ""),
+        r#"f.toml:5:33: the queue of "bottleneck" lets no full packet in: its limit is 100 bytes, and packets have up to 1514; expected at least 1514b"#,
+    );
+    check(
+        &one_flow(
+            "{ aqm = \"fifo\", limit = \"1000b\" }",
+            "tcp = { mss = 536 }\n[[traffic]]\nkind = \"cbr\"\n",
+        ),
+        r#"f.toml:5:33: the queue of "bottleneck" lets no full packet in: its limit is 1000 bytes, and packets have up to 1514; expected at least 1514b"#,
+    );
+    let small = one_flow(
+        "{ aqm = \"fifo\", limit = \"1000b\" }",
+        "tcp = { mss = 536 }\n",
+    );
+    assert!(load(small.as_bytes(), "f.toml", &[], None).is_ok());
+}
+
+#[test]
+fn a_metric_of_a_link_needs_its_name_where_there_are_several() {
+    let text = |keys: &str| {
+        format!(
+            "duration = \"1s\"\n[links.a]\nrate = \"1Mbit\"\n[links.b]\nrate = \"1Mbit\"\n[[flows]]\n\
+             cc = \"reno\"\nroute = [\"a\", \"b\"]\n[[assert]]\nmax = 1\n{keys}"
+        )
+    };
+    check(
+        &text("metric = \"delay_ms.p99\"\n"),
+        r#"f.toml:11:10: "delay_ms.p99" is measured on a link, and there are several; expected "link", one of a, b"#,
+    );
+    check(
+        &text("metric = \"drops\"\n"),
+        r#"f.toml:11:10: "drops" is measured on a link, and there are several; expected "link", one of a, b, or "flow""#,
+    );
+    for good in [
+        "metric = \"delay_ms.p99\"\nlink = \"b\"\n",
+        "metric = \"drops\"\nflow = \"reno\"\n",
+        "metric = \"jain\"\n",
+    ] {
+        assert!(
+            load(text(good).as_bytes(), "f.toml", &[], None).is_ok(),
+            "{good}"
+        );
+    }
+}
+
+#[test]
+fn a_wrong_name_hides_nothing_of_its_table() {
+    let wrong = "hosts = [\"a\"]\nclass = 3\n";
+    let text = one_flow("\"fifo\"", wrong).replace("cc = \"reno\"", "cc = \"renoo\"");
+    check(
+        &(text
+            + "[[traffic]]\nkind = \"cbs\"\n"
+            + wrong
+            + "[[assert]]\nmetric = 3\nmax = 1\nflow = \"none\"\n"),
+        r#"
+        f.toml:9:6: unknown congestion control "renoo"; expected one of {controls}; did you mean "reno"?
+        f.toml:10:9: wrong value ["a"] for "hosts"; expected the names of two hosts, ["a", "b"]
+        f.toml:11:9: wrong value 3 for "class"; expected a name of 1 to 32 letters, digits, "_", "-" and "+"
+        f.toml:13:8: unknown kind of traffic "cbs"; expected one of {kinds}; did you mean "cbr"?
+        f.toml:14:9: wrong value ["a"] for "hosts"; expected the names of two hosts, ["a", "b"]
+        f.toml:15:9: wrong value 3 for "class"; expected a name of 1 to 32 letters, digits, "_", "-" and "+"
+        f.toml:17:10: wrong value 3 for "metric"; expected a text in quotes
+        f.toml:19:8: there is no flow named "none"
+        "#,
+    );
+}
+
+#[track_caller]
+fn check_warnings(text: &str, expected: &[&str]) {
+    let made = load(text.as_bytes(), "f.toml", &[], None).expect("it is right");
+    let warnings: Vec<String> = made.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(warnings, expected);
+}
+
+#[test]
+fn what_is_never_measured_is_warned_of() {
+    let flow = |more: &str| one_flow("\"fifo\"", more);
+    check_warnings(
+        &flow("stop = \"2s\"\n"),
+        &[
+            "f.toml:10:8: it stops at 2s, and nothing is counted before the warm-up ends at 2s; \
+           expected a time after the warm-up, 2s",
+        ],
+    );
+    check_warnings(&flow("stop = \"2001ms\"\n"), &[]);
+    check_warnings(
+        &flow("start = \"9990ms\"\n"),
+        &[
+            "f.toml:10:9: with some seeds it never starts: it ends with the run at 10s, and starts up \
+           to 20ms after 9990ms; expected a shorter start_jitter, or more time between start and end",
+        ],
+    );
+    check_warnings(&flow("start = \"9979ms\"\n"), &[]);
+    // The initial window after a handshake, and 8 ms for its ten segments.
+    check_warnings(
+        &flow("bytes = \"14600b\"\n"),
+        &[
+            "f.toml:10:9: alone it has sent its 14600 bytes at 51.68ms, and nothing is counted before \
+           the warm-up ends at 2s; expected a later start, a shorter warm-up or more bytes",
+        ],
+    );
+    // At 10 Mbit/s 2 s are 2.5 MB.
+    check_warnings(&flow("bytes = \"2500000b\"\n"), &[]);
+}
+
+#[test]
+fn links_that_nothing_passes_are_warned_of() {
+    let text = |more: &str| {
+        format!(
+            "duration = \"1s\"\n[links.a]\nrate = \"1Mbit\"\n[links.idle]\nrate = \"1Mbit\"\n{more}\
+             [[flows]]\ncc = \"reno\"\nroute = [\"a\"]\n"
+        )
+    };
+    check_warnings(
+        &text(""),
+        &[
+            "f.toml:4:8: nothing passes link \"idle\"; expected its name in a \"route\" or \"back\", or \
+           no such link",
+        ],
+    );
+    check_warnings(&(text("") + "back = [\"idle\"]\n"), &[]);
+    check_warnings(
+        &(text("both_directions = true\n") + "back = [\"idle.back\"]\n"),
+        &[],
+    );
 }
 
 #[test]

@@ -411,7 +411,7 @@ fn multiples_of_the_bdp() {
             "duration = \"1s\"\npath.rtt = \"25ms\"\n[bottleneck]\nrate = \"10Mbit\"\nqueue.aqm = \"fifo\"\nqueue.limit = \"{size}\"\n[[flows]]\ncc = \"reno\"\nrtt = \"5ms\"\nbytes = \"2bdp\"\n"
         )
     };
-    for (size, bytes) in [("1bdp", 31_250), ("0.125bdp", 3_906), ("0.0001 bdp", 3)] {
+    for (size, bytes) in [("1bdp", 31_250), ("0.125bdp", 3_906), ("0.05 bdp", 1_563)] {
         let plan = plan(&text(size));
         assert_eq!(
             options(&plan.links[0].queue).bytes("limit"),
@@ -721,7 +721,7 @@ count = 1
 name = "reno"
 cc = { name = "reno" }
 [bottleneck]
-rate = "1000kbps"
+rate = "8000kbit"
 queue = { aqm = "fifo", limit = "1000p", kernel = false }
 schedule = { marks = [] }
 [path]
@@ -744,7 +744,7 @@ max = 1
         ("host_jitter", "1us"),
         ("bottleneck.rate", "9Mbit"),
         ("bottleneck.queue.limit", "1001p"),
-        ("bottleneck.queue.limit", "1000b"),
+        ("bottleneck.queue.limit", "2000b"),
         ("bottleneck.link", "wire"),
         ("bottleneck.both_directions", "true"),
         ("bottleneck.delay", "1ms"),
@@ -1230,6 +1230,62 @@ fn a_program_stands_where_a_flow_does() {
         .collect();
     assert_eq!(members, [(1, 30_000_000), (2, 30_000_000)]);
     assert!(class.sources.is_empty());
+}
+
+/// A parameter tells the units of a key apart where the sweep has several; a label always does.
+#[test]
+fn packets_and_bytes_are_no_equal_parameters() {
+    let point = |text: &str| {
+        let points = load_ok(&format!("{SMALL}[sweep]\n{text}\n")).points;
+        let params: Vec<_> = points
+            .iter()
+            .map(|point| point.params[0].1.clone())
+            .collect();
+        let labels: Vec<_> = points.iter().map(|point| point.labels[0].clone()).collect();
+        (params, labels)
+    };
+    let name = |text: &str| Param::Name(text.to_owned());
+    assert_eq!(
+        point(r#""bottleneck.queue.limit" = ["20000p", "20kb", "2bdp"]"#),
+        (
+            vec![name("20000p"), name("20480b"), name("40000b")],
+            ["20000p", "20kb", "2bdp"].map(str::to_owned).to_vec(),
+        )
+    );
+    assert_eq!(
+        point(r#""bottleneck.queue.limit" = ["100p", "2000p"]"#).0,
+        [Param::Number(100.0), Param::Number(2000.0)]
+    );
+    assert_eq!(
+        point("\"bottleneck.queue\" = [\"codel\"]\n\"bottleneck.queue.limit\" = [100, \"2000p\"]")
+            .1,
+        ["codel", "codel"]
+    );
+    let codel = load_set(
+        &format!("{SMALL}[sweep]\n\"bottleneck.queue.limit\" = [100, \"2000p\"]\n"),
+        &[("bottleneck.queue", "codel")],
+    );
+    assert_eq!(codel.points[0].labels[0], "100p");
+    assert_eq!(codel.points[0].params[0].1, Param::Number(100.0));
+}
+
+/// Long tables that differ at their end only are told apart.
+#[test]
+fn long_values_are_not_cut_to_one() {
+    let steps = |last: u32| {
+        let steps: Vec<String> = (0..40)
+            .map(|at| format!("[\"{at}s\", \"{}Mbit\"]", if at == 39 { last } else { 5 }))
+            .collect();
+        format!("{{ steps = [{}] }}", steps.join(", "))
+    };
+    let text = format!(
+        "{SMALL}[sweep]\n\"bottleneck.rate\" = [{}, {}]\n",
+        steps(6),
+        steps(7)
+    );
+    let points = load_ok(&text).points;
+    assert_ne!(points[0].params, points[1].params);
+    assert_ne!(points[0].labels, points[1].labels);
 }
 
 /// What senders offer, and no more than links carry.

@@ -14,12 +14,12 @@ from tailback import _native, engines, running, toml
 from tailback.batteries import Battery, Part, Preset, Row, choose
 from tailback.comparison.judging import judge
 from tailback.comparison.model import Comparison, VariantResults
-from tailback.comparison.points import Params
 from tailback.comparison.quantities import select
 from tailback.comparison.run import SEEDS, load_one
 from tailback.comparison.variants import Variant, values_of
 from tailback.errors import InputError, RunsFailed, ScenarioError
 from tailback.names import unknown
+from tailback.points import Key, Swept, key_of
 from tailback.results import Results, Run
 
 
@@ -55,7 +55,7 @@ class BatteryComparison(Comparison):
             **super().to_dict(),
         }
 
-    def place(self, params: Params) -> Place:
+    def place(self, params: Key) -> Place:
         """Where a point is from."""
         named = dict(params)
         return self.places[str(named["part"]), str(named["case"])]
@@ -128,11 +128,11 @@ def run_battery(
             for case, found in zip(cases, own, strict=True)
             for run in found
         ]
-        planned: dict[Params, list[int]] = {}
+        planned: dict[Key, list[int]] = {}
         for case in cases:
             for point in case.loaded[i].points:
-                params = _params(battery, case, point.params)
-                planned.setdefault(tuple(sorted(params.items())), []).append(point.seed)
+                swept = _swept_at(battery, case, point)
+                planned.setdefault(key_of(*swept), []).append(point.seed)
         digest = hashlib.sha256(" ".join(found.id for found in own).encode()).hexdigest()[:20]
         first = own[0]
         merged = Results(digest, battery.title, first.engine, first.version, [], points, first.root)
@@ -263,15 +263,16 @@ def _swept(table: Mapping[str, Any], sweep: Mapping[str, Any] | None) -> set[str
     return {path for axis in _axes(chosen) for path in axis[0]}
 
 
-def _params(
-    battery: Battery, case: Case, params: Mapping[str, float | str]
-) -> dict[str, float | str]:
-    text = battery.case(case.path.stem, params)
-    return {"part": case.part.name, "case": text, **params}
+def _swept_at(
+    battery: Battery, case: Case, point: Swept
+) -> tuple[dict[str, float | str], dict[str, str]]:
+    """Parameters and labels of a point among those of the whole battery."""
+    labels = {"part": case.part.name, "case": battery.case(case.path.stem, point.params)}
+    return {**labels, **point.params}, labels
 
 
 def _named(battery: Battery, case: Case, run: Run, places: dict[tuple[str, str], Place]) -> Run:
-    params = _params(battery, case, run.params)
-    part, text = str(params["part"]), str(params["case"])
+    params, labels = _swept_at(battery, case, run)
+    part, text = labels["part"], labels["case"]
     places[part, text] = Place(part, case.path.stem, run.params)
-    return Run(params, {"part": part, "case": text}, run.seed, run.run_id, run.path)
+    return Run(params, labels, run.seed, run.run_id, run.path)

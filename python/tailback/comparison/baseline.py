@@ -15,13 +15,13 @@ from typing import Any
 
 from tailback import foreign, shape, store
 from tailback.comparison.model import VariantResults
-from tailback.comparison.points import Params, key_of
 from tailback.comparison.sides import Kept, Ran
 from tailback.errors import InputError
 from tailback.metrics import METRICS, Metric, parts, pooling
 from tailback.metrics.base import refuse_of_two
 from tailback.metrics.parts import KINDS, Kind
 from tailback.metrics.pooling import NOTHING, Reading
+from tailback.points import Key, key_of
 from tailback.results import Results
 
 SUFFIX = ".tailback.json"
@@ -146,8 +146,10 @@ def read(path: Path) -> VariantResults:
             f"{foreign.line(path)}: {foreign.line(twice)}; remove one of them, or write the file "
             "again with `tailback baseline --force`"
         )
-    kept = {key_of(point["params"]): _kept(point) for point in found["points"]}
-    seeds = {key_of(point["params"]): list(point["seeds"]) for point in found["points"]}
+    kept = {key_of(point["params"], point["labels"]): _kept(point) for point in found["points"]}
+    seeds = {
+        key_of(point["params"], point["labels"]): list(point["seeds"]) for point in found["points"]
+    }
     version, engine = found["engine_version"], found["engine"]
     name = f"{path.name.removesuffix(SUFFIX)}-{hashlib.sha256(data).hexdigest()[:8]}"
     results = Results(name, found["title"], engine, version, [], [], store.DEFAULT)
@@ -176,9 +178,9 @@ def _short(points: Sequence[Mapping[str, Any]]) -> Any:
 
 def _twice(points: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What is there more than once, where one would take the place of the other."""
-    at: dict[Params, int] = {}
+    at: dict[Key, int] = {}
     for i, point in enumerate(points):
-        first = at.setdefault(key_of(point["params"]), i)
+        first = at.setdefault(key_of(point["params"], point["labels"]), i)
         if first != i:
             yield f"points[{i}] has the parameters of points[{first}]"
         seeds = point["seeds"]
@@ -205,7 +207,7 @@ def _kept(point: Mapping[str, Any]) -> Kept:
     return Kept(point["params"], point["labels"], cells)
 
 
-def cut(base: VariantResults, planned: Mapping[Params, Sequence[int]]) -> VariantResults:
+def cut(base: VariantResults, planned: Mapping[Key, Sequence[int]]) -> VariantResults:
     """The baseline with the seeds that a run has too, so that both are compared seed by seed."""
     assert base.kept is not None
     seeds, kept = {}, {}

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tailback.comparison.model import Cell, Comparison
-from tailback.comparison.points import key_of
 from tailback.comparison.quantities import select
 from tailback.comparison.text import difference_text
 from tailback.comparison.thresholds import Threshold
@@ -26,6 +25,7 @@ from tailback.metrics import is_of
 from tailback.metrics.base import refuse_of_two
 from tailback.metrics.margins import Contrast, Samples
 from tailback.names import unknown
+from tailback.points import point_key
 
 LEVEL = 0.05
 """Of the one-sided tests."""
@@ -235,8 +235,8 @@ def _cases(made: Comparison, threshold: Threshold) -> list[_Case]:
             if not a:
                 # There is nothing that it could have become worse than.
                 continue
-            runs = len(variant.seeds.get(key_of(cell.params), ()))
-            had = len(base.seeds.get(key_of(cell.params), ()))
+            runs = len(variant.seeds.get(point_key(cell), ()))
+            had = len(base.seeds.get(point_key(cell), ()))
             if len(b) * had < len(a) * runs or not b:
                 lacks = f"{variant.name} has it in {len(b)} of {runs} runs, {base.name} in {len(a)}"
                 found.append(_Case(*case, None, f"{lacks} of {had}"))
@@ -248,7 +248,7 @@ def _cases(made: Comparison, threshold: Threshold) -> list[_Case]:
                 )
             else:
                 samples = Samples(tuple(a.values()), tuple(b.values()), paired=False)
-            if (key_of(cell.params), variant.name) in same:
+            if (point_key(cell), variant.name) in same:
                 found.append(_Case(*case, None, same=True))
             elif min(len(samples.base), len(samples.other)) < 2:
                 found.append(

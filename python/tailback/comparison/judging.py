@@ -9,12 +9,13 @@ from dataclasses import replace
 from tailback.comparison.families import false_discovery
 from tailback.comparison.matching import matched
 from tailback.comparison.model import Cell, Comparison, Judged, VariantResults
-from tailback.comparison.points import Params, key_of, runs_by_point
+from tailback.comparison.points import runs_by_point
 from tailback.comparison.sides import Ran, Side
 from tailback.metrics import Metric, estimate, parts, pooling
 from tailback.metrics.differences import Difference, paired, unpaired
 from tailback.metrics.parts import KINDS, Kind
 from tailback.metrics.pooling import Readings
+from tailback.points import Key, point_key
 
 
 def judge(
@@ -29,7 +30,7 @@ def judge(
     places = [(i, variant) for i, cell in enumerate(drafts) for variant in cell.differences]
     qs = false_discovery(
         [drafts[i].differences[variant].p for i, variant in places],
-        [(key_of(drafts[i].params), variant) for i, variant in places],
+        [(point_key(drafts[i]), variant) for i, variant in places],
     )
     judged: list[dict[str, Judged]] = [{} for _ in drafts]
     for (i, variant), q in zip(places, qs, strict=True):
@@ -43,7 +44,7 @@ def judge(
     return Comparison(title, list(columns), cells, columns[0].results.root, list(failures))
 
 
-def _sides(column: VariantResults) -> Mapping[Params, Side]:
+def _sides(column: VariantResults) -> Mapping[Key, Side]:
     """What it has at every point."""
     if column.kept is not None:
         return column.kept

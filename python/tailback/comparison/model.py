@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailback import arguments, metrics
 from tailback.comparison import reasons as why
-from tailback.comparison.points import Params, runs_by_point
+from tailback.comparison.points import runs_by_point
 from tailback.comparison.sides import Kept
 from tailback.metrics import Estimate, Metric
 from tailback.metrics.differences import FALSE_DISCOVERY, Difference
@@ -20,6 +20,7 @@ from tailback.metrics.naming import identifier
 from tailback.metrics.parts import Kind
 from tailback.metrics.statistics import median, nearest_rank
 from tailback.numbers import has_spread
+from tailback.points import Key
 from tailback.results import Results, Run
 
 if TYPE_CHECKING:
@@ -41,10 +42,10 @@ class VariantResults:
     engine_version: str
     sets: dict[str, object]
     results: Results
-    seeds: dict[Params, list[int]]
+    seeds: dict[Key, list[int]]
     """Every point and its seeds, those whose run failed included."""
     kernel: str | None = None
-    kept: dict[Params, Kept] | None = None
+    kept: dict[Key, Kept] | None = None
     """Of a baseline that was kept in a file: what it has at every point, instead of runs."""
 
     def paired_with(self, other: VariantResults) -> bool:
@@ -205,13 +206,13 @@ class Comparison:
         """Where its report is written."""
         return self.root / "comparisons" / self.id
 
-    def points(self) -> list[tuple[Params, list[list[Run]]]]:
+    def points(self) -> list[tuple[Key, list[list[Run]]]]:
         """Every point, and its runs by variant."""
         runs = [runs_by_point(column.results) for column in self.variants]
         return [(params, [found.get(params, []) for found in runs]) for params in self._order]
 
     @property
-    def _order(self) -> list[Params]:
+    def _order(self) -> list[Key]:
         return list(self.baseline.seeds)
 
     @cached_property

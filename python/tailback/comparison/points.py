@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
-from tailback import _native, store
+from tailback import _native
+from tailback import points as keys
 from tailback.comparison.variants import Variant
 from tailback.errors import InputError
 from tailback.numbers import short
+from tailback.points import Key, Swept
 from tailback.results import Results, Run
 
-Params = tuple[tuple[str, float | str], ...]
-"""A point: its parameters, ordered by path."""
+
+class Seeded(Swept, Protocol):
+    """A point of a sweep with one seed."""
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
 
 
-def key_of(params: Mapping[str, float | str]) -> Params:
-    return tuple(sorted(params.items()))
-
-
-def seeds_by_point(
-    points: Sequence[_native.Point] | Sequence[store.PointRef] | Sequence[Run],
-) -> dict[Params, list[int]]:
-    seeds: dict[Params, list[int]] = {}
+def seeds_by_point(points: Iterable[Seeded]) -> dict[Key, list[int]]:
+    seeds: dict[Key, list[int]] = {}
     for point in points:
-        seeds.setdefault(key_of(point.params), []).append(point.seed)
+        seeds.setdefault(keys.point_key(point), []).append(point.seed)
     return seeds
 
 
-def runs_by_point(results: Results) -> dict[Params, list[Run]]:
-    return {key_of(group[0].params): group for group in results.groups()}
+def runs_by_point(results: Results) -> dict[Key, list[Run]]:
+    return {keys.point_key(group[0]): group for group in results.groups()}
 
 
-def refuse_other_points(labels: Sequence[str], planned: Sequence[dict[Params, list[int]]]) -> None:
+def refuse_other_points(labels: Sequence[str], planned: Sequence[dict[Key, list[int]]]) -> None:
     """Every variant has the points of the baseline and no others."""
     first = planned[0]
     for name, points in zip(labels[1:], planned[1:], strict=True):

@@ -11,9 +11,10 @@ from tailback import store, stored
 from tailback.comparison import baseline
 from tailback.comparison.judging import judge
 from tailback.comparison.model import FLENT, Comparison, VariantResults
-from tailback.comparison.points import Params, refuse_other_points, seeds_by_point
+from tailback.comparison.points import refuse_other_points, seeds_by_point
 from tailback.comparison.quantities import METRICS, TEST_BED, select
 from tailback.errors import InputError
+from tailback.points import Key
 from tailback.results import Results
 
 
@@ -67,7 +68,7 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
     return judge(columns, wanted)
 
 
-def _open_stored(source: Path) -> tuple[Results, dict[Params, list[int]]]:
+def _open_stored(source: Path) -> tuple[Results, dict[Key, list[int]]]:
     """A stored sweep or run, and the points that it has or had to have."""
     from tailback.results import open_results, open_run
 
@@ -85,7 +86,7 @@ def _open_stored(source: Path) -> tuple[Results, dict[Params, list[int]]]:
 
 
 def _refuse_many_points(
-    source: Path, results: Results, planned: Mapping[Params, Sequence[int]]
+    source: Path, results: Results, planned: Mapping[Key, Sequence[int]]
 ) -> None:
     """Measured data stands beside one point."""
     if len(planned) > 1:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tailback import engines, running, store
 from tailback.errors import RunsFailed
+from tailback.points import point_key
 from tailback.progress import within
 from tailback.results import Results, Run
 
@@ -207,7 +208,7 @@ class Batch:
     def pairs(self) -> list[tuple[list[Run], list[Run]]]:
         """The runs of each cell that has all of them, seeds together: simulator, kernel."""
         groups = {
-            name: {tuple(r[0].params.items()): r for r in results.groups() if len(r) == self.seeds}
+            name: {point_key(r[0]): r for r in results.groups() if len(r) == self.seeds}
             for name, results in self.results.items()
         }
         sim, kernel = (groups[name] for name in ENGINES)

@@ -11,7 +11,7 @@ keys! {
         /// The flow or program, or the name of several ("cubic" for cubic/1, cubic/2); default: every
         /// one.
         flow: Option<String> => TEXT;
-        /// The link; default: the first.
+        /// The link, where there are several; default: the only one.
         link: Option<String> => TEXT;
         /// Smallest value that holds.
         min: Option<f64> = NUMBER;

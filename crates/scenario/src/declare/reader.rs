@@ -32,8 +32,8 @@ pub(crate) struct Reader<'a> {
     pub in_phase: Option<InPhase>,
     /// Values of a sweep: the places whose numbers label the points.
     pub watched: HashSet<Span>,
-    /// The watched ones that were read as numbers, base units.
-    pub resolved: HashMap<Span, f64>,
+    /// The watched ones that were read as numbers, in base units.
+    pub resolved: HashMap<Span, Value>,
     /// Bytes the runs may use, if the caller knows.
     pub memory: Option<u64>,
     /// What the runs are for.
@@ -110,10 +110,8 @@ impl Reader<'_> {
 
     /// Keeps the number of a value that a sweep has put there.
     pub(super) fn note(&mut self, span: Span, value: &Value) {
-        if self.watched.contains(&span)
-            && let Some(number) = value.number()
-        {
-            self.resolved.insert(span, number);
+        if self.watched.contains(&span) && value.number().is_some() {
+            self.resolved.insert(span, value.clone());
         }
     }
 }

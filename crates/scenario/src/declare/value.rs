@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 use tailback_engine::registry::{Kind, Opt, Value, check_range, parse_word, word_or_int};
-use tailback_engine::units::{Bytes, Rate, Size, Time, parse_rate, parse_size, parse_time};
+use tailback_engine::units::{Bytes, Size, Time, parse_rate, parse_size, parse_time};
 
 use super::MAX_TIME;
 use super::reader::{Bdp, Reader};
@@ -100,24 +100,25 @@ impl Reader<'_> {
             self.wrong(name, node, format!("a time of at most {MAX_TIME}"));
             return None;
         }
-        if let (Value::Rate(rate), Some(text)) = (&value, node.string()) {
-            self.warn_of_bytes(text, *rate, node);
-        }
         self.note(node.span, &value);
         Some(value)
     }
 
-    /// `50Mbps` is 50 Mbit/s everywhere but in tc's grammar.
-    fn warn_of_bytes(&mut self, text: &str, rate: Rate, node: &Node) {
-        let lower = text.trim().to_ascii_lowercase();
-        let Some(number) = lower.strip_suffix("bps") else {
-            return;
+    /// Refuses `50Mbps`: 50 Mbit/s everywhere but in tc's grammar, where it is 400.
+    fn refuse_bytes(&mut self, name: &str, text: &str, node: &Node) -> bool {
+        let Ok(rate) = parse_rate(text) else {
+            return false;
         };
-        let kept = text.trim().get(..number.len()).unwrap_or_default();
-        let message = format!("\"{}\" is {rate}/s: to tc \"bps\" are bytes", text.trim());
-        let expected = format!("\"{kept}bit\" if bits are meant, \"{rate}\" if bytes are");
-        let problem = Problem::new(node.span, message).expected(expected);
-        self.warnings.push(problem);
+        let trimmed = text.trim();
+        let units = trimmed.strip_suffix("/s").unwrap_or(trimmed);
+        let Some(number) = units.to_ascii_lowercase().strip_suffix("bps").map(str::len) else {
+            return false;
+        };
+        let kept = &units[..number];
+        let message = format!("\"{trimmed}\" for \"{name}\" can be bits or bytes per second");
+        let expected = format!("\"{kept}bit\" for bits, \"{rate}\" for bytes as tc reads it");
+        self.problem(Problem::new(node.span, message).expected(expected));
+        true
     }
 
     fn text(&mut self, name: &str, kind: Kind, text: &str, node: &Node, bdp: Bdp) -> Option<Value> {
@@ -138,6 +139,9 @@ impl Reader<'_> {
                     None
                 }
             };
+        }
+        if matches!(kind, Kind::Rate) && self.refuse_bytes(name, text, node) {
+            return None;
         }
         match parse_word(kind, text) {
             Ok(value) => Some(value),
@@ -244,7 +248,7 @@ const NUMBER: &str = r"\d+\.?\d*|\.\d+";
 
 const TIME: &str = "ns|nsecs?|us|usecs?|ms|msecs?|s|secs?";
 
-const RATE: &str = "([kKmMgGtT]|[kKmMgG][iI])?([bB][iI][tT]|[bB][pP][sS])(/s)?";
+const RATE: &str = "([kKmMgGtT]|[kKmMgG][iI])?[bB][iI][tT](/s)?";
 
 pub(super) const BYTES: &str = "|[bB]|[kKmMgG][bB]?|[kKmMgG][bB][iI][tT]|[bB][dD][pP]";
 

@@ -66,6 +66,7 @@ pub(crate) fn read(
                 format!("a number of at least min, {min}"),
             );
         }
+        check_subject(reader, &fields, flow.as_deref(), link.as_deref(), runs);
         let Some(metric) = metric else { continue };
         check_scope(
             reader,
@@ -74,7 +75,6 @@ pub(crate) fn read(
             (flow.as_deref(), link.as_deref()),
             runs,
         );
-        check_subject(reader, &fields, flow.as_deref(), link.as_deref(), runs);
         if metric == GAIN && baselines.iter().any(Option::is_none) {
             let problem = Problem::new(
                 fields.span_of("metric"),
@@ -132,6 +132,27 @@ fn check_scope(
             (false, false)
         }
     };
+    let of_link = match scope {
+        Scope::Link => true,
+        Scope::FlowOrLink => flow.is_none(),
+        Scope::Flow | Scope::Run => false,
+    };
+    let several = runs.iter().find(|run| run.plan.links.len() > 1);
+    if let Some(run) = several.filter(|_| of_link && fields.item("link").is_none()) {
+        let names = run.plan.links.iter().map(|link| link.name.as_str());
+        let flow = match scope {
+            Scope::FlowOrLink => ", or \"flow\"",
+            _ => "",
+        };
+        reader.problem(
+            Problem::new(
+                fields.span_of("metric"),
+                format!("\"{metric}\" is measured on a link, and there are several"),
+            )
+            .expected(format!("\"link\", one of {}{flow}", listed(names)))
+            .global(),
+        );
+    }
     for (name, wrong) in [("flow", not_flow), ("link", not_link)] {
         if wrong {
             reader.problem(Problem::new(
@@ -170,7 +191,7 @@ fn check_subject(
             let names: Vec<String> = flows.chain(programs).take(1000).collect();
             let names = names.iter().map(String::as_str);
             problem = problem.nearest(name, names).global();
-            if !run.params.is_empty() {
+            if !run.swept.is_empty() {
                 problem = problem.expected("the name of a flow of every point");
             }
             reader.problem(problem);

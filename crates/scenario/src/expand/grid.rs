@@ -2,14 +2,13 @@
 
 use tailback_engine::plan::{Plan, Refusal};
 
-use super::axes::params;
+use super::axes::{Swept, swept};
 use super::graft::graft;
 use super::sweep::{Sweep, SweptKey, labels};
 use crate::declare::Reader;
 use crate::plan::{Origins, plan};
 use crate::read::{Node, Problem, Span};
 use crate::request::Judge;
-use crate::scenario::Param;
 
 /// The most flows and sources of all points together.
 const MAX_TOTAL_FLOWS: u64 = 2_000_000;
@@ -23,8 +22,7 @@ const MAX_PROBLEMS: usize = 1000;
 
 /// A point of the grid, before seeds.
 pub(super) struct Run {
-    pub params: Vec<(String, Param)>,
-    pub labels: Vec<String>,
+    pub swept: Vec<Swept>,
     /// Position on each axis.
     pub at: Vec<usize>,
     pub plan: Plan,
@@ -172,10 +170,8 @@ fn run(
             )),
         );
     }
-    let (params, labels) = params(sweep, at, labels, reader);
     Run {
-        params,
-        labels,
+        swept: swept(sweep, at, labels, reader),
         at: at.to_vec(),
         plan,
         seed,

@@ -3,6 +3,7 @@
 mod asserts;
 mod axes;
 mod baselines;
+mod equal;
 mod graft;
 mod grid;
 mod sweep;
@@ -18,7 +19,7 @@ use crate::read::{Node, Path, Problem, Sources, Span, Step, Toml, parse_value, r
 use crate::request::{Override, Request};
 use crate::scenario::{Point, Scenario};
 use crate::{canonical, hash};
-use axes::axes;
+use axes::{axes, name_mixed_units};
 use graft::{graft, grafted, resolve};
 use grid::runs;
 use sweep::Sweep;
@@ -98,7 +99,8 @@ pub(crate) fn expand(
         }
     }
     let sound = problems.is_empty();
-    let runs = runs(&root, &sweep, &mut reader, request.judge, sound);
+    let mut runs = runs(&root, &sweep, &mut reader, request.judge, sound);
+    name_mixed_units(&mut runs);
     let baselines = baselines::baselines(&runs, &reader.traces);
     let asserts = asserts::read(&root, &runs, &baselines, &mut reader);
     problems.append(&mut reader.problems);
@@ -107,12 +109,24 @@ pub(crate) fn expand(
     }
     let in_phase = reader.in_phase.take();
     reader.warnings.extend(in_phase.map(InPhase::problem));
+    let canonical: Vec<Arc<str>> = runs
+        .iter()
+        .map(|run| canonical::canonical(&run.plan, &reader.traces).into())
+        .collect();
+    let problems = equal::problems(&sweep, &runs, &canonical);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
     let axes = axes(&sweep, &runs);
     let version: Arc<str> = request.engine_version.into();
     let mut points = Vec::with_capacity(runs.len() * sweep.seeds as usize);
-    for (run, baseline) in runs.into_iter().zip(baselines) {
-        let canonical: Arc<str> = canonical::canonical(&run.plan, &reader.traces).into();
-        let (params, labels): (Arc<[_]>, Arc<[_]>) = (run.params.into(), run.labels.into());
+    for ((run, canonical), baseline) in runs.into_iter().zip(canonical).zip(baselines) {
+        let (mut params, mut labels) = (Vec::new(), Vec::new());
+        for swept in run.swept {
+            params.push((swept.key, swept.param));
+            labels.push(swept.label);
+        }
+        let (params, labels): (Arc<[_]>, Arc<[_]>) = (params.into(), labels.into());
         let plan = Arc::new(run.plan);
         for k in 0..sweep.seeds {
             let seed = run.seed + k;

@@ -253,6 +253,7 @@ pub(super) fn labels(values: &[Node]) -> Vec<String> {
         _ => None,
     };
     let shorts: Vec<Option<String>> = values.iter().map(short).collect();
+    let shown = told_apart(values);
     let mut times: HashMap<&str, u32> = HashMap::new();
     for name in shorts.iter().flatten() {
         *times.entry(name).or_default() += 1;
@@ -260,11 +261,31 @@ pub(super) fn labels(values: &[Node]) -> Vec<String> {
     values
         .iter()
         .zip(&shorts)
-        .map(|(node, short)| match short {
+        .zip(shown)
+        .map(|((node, short), shown)| match short {
             Some(name) if times[name.as_str()] == 1 => name.clone(),
             // A name beside a table of the same entry is told apart by the table.
             Some(name) if node.string().is_some() => name.clone(),
-            _ => node.inline(200),
+            _ => shown,
         })
         .collect()
+}
+
+/// Values as TOML, cut where they are long, unless that would make two of them one.
+fn told_apart(values: &[Node]) -> Vec<String> {
+    const SHOWN: usize = 200;
+    let cut: Vec<String> = values.iter().map(|node| node.inline(SHOWN)).collect();
+    let mut times: HashMap<&str, u32> = HashMap::new();
+    for text in &cut {
+        *times.entry(text).or_default() += 1;
+    }
+    let whole = |node: &Node| node.inline(usize::MAX / 8);
+    let shown = values
+        .iter()
+        .zip(&cut)
+        .map(|(node, text)| match times[text.as_str()] {
+            1 => text.clone(),
+            _ => whole(node),
+        });
+    shown.collect()
 }

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use tailback_engine::keys::{KeyKind, Registry};
 use tailback_engine::plan::{ConnectionsPlan, FlowPlan, TcpPlan, TrafficPlan};
 use tailback_engine::registry::{Options, Value};
-use tailback_engine::units::Time;
+use tailback_engine::units::{Bytes, Time};
 use tailback_engine::{cc, traffic};
 
 use super::links::Links;
 use super::routes::{route, routes};
 use super::stack::{ecn_of, stack_of};
-use crate::declare::{Bdp, Choice, Fields, Reader, expectation};
+use crate::declare::{Bdp, Choice, Fields, MAX_TIME, Reader, expectation};
 use crate::memory;
 use crate::read::{Node, Problem, Table};
 
@@ -24,6 +24,8 @@ pub(super) struct Context<'a> {
     /// path.rtt.
     pub rtt: Time,
     pub duration: Option<Time>,
+    pub warmup: Time,
+    pub start_jitter: Time,
     pub tcp: &'a TcpPlan,
     pub budget: Budget,
     /// The classes so far, with the link of their members.
@@ -80,16 +82,16 @@ pub(super) fn flows(
             .item("cc")
             .and_then(|item| reader.choice(Registry::Cc, "cc", &item.node, bdp));
         let count = context.budget.take(reader, &fields);
-        times(reader, &fields, context.duration);
+        times(reader, &fields, context);
         let (route, back) = routes(reader, &fields, route, context.links);
         let tcp = stack_of(reader, &fields, context.tcp, bdp);
+        let hosts = hosts(reader, &fields);
+        let class = class(reader, &fields, &route, context);
         let Some(choice) = cc else { continue };
         let ecn = fields
             .item("ecn")
             .map(|item| (fields.bool("ecn"), item.node.span));
         let ecn = ecn_of(reader, &choice, &tcp, ecn, &fields);
-        let hosts = hosts(reader, &fields);
-        let class = class(reader, &fields, &route, context);
         let mut flow = FlowPlan {
             cc: choice.algorithm,
             module: choice.module,
@@ -104,6 +106,7 @@ pub(super) fn flows(
         };
         flow.set(|key| fields.value(key));
         (flow.name, flow.count) = (name.clone(), count);
+        warn_of_short(reader, &fields, &flow, context);
         origin.push(index as u32);
         flows.push(flow);
     }
@@ -155,8 +158,10 @@ pub(super) fn traffic(
         let bdp = context.links.bdp_of(route.as_deref().unwrap_or_default());
         let fields = reader.fields(node, def, def.label, bdp);
         let count = context.budget.take(reader, &fields);
-        times(reader, &fields, context.duration);
+        times(reader, &fields, context);
         let (route, back) = routes(reader, &fields, route, context.links);
+        let hosts = hosts(reader, &fields);
+        let class = class(reader, &fields, &route, context);
         let chosen = fields.item("kind").and_then(|item| {
             let kind = reader.string(item, expectation(KeyKind::Word(Registry::Traffic)))?;
             reader.entry(Registry::Traffic, kind, item.node.span)
@@ -188,8 +193,6 @@ pub(super) fn traffic(
                 reader.problem(Problem::new(item.key_span, message));
             }
         }
-        let hosts = hosts(reader, &fields);
-        let class = class(reader, &fields, &route, context);
         let mut source = TrafficPlan {
             kind: entry.name,
             options,
@@ -263,11 +266,13 @@ pub(super) fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<[Str
     Some([sender.to_owned(), receiver.to_owned()])
 }
 
-/// A flow or source starts within the run, and before it stops.
-pub(super) fn times(reader: &mut Reader<'_>, fields: &Fields<'_>, duration: Option<Time>) {
+/// A flow or source starts within the run, and before it stops; warns where the draw of its start
+/// may be too late, and where nothing of it is measured.
+pub(super) fn times(reader: &mut Reader<'_>, fields: &Fields<'_>, context: &Context<'_>) {
     let start = fields.time("start").unwrap_or_default();
     let stop = fields.time("stop");
-    if let (Some(duration), Some(item)) = (duration, fields.item("start"))
+    let before = reader.problems.len();
+    if let (Some(duration), Some(item)) = (context.duration, fields.item("start"))
         && start >= duration
     {
         reader.wrong(
@@ -285,4 +290,87 @@ pub(super) fn times(reader: &mut Reader<'_>, fields: &Fields<'_>, duration: Opti
             format!("a time after the start, {start}"),
         );
     }
+    let Some(duration) = context.duration.filter(|_| reader.problems.len() == before) else {
+        return;
+    };
+    let (end, what) = match stop {
+        Some(stop) if stop < duration => (stop, "stops"),
+        _ => (duration, "ends with the run"),
+    };
+    let (latest, jitter) = (start + context.start_jitter, context.start_jitter);
+    if latest >= end {
+        let at = if fields.item("start").is_none() && stop.is_some() {
+            "stop"
+        } else {
+            "start"
+        };
+        let message = format!(
+            "with some seeds it never starts: it {what} at {end}, and starts up to {jitter} after \
+             {start}"
+        );
+        let problem = Problem::new(fields.span_of(at), message);
+        let expected = "a shorter start_jitter, or more time between start and end";
+        reader.warnings.push(problem.expected(expected));
+    }
+    if let Some(stop) = stop
+        && stop <= context.warmup
+    {
+        let message = format!(
+            "it stops at {stop}, and nothing is counted before the warm-up ends at {}",
+            context.warmup
+        );
+        let problem = Problem::new(fields.span_of("stop"), message);
+        let expected = format!("a time after the warm-up, {}", context.warmup);
+        reader.warnings.push(problem.expected(expected));
+    }
+}
+
+/// Warns of a transfer that is likely to end before anything is counted: alone on its way, it does.
+fn warn_of_short(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    flow: &FlowPlan,
+    context: &Context<'_>,
+) {
+    let Some(bytes) = flow.bytes else { return };
+    let ends = flow.start + alone(flow, bytes, context.links);
+    if ends > context.warmup || flow.stop.is_some_and(|stop| stop <= context.warmup) {
+        return;
+    }
+    let message = format!(
+        "alone it has sent its {} bytes at {ends}, and nothing is counted before the warm-up ends \
+         at {}",
+        bytes.0, context.warmup
+    );
+    let problem = Problem::new(fields.span_of("bytes"), message);
+    let expected = "a later start, a shorter warm-up or more bytes";
+    reader.warnings.push(problem.expected(expected));
+}
+
+/// How long a transfer takes with nothing beside it: rounds of slow start, then the slowest link.
+fn alone(flow: &FlowPlan, bytes: Bytes, links: &Links) -> Time {
+    let on_route = || {
+        let links = flow
+            .route
+            .iter()
+            .map(|link| links.plans.get(*link as usize));
+        links.flatten()
+    };
+    let rtt = on_route().fold(flow.rtt, |rtt, link| rtt + link.base_delay());
+    let rate = on_route().map(|link| link.rate.nominal()).min();
+    let rate = rate.unwrap_or_default();
+    if rate.0 == 0 {
+        return MAX_TIME;
+    }
+    let mss = u64::from(flow.tcp.mss);
+    let mut window = u64::from(flow.tcp.initial_cwnd) * mss;
+    let mut left = bytes.0;
+    // The handshake.
+    let mut time = rtt;
+    while left > window && window < rate.bytes_in(rtt) {
+        left -= window;
+        window = window.saturating_mul(2);
+        time += rtt;
+    }
+    time + rtt + rate.time_for(left)
 }

@@ -1,6 +1,6 @@
 //! The links, and their twins on the way back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tailback_engine::aqm;
 use tailback_engine::keys::Registry;
@@ -8,7 +8,7 @@ use tailback_engine::plan::{LinkPlan, SlotsPlan};
 use tailback_engine::units::Time;
 
 use crate::declare::{Bdp, Choice, Fields, Reader};
-use crate::read::{Item, Node, Problem, Span};
+use crate::read::{Item, Problem, Span};
 
 /// The links of a plan under construction.
 #[derive(Default)]
@@ -24,6 +24,8 @@ pub(super) struct Links {
     pub bdp: Vec<Bdp>,
     /// The name in `[links]` of each; `None`: `[bottleneck]`.
     pub origin: Vec<Option<String>>,
+    /// Where each is declared; a link on the way back where its twin is.
+    pub declared: Vec<Span>,
     /// Where the queue of each is named, and its options.
     pub queues: Vec<(Span, Vec<(String, Span)>)>,
 }
@@ -56,7 +58,7 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
     let mut links = Links::default();
     let mut broken = false;
     let mut twins = Vec::new();
-    let mut named: Vec<(&str, &Node, String, bool)> = Vec::new();
+    let mut named: Vec<(&str, &Item, String, bool)> = Vec::new();
     match (top.item("bottleneck"), top.item("links")) {
         (Some(bottleneck), Some(links)) => {
             let later = bottleneck.key_span.max(links.key_span);
@@ -75,7 +77,7 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
         _ => {}
     }
     if let Some(item) = top.item("bottleneck") {
-        named.push(("bottleneck", &item.node, "[bottleneck]".to_owned(), false));
+        named.push(("bottleneck", item, "[bottleneck]".to_owned(), false));
     }
     if let Some(item) = top.item("links") {
         match item.node.table() {
@@ -83,7 +85,7 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
                 for item in &table.0 {
                     if reader.check_name(&item.key, item.key_span) {
                         let label = format!("[links.{}]", item.key);
-                        named.push((&item.key, &item.node, label, true));
+                        named.push((&item.key, item, label, true));
                     } else {
                         links.broken = true;
                     }
@@ -92,7 +94,9 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
             _ => reader.wrong("links", &item.node, "a table [links.NAME] for each link"),
         }
     }
-    for (name, node, label, from_links) in named {
+    for (name, item, label, from_links) in named {
+        let node = &item.node;
+        links.declared.push(item.key_span);
         // The rate first: the options' sizes may be in multiples of the bdp.
         let rate = node.table().and_then(|table| table.item("rate"));
         let rate = rate.and_then(|item| reader.rate(item));
@@ -144,10 +148,30 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
         links.bdp.push(links.bdp[forward]);
         links.queues.push(links.queues[forward].clone());
         links.origin.push(links.origin[forward].clone());
+        links.declared.push(links.declared[forward]);
         links.twin.insert(forward as u32, back);
         links.twin.insert(back, forward as u32);
     }
     links
+}
+
+/// Warns of links that nothing passes; `used` are the ways of all that sends.
+pub(super) fn warn_of_idle<'a>(
+    reader: &mut Reader<'_>,
+    links: &Links,
+    used: impl Iterator<Item = &'a [u32]>,
+) {
+    let used: HashSet<u32> = used.flatten().copied().collect();
+    for (number, link) in (0..).zip(&links.plans[..links.forward]) {
+        let twin = links.twin.get(&number);
+        if used.contains(&number) || twin.is_some_and(|twin| used.contains(twin)) {
+            continue;
+        }
+        let message = format!("nothing passes link \"{}\"", link.name);
+        let problem = Problem::new(links.declared[number as usize], message);
+        let expected = "its name in a \"route\" or \"back\", or no such link";
+        reader.warnings.push(problem.expected(expected));
+    }
 }
 
 /// Reads the slots of a link.

@@ -80,6 +80,8 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
         links: &links,
         rtt: path.rtt,
         duration,
+        warmup,
+        start_jitter: top.time("start_jitter").unwrap_or(path.rtt),
         tcp: &tcp,
         budget: Budget::default(),
         classes: HashMap::new(),
@@ -125,6 +127,14 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
         phases::check(reader, &links, &flows, plan.duration, packet);
     }
     queues::check(reader, &links, &flows, &traffic, &programs);
+    let ways = flows.iter().map(|flow| (&flow.route, Some(&flow.back)));
+    let ways = ways.chain(traffic.iter().map(|source| {
+        let connections = source.connections.as_ref();
+        (&source.route, connections.map(|c| &c.back))
+    }));
+    let ways = ways.chain(programs.iter().map(|p| (&p.route, Some(&p.back))));
+    let ways = ways.flat_map(|(route, back)| [Some(route), back]);
+    links::warn_of_idle(reader, &links, ways.flatten().map(Vec::as_slice));
     plan.links = links.plans;
     plan.flows = flows;
     plan.traffic = traffic;

@@ -87,7 +87,7 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     let bdp = context.links.bdp_of(way.as_deref().unwrap_or_default());
     let fields = reader.fields(node, def, def.label, bdp);
     let count = context.budget.take(reader, &fields);
-    times(reader, &fields, context.duration);
+    times(reader, &fields, context);
     let (route, back) = routes(reader, &fields, way, context.links);
     let choice = fields
         .item("cc")

@@ -3,15 +3,19 @@
 use tailback_engine::aqm;
 use tailback_engine::cc::ecn::sends_ect1;
 use tailback_engine::plan::{Algorithm, FlowPlan, ProgramPlan, TcpPlan, TrafficPlan};
-use tailback_engine::registry::find;
 use tailback_engine::registry::rules::{At, Placed};
+use tailback_engine::registry::{Options, Value, find};
+use tailback_engine::traffic::{Transport, transport};
 
 use super::links::Links;
 use crate::declare::Reader;
-use crate::read::Problem;
+use crate::read::{Problem, Span};
 
 /// The longest frame of a program, bytes.
 const MOST_OF_PROGRAMS: u32 = 1514;
+
+/// Options that say how much a queue holds.
+const LIMITS: [&str; 3] = ["limit", "memlimit", "memory_limit"];
 
 /// What passes a link of the way there.
 struct Passing<'a> {
@@ -70,6 +74,15 @@ pub(super) fn check(
                 runs || passing().any(|one| one.ecn && sends_ect1(one.cc).unwrap_or(true)),
             ],
         };
+        let of_sources = traffic
+            .iter()
+            .filter(|source| source.route.contains(&number));
+        let datagrams = of_sources.filter_map(|source| match transport(source.kind) {
+            Some(Transport::Datagrams(of)) => Some(u32::from(of(&source.options).len)),
+            _ => None,
+        });
+        let longest = placed.frame.max(datagrams.max().unwrap_or_default());
+        check_limits(reader, &link.name, (options, longest), (*queue, places));
         for finding in (entry.rules.at_link)(&placed) {
             let span = match finding.at {
                 At::Option(name) => places.iter().find(|place| place.0 == name),
@@ -79,5 +92,28 @@ pub(super) fn check(
             let problem = Problem::new(span, finding.message).expected(finding.expected);
             reader.warnings.push(problem);
         }
+    }
+}
+
+/// Refuses a limit in bytes that is below the longest packet that passes: it would never be let in.
+fn check_limits(
+    reader: &mut Reader<'_>,
+    link: &str,
+    (options, longest): (&Options, u32),
+    (queue, places): (Span, &[(String, Span)]),
+) {
+    for (name, value) in options.iter() {
+        let Value::Bytes(limit) = value else { continue };
+        if !LIMITS.contains(&name) || limit.0 >= u64::from(longest) {
+            continue;
+        }
+        let place = places.iter().find(|place| place.0 == name);
+        let message = format!(
+            "the queue of \"{link}\" lets no full packet in: its {name} is {} bytes, and packets \
+             have up to {longest}",
+            limit.0
+        );
+        let span = place.map_or(queue, |place| place.1);
+        reader.problem(Problem::new(span, message).expected(format!("at least {longest}b")));
     }
 }

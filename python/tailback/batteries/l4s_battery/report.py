@@ -14,6 +14,7 @@ from tailback.comparison.text import difference_text, percent, with_spread_of
 from tailback.metrics import is_of
 from tailback.metrics.naming import identifier
 from tailback.metrics.statistics import median
+from tailback.points import Key, point_key
 from tailback.report.comparison import csv_of, described, facts_of, how_to_read, label_of
 from tailback.report.model import Block, Column, Facts, Mark, Report, Section, Table, Text, Value
 from tailback.report.tables import left, right
@@ -251,9 +252,9 @@ def _queue(run: Run) -> Mapping[str, object]:
 def _lines(what: str, runs: Iterable[Run], read: Callable[[Run], str]) -> list[tuple[str, str]]:
     """What it was, with the links where it differs between them."""
     links: dict[str, set[float]] = {}
-    seen: set[tuple[tuple[str, object], ...]] = set()
+    seen: set[Key] = set()
     for run in runs:
-        point = tuple(run.params.items())
+        point = point_key(run)
         if point in seen:
             continue
         seen.add(point)

@@ -1,0 +1,54 @@
+//! Points of a sweep that are the same run once planned. Their results would be taken for those of
+//! two seeds.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::grid::Run;
+use super::sweep::{Dimension, Sweep};
+use crate::read::{Node, Problem};
+
+/// Reports each pair of values that makes two points equal, at both places.
+pub(super) fn problems(sweep: &Sweep, runs: &[Run], canonical: &[Arc<str>]) -> Vec<Problem> {
+    let mut first_with: HashMap<(&str, u64, Option<&str>), &Run> = HashMap::new();
+    let mut pairs: BTreeSet<(usize, usize, usize)> = BTreeSet::new();
+    for (run, canonical) in runs.iter().zip(canonical) {
+        let identity = (&**canonical, run.seed, run.plan.kernel.as_deref());
+        let other = *first_with.entry(identity).or_insert(run);
+        let places = other.at.iter().zip(&run.at).enumerate();
+        pairs.extend(
+            places
+                .filter(|(_, (one, two))| one != two)
+                .map(|(dimension, (one, two))| (dimension, *one, *two)),
+        );
+    }
+    let problems = pairs.into_iter().flat_map(|(dimension, one, two)| {
+        let dimension = &sweep.dimensions[dimension];
+        let message = format!(
+            "{} and {} plan the same run",
+            written(dimension, one),
+            written(dimension, two)
+        );
+        [one, two].map(|index| {
+            Problem::new(place(dimension, index).span, message.clone())
+                .expected("values that make a difference; remove one of them")
+                .global()
+        })
+    });
+    problems.collect()
+}
+
+/// The value that stands for a position on an axis.
+fn place(dimension: &Dimension, index: usize) -> &Node {
+    &dimension.keys[0].values[index]
+}
+
+/// The values at a position on an axis.
+fn written(dimension: &Dimension, index: usize) -> String {
+    let keys = dimension.keys.iter();
+    let values: Vec<String> = keys.map(|key| key.values[index].inline(40)).collect();
+    match values.as_slice() {
+        [value] => value.clone(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}
