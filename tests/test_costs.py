@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import pytest
 
+import tailback as tb
+from conftest import SCENARIO
 from tailback import costs
 from tailback.errors import ScenarioWarning
 
@@ -25,3 +28,15 @@ def test_the_cost_of_runs() -> None:
         costs.warn_of_hours(found)
     with pytest.warns(ScenarioWarning, match=r"1 run: about 3\.7 million packets, 1 h of CPU time"):
         costs.warn_of_hours(costs.total([(3_660_000, Engine(), 5)]))
+
+
+def test_runs_are_warned_of_before_they_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(costs, "HOUR_S", 0.0)
+    with pytest.warns(ScenarioWarning, match="^1 run: about "):
+        tb.run(SCENARIO, out=tmp_path, progress=False)
+    with warnings.catch_warnings():
+        # What is stored costs nothing.
+        warnings.simplefilter("error")
+        tb.run(SCENARIO, out=tmp_path, progress=False)
