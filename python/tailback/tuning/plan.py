@@ -171,11 +171,14 @@ def make(
             wrong[f"--vary {path}: is one of the points, too (--over, or the file's sweep)"] = None
 
         def bases(path: str, words: Sequence[Word]) -> list[float | str]:
-            tried = [*sets, ("sweep", toml.value({path: list(words)}))]
+            # The ends of an empty range are one value, and a sweep has each value once.
+            distinct = list(dict.fromkeys(words))
+            tried = [*sets, ("sweep", toml.value({path: distinct}))]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ScenarioWarning)
                 found = running.load(scenario, tried, 1, runner, crates=crates)
-            return [point.params[path] for point in found.points]
+            values = dict(zip(distinct, (p.params[path] for p in found.points), strict=True))
+            return [values[word] for word in words]
 
         settled: list[Vary] = []
         for one in varied:
