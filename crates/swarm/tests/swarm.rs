@@ -74,8 +74,13 @@ fn holds(name: &str, seeds: u64, most: f64) {
 }
 
 #[test]
+fn flows_alike_have_no_order() {
+    holds("alike", 200, 0.9);
+}
+
+#[test]
 fn names_change_names_only() {
-    holds("rename", 300, 0.4);
+    holds("rename", 150, 0.2);
 }
 
 #[test]

@@ -137,6 +137,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::laws::LIMITS;
     use tailback_record::FlowOutcome;
 
     fn of(bytes: &[u64]) -> Outcome {
@@ -159,5 +160,16 @@ mod tests {
         assert_eq!(rounded(&[5, 4, 3, 2, 1]), Some(-1.0));
         assert_eq!(rounded(&[3, 1, 4, 1, 5]), Some(0.4104));
         assert_eq!(rounded(&[7, 7, 7]), None);
+    }
+
+    /// A lean too small for one case to tell is one of many: their mean has to be within four
+    /// standard deviations of none.
+    #[test]
+    fn no_lean_over_many_cases() {
+        let cases = (0..60).filter_map(|seed| leaning(&draw(seed), &LIMITS).ok());
+        let cases: Vec<f64> = cases.collect();
+        assert!(cases.len() > 40, "{}", cases.len());
+        let mean = cases.iter().sum::<f64>() / (cases.len() as f64).sqrt();
+        assert!(mean.abs() < 4.0, "{mean:.2} standard deviations");
     }
 }

@@ -5,14 +5,19 @@
 //! - events of one nanosecond: they are handled by kind and then in the order of the file. So
 //!   starts are spread over nanoseconds here; a coincidence that is left is one of numbers that
 //!   were drawn, and goes with other ones, which a difference is tried with before it counts.
+//!   Flows on one host share the ticks of its timers, and packets of a link beyond 10 Gbit/s are so
+//!   few nanoseconds apart that they meet again and again: both are outside.
 //! - the queue of a flow in `fq_codel`, `fq_pie` and `cake`: the hash that stands for Linux's of
 //!   addresses and ports is one of the seed and the flow's number, so which flows share a queue, and
 //!   which of equally long queues is the first, is drawn anew in another order. They are outside.
 
+use std::sync::Arc;
+
+use tailback_engine::units::Rate;
 use toml::{Table, Value};
 
 use super::digest::Digest;
-use super::{Check, Law, broken, links, ns_of, outside, played, tables};
+use super::{Check, Law, broken, links, loaded, ns_of, outside, played, tables};
 use crate::draw::Draw;
 use crate::generate;
 use crate::trial::Limits;
@@ -38,6 +43,11 @@ fn draw(seed: u64) -> Table {
             link.insert("queue".to_owned(), Value::String(queue.to_owned()));
         }
     }
+    for key in ["flows", "traffic"] {
+        for end in tables(&mut root, key) {
+            end.remove("hosts");
+        }
+    }
     if let Some(Value::Array(flows)) = root.get_mut("flows")
         && let [Value::Table(only)] = flows.as_slice()
     {
@@ -47,6 +57,9 @@ fn draw(seed: u64) -> Table {
     }
     root
 }
+
+/// Beyond this rate events of one nanosecond are common.
+const FASTEST: Rate = Rate(10_000_000_000);
 
 /// Spreads of the starts that a difference is tried with: one chance coincidence in each of all
 /// of them is not to be expected.
@@ -65,6 +78,19 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
         .any(|link| by_number(link))
     {
         return Err(outside("its queue tells flows apart by their number"));
+    }
+    let plan = Arc::clone(&loaded(scenario)?.points[0].plan);
+    if plan.links.iter().any(|link| link.rate.nominal() > FASTEST) {
+        return Err(outside("its packets are a few nanoseconds apart"));
+    }
+    let on_one_host = plan.flows.iter().any(|flow| flow.hosts.is_some())
+        || plan.traffic.iter().any(|source| source.hosts.is_some());
+    if on_one_host {
+        return Err(outside("flows share a host and its ticks"));
+    }
+    let named = |key| tables(&mut scenario.clone(), key).all(|end| end.contains_key("name"));
+    if !named("flows") || !named("traffic") {
+        return Err(outside("its flows are named by their order"));
     }
     let mut draw = Draw::new(seed);
     let mut difference = String::new();
