@@ -6,7 +6,8 @@ Runs the Rust tests with LLVM's counters of coverage (`-C instrument-coverage`; 
 need `-Z coverage-options=branch`, which stable takes with RUSTC_BOOTSTRAP). Reading the
 counters takes llvm-profdata and llvm-cov of the LLVM that rustc has: those of rustup's
 component, of the machine, or, unpacked into target/llvm, of Debian's packages. `--lines`
-also prints the numbers of the lines that no test reaches.
+also prints the lines that no test reaches, and the branches that no test takes: line, column and
+the value of the condition that never was.
 """
 
 from __future__ import annotations
@@ -63,6 +64,12 @@ def table(files: Iterable[Mapping[str, object]], *, lines: bool) -> None:
         missed = [line for line, hit in sorted(covered.items()) if not hit]
         if lines and missed:
             print(f"    not reached: {_spans(missed)}")
+        untaken = [key for key, hit in sorted(branches.items()) if not hit]
+        if lines and untaken:
+            sides = (
+                f"{line}:{column} {str(not side).lower()}" for line, column, *_, side in untaken
+            )
+            print(f"    not taken: {', '.join(sides)}")
     for name in MEASURED:
         part = [row for row in rows if str(row[0]).startswith(name)]
         sums = [{(row[0], key): hit for row in part for key, hit in row[i].items()} for i in (1, 2)]
@@ -104,6 +111,7 @@ def _branches(file: Mapping[str, object], end: int) -> dict[tuple[int, ...], boo
     for branch in file["branches"]:  # type: ignore[attr-defined]
         *place, taken, not_taken = branch[:6]
         if place[0] < end:
+            # Side 0: the condition holds.
             for side, count in enumerate((taken, not_taken)):
                 key = (*place, side)
                 sides[key] = sides.get(key, False) or count > 0

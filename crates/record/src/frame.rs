@@ -359,4 +359,33 @@ mod tests {
             sum_of(&frame[34..])
         ]));
     }
+
+    #[test]
+    fn options_that_have_no_room_are_left_out() {
+        let mut options = Options::new(12);
+        assert!(!options.sack(&[]), "no block, no option");
+        assert!(options.sack(&[(1, 2)]));
+        let whole = options.bytes().to_vec();
+        assert!(!options.accecn(&[1]), "beside the padding there is no room");
+        assert!(!options.accecn(&[1, 2]));
+        assert!(!options.accecn(&[1, 2, 3]));
+        assert!(!options.sack(&[(1, 2), (3, 4)]));
+        assert_eq!(options.bytes(), whole);
+    }
+
+    #[test]
+    fn no_datagram_says_that_it_has_no_checksum() {
+        // Over all ports the sum comes by 0, which is written as its other form.
+        let mut all_ones = 0;
+        for port in 0..=u16::MAX {
+            let mut envelope = envelope(100);
+            envelope.from.port = port;
+            let mut frame = Vec::new();
+            udp(&envelope, &mut frame);
+            let checksum = u16::from_be_bytes([frame[40], frame[41]]);
+            assert_ne!(checksum, 0, "port {port}");
+            all_ones += u32::from(checksum == 0xFFFF);
+        }
+        assert!(all_ones > 0);
+    }
 }

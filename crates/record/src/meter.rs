@@ -423,4 +423,114 @@ mod tests {
         assert_eq!(meter.counts_of(700).drops(), 1);
         assert_eq!(meter.counts_of(701), Counts::default());
     }
+
+    /// A flow of a class, another of none, a source with requests and a program.
+    #[test]
+    fn everybody_is_counted_by_name_and_class() {
+        let mut meter = Meter::new(owners(2, [1], 1), 100);
+        let flow = |flow| crate::ClassFlow {
+            flow,
+            base_rtt_ns: 10,
+        };
+        let class = |name: &str, number, members: &[u32]| ClassPlan {
+            name: name.to_owned(),
+            number,
+            flows: members.iter().map(|member| flow(*member)).collect(),
+            sources: Vec::new(),
+        };
+        meter.record_classes(
+            vec![class("late", 1, &[3]), class("early", 0, &[0])],
+            1000,
+            0,
+        );
+        meter.record_events();
+        for number in 0..5 {
+            meter.arrive(100, 200);
+            meter.fetch(number);
+        }
+        for number in 0..3 {
+            meter.forward(number, 100, 200, 300);
+        }
+        meter.drop(3, 100, Cause::Aqm, 400);
+        let mut outcome = Outcome {
+            duration_ns: 1000,
+            warmup_ns: 100,
+            flows: ["one", "two"]
+                .map(|name| FlowOutcome {
+                    name: name.to_owned(),
+                    packets: 3,
+                    ..FlowOutcome::default()
+                })
+                .into(),
+            traffic: vec![TrafficOutcome {
+                name: "source".to_owned(),
+                sent_packets: 7,
+                completions: Some(crate::Completions {
+                    done: vec![crate::Completion {
+                        at_ns: 500,
+                        bytes: 10,
+                        took_ns: 20,
+                    }],
+                    ..crate::Completions::default()
+                }),
+                ..TrafficOutcome::default()
+            }],
+            programs: vec![crate::ProgramOutcome {
+                name: "program".to_owned(),
+                ..crate::ProgramOutcome::default()
+            }],
+            ..Outcome::default()
+        };
+        let link = |meter| Measured {
+            name: "link".to_owned(),
+            aqm: "fifo".to_owned(),
+            meter,
+            capacity: |from, to| (to - from) as f64,
+        };
+        outcome.complete([link(meter)], true);
+        assert_eq!(outcome.data_packets, 3 + 3 + 7, "connections are TCP");
+        assert_eq!(outcome.programs[0].measures.counts.drops(), 1);
+        assert_eq!(outcome.flows[0].counts.drops(), 0);
+        let classes: Vec<_> = (outcome.classes.iter())
+            .map(|class| {
+                (
+                    class.class.name.as_str(),
+                    class.packets,
+                    class.counts.drops(),
+                )
+            })
+            .collect();
+        assert_eq!(classes, [("early", 1, 0), ("late", 0, 1)]);
+        let held = &outcome.links[0].account.held;
+        let rows = outcome.series.keys.iter().map(|key| {
+            let flow = key.flow.clone().unwrap_or_default();
+            (flow, key.quantity.clone())
+        });
+        let rows: Vec<(String, String)> = rows.collect();
+        assert!(
+            rows.contains(&("program".to_owned(), Cause::Aqm.event())),
+            "{rows:?}"
+        );
+        assert!(rows.iter().any(|(flow, _)| flow == "source"), "{rows:?}");
+        assert!(
+            held.is_empty(),
+            "100 ns are less than what is kept: {held:?}"
+        );
+
+        // Without series there are no rows of requests.
+        outcome.series = Series::default();
+        outcome.complete([link(Meter::new(owners(2, [1], 1), 100))], false);
+        assert!(outcome.series.is_empty());
+    }
+
+    #[test]
+    fn what_leaves_before_the_warm_up_is_over_is_not_counted() {
+        let mut meter = meter();
+        for at_ns in [99, 100] {
+            meter.arrive(10, 50);
+            meter.forward(0, 10, 50, at_ns);
+        }
+        let link = &outcome(meter).links[0];
+        assert_eq!((link.packets, link.bytes, link.delay.sum()), (1, 10, 50));
+    }
 }

@@ -77,4 +77,15 @@ mod tests {
         let written: Vec<_> = table.iter().filter(|(_, value)| *value > 0).collect();
         assert_eq!(written, [(3, 1), (1_000_000, 8)]);
     }
+
+    #[test]
+    fn what_is_not_there_can_be_asked_for_and_stays_away() {
+        let mut table = Paged::<u64>::default();
+        table.change(300, |value| *value = 5);
+        for number in [0, 300, 5_000] {
+            table.fetch(number);
+        }
+        assert_eq!(table.pages.iter().flatten().count(), 1);
+        assert_eq!(table.get(300), 5);
+    }
 }

@@ -352,4 +352,25 @@ mod tests {
             ]
         );
     }
+
+    #[test]
+    fn what_is_unknown_has_no_row() {
+        let mut series = Series::default();
+        let link = LinkSampler::new(&mut series, "l", &["p", "q"]);
+        link.interval(5, &LinkState::default(), [None, Some(0.5)], &mut series);
+        let keys = |series: &Series| -> Vec<String> {
+            let keys = series.key.iter();
+            keys.map(|key| series.keys[*key as usize].quantity.clone())
+                .collect()
+        };
+        assert_eq!(keys(&series), ["q"]);
+        assert_eq!((series.time_ns[0], series.value[0]), (5, 0.5));
+
+        let mut series = Series::default();
+        let program = ProgramSampler::new(&mut series, "p");
+        program.interval(5, &ProgramState::default(), &mut series);
+        assert!(series.is_empty());
+        let declared: Vec<_> = series.keys.iter().map(|key| key.flow.as_deref()).collect();
+        assert_eq!(declared, vec![Some("p"); ProgramState::QUANTITIES.len()]);
+    }
 }

@@ -170,4 +170,45 @@ mod tests {
         assert!(victim.join("kept").exists());
         assert_eq!(fs::read_dir(&place).expect("a folder").count(), 0);
     }
+
+    #[test]
+    fn a_place_that_is_not_there_is_named() {
+        let root = tempfile::tempdir().expect("a folder");
+        let nowhere = root.path().join("nowhere");
+        let error = Scratch::open(&nowhere).expect_err("there is no such folder");
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(error.to_string().contains("nowhere"), "{error}");
+    }
+
+    #[test]
+    fn a_name_in_use_is_passed_over() {
+        let root = tempfile::tempdir().expect("a folder");
+        let first = Scratch::open(root.path()).expect("a folder");
+        let name = first.path().file_name().expect("a name").to_string_lossy();
+        let (process, serial) = name.rsplit_once('-').expect("prefix, process, serial");
+        // Other tests count on meanwhile: locks that somebody holds, for many of the next names.
+        let serial: u64 = serial.parse().expect("a number");
+        let locks: Vec<File> = (serial + 1..serial + 40)
+            .map(|serial| {
+                let name = format!("{process}-{serial}{LOCK_SUFFIX}");
+                let lock = File::create(root.path().join(name)).expect("a file");
+                lock.lock().expect("a lock");
+                lock
+            })
+            .collect();
+        let second = Scratch::open(root.path()).expect("a folder");
+        assert_ne!(first.path(), second.path());
+        drop(locks);
+        assert!(second.path().is_dir());
+    }
+
+    #[test]
+    fn a_pipe_called_like_a_lock_is_not_opened() {
+        let root = tempfile::tempdir().expect("a folder");
+        let folder = root.path().join(".tailback-7-0.lock");
+        fs::create_dir(&folder).expect("a folder in place of a lock");
+        fs::create_dir(root.path().join(".tailback-7-0")).expect("a folder");
+        drop(Scratch::open(root.path()).expect("a folder"));
+        assert!(folder.is_dir() && root.path().join(".tailback-7-0").is_dir());
+    }
 }

@@ -147,4 +147,41 @@ mod tests {
         assert_eq!(Mark::of(&b"abc"[..]).expect("memory"), mark);
         assert_eq!(Mark::of_bytes(b"abc"), mark);
     }
+
+    /// Gives a byte at a time, is interrupted before each, and fails or ends after the last.
+    struct Hesitant {
+        bytes: Vec<u8>,
+        interrupted: bool,
+        fails: bool,
+    }
+
+    impl Read for Hesitant {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.interrupted = !self.interrupted;
+            if self.interrupted {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            match self.bytes.pop() {
+                Some(byte) => {
+                    buffer[0] = byte;
+                    Ok(1)
+                }
+                None if self.fails => Err(io::ErrorKind::UnexpectedEof.into()),
+                None => Ok(0),
+            }
+        }
+    }
+
+    #[test]
+    fn a_reader_that_is_interrupted_is_read_on_and_one_that_fails_is_not() {
+        let reader = |fails| Hesitant {
+            bytes: b"cba".to_vec(),
+            interrupted: false,
+            fails,
+        };
+        let mark = Mark::of(reader(false)).expect("it ends");
+        assert_eq!(mark, Mark::of_bytes(b"abc"));
+        let error = Mark::of(reader(true)).expect_err("it fails");
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
 }

@@ -328,3 +328,386 @@ fn a_table_of_other_columns_or_rows_is_refused_though_its_hash_is_right() {
         let _ = run.read(stored::SERIES);
     }
 }
+
+/// Changes the manifest of a run and seals it anew.
+fn forge_manifest(folder: &Path, change: impl FnOnce(&mut serde_json::Value)) {
+    let text = fs::read_to_string(folder.join(stored::MANIFEST)).expect("a file");
+    let mut manifest: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    manifest.as_object_mut().expect("a table").remove("sha256");
+    change(&mut manifest);
+    let text = serde_json::to_string_pretty(&manifest).expect("JSON");
+    fs::write(folder.join(stored::MANIFEST), seal::seal(&text)).expect("a file");
+}
+
+/// What is wrong with a run, in words.
+fn damage<T>(result: Result<T, Fault>) -> String {
+    match result {
+        Err(Fault::Damaged(what)) => what,
+        Err(other) => format!("{other:?}"),
+        Ok(_) => "nothing".to_owned(),
+    }
+}
+
+#[test]
+fn a_manifest_that_lacks_something_is_refused_though_its_seal_is_right() {
+    type Change = fn(&mut serde_json::Value);
+    let cases: &[(Change, &str)] = &[
+        (|m| m["format"] = 1.into(), "another version"),
+        (|m| m["format"] = "2".into(), "another version"),
+        (|m| m["run_id"] = OTHER.into(), "another run"),
+        (|m| m["run_id"] = "abc".into(), "another run"),
+        (|m| m["run_id"] = 7.into(), "another run"),
+        (|m| m["engine"] = 7.into(), "not the manifest"),
+        (
+            |m| m["engine_version"] = serde_json::Value::Null,
+            "not the manifest",
+        ),
+        (|m| m["seed"] = (-1).into(), "not the manifest"),
+        (|m| m["canonical"] = "{}".into(), "not the manifest"),
+        (|m| m["follows"] = "RFC".into(), "not the manifest"),
+        (|m| m["follows"]["aqm.fifo"] = 7.into(), "not the manifest"),
+        (|m| m["files"] = 7.into(), "not the manifest"),
+        (
+            |m| m["files"]["other.txt"] = m["files"][stored::SUMMARY].clone(),
+            "not the manifest",
+        ),
+        (
+            |m| m["files"]["programs/x"] = m["files"][stored::SUMMARY].clone(),
+            "not the manifest",
+        ),
+        (
+            |m| m["files"]["programs/a/../x"] = m["files"][stored::SUMMARY].clone(),
+            "not the manifest",
+        ),
+        (
+            |m| m["files"]["programs/a//x"] = m["files"][stored::SUMMARY].clone(),
+            "not the manifest",
+        ),
+        (
+            |m| m["files"]["programs/./x"] = m["files"][stored::SUMMARY].clone(),
+            "not the manifest",
+        ),
+        (
+            |m| m["files"]["programs/a/x\0"] = m["files"][stored::SUMMARY].clone(),
+            "not the manifest",
+        ),
+        (
+            |m| m["files"]["programs/a/x"] = m["files"][stored::SUMMARY].clone(),
+            "is missing",
+        ),
+        (
+            |m| m["files"][stored::PACKETS] = m["files"][stored::SUMMARY].clone(),
+            "is missing",
+        ),
+        (
+            |m| m["files"][stored::SUMMARY]["bytes"] = "1".into(),
+            "not the manifest",
+        ),
+        (
+            |m| m["files"][stored::SUMMARY]["sha256"] = 1.into(),
+            "not the manifest",
+        ),
+        (
+            |m| m["files"][stored::SERIES]["rows"] = "1".into(),
+            "not the manifest",
+        ),
+        (
+            |m| m["files"][stored::SUMMARY]["bytes"] = u64::MAX.into(),
+            "not what was written",
+        ),
+        (
+            |m| m["files"][stored::SERIES]["bytes"] = (2_u64 << 30).into(),
+            "larger than",
+        ),
+        (
+            |m| m["files"][stored::ACCOUNT]["bytes"] = 1.into(),
+            "not what was written",
+        ),
+        (|_| {}, "nothing"),
+    ];
+    let (_root, store) = with_run();
+    let folder = store.path(ID);
+    let whole = fs::read(folder.join(stored::MANIFEST)).expect("a file");
+    for (number, (change, expected)) in cases.iter().enumerate() {
+        forge_manifest(&folder, change);
+        let what = damage(stored::check(&folder));
+        assert!(what.contains(expected), "case {number}: {what}");
+        fs::write(folder.join(stored::MANIFEST), &whole).expect("a file");
+    }
+    for needed in [stored::SUMMARY, stored::SERIES, stored::HISTOGRAMS] {
+        forge_manifest(&folder, |manifest| {
+            let files = manifest["files"].as_object_mut().expect("a table");
+            files.remove(needed).expect("a file of the run");
+        });
+        let what = damage(stored::check(&folder));
+        assert!(
+            what.contains("not the manifest"),
+            "without {needed}: {what}"
+        );
+        fs::write(folder.join(stored::MANIFEST), &whole).expect("a file");
+    }
+    fs::write(folder.join(stored::MANIFEST), "no JSON").expect("a file");
+    assert!(damage(stored::check(&folder)).contains("no JSON"));
+}
+
+#[test]
+fn a_file_too_large_for_what_it_is_is_not_read() {
+    let (_root, store) = with_run();
+    for name in [stored::MANIFEST, stored::TIMING] {
+        let path = store.path(ID).join(name);
+        let whole = fs::read(&path).expect("a file");
+        // Without content: it takes no room.
+        let file = File::create(&path).expect("a file");
+        file.set_len((64 << 20) + 1).expect("a sparse file");
+        let what = damage(stored::check(&store.path(ID)));
+        assert!(
+            what.contains("larger than") && what.contains(name),
+            "{what}"
+        );
+        fs::write(&path, whole).expect("a file");
+    }
+    assert!(store.contains(ID).expect("readable"));
+}
+
+/// A run with a capture and what a program left in a folder of its own.
+fn with_more_files() -> (tempfile::TempDir, Store) {
+    let root = tempfile::tempdir().expect("a folder");
+    let store = Store::open(root.path()).expect("a store");
+    let capture = store.scratch_file(ID, stored::PACKETS).expect("a path");
+    fs::write(capture, "packets").expect("a file");
+    let log = store
+        .scratch_file(ID, "programs/p/log.txt")
+        .expect("a path");
+    fs::create_dir_all(log.parent().expect("a folder")).expect("a folder");
+    fs::write(log, "what it said").expect("a file");
+    let manifest = Manifest {
+        environment: Some(serde_json::json!({"kernel": "7.3"})),
+        ..manifest(ID)
+    };
+    let stored = store.write(&manifest, &outcome(), &Timing::default());
+    assert_eq!(stored.expect("written"), Stored::New);
+    (root, store)
+}
+
+#[test]
+fn a_capture_and_what_programs_left_are_checked_too() {
+    let (_root, store) = with_more_files();
+    let run = RunFolder::open(&store.path(ID)).expect("a run");
+    let manifest: serde_json::Value = serde_json::from_str(run.manifest()).expect("JSON");
+    assert_eq!(manifest["environment"]["kernel"], "7.3");
+    assert!(run.has("programs/p/log.txt"));
+    assert_eq!(
+        run.read("programs/p/log.txt").expect("whole"),
+        b"what it said"
+    );
+    for name in [stored::PACKETS, "programs/p/log.txt"] {
+        let path = store.path(ID).join(name);
+        let whole = fs::read(&path).expect("a file");
+        assert!(run.check_file(name).is_ok());
+        // Another length, other bytes of the same length, none, a folder.
+        fs::write(&path, "longer than it was").expect("a file");
+        assert!(damage(run.check_file(name)).contains("not what was written"));
+        let other: Vec<u8> = whole.iter().map(|byte| byte ^ 1).collect();
+        fs::write(&path, other).expect("a file");
+        assert!(damage(run.check_file(name)).contains("not what was written"));
+        fs::remove_file(&path).expect("a file");
+        assert!(damage(run.check_file(name)).contains("is missing"));
+        fs::create_dir(&path).expect("a folder");
+        assert!(damage(run.check_file(name)).contains("not a regular file"));
+        fs::remove_dir(&path).expect("a folder");
+        fs::write(&path, whole).expect("a file");
+    }
+    // Sizes that nothing of a run has, though its seal is right.
+    forge_manifest(&store.path(ID), |manifest| {
+        manifest["files"][stored::PACKETS]["bytes"] = u64::MAX.into();
+    });
+    let forged = RunFolder::open(&store.path(ID)).expect("a sealed manifest");
+    assert!(damage(forged.read(stored::PACKETS)).contains("larger than"));
+    for result in [run.read("other.txt").map(drop), run.check_file("other.txt")] {
+        assert!(damage(result).contains("no such file"));
+    }
+}
+
+#[test]
+fn a_link_among_what_a_run_leaves_is_refused() {
+    let root = tempfile::tempdir().expect("a folder");
+    let store = Store::open(root.path()).expect("a store");
+    let link = store.scratch_file(ID, "link").expect("a path");
+    std::os::unix::fs::symlink("/etc/passwd", &link).expect("a link");
+    let error = store
+        .write(&manifest(ID), &outcome(), &Timing::default())
+        .expect_err("a link");
+    assert!(
+        error.to_string().contains("link: not a regular file"),
+        "{error}"
+    );
+    assert!(!store.path(ID).exists());
+}
+
+#[test]
+fn a_summary_is_shortened_and_one_that_is_none_is_refused() {
+    let (_root, store) = with_run();
+    let run = RunFolder::open(&store.path(ID)).expect("a run");
+    let (text, left_out) = run.brief(0).expect("a summary");
+    let summary: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    assert_eq!((summary["seed"].as_u64(), left_out), (Some(3), 1));
+    assert_eq!(run.brief(5).expect("a summary").1, 0);
+    forge(&store.path(ID), stored::SUMMARY, b"[]", None);
+    let run = RunFolder::open(&store.path(ID)).expect("a run");
+    assert!(damage(run.brief(5)).contains("not what was written"));
+}
+
+#[test]
+fn what_somebody_else_found_wrong_moves_a_whole_run() {
+    let (_root, store) = with_run();
+    let what = store.set_aside(ID, Some("no such flow")).expect("moved");
+    let what = what.expect("it was there");
+    assert!(what.starts_with("no such flow; moved to "), "{what}");
+    assert!(!store.path(ID).exists());
+    // There is nothing to move any more.
+    assert_eq!(
+        store.set_aside(ID, Some("no such flow")).expect("readable"),
+        None
+    );
+    assert_eq!(store.set_aside(OTHER, None).expect("readable"), None);
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_an_error_and_no_damage() {
+    let (_root, store) = with_run();
+    // No file system takes such a name.
+    let name = "a".repeat(300);
+    assert!(matches!(
+        RunFolder::open(&store.path(&name)),
+        Err(Fault::Io(_))
+    ));
+    let error = store.contains(&name).expect_err("too long");
+    assert!(error.to_string().contains(&name), "{error}");
+    assert!(store.set_aside(&name, Some("damaged")).is_err());
+    assert_eq!(store.set_aside(&name, None).expect("no damage"), None);
+    let error = store.write(&manifest(&name), &outcome(), &Timing::default());
+    assert!(error.expect_err("too long").to_string().contains(&name));
+    assert!(store.scratch_file(&name, "x").is_err() && store.workplace(&name).is_err());
+}
+
+#[test]
+fn a_link_in_place_of_a_folder_of_the_store_is_not_followed() {
+    let root = tempfile::tempdir().expect("a folder");
+    let victim = root.path().join("victim");
+    fs::create_dir(&victim).expect("a folder");
+    let other = root.path().join("store");
+    fs::create_dir(&other).expect("a folder");
+    std::os::unix::fs::symlink(&victim, other.join("runs")).expect("a link");
+    let error = Store::open(&other).expect_err("a link");
+    assert!(error.to_string().contains("is not a folder"), "{error}");
+
+    let (_root, store) = with_run();
+    std::os::unix::fs::symlink(&victim, store.runs.join(DAMAGED)).expect("a link");
+    let error = store.set_aside(ID, Some("wrong")).expect_err("a link");
+    assert!(error.to_string().contains("is not a folder"), "{error}");
+    assert!(store.path(ID).exists());
+    assert_eq!(fs::read_dir(&victim).expect("a folder").count(), 0);
+}
+
+#[test]
+fn each_workplace_is_another_and_goes_with_the_store() {
+    let (_root, store) = with_run();
+    let places = [0, 1].map(|_| store.workplace(ID).expect("a folder"));
+    assert_ne!(places[0], places[1]);
+    assert!(places.iter().all(|place| place.is_dir()));
+    drop(store);
+    assert!(places.iter().all(|place| !place.exists()));
+}
+
+#[test]
+fn delays_of_classes_and_programs_are_in_the_histograms() {
+    let root = tempfile::tempdir().expect("a folder");
+    let store = Store::open(root.path()).expect("a store");
+    let mut outcome = outcome();
+    let mut class = crate::ClassOutcome::default();
+    class.class.name = "k".to_owned();
+    class.delay.record(7);
+    // One at the link, and one at a link that the outcome does not have.
+    outcome.classes = vec![class.clone(), crate::ClassOutcome { link: 9, ..class }];
+    let mut program = crate::ProgramOutcome {
+        name: "p".to_owned(),
+        ..crate::ProgramOutcome::default()
+    };
+    program.measures.rtt.record(8);
+    program.measures.delay.record(9);
+    outcome.programs.push(program);
+    let stored = store.write(&manifest(ID), &outcome, &Timing::default());
+    assert_eq!(stored.expect("written"), Stored::New);
+    let text = |s: &str| Field::Str(s.to_owned());
+    let row = |flow, link, quantity, lower| {
+        [
+            flow,
+            link,
+            text(quantity),
+            Field::Long(lower),
+            Field::Long(1),
+            Field::Long(1),
+        ]
+    };
+    let rows = rows(&store.path(ID).join(stored::HISTOGRAMS));
+    assert_eq!(rows[0], row(Field::Null, text("l"), "delay_ns.k", 7));
+    assert_eq!(rows[1], row(Field::Null, Field::Null, "delay_ns.k", 7));
+    assert_eq!(rows[3], row(text("p"), Field::Null, "rtt_ns", 8));
+    assert_eq!(rows[4], row(text("p"), Field::Null, "delay_ns", 9));
+    assert_eq!(rows.len(), 5);
+}
+
+/// A disk with room for so many bytes.
+struct Full(usize);
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > self.0 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.0 -= bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_is_what_the_error_of_a_table_says() {
+    let outcome = outcome();
+    for room in [0, 3, 100, 20_000] {
+        let result = table::write(Full(room), table::SERIES, |to| {
+            table::write_series(to, &outcome.series)
+        });
+        let error = result.expect_err("no room");
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull, "{room}: {error}");
+    }
+    // What is no fault of the disk's.
+    let result = table::write(io::sink(), "no schema", |_| Ok(0));
+    assert_eq!(result.expect_err("no schema").kind(), io::ErrorKind::Other);
+}
+
+#[test]
+fn a_table_that_is_packed_otherwise_is_refused_though_its_hash_is_right() {
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+
+    let (_root, store) = with_run();
+    let folder = store.path(ID);
+    let schema = parse_message_type(table::SERIES).expect("a schema");
+    let plain = std::sync::Arc::new(WriterProperties::builder().build());
+    let mut bytes = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut bytes, schema.into(), plain).expect("a writer");
+    let rows = table::write_series(&mut writer, &outcome().series).expect("rows");
+    writer.close().expect("a footer");
+    forge(&folder, stored::SERIES, &bytes, Some(rows));
+    let run = RunFolder::open(&folder).expect("a sealed manifest");
+    let what = damage(run.read(stored::SERIES));
+    assert!(
+        what.contains("a column that tailback does not write"),
+        "{what}"
+    );
+}
